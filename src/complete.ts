@@ -95,21 +95,19 @@ const records = (kind: string, words: readonly string[]): Candidate[] => {
   }
 };
 
-const settingNames = (settings: readonly string[]): Candidate[] => plain(settings);
-const read = (name: string): any =>
-  JSON.parse(fs.readFileSync(new URL(`./tree/${name}.json`, import.meta.url), 'utf8'));
+/** Reads a file of the build; the single executable has a reader of its own. */
+export type ReadBuild = (path: string) => string;
+const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
+const treePart = (read: ReadBuild, name: string): any => JSON.parse(read(`./tree/${name}.json`));
 
-const cached = (source: string, settings: readonly string[], words: readonly string[]): Candidate[] => {
-  if (source === 'setting') return settingNames(settings);
+const cached = (source: string, words: readonly string[], read: ReadBuild): Candidate[] => {
   if (source === 'profile')
     return ['mock', ...Object.keys(stored().profiles ?? {})].map((word) => ({
       word,
       about: word === 'mock' ? 'The embedded services' : 'Profile',
     }));
   if (source === 'explainable') {
-    const { errors, guards } = JSON.parse(
-      fs.readFileSync(new URL('./chunks/explanations.json', import.meta.url), 'utf8'),
-    );
+    const { errors, guards } = JSON.parse(read('./chunks/explanations.json'));
     return plain([...Object.keys(guards), ...Object.keys(errors)]);
   }
   if (source === 'kv-run') return plain(runs(clusterFile(words)));
@@ -118,11 +116,11 @@ const cached = (source: string, settings: readonly string[], words: readonly str
 };
 
 /** Missing or unreadable is simply nothing to offer. */
-const sourcesFor = (settings: readonly string[], words: readonly string[]): Sources => ({
-  tree: (path) => read(path.join('.')),
+const sourcesFor = (settings: readonly string[], words: readonly string[], read: ReadBuild): Sources => ({
+  tree: (path) => treePart(read, path.join('.')),
   cached: (source) => {
     try {
-      return cached(source, settings, words);
+      return source === 'setting' ? plain(settings) : cached(source, words, read);
     } catch {
       return [];
     }
@@ -135,10 +133,10 @@ const oneLine = (text: string): string => text.replaceAll(/[\r\n\t]+/g, ' ');
  * `opsctl __complete <words…>`: one candidate a line. `opsctl __describe <words…>`: a candidate, a tab and what it is; the
  * last line says whether the shell may offer files. Loads nothing but the parts of the command tree on the way.
  */
-export const complete = (words: readonly string[], isDescribed = false): void => {
+export const complete = (words: readonly string[], isDescribed = false, read = besideProgram): void => {
   const line = words.length === 0 ? [''] : words;
-  const root = read('root');
-  const { candidates, files = 'none' } = completions(root, line, sourcesFor(root.settings, line));
+  const root = treePart(read, 'root');
+  const { candidates, files = 'none' } = completions(root, line, sourcesFor(root.settings, line, read));
   const usable = candidates.filter(({ word }) => word !== '' && !/[\r\n]/.test(word));
   const text = isDescribed
     ? [...usable.map(({ word, about = '' }) => `${word}\t${oneLine(about)}`), `:${files}`]

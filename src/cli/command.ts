@@ -74,6 +74,10 @@ type CommandText = {
   readonly deprecated?: string;
   /** For a command that acts in its own way and cannot show what it would do: --dry-run is refused, and this is what to do instead. */
   readonly noDryRun?: string;
+  /** Its result is a check: --report writes what it found. */
+  readonly isCheck?: true;
+  /** It runs a program of the user's at the terminal: that one decides what Ctrl-C means, and this program ends after it. */
+  readonly leavesSignalsToChild?: true;
   /** The row behind a derived command. */
   readonly operation?: { readonly service: ServiceInfo; readonly operation: Operation };
 };
@@ -167,6 +171,8 @@ export type Context = {
   readonly isDryRun: boolean;
   /** Given with --quiet: nothing but errors on stderr. */
   readonly isQuiet?: boolean;
+  /** --verbose, for what is shown shorter otherwise. */
+  readonly isVerbose?: boolean;
   /** --color, for what is drawn and not rendered. */
   readonly color?: 'auto' | 'always' | 'never' | undefined;
   /** Aborted by the first Ctrl-C or SIGTERM. */

@@ -51,6 +51,14 @@ type Walked = {
   readonly pending?: TreeFlag;
   readonly isOver: boolean;
 };
+/** The flag of a word like `--name` or `-n`, when the next word is its value. */
+const awaiting = (flags: Record<string, TreeFlag>, word: string): TreeFlag | undefined => {
+  const flag = word.startsWith('--')
+    ? flags[word.slice(2)]
+    : Object.values(flags).find((f) => f.s === word.slice(1));
+  return flag && !flag.t && !word.includes('=') ? flag : undefined;
+};
+
 /** Walks the words that are complete; flags and their values are stepped over. */
 const walk = (root: Root, words: readonly string[], sources: Sources): Walked => {
   let at: Tree = { sub: root.sub };
@@ -58,20 +66,18 @@ const walk = (root: Root, words: readonly string[], sources: Sources): Walked =>
   let args = 0;
   let isOver = false;
   let pending: TreeFlag | undefined;
-  for (const word of words) {
-    const flags: Record<string, TreeFlag> = own(root, at);
+  const step = (word: string): void => {
     const below = args === 0 ? at.sub?.[word] : undefined;
-    if (pending !== undefined) pending = undefined;
-    else if (word === '--') isOver = true;
-    else if (!isOver && word.startsWith('-')) {
-      const flag = word.startsWith('--')
-        ? flags[word.slice(2)]
-        : Object.values(flags).find((f) => f.s === word.slice(1));
-      if (flag && !flag.t && !word.includes('=')) pending = flag;
-    } else if (below !== undefined) {
+    if (word === '--') isOver = true;
+    else if (!isOver && word.startsWith('-')) pending = awaiting(own(root, at), word);
+    else if (below !== undefined) {
       path.push(word);
       at = below.more ? sources.tree(path) : below;
     } else args += 1;
+  };
+  for (const word of words) {
+    if (pending === undefined) step(word);
+    else pending = undefined;
   }
   return { at, args, flags: own(root, at), isOver, ...(pending ? { pending } : {}) };
 };

@@ -34,6 +34,7 @@ export type ContextOptions = Pick<
   | 'isConfirmed'
   | 'isDryRun'
   | 'isQuiet'
+  | 'isVerbose'
   | 'color'
   | 'signal'
 > &
@@ -77,6 +78,19 @@ const shapedValue = (operation: Operation, reply: WireReply, url: string): unkno
   return value;
 };
 
+/** -v: what is asked, what came, and how long it took. */
+const timed = async (
+  { host, log }: ContextOptions,
+  { method, url }: WireRequest,
+  send: () => Promise<HttpReply>,
+): Promise<HttpReply> => {
+  log.debug(`${method} ${url}`);
+  const began = host.elapsed();
+  const reply = await send();
+  log.debug(`${reply.status} ${method} ${url} in ${Math.round(host.elapsed() - began)} ms`);
+  return reply;
+};
+
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
   { options, target, senderTo }: Wire,
@@ -84,7 +98,7 @@ const lineOf = async (
   operation: Operation,
   more: CallOptions,
 ) => {
-  const { log, isDryRun } = options;
+  const { isDryRun } = options;
   const found = await target(service.name as ServiceName);
   const to =
     more.bearer === undefined
@@ -106,10 +120,8 @@ const lineOf = async (
       return request;
     },
     ask: async (request: WireRequest): Promise<HttpReply> => {
-      log.debug(`${request.method} ${request.url}`);
-      const reply = await send(transport === undefined ? request : { ...request, transport });
-      log.debug(`${reply.status} ${request.method} ${request.url}`);
-      return reply;
+      const asked = transport === undefined ? request : { ...request, transport };
+      return timed(options, request, () => send(asked));
     },
     /** A refusal with what to do about it. */
     explained: async (error: unknown): Promise<unknown> => {
@@ -234,6 +246,7 @@ export const makeContext = (options: ContextOptions): Context => {
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,
     isQuiet: options.isQuiet ?? false,
+    isVerbose: options.isVerbose ?? false,
     color: options.color,
     signal: options.signal,
     target,

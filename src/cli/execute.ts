@@ -13,7 +13,7 @@ import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
 import { choices, maxTimeOf, paceOf, settingFlags } from './options.ts';
 import { type SeenRecords, seenRecords } from './seen-records.ts';
-import { type Stopper, endedBy, limited, stopper } from './stopper.ts';
+import { type Stopper, deafStopper, endedBy, limited, stopper } from './stopper.ts';
 import type { Tracing } from './tracing.ts';
 
 /** What every step of one run needs. */
@@ -39,9 +39,16 @@ const lazyReach = (env: Pick<Context, 'host' | 'settings' | 'log' | 'signal'>): 
 };
 
 /** The trace that was asked for; without one nothing is in the way of the requests. */
-const tracingOf = async (host: Host, globals: Globals, redactor: Redactor): Promise<Tracing> => {
-  if (!globals.debug && globals.har === undefined) return { host, end: async () => {} };
-  return (await import('./tracing.ts')).traced(host, globals, redactor);
+const tracingOf = async (
+  host: Host,
+  globals: Globals,
+  redactor: Redactor,
+  { path }: Command,
+): Promise<Tracing> => {
+  const { debug, har, record, replay } = globals;
+  if (!debug && [har, record, replay].every((file) => file === undefined))
+    return { host, reach: (given) => given, settings: (given) => given, end: async () => {} };
+  return (await import('./tracing.ts')).traced(host, globals, redactor, path);
 };
 
 /** What a run leaves behind for the next one: records for completion, and the trace. */
@@ -60,8 +67,14 @@ const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Global
 };
 
 /** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
-const stopperFor = (host: Host, settings: Settings, { filter }: OutputOptions): Stopper => {
-  const stop = limited(host, stopper(host), maxTimeOf(settings));
+const stopperFor = (
+  host: Host,
+  { leavesSignalsToChild }: Command,
+  settings: Settings,
+  { filter }: OutputOptions,
+): Stopper => {
+  const own = leavesSignalsToChild === true ? deafStopper(host) : stopper(host);
+  const stop = limited(host, own, maxTimeOf(settings));
   stop.signal.addEventListener('abort', () => void filter?.run?.kill());
   return stop;
 };
@@ -76,12 +89,13 @@ export const execute = async (
 ): Promise<Category | 'done'> => {
   refuseDryRun(command, globals);
   const { redactor } = run;
-  const settings = settingsFor(run, command, globals);
-  const trace = await tracingOf(withCaFile(run.host, settings), globals, redactor);
+  const own = settingsFor(run, command, globals);
+  const trace = await tracingOf(withCaFile(run.host, own), globals, redactor, command);
+  const settings = trace.settings(own);
   const { host } = trace;
   const log = makeLogger(host, options, redactor);
-  const stop = stopperFor(host, settings, options);
-  const services = lazyReach({ host, settings, log, signal: stop.signal });
+  const stop = stopperFor(host, command, settings, options);
+  const services = trace.reach(lazyReach({ host, settings, log, signal: stop.signal }));
   const seen = seenRecords();
   const context = makeContext({
     seen,

@@ -1,5 +1,6 @@
 import { bool, duration, list, oneOf, str } from '../core/field.ts';
 import { formatNames } from '../core/output-format.ts';
+import { reportFormatNames } from '../core/report-format.ts';
 import type { Flags, ValuesOf } from './command.ts';
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */
@@ -45,6 +46,24 @@ export const globalFlags = {
   har: {
     field: str(),
     summary: 'Write every request and answer to a HAR file; secrets are redacted',
+    value: 'file',
+    complete: 'file',
+  },
+  report: {
+    field: list(str(4096, { min: 1 })),
+    repeat: true,
+    summary: `Also write what a check found to a file: ${reportFormatNames.join(', ')}`,
+    value: 'format=file',
+  },
+  record: {
+    field: str(4096, { min: 1 }),
+    summary: 'Write every request and answer to a trace that --replay reads; secrets are redacted',
+    value: 'file',
+    complete: 'file',
+  },
+  replay: {
+    field: str(4096, { min: 1 }),
+    summary: 'Answer from a trace instead of the network',
     value: 'file',
     complete: 'file',
   },

@@ -30,15 +30,27 @@ const nothingOfThatName = (word: string): AppError => {
   );
 };
 
+/** A group that is a topic as well, as `mock`: its commands first, then the text. Pure. */
+const withTopic = (page: Page, topic: Page): Page => ({
+  ...page,
+  summary: topic.summary,
+  blocks: [...page.blocks, ...topic.blocks],
+});
+
 /** The page that `opsctl help <words>` shows: the root, a topic, a group or a command. */
 export const helpPage = async (words: readonly string[], host: Host): Promise<Result> => {
   const [first] = words;
   if (first === undefined) return pageResult(rootPage(OPSCTL_VERSION), host);
   const topic = topics.find(({ name }) => name === first);
-  if (topic !== undefined) return pageResult(await topic.load(), host);
-  if (!groups.some(({ name }) => name === first)) throw nothingOfThatName(first);
+  if (!groups.some(({ name }) => name === first)) {
+    if (topic === undefined) throw nothingOfThatName(first);
+    return pageResult(await topic.load(), host);
+  }
   const found = findCommand(await findGroup(first).load(words), words);
-  return found.kind === 'command'
-    ? commandHelp(found.command, host)
-    : pageResult(groupPage(found.words, found.commands), host);
+  if (found.kind === 'command') return commandHelp(found.command, host);
+  const page = groupPage(found.words, found.commands);
+  return pageResult(
+    topic === undefined || words.length > 1 ? page : withTopic(page, await topic.load()),
+    host,
+  );
 };

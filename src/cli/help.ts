@@ -1,6 +1,7 @@
 import { type Block, type Page, heading, prose, shell, terms } from '../core/page.ts';
 import { flagTerms, isRequired } from './flag-terms.ts';
 import type { Command, Flag } from './command.ts';
+import { examplesOf } from './examples.ts';
 import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
 import { topics } from './topics.ts';
@@ -26,7 +27,8 @@ const usage = (command: Command): string => {
 
 /** The page of one command: how it is used and examples before the long lists of flags. */
 export const commandPage = (command: Command): Page => {
-  const { about, deprecated, examples = [], args = [], flags = {} } = command;
+  const { about, deprecated, args = [], flags = {} } = command;
+  const examples = examplesOf(command);
   const isFlagged = Object.values(flags).some(({ hidden }) => !hidden);
   return {
     title: `opsctl ${command.path.join(' ')}`,
@@ -38,9 +40,8 @@ export const commandPage = (command: Command): Page => {
       ...(deprecated === undefined
         ? []
         : [prose(`Deprecated${deprecated === '' ? '' : `: use ${deprecated}`}.`)]),
-      ...(examples.length === 0
-        ? []
-        : [heading('Examples'), ...examples.map(({ line, says }) => shell(says, line))]),
+      heading('Examples'),
+      ...examples.map(({ line, says }) => shell(says, line)),
       ...(args.length === 0
         ? []
         : [heading('Arguments'), terms(args.map((arg): [string, string] => [arg.name, arg.summary]))]),

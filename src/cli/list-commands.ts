@@ -3,6 +3,7 @@ import { exitCodes } from '../core/exit.ts';
 import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/schema.ts';
 import { defineCommand, type Argument, type Command, type Flag } from './command.ts';
+import { examplesOf } from './examples.ts';
 import { globalFlags } from './globals.ts';
 
 const dialect = { version: '3.1', refPrefix: '#/$defs/' } as const;
@@ -44,7 +45,7 @@ export const describe = (command: Command) => ({
   about: command.about ?? null,
   args: (command.args ?? []).map(describeArgument),
   flags: flagsOf(command.flags ?? {}),
-  examples: (command.examples ?? []).map(({ line, says }) => ({ line, about: says })),
+  examples: examplesOf(command).map(({ line, says }) => ({ line, about: says })),
   exit_codes: Object.values(exitCodes).map(({ code, meaning }) => ({ code, meaning })),
   dry_run: command.noDryRun === undefined,
   ...(command.operation

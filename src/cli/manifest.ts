@@ -107,6 +107,18 @@ export const groups: readonly Group[] = [
     load: async () => (await import('./list-commands.ts')).commandsOver(groups),
   },
   {
+    name: 'mcp',
+    section: 'Tools',
+    summary: 'Serve the commands as tools for agents (Model Context Protocol)',
+    load: async () => (await import('../commands/mcp.ts')).commandsOver(groups),
+  },
+  {
+    name: 'version',
+    section: 'Tools',
+    summary: 'The version, and whether there is a newer one',
+    load: async () => (await import('../commands/version.ts')).commands,
+  },
+  {
     name: 'tour',
     section: 'Tools',
     summary: 'All three jobs end to end on the embedded services',

@@ -1,4 +1,10 @@
-import { type AppError, problem, usageError } from '../core/problem.ts';
+import {
+  type AppError,
+  type InvalidArguments,
+  invalidArguments,
+  problem,
+  usageError,
+} from '../core/problem.ts';
 import { type Words, normalize, unknownFlag } from './argv.ts';
 import type { Command, Flags } from './command.ts';
 import { globalFlags } from './globals.ts';
@@ -64,3 +70,10 @@ export const groupIsAsked = (
 /** `--version` among flags that are all known. */
 export const asksForVersion = (tokens: readonly string[]): boolean =>
   tokens.some((token) => token === '--version' || token === '-V');
+
+/** What --report is told by a command that checks nothing. */
+export const refuseReport = (): InvalidArguments =>
+  invalidArguments(
+    [problem('--report', 'rule', 'is for commands that check something')],
+    ['opsctl kv check --report junit=FILE', 'opsctl labels lint … --report sarif=FILE'],
+  );

@@ -4,6 +4,7 @@ import { formatNames, formatRow } from '../core/output-format.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
+import { rateStoreSetting } from '../rate-store/setting.ts';
 import type { Globals } from './globals.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
@@ -79,6 +80,7 @@ export const paceOf = (settings: Settings) => ({
   timeoutMs: timeoutOf(settings),
   ratePerMinute: rateOf(settings),
   isRateDefault: settings.get('rate_per_minute')?.origin === 'default',
+  rateStore: rateStoreSetting(settings.get('rate_store'), settings.get('rate_share')),
 });
 
 export const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
@@ -95,5 +97,6 @@ export const choices = (host: Host, globals: Globals, options: OutputOptions) =>
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
   isQuiet: globals.quiet ?? false,
+  isVerbose: globals.verbose ?? false,
   color: globals.color,
 });

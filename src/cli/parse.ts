@@ -124,20 +124,37 @@ const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {
   return { color: [mode] };
 };
 
-/** Tokens after the command's words as checked values; all problems at once as one usage error. */
-export const parseCommand = async (command: Command, tokens: readonly string[]): Promise<Parsed> => {
+type Split = {
+  readonly own: Given['flags'];
+  readonly globals: Given['flags'];
+  readonly args: readonly string[];
+};
+
+/** Flags of the command and flags of every command apart. An unknown one is a mistake of the whole line. */
+const split = async (command: Command, tokens: readonly string[]): Promise<Split> => {
   const own: Flags = command.flags ?? {};
   const all = { ...globalFlags, ...own };
   const normal = normalize(tokens, all);
   const unknown = unknownFlag(normal, all);
   if (unknown !== undefined) throw unknownOption(command.path, unknown, Object.keys(all));
   const given = plain(normal, all) ?? (await read(command, normal, all));
-  const problems: Problem[] = [];
-  const globalGiven: Given['flags'] = takeColor(own, given.flags);
+  const globals: Given['flags'] = takeColor(own, given.flags);
   const ownGiven: Given['flags'] = {};
-  for (const [name, texts] of Object.entries(given.flags)) (own[name] ? ownGiven : globalGiven)[name] = texts;
-  const globals = parseFlags(globalFlags, globalGiven, problems);
-  const values = { ...parseFlags(own, ownGiven, problems), ...parseArgs(command, given.args, problems) };
+  for (const [name, texts] of Object.entries(given.flags)) (own[name] ? ownGiven : globals)[name] = texts;
+  return { own: ownGiven, globals, args: given.args };
+};
+
+/** The flags of every command on a line whose other values are not all there. */
+export const globalsOf = async (command: Command, tokens: readonly string[]): Promise<Globals> =>
+  parseFlags(globalFlags, (await split(command, tokens)).globals, []);
+
+/** Tokens after the command's words as checked values; all problems at once as one usage error. */
+export const parseCommand = async (command: Command, tokens: readonly string[]): Promise<Parsed> => {
+  const own: Flags = command.flags ?? {};
+  const given = await split(command, tokens);
+  const problems: Problem[] = [];
+  const globals = parseFlags(globalFlags, given.globals, problems);
+  const values = { ...parseFlags(own, given.own, problems), ...parseArgs(command, given.args, problems) };
   problems.push(...missing(command, own, values), ...(command.check?.(values) ?? []));
   if (problems.length > 0)
     throw usageError(`opsctl ${command.path.join(' ')}: invalid arguments`, problems, [

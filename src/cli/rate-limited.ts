@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Bucket, makeBucket } from '../api-client/rate.ts';
 import { send } from '../api-client/send.ts';
+import type { RateStoreSetting } from '../rate-store/setting.ts';
+import { storeBucket } from '../rate-store/store-bucket.ts';
 import type { Context, Target } from './command.ts';
 import type { HttpReply, HttpRequest } from '../platform/host.ts';
 
@@ -10,15 +13,45 @@ export type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly ratePerMinute: number | undefined;
   /** Nobody set that limit, so the service may say that it has none. */
   readonly isRateDefault: boolean;
+  /** Where that limit is shared with other machines. */
+  readonly rateStore?: RateStoreSetting | undefined;
 };
 
-const bucketsFor = ({ host, settings, signal, ratePerMinute }: Pace) => {
+/** Machines share a rate by the service and the token: neither can be read out of the key. */
+const sharedKey = ({ baseUrl, headers }: Target): string =>
+  createHash('sha256')
+    .update(JSON.stringify([baseUrl, Object.entries(headers).sort()]))
+    .digest('hex')
+    .slice(0, 24);
+
+const bucketsFor = (pace: Pace) => {
+  const { host, settings, log, signal, ratePerMinute, rateStore } = pace;
   const buckets = new Map<string, Bucket>();
-  return ({ rateKey }: Target): Bucket | undefined => {
+  const onMachine = (key: string, limit: number): Bucket =>
+    makeBucket(host, join(settings.directories.state, 'rate'), key, limit, { signal });
+  const onStore = (to: Target, key: string, limit: number, { url, share }: RateStoreSetting): Bucket => {
+    const own = Math.max(1, Math.floor(limit / share));
+    return storeBucket(host, {
+      open: async () => (await import('../rate-store/open.ts')).openRateStore(host, url),
+      key: sharedKey(to),
+      limit,
+      signal,
+      // Its own file: these tickets are of another limit than those of runs that name no store.
+      own: () => onMachine(`${key}-share`, own),
+      onLost: (why) =>
+        log.warn(
+          `the rate store ${url.protocol}//${url.host} cannot be reached (${why}): this machine keeps to its share, ${own} of ${limit} requests a minute; OPSCTL_RATE_SHARE changes the share`,
+        ),
+    });
+  };
+  return (to: Target): Bucket | undefined => {
+    const { rateKey } = to;
     if (rateKey === undefined || ratePerMinute === undefined) return undefined;
     const found =
       buckets.get(rateKey) ??
-      makeBucket(host, join(settings.directories.state, 'rate'), rateKey, ratePerMinute, { signal });
+      (rateStore === undefined
+        ? onMachine(rateKey, ratePerMinute)
+        : onStore(to, rateKey, ratePerMinute, rateStore));
     buckets.set(rateKey, found);
     return found;
   };

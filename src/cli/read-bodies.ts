@@ -2,15 +2,10 @@ import { isAbsolute, join } from 'node:path';
 import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
 import { invalidArguments, problem } from '../core/problem.ts';
-
-const readAll = async (host: Host): Promise<string> => {
-  const parts: Uint8Array[] = [];
-  for await (const part of host.terminal.stdin.bytes()) parts.push(part);
-  return Buffer.concat(parts).toString('utf8');
-};
+import { wholeInput } from './standard-input.ts';
 
 const textOf = async (host: Host, given: string): Promise<string> => {
-  if (given === '-') return readAll(host);
+  if (given === '-') return (await wholeInput(host)).toString('utf8');
   if (!given.startsWith('@')) return given;
   const path = given.slice(1);
   const text = await host.files.read(isAbsolute(path) ? path : join(host.cwd, path));

@@ -11,6 +11,7 @@ import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
 import { globalFlags } from './globals.ts';
 import { early, outputOptions } from './options.ts';
+import { onlyLooks } from './read-only.ts';
 
 /** `--help` before `--`: answered without reading the other flags, so that it helps with those that are wrong. */
 const asksForHelp = (tokens: readonly string[]): boolean => {
@@ -18,11 +19,14 @@ const asksForHelp = (tokens: readonly string[]): boolean => {
   return own.includes('--help') || own.includes('-h');
 };
 
+const isUnknownCommand = (error: unknown): error is AppError =>
+  error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND';
+
 const lookedUp = async (words: readonly string[]): Promise<Found> => {
   try {
     return findCommand(await findGroup(words[0] ?? '').load(words), words);
   } catch (error) {
-    throw error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND'
+    throw isUnknownCommand(error)
       ? await (await import('./suggest-command.ts')).withSuggestion(error, words)
       : error;
   }
@@ -87,15 +91,80 @@ const dispatch = async (
     });
     return print((await import('./help-pages.ts')).commandHelp(command, run.host));
   }
+  return attended(run, command, tokens, (whole) => attempt(run, command, whole, note));
+};
+
+/** --report is for commands that check something; elsewhere it would promise a file that never comes. */
+const withReports = async (
+  command: Command,
+  options: OutputOptions,
+  given: readonly string[] | undefined,
+): Promise<OutputOptions> => {
+  const named = { ...options, title: command.path.join(' '), version: OPSCTL_VERSION };
+  if (given === undefined) return named;
+  const [{ reportsOf }, { refuseReport }] = await Promise.all([
+    import('../output/report/write.ts'),
+    import('./misuse.ts'),
+  ]);
+  try {
+    if (command.isCheck !== true) throw refuseReport();
+    return { ...named, reports: reportsOf(given) };
+  } catch (error) {
+    throw ofCommand(command, error);
+  }
+};
+
+/** Only what people read goes through a pager; a change shows what it did and ends. */
+const reads = ({ path, operation }: Command): boolean =>
+  operation?.operation.method === 'GET' || path.at(-1) === 'search' || onlyLooks(path.join(' '));
+
+/** One try of a line: its values are read, then the command runs. */
+const attempt = async (
+  run: Run,
+  command: Command,
+  tokens: readonly string[],
+  note: (options: OutputOptions) => void,
+): Promise<Category | 'done'> => {
   const { parseCommand } = await import('./parse.ts');
   const { values, globals } = await parseCommand(command, tokens);
-  const options = await withKnownColumns(command, outputOptions(globals));
+  const known = await withKnownColumns(command, outputOptions(globals));
+  const options = await withReports(
+    command,
+    reads(command) ? known : { ...known, pager: false },
+    globals.report,
+  );
   note(options);
   if (options.jq !== undefined || options.columns !== undefined || options.template !== undefined)
     await (await import('../output/check.ts')).checkOutput(options, run.host);
   return execute(run, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
+};
+
+/** A person at a terminal is asked for values that are missing, and shown the whole line afterwards. */
+const attended = async (
+  run: Run,
+  command: Command,
+  tokens: readonly string[],
+  attempted: (tokens: readonly string[]) => Promise<Category | 'done'>,
+  wasAsked = false,
+): Promise<Category | 'done'> => {
+  const teach = async (): Promise<void> => {
+    if (wasAsked) await (await import('./ask-missing.ts')).teach(run, command, tokens);
+  };
+  try {
+    const category = await attempted(tokens);
+    await teach();
+    return category;
+  } catch (error) {
+    const isMissing = error instanceof AppError && error.category === 'usage';
+    const whole = isMissing
+      ? await (await import('./ask-missing.ts')).completed(run, command, tokens, error)
+      : undefined;
+    if (whole !== undefined) return attended(run, command, whole, attempted, true);
+    await teach();
+    throw error;
+  }
 };
 
 /** What a command finds wrong with its flags reads as what the parser finds: whose flags they are, and where to read on. */
@@ -116,6 +185,10 @@ export const runProgram = async (host: Host, argv: readonly string[]): Promise<n
   try {
     return exitCode(await dispatch(run, argv, (found) => (options = found)));
   } catch (error) {
+    const extension = isUnknownCommand(error)
+      ? await (await import('./extension.ts')).extensionCode(host, argv)
+      : undefined;
+    if (extension !== undefined) return extension;
     const { renderError } = await import('../output/error.ts');
     return exitCode(await renderError(error, options, host, run.redactor));
   } finally {

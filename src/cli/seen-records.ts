@@ -65,16 +65,18 @@ export const seenRecords = () => {
     gone.delete(found.seen.id);
     return found.kind;
   };
+  const forget = (path: string, params: Row): void => {
+    const kind = kindOfPath(path);
+    const id = String(Object.values(params).at(-1) ?? '').replace(/^labels\//, '');
+    if (kind === undefined || id === '') return;
+    at(kind).gone.add(id);
+    at(kind).known.delete(id);
+  };
   return {
     kinds,
     note(operation: Operation, params: Row | undefined, query: Row | undefined, answer: unknown): void {
       if (operation.method === 'DELETE') {
-        const kind = kindOfPath(operation.path);
-        const id = String(Object.values(params ?? {}).at(-1) ?? '').replace(/^labels\//, '');
-        if (kind !== undefined && id !== '') {
-          at(kind).gone.add(id);
-          at(kind).known.delete(id);
-        }
+        forget(operation.path, params ?? {});
         return;
       }
       const rows = rowsIn(answer);

@@ -16,7 +16,7 @@ export type Stopper = {
   stop(reason: AppError): void;
 };
 
-export const stopper = (host: Host): Stopper => {
+export const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stopper => {
   const controller = new AbortController();
   let got: Category | undefined;
   let gotMs = 0;
@@ -30,6 +30,10 @@ export const stopper = (host: Host): Stopper => {
   const stop = (reason: AppError): void => controller.abort(reason);
   return { signal: controller.signal, off, ended: () => got, stop };
 };
+
+/** For a command that leaves signals to the program it runs: only --max-time stops it. */
+export const deafStopper = (host: Host): Stopper =>
+  stopper({ onSignal: () => () => undefined, elapsed: host.elapsed, exit: host.exit });
 
 /** --max-time has ended the run; what can be resumed, or is done in part, says that itself. */
 const afterMaxTime = (reason: unknown, error: unknown): unknown =>

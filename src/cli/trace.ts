@@ -4,6 +4,8 @@ import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
 export type Exchange = {
   readonly startedMs: number;
   readonly tookMs: number;
+  /** 1, and one more for each time that the same request was sent again after a failure. */
+  readonly attempt: number;
   readonly method: string;
   readonly url: string;
   readonly requestHeaders: Readonly<Record<string, string>>;
@@ -11,6 +13,8 @@ export type Exchange = {
   readonly status: number;
   readonly responseHeaders: Readonly<Record<string, string>>;
   readonly responseBody: string;
+  /** Only the beginning of the body was kept, or nothing of it because it is no text. */
+  readonly isCut?: true;
   readonly error?: string;
 };
 
@@ -56,7 +60,7 @@ export const traceLines = (exchange: Exchange): string[] => {
   const headers = (mark: string, all: Readonly<Record<string, string>>): string[] =>
     Object.entries(all).map(([name, value]) => `${mark} ${name}: ${value}`);
   return [
-    `> ${method} ${url}`,
+    `> ${method} ${url}${exchange.attempt === 1 ? '' : ` (try ${exchange.attempt})`}`,
     ...headers('>', requestHeaders),
     ...(requestBody === undefined ? [] : [`> ${cut(requestBody)}`]),
     ...(error === undefined
@@ -71,12 +75,17 @@ const readable = (headers: Readonly<Record<string, string>>): boolean =>
   /\b(json|text|xml|form)\b/i.test(headers['content-type'] ?? '');
 
 const KEPT_BYTES = 256 * 1024;
+const WHOLE_BYTES = 16 * 1024 * 1024;
 
 /** The same reply; `done` gets the beginning of its body when that has been read. */
-const watched = (reply: HttpReply, done: (body: Uint8Array) => void): HttpReply => {
+const watched = (
+  reply: HttpReply,
+  mostBytes: number,
+  done: (body: Uint8Array, size: number) => void,
+): HttpReply => {
   const whole = async (): Promise<Uint8Array<ArrayBuffer>> => {
     const bytes = (await reply.bytes()) as Uint8Array<ArrayBuffer>;
-    done(bytes);
+    done(bytes, bytes.length);
     return bytes;
   };
   return {
@@ -88,12 +97,12 @@ const watched = (reply: HttpReply, done: (body: Uint8Array) => void): HttpReply 
       let size = 0;
       try {
         for await (const chunk of reply.stream()) {
-          if (size < KEPT_BYTES) kept.push(chunk);
+          if (size < mostBytes) kept.push(chunk);
           size += chunk.length;
           yield chunk;
         }
       } finally {
-        done(Buffer.concat(kept));
+        done(Buffer.concat(kept), size);
       }
     },
   };
@@ -104,12 +113,29 @@ const bodyText = (headers: Readonly<Record<string, string>>, body: Uint8Array): 
   return body.length === 0 ? '' : `(${body.length} bytes)`;
 };
 
-/** The same host, whose requests are handed to `note` when their answers have been read. */
-export const tracedHost = (host: Host, note: (exchange: Exchange) => void): Host => {
+/** How often each request was sent since it last succeeded. */
+const attempts = () => {
+  const failed = new Map<string, number>();
+  return (method: string, url: string) => {
+    const key = `${method} ${url}`;
+    const attempt = (failed.get(key) ?? 0) + 1;
+    return {
+      attempt,
+      ended: (status: number) =>
+        void (status > 0 && status < 400 ? failed.delete(key) : failed.set(key, attempt)),
+    };
+  };
+};
+
+/** The same host, whose requests are handed to `note` when their answers have been read; `isWhole` keeps bodies for a replay. */
+export const tracedHost = (host: Host, note: (exchange: Exchange) => void, isWhole = false): Host => {
+  const sent = attempts();
   const request: Host['network']['request'] = async (given) => {
     const [startedMs, began] = [host.now(), host.elapsed()];
+    const { attempt, ended } = sent(given.method, given.url);
     const common = {
       startedMs,
+      attempt,
       method: given.method,
       url: hiddenText(given.url),
       requestHeaders: hiddenHeaders(given.headers ?? {}),
@@ -118,17 +144,20 @@ export const tracedHost = (host: Host, note: (exchange: Exchange) => void): Host
     const failed = { ...common, status: 0, responseHeaders: {}, responseBody: '' };
     try {
       const reply = await host.network.request(given);
-      return watched(reply, (body) =>
+      ended(reply.status);
+      return watched(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (body, size) =>
         note({
           ...common,
           tookMs: host.elapsed() - began,
           status: reply.status,
           responseHeaders: hiddenHeaders(reply.headers),
           responseBody: bodyText(reply.headers, body),
+          ...(body.length < size || (size > 0 && !readable(reply.headers)) ? { isCut: true as const } : {}),
         }),
       );
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
+      ended(0);
       note({ ...failed, tookMs: host.elapsed() - began, error: text });
       throw error;
     }
@@ -174,6 +203,7 @@ export const harOf = (exchanges: readonly Exchange[], version: string): string =
   const entries = exchanges.map((one) => ({
     startedDateTime: new Date(one.startedMs).toISOString(),
     time: one.tookMs,
+    _attempt: one.attempt,
     request: harRequest(one),
     response: harResponse(one),
     cache: {},

@@ -1,30 +1,108 @@
 import { isAbsolute, join } from 'node:path';
+import { invalidArguments, problem } from '../core/problem.ts';
+import type { Settings } from '../config/settings.ts';
 import { printable } from '../output/printable.ts';
 import type { Redactor } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
+import type { Reach } from './command.ts';
 import type { Globals } from './globals.ts';
 import { type Exchange, harOf, traceLines, tracedHost } from './trace.ts';
 
-export type Tracing = { readonly host: Host; readonly end: () => Promise<void> };
+export type Tracing = {
+  readonly host: Host;
+  /** Where the services are: as given, noted for a trace, or those of the trace that is replayed. */
+  readonly reach: (given: Reach) => Reach;
+  /** What earlier runs left on this machine has no part in a trace, and a replay leaves nothing for later ones. */
+  readonly settings: (given: Settings) => Settings;
+  readonly end: () => Promise<void>;
+};
+type Services = Record<string, { baseUrl: string; basePath?: string; planningWord?: string }>;
 
-/** `--debug` prints each exchange as it ends, `--har` writes all of them at the end. Every secret of the run is replaced in both. */
-export const traced = (host: Host, { debug, har }: Globals, redactor: Redactor): Tracing => {
+const noted = (given: Reach, services: Services): Reach => ({
+  ...given,
+  reach: async (service) => {
+    const target = await given.reach(service);
+    services[service] = { baseUrl: target.baseUrl, ...target.wording };
+    return target;
+  },
+});
+
+/** The answers of a trace in place of the network. */
+const replaying = async (host: Host, file: string): Promise<Pick<Tracing, 'host' | 'reach'>> => {
+  const [{ readTrace }, { replayingHost, replayingReach }] = await Promise.all([
+    import('./trace-file.ts'),
+    import('./replay.ts'),
+  ]);
+  const trace = await readTrace(host, file);
+  return { host: replayingHost(host, trace), reach: () => replayingReach(trace) };
+};
+
+/** Where a run finds nothing of earlier ones; removed at its end. */
+const emptyDirectory = ({ files, pid, random }: Host): string =>
+  join(files.temporaryDirectory(), `opsctl-trace-${pid}-${Buffer.from(random(8)).toString('hex')}`);
+
+const withoutCaches =
+  (empty: string, isReplay: boolean) =>
+  (settings: Settings): Settings => {
+    const state = isReplay ? join(empty, 'state') : settings.directories.state;
+    return { ...settings, directories: { ...settings.directories, state, cache: join(empty, 'cache') } };
+  };
+
+type Kept = {
+  readonly all: readonly Exchange[];
+  readonly services: Services;
+  readonly command: readonly string[];
+};
+const writeTraces = async (
+  { files, cwd }: Host,
+  { har, record }: Globals,
+  redactor: Redactor,
+  { all, services, command }: Kept,
+): Promise<void> => {
+  const write = (name: string, text: string): Promise<void> =>
+    files.replace(isAbsolute(name) ? name : join(cwd, name), redactor.clean(text), 0o600);
+  if (har !== undefined) await write(har, harOf(all, OPSCTL_VERSION));
+  if (record === undefined) return;
+  const { traceText } = await import('./trace-file.ts');
+  await write(
+    record,
+    traceText({ version: OPSCTL_VERSION, command: [...command], services, exchanges: [...all] }),
+  );
+};
+
+/**
+ * `--debug` prints each exchange as it ends; `--har` and `--record` write all of them at the end. Every secret of the run is
+ * replaced in all three. `--replay` takes the answers from such a record.
+ */
+export const traced = async (
+  given: Host,
+  globals: Globals,
+  redactor: Redactor,
+  command: readonly string[],
+): Promise<Tracing> => {
+  const { debug, har, record, replay } = globals;
+  if (record !== undefined && replay !== undefined)
+    throw invalidArguments([problem('--record', 'exclusive', 'cannot be given together with --replay')]);
+  const from =
+    replay === undefined
+      ? undefined
+      : await replaying(given, isAbsolute(replay) ? replay : join(given.cwd, replay));
   const all: Exchange[] = [];
-  const { stderr } = host.terminal;
-  const print = (exchange: Exchange): void => {
-    const text = traceLines(exchange).map((line) => `${printable(redactor.clean(line))}\n`);
-    void stderr.write(text.join('')).catch(() => {});
-  };
+  const services: Services = {};
+  const empty = emptyDirectory(given);
   const note = (exchange: Exchange): void => {
-    if (debug) print(exchange);
-    if (har !== undefined) all.push(exchange);
+    const lines = debug ? traceLines(exchange).map((line) => `${printable(redactor.clean(line))}\n`) : [];
+    if (debug) void given.terminal.stderr.write(lines.join('')).catch(() => {});
+    if (har !== undefined || record !== undefined) all.push(exchange);
   };
+  const isTrace = record !== undefined || replay !== undefined;
   return {
-    host: tracedHost(host, note),
+    host: tracedHost(from?.host ?? given, note, record !== undefined),
+    reach: from?.reach ?? ((reach) => noted(reach, services)),
+    settings: isTrace ? withoutCaches(empty, replay !== undefined) : (settings) => settings,
     end: async () => {
-      if (har === undefined) return;
-      const path = isAbsolute(har) ? har : join(host.cwd, har);
-      await host.files.replace(path, redactor.clean(harOf(all, OPSCTL_VERSION)), 0o600);
+      await given.files.remove(empty).catch(() => {});
+      await writeTraces(given, globals, redactor, { all, services, command });
     },
   };
 };

@@ -16,6 +16,7 @@ import {
   type Flags,
   type ValuesOf,
 } from '../cli/command.ts';
+import { firstLine } from '../cli/standard-input.ts';
 
 const MASK = '***';
 const keyArgument = {
@@ -121,7 +122,8 @@ const readValue = async ({ host, isInteractive }: Context, key: Key, values: Set
       [],
       [`opsctl config set ${key.key} ${key.secret ? '--stdin' : 'VALUE'}`],
     );
-  for await (const line of host.terminal.stdin.lines()) return line.trim();
+  const line = await firstLine(host);
+  if (line !== undefined) return line.trim();
   throw usageError(
     `${key.key}: stdin is empty`,
     [],

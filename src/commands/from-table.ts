@@ -6,12 +6,13 @@ import {
   type ServiceInfo,
   operations,
 } from '../core/operation.ts';
-import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
+import { AppError } from '../core/problem.ts';
 import { type Result, nothing, recordResult, rowsResult } from '../core/result.ts';
 import { jsonRow } from '../core/json.ts';
 import type { Argument, Command, Context, Flag, Flags, Values } from '../cli/command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from '../names/naming.ts';
-import { flagName, flagsOf, valuesOf } from '../cli/table-flags.ts';
+import { flagsOf, valuesOf } from '../cli/table-flags.ts';
+import { requiredAreGiven, somethingChanges } from './row-checks.ts';
 
 /** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
 const argumentName = (param: string): string => param.replace(/-public-id$/, '');
@@ -133,18 +134,6 @@ const withColumns = ({ columns }: Context, operation: Operation, input: LooseInp
     : input;
 };
 
-/** What the row cannot be sent without, in the words of its flags. */
-export const requiredAreGiven = (operation: Operation, input: LooseInput, words: string): void => {
-  const missing = (fields: Fields | undefined, given: LooseInput['body']): Problem[] =>
-    Object.entries(fields ?? {}).flatMap(([name, field]) =>
-      field.required && given?.[name] === undefined
-        ? [problem(`--${flagName(name)}`, 'required', 'is required')]
-        : [],
-    );
-  const problems = [...missing(operation.query, input.query), ...missing(operation.body, input.body)];
-  if (problems.length > 0) throw usageError(`${words}: invalid arguments`, problems, [`${words} --help`]);
-};
-
 /**
  * Sends a row whose record may be given by name. A change never trusts a name that was read a while ago (it may be
  * another record's by now); a read that finds nothing asks once more whose name it is.
@@ -204,11 +193,9 @@ const run =
     const fields = { ...operation.query, ...operation.body };
     const known = naming ? await resolveValues(naming, context, fields, values) : values;
     const given = withColumns(context, operation, inputFrom(operation, known));
-    requiredAreGiven(
-      operation,
-      given,
-      `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`,
-    );
+    const words = `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`;
+    requiredAreGiven(operation, given, words);
+    somethingChanges(operation, given, words);
     const input = naming
       ? await resolveParams(naming, context, operation, given, operation.method !== 'GET')
       : given;

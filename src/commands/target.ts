@@ -60,7 +60,9 @@ const mockTarget = (settings: Settings, service: ServiceName, server: Embedded):
   isMock: true,
   isPassing: !server.isLive,
   origin: 'mock',
-  ...(server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {}),
+  ...(server.isLive && service === 'tracker' && server.ready.tracker.rate_limit !== 'off'
+    ? { rateKey: `${settings.profile.name}-mock` }
+    : {}),
 });
 
 /** A configured server as a target: its token, and for the tracker its shared rate and its wording. */

@@ -32,6 +32,10 @@ const systemErrors: Readonly<Record<string, { readonly category: Category; reado
     category: 'config',
     advice: 'the quota of this user is used up; free some space, or name a directory elsewhere',
   },
+  EIO: {
+    category: 'config',
+    advice: 'the disk fails; look at the log of the system, or name a directory on another disk',
+  },
   EMFILE: { category: 'config', advice: 'too many files are open; raise `ulimit -n`' },
 };
 
@@ -126,6 +130,25 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
   return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');
 };
 
+/** Problems in files stand beside their lines in a CI service that shows them there. */
+const annotated = async ({ detail, message }: AppError, host: Host, redactor: Redactor): Promise<void> => {
+  const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
+  const placed = (detail.problems ?? []).filter(({ file }) => file !== undefined);
+  if ((!GITHUB_ACTIONS && !GITLAB_CI) || placed.length === 0) return;
+  const { ciLines } = await import('./report/write.ts');
+  const findings = placed.map((one) => ({
+    rule: detail.code ?? one.rule,
+    level: 'fail' as const,
+    message: one.path === '' ? `${message}: ${one.message}` : `${one.path} ${one.message}`,
+    ...(one.hint === undefined ? {} : { hint: one.hint }),
+    ...(one.file === undefined ? {} : { file: one.file }),
+    ...(one.line === undefined ? {} : { line: one.line }),
+    ...(one.column === undefined ? {} : { column: one.column }),
+  }));
+  for (const line of ciLines(host, findings))
+    await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
+};
+
 /** One error on stderr; resolves with its category. */
 export const renderError = async (
   thrown: unknown,
@@ -139,6 +162,7 @@ export const renderError = async (
     ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? []))
     : await errorText(error, options, host);
   const clean = redactor.clean(text);
+  if (!isJson) await annotated(error, host, redactor);
   await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
   return error.category;
 };

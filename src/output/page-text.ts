@@ -55,10 +55,14 @@ const commandLine = (line: string, width: number): string[] => {
 const noteLine = (note: string | undefined, width: number): string[] =>
   note === undefined ? [] : [`  # ${wrap(note, width - 4, '  # ')}`];
 
-/** Lines of a list are told apart from the lines that they go on in. */
+/** `slow: every answer waits`. */
+const isTerm = (line: string): boolean => /^\S[^.]{0,40}: /.test(line);
+/** Lines of a list of terms are told apart from the lines that they go on in; sentences are not indented. */
 const proseLines = (text: string, width: number): string[] => {
   const lines = text.split('\n');
-  return lines.length === 1 ? [wrap(text, width, '')] : lines.map((line) => wrap(line, width - 2, '  '));
+  return lines.length > 1 && lines.every(isTerm)
+    ? lines.map((line) => wrap(line, width - 2, '  '))
+    : lines.map((line) => wrap(line, width, ''));
 };
 
 const blockLines = (block: Block, width: number): string[] => {

@@ -230,5 +230,20 @@ export const render = async (
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
     await note(view.message);
+  await reported(view, options, host, redactor);
   return exitOf(result);
+};
+
+const isInCi = ({ env }: Host): boolean => !!env.GITHUB_ACTIONS || !!env.GITLAB_CI;
+
+/** What a check found, where somebody asked for a report or a CI service reads along. */
+const reported = async (
+  { findings }: View,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<void> => {
+  if (findings === undefined || (options.reports === undefined && !isInCi(host))) return;
+  const { writeReports } = await import('./report/write.ts');
+  await writeReports(options.title ?? 'opsctl', findings(), options, host, redactor);
 };

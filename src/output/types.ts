@@ -1,4 +1,5 @@
 import type { OutputFormat } from '../core/output-format.ts';
+import type { ReportFormat } from '../core/report-format.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import type { Host, JqRun } from '../platform/host.ts';
@@ -12,6 +13,11 @@ export type OutputOptions = {
   readonly areColumnsKnown?: boolean;
   /** A Mustache template for each row, or for the record. */
   readonly template?: string;
+  /** Files of --report. */
+  readonly reports?: readonly { readonly format: ReportFormat; readonly path: string }[];
+  /** The command whose report it is, and the version that made it. */
+  readonly title?: string;
+  readonly version?: string;
   readonly jq?: string;
   /** False with --no-pager. */
   readonly pager?: boolean;

@@ -1,17 +1,9 @@
 import { type Field, type Fields, type StringField, bare } from '../core/field.ts';
-
-const formatted: Readonly<Record<string, string>> = {
-  uuid: '12345678-9012-4234-8678-901234567890',
-  color: '#cc0000',
-  date: '2026-01-02',
-  datetime: '2026-01-02T03:04:05Z',
-  url: 'https://example.com/',
-  duration: '60s',
-};
+import { formatExamples } from '../core/format-examples.ts';
 
 const text = (name: string, { format, enum: values, max, pattern }: StringField): string | undefined => {
   if (values?.[0] !== undefined) return values[0];
-  if (format !== undefined && formatted[format] !== undefined) return formatted[format];
+  if (format !== undefined && formatExamples[format] !== undefined) return formatExamples[format];
   return pattern === undefined ? name.slice(0, max) : undefined;
 };
 

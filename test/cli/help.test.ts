@@ -1,10 +1,12 @@
 /** Help fits the terminal: every page, at every width. */
 import { expect, test } from 'vitest';
 import { commandPage, groupPage, rootPage } from '../../src/cli/help.ts';
+import { helpPage } from '../../src/cli/help-pages.ts';
 import { groups } from '../../src/cli/manifest.ts';
 import { topics } from '../../src/cli/topics.ts';
 import type { Page } from '../../src/core/page.ts';
 import { pageText } from '../../src/output/page-text.ts';
+import { fakeHost } from '../support/fake-host.ts';
 
 const pages = async (): Promise<Page[]> => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
@@ -51,4 +53,16 @@ test('global flags take one paragraph, and `help flags` explains each', async ()
   expect(command && pageText(commandPage(command), 80)).toMatch(
     /Global flags\n {2}--output, [\s\S]*opsctl help flags\)\n$/,
   );
+});
+
+test('a group that is a topic as well shows its commands, and its own groups are not hidden by the topic', async () => {
+  const host = fakeHost();
+  const text = async (...words: string[]) => {
+    const shown = await helpPage(words, host);
+    let text = '';
+    if (shown.kind === 'raw') for await (const chunk of shown.chunks) text += chunk;
+    return text;
+  };
+  expect(await text('mock')).toMatch(/Commands\n[\s\S]* {2}serve [\s\S]*In tests/);
+  expect(await text('mock', 'webhooks')).toMatch(/Commands\n {2}deliveries /);
 });

@@ -26,6 +26,14 @@ const wrongValue = (field: Field): string | undefined => {
   return undefined;
 };
 
+/** A number just outside of its field. */
+const outside = (field: Field): string | undefined => {
+  const inner = bare(field);
+  if (inner.type !== 'integer' && inner.type !== 'number') return undefined;
+  if (inner.max !== undefined) return String(inner.max + 1);
+  return inner.min === undefined ? undefined : String(inner.min - 1);
+};
+
 /** Values that let everything but the wrong one pass. */
 const goodValue = (field: Field): string => {
   const inner = bare(field);
@@ -49,12 +57,19 @@ const goodArguments = (args: readonly Argument[]): string[] =>
 const wrongFlags = ({ path, args = [], flags = {} }: Command): Wrong[] =>
   Object.entries(flags).flatMap(([name, flag]: [string, Flag]): Wrong[] => {
     const isRead = name !== 'output';
-    const value =
-      !isRead || flag.hidden || bare(flag.field).type === 'boolean' ? undefined : wrongValue(flag.field);
-    return value === undefined
-      ? []
-      : [{ argv: [...path, ...goodArguments(args), `--${name}`, value], field: `--${name}`, value }];
+    if (!isRead || flag.hidden || bare(flag.field).type === 'boolean') return [];
+    return [wrongValue(flag.field), outside(flag.field)].flatMap((value) =>
+      value === undefined
+        ? []
+        : [{ argv: [...path, ...goodArguments(args), `--${name}=${value}`], field: `--${name}`, value }],
+    );
   });
+/** An unknown flag before the words and between them. */
+const unknownFlags = ({ path }: Command): Wrong[] =>
+  path.map((_, at) => ({
+    argv: [...path.slice(0, at), '--nosuchflag', ...path.slice(at)],
+    field: '--nosuchflag',
+  }));
 const wrongArguments = ({ path, args = [] }: Command): Wrong[] => {
   const required = args.filter(({ optional }) => !optional);
   const last = required.at(-1);
@@ -111,9 +126,10 @@ test('wrong inputs of all groups end with 2, and say which field, which rule, wh
     ...wrongFlags(command),
     ...wrongArguments(command),
     ...wrongGlobals(command),
+    ...unknownFlags(command),
   ]);
-  const own = new Set(all.map(({ argv }) => argv[0]));
-  expect(all.length).toBeGreaterThan(300);
+  const own = new Set(all.map(({ argv: [first = ''] }) => first).filter((word) => !word.startsWith('-')));
+  expect(all.length).toBeGreaterThan(1500);
   expect([...own].sort()).toEqual(groups.map(({ name }) => name).sort());
   const faults: string[] = [];
   for (const wrong of all) {

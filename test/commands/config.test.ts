@@ -21,8 +21,8 @@ const contextOf = ({ flags = {}, stdin, typed }: Run): Context => {
     ...real.host.terminal,
     stdin: {
       ...real.host.terminal.stdin,
-      async *lines() {
-        if (stdin) yield* stdin.split('\n');
+      async *bytes() {
+        if (stdin) yield Buffer.from(stdin);
       },
     },
     prompts: { ...real.host.terminal.prompts, text: async () => typed ?? '' },

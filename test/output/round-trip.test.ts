@@ -81,7 +81,7 @@ test('CSV: any text comes back from an independent reader', async () => {
       );
       expect(readCsv(out)).toEqual([names, ...rows]);
     }),
-    { numRuns: 300 },
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 300 : 100 },
   );
 });
 
@@ -114,7 +114,7 @@ test.each<[Format, (out: string) => unknown]>([
     fc.asyncProperty(fc.array(plain(wellFormed), { maxLength: 4 }), async (rows) => {
       expect(read(await written(rows, format))).toEqual(JSON.parse(JSON.stringify(rows)));
     }),
-    { numRuns: 300 },
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 300 : 100 },
   );
 });
 

@@ -10,7 +10,7 @@ export const page: Page = {
     ),
     heading('Profiles'),
     prose(
-      'A profile is a set of settings with a name. Sign-ins, caches and local state of two profiles never meet. The built-in profile `mock` always means the embedded services. With nothing configured it is the one in use, so that nothing real is touched until you name it.',
+      'A profile is a set of settings with a name. Sign-ins, caches and local state of two profiles never meet. The built-in profile `mock` always means the embedded services. With nothing configured it is the one in use, so that nothing real is touched until you name it; a sign-in at a real server is then kept in a profile named after the server.',
     ),
     shell(
       'A profile for a real tracker',

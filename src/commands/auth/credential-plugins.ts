@@ -1,5 +1,5 @@
 import { bool, list, oneOf, req, str } from '../../core/field.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, usageError } from '../../core/problem.ts';
 import { nothing } from '../../core/result.ts';
 import { type Context, defineCommand, type Flags } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
@@ -16,9 +16,17 @@ const hostFlags = {
   account: accountFlag,
 } as const satisfies Flags;
 
+/** A request of git or docker is a few lines. */
+const maxInputBytes = 64 * 1024;
 const inputOf = async (context: Context): Promise<string> => {
   const parts: Uint8Array[] = [];
-  for await (const part of context.host.terminal.stdin.bytes()) parts.push(part);
+  let size = 0;
+  for await (const part of context.host.terminal.stdin.bytes()) {
+    parts.push(part);
+    size += part.length;
+    if (size > maxInputBytes)
+      throw usageError(`standard input has more than ${maxInputBytes} bytes: no credential request has`, []);
+  }
   return Buffer.concat(parts).toString('utf8');
 };
 const tokenFor = async (context: Context, account: string | undefined, refused?: string) =>

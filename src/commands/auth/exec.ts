@@ -1,13 +1,14 @@
 import { duration, list, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
+import { codeOf, runAttended } from '../../cli/attended-child.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
 const commandNotFound = 127;
-const signalNumbers: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 
 export const exec = defineCommand({
   path: ['auth', 'exec'],
+  leavesSignalsToChild: true,
   noDryRun: 'opsctl auth status --offline says how long the token is good',
   summary: 'Run a command with a token that stays fresh',
   about:
@@ -31,24 +32,20 @@ export const exec = defineCommand({
   run: async (context, values) => {
     const { parseDuration } = await import('../../core/duration.ts');
     const { openTokenFile } = await import('../../auth/programs/token-file.ts');
-    const [program = '', ...args] = values.command;
     const minTtlMs = parseDuration(values['min-ttl'] ?? '1m', '--min-ttl');
     const file = await openTokenFile(context, { account: values.account, minTtlMs });
-    const ended = await context.host.processes
-      .run(program, args, {
-        env: { OPSCTL_TOKEN_FILE: file.path },
-        stdio: 'inherit',
-        signal: context.signal,
-      })
-      .finally(() => file.close());
+    const { host, signal } = context;
+    const env = { OPSCTL_TOKEN_FILE: file.path };
+    const ended = await runAttended(host, values.command, { env, signal }).finally(() => file.close());
     if (ended.startError !== undefined) {
-      await context.host.terminal.stderr.write(
-        `error: cannot run ${program}: ${ended.startError}\n  try: write the command after --, as one word each\n`,
+      await host.terminal.stderr.write(
+        `error: cannot run ${values.command[0]}: ${ended.startError}\n  try: write the command after --, as one word each\n`,
       );
-      return context.host.exit(commandNotFound);
+      return host.exit(commandNotFound);
     }
-    const code = ended.code ?? 128 + (signalNumbers[ended.signal ?? ''] ?? 0);
-    if (code !== 0) context.host.exit(code);
+    // Only --max-time ends the command from here.
+    signal.throwIfAborted();
+    if (codeOf(ended) !== 0) host.exit(codeOf(ended));
     return nothing();
   },
 });

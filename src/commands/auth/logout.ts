@@ -43,15 +43,17 @@ const signOutOne = async (context: Context, account: Account, isLocal: boolean):
 };
 
 const signOutAsAsked = async (context: Context, values: LogoutValues): Promise<Result> => {
-  const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
-  const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
-  const data = await openCredentialStore(context).read();
+  const { storedAccount, storedEverywhere } = await import('../../auth/server-profiles.ts');
   const isLocal = values.local === true;
-  const one = (): Account => chosenAccount(data, values.account, configuredServer(context));
-  if (context.isDryRun) return dryRun(context, values.all === true ? data.accounts : [one()], isLocal);
-  return values.all === true
-    ? signOutAll(context, data.accounts, isLocal)
-    : signOutOne(context, one(), isLocal);
+  const chosen =
+    values.all === true
+      ? (await storedEverywhere(context)).flatMap(({ data }) => data.accounts)
+      : [await storedAccount(context, values.account)];
+  if (context.isDryRun) return dryRun(context, chosen, isLocal);
+  const [only] = chosen;
+  return values.all === true || only === undefined
+    ? signOutAll(context, chosen, isLocal)
+    : signOutOne(context, only, isLocal);
 };
 
 /** `opsctl logout` and `opsctl auth logout` are one command under two names. */

@@ -9,15 +9,10 @@ export const refresh = defineCommand({
   flags: { account: accountFlag },
   examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
   run: async (context, values) => {
-    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
-    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText } = await import('./describe.ts');
-    const stored = chosenAccount(
-      await openCredentialStore(context).read(),
-      values.account,
-      configuredServer(context),
-    );
+    const stored = await storedAccount(context, values.account);
     if (context.isDryRun) {
       const { shownRequests } = await import('./request-view.ts');
       return shownRequests(

@@ -19,12 +19,10 @@ export const revoke = defineCommand({
   },
   examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
   run: async (context, values) => {
-    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
-    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { revokeSignIn } = await import('../../auth/sign-out.ts');
     const { describeAccount } = await import('./describe.ts');
-    const credentials = openCredentialStore(context);
-    const account = chosenAccount(await credentials.read(), values.account, configuredServer(context));
+    const account = await storedAccount(context, values.account);
     const secret =
       values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
     if (secret === undefined)

@@ -3,7 +3,7 @@ import type { Result } from '../../core/result.ts';
 import { listenForEvents, type Received, type ReceiverOptions } from '../../auth/events/receiver.ts';
 import { loginServer, type LoginServer } from '../../auth/settings.ts';
 import type { Account } from '../../auth/credential-store/account.ts';
-import { openCredentialStore } from '../../auth/credential-store/store.ts';
+import { storedEverywhere } from '../../auth/server-profiles.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../cli/command.ts';
@@ -120,7 +120,7 @@ const listenAsAsked = async (
 };
 
 export const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
-  const accounts = (await openCredentialStore(context).read()).accounts;
+  const accounts = (await storedEverywhere(context)).flatMap(({ data }) => data.accounts);
   const server = await loginServer(context, {
     authUrl: values['auth-url'],
     tokenUrl: values['token-url'],
@@ -134,7 +134,12 @@ export const runEvents = async (context: Context, values: EventsValues): Promise
     received.push(event);
   };
   const audiences = audiencesOf(server, accounts);
-  const listening = await listenAsAsked(context, server, values, { ...expected, audiences, onEvent });
+  const listening = await listenAsAsked(context, server, values, {
+    ...expected,
+    server: server.key,
+    audiences,
+    onEvent,
+  });
   context.log.info(`Receiving security events of ${expected.issuer} at ${listening.url}`);
   const rows = (async function* () {
     try {

@@ -58,7 +58,7 @@ const wanted = async (context: Context, server: LoginServer, values: LoginValues
       account: values.account,
       loginHint: values['login-hint'],
     };
-  const { accounts, current } = await openCredentialStore(context).read();
+  const { accounts, current } = await openCredentialStore(context, server.key).read();
   const known = accounts.filter((each) => each.server === server.key);
   const before =
     known.find(({ name }) => name === (values.account ?? current)) ??
@@ -185,8 +185,15 @@ const finish = async (context: Context, values: LoginValues, given: string): Pro
   );
 };
 
-const interactive = async (context: Context, values: LoginValues): Promise<Result> => {
+/** A store that cannot be read would lose the tokens: said before anybody signs in. */
+const serverOf = async (context: Context, values: LoginValues): Promise<LoginServer> => {
   const server = await loginServer(context, await givenServer(context, values));
+  await openCredentialStore(context, server.key).read();
+  return server;
+};
+
+const interactive = async (context: Context, values: LoginValues): Promise<Result> => {
+  const server = await serverOf(context, values);
   expectsNobody(context, values, server);
   const lock = await claimLogin(context, values.replace === true);
   try {
@@ -201,7 +208,7 @@ const interactive = async (context: Context, values: LoginValues): Promise<Resul
 };
 
 const withDevice = async (context: Context, values: LoginValues): Promise<Result> => {
-  const server = await loginServer(context, await givenServer(context, values));
+  const server = await serverOf(context, values);
   expectsNobody(context, values, server);
   const { scopes, account } = await wanted(context, server, values);
   const timeoutMs = waitFrom(values.timeout ?? '15m');
@@ -216,7 +223,7 @@ const withDevice = async (context: Context, values: LoginValues): Promise<Result
 
 /** The address is opened after this command has ended: the server must still be there then. */
 const begin = async (context: Context, values: LoginValues): Promise<Result> => {
-  const server = await loginServer(context, await givenServer(context, values));
+  const server = await serverOf(context, values);
   if (server.isMock && (await context.target('auth')).isPassing === true)
     throw new AppError(
       'config',
@@ -270,7 +277,6 @@ const expectsNobody = (context: Context, values: LoginValues, server: LoginServe
 };
 
 export const runLogin = async (context: Context, values: LoginValues): Promise<Result> => {
-  // A store that cannot be read would lose the tokens: said before anybody signs in.
   await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
   const machine = values.finish === undefined ? machineMethodOf(context, values) : undefined;

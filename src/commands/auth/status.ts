@@ -24,11 +24,12 @@ export const status = defineCommand({
       });
     }
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
-    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { placeOf } = await import('../../auth/credential-store/place.ts');
+    const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText, scopeLines } = await import('./describe.ts');
-    const credentials = openCredentialStore(context);
-    const stored = chosenAccount(await credentials.read(), values.account, configuredServer(context));
+    const stored = await storedAccount(context, values.account);
+    const credentials = openCredentialStore(context, stored.server);
     // Asking is a refresh, which changes what is stored.
     const canAsk =
       values.offline !== true &&
@@ -42,7 +43,7 @@ export const status = defineCommand({
       ...described,
       verified: canAsk,
       storage: key === 'keychain' ? 'encrypted file, key in the keychain' : 'encrypted file, key in a file',
-      origin: `profile ${context.settings.profile.name}`,
+      origin: `profile ${placeOf(context, stored.server).profile}`,
     };
     const text = [
       `${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`,

@@ -11,13 +11,13 @@ export const switchAccount = defineCommand({
   examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],
   run: async (context, values) => {
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
-    const { chosenAccount } = await import('../../auth/access.ts');
+    const { storedAccount, useServerProfile } = await import('../../auth/server-profiles.ts');
     const { describeAccount } = await import('./describe.ts');
-    const credentials = openCredentialStore(context);
-    const { account } = await credentials.swap((data) => {
-      const chosen = chosenAccount(data, values.account, undefined);
-      return { account: chosen, data: { ...data, current: chosen.name } };
-    });
+    const account = await storedAccount(context, values.account);
+    await openCredentialStore(context, account.server).swap((data) => ({
+      data: { ...data, current: account.name },
+    }));
+    await useServerProfile(context, account.server);
     return recordResult(describeAccount(account, instantNow(context.host)), {
       message: `${account.name} is now the current account`,
       name: 'account',

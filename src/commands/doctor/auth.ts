@@ -51,18 +51,23 @@ const serverRows = async (context: Context, values: Given): Promise<readonly Fin
   );
 };
 
-const run = async (context: Context, values: Given): Promise<Result> => {
+/** Everything that signing in depends on; nobody has to sign in. */
+export const signInFindings = async (context: Context, values: Given): Promise<readonly Finding[]> => {
   const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
     '../../auth/doctor/machine.ts'
   );
-  const rows = [
+  return [
     ...(await portFindings(context, values.port ?? 0)),
     await browserFinding(context, context.isInteractive),
     await keychainFinding(context),
     await credentialStoreFinding(context),
     ...(await serverRows(context, values)),
   ];
-  const failed = rows.filter(({ state }) => state === 'fails').length;
+};
+
+const run = async (context: Context, values: Given): Promise<Result> => {
+  const rows = await signInFindings(context, values);
+  const failed = rows.filter(({ state }) => state === 'fail').length;
   const message = failed === 0 ? 'signing in should work here' : `${failed} of ${rows.length} checks fail`;
   return {
     kind: 'rows',

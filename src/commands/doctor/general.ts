@@ -1,12 +1,15 @@
+import type { Level } from '../../core/level.ts';
 import { messageOf } from '../../core/error-message.ts';
 import { NetworkError } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { resolveTarget } from '../../config/resolve-target.ts';
-import { defineCommand, type Context, type ServiceName } from '../../cli/command.ts';
+import { str } from '../../core/field.ts';
+import type { Result } from '../../core/result.ts';
+import { defineCommand, type Context, type Flags, type ServiceName } from '../../cli/command.ts';
 
 type Finding = {
   readonly check: string;
-  readonly state: 'fine' | 'note' | 'fails';
+  readonly state: Level;
   readonly found: string;
   readonly remedy?: string;
 };
@@ -16,17 +19,17 @@ const directoryFinding = async (context: Context, name: 'config' | 'state' | 'ca
   const { files } = context.host;
   try {
     await files.makeDirectory(path, 0o700);
-    if (await files.isWritable(path)) return { check: `${name} directory`, state: 'fine', found: path };
+    if (await files.isWritable(path)) return { check: `${name} directory`, state: 'pass', found: path };
     return {
       check: `${name} directory`,
-      state: 'fails',
+      state: 'fail',
       found: `${path} cannot be written`,
       remedy: `give yourself write access, or set OPSCTL_HOME`,
     };
   } catch (error) {
     return {
       check: `${name} directory`,
-      state: 'fails',
+      state: 'fail',
       found: `${path}: ${error instanceof Error ? error.message : error}`,
       remedy: 'set OPSCTL_HOME to a directory of yours',
     };
@@ -49,7 +52,7 @@ const serviceFinding = async (context: Context, service: ServiceName, probe: str
     if (found.kind === 'mock')
       return {
         check,
-        state: 'note',
+        state: 'warn',
         found: 'not configured: the embedded mock server is used',
         remedy: `opsctl config set ${service}.url https://…`,
       };
@@ -64,16 +67,16 @@ const serviceFinding = async (context: Context, service: ServiceName, probe: str
     if (reply.status === 401 || reply.status === 403)
       return {
         check,
-        state: 'fails',
+        state: 'fail',
         found: `${found.baseUrl} refuses the token (${reply.status})`,
         remedy: 'give a token that is valid',
       };
-    return { check, state: 'fine', found: `${found.baseUrl} answers (${reply.status})` };
+    return { check, state: 'pass', found: `${found.baseUrl} answers (${reply.status})` };
   } catch (error) {
     const isNetwork = error instanceof NetworkError;
     return {
       check,
-      state: 'fails',
+      state: 'fail',
       ...asError(error),
       ...(isNetwork && error.code === 'TLS'
         ? { remedy: 'name the certificate authority with NODE_EXTRA_CA_CERTS or ca_file' }
@@ -86,38 +89,74 @@ const proxyFinding = ({ host }: Context): Finding => {
   const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter(
     (name) => host.env[name],
   );
-  return { check: 'proxy', state: 'note', found: set.length === 0 ? 'none' : set.join(', ') };
+  return { check: 'proxy', state: 'pass', found: set.length === 0 ? 'none' : set.join(', ') };
 };
 
 const browserless = ({ host }: Context): Finding => ({
   check: 'terminal',
-  state: 'note',
+  state: 'pass',
   found: `stdin ${host.terminal.stdin.isTty ? 'terminal' : 'pipe'}, stdout ${host.terminal.stdout.isTty ? 'terminal' : 'pipe'}, stderr ${host.terminal.stderr.isTty ? 'terminal' : 'pipe'}`,
 });
+
+/** The machine, the settings and whether each service answers. */
+const generalFindings = async (context: Context): Promise<readonly Finding[]> => {
+  const { name, origin } = context.settings.profile;
+  return [
+    { check: 'opsctl', state: 'pass', found: OPSCTL_VERSION },
+    {
+      check: 'runtime',
+      state: 'pass',
+      found: `${context.host.runtime} on ${context.host.platform}`,
+    },
+    { check: 'profile', state: 'pass', found: `${name} (${origin})` },
+    ...(await Promise.all([
+      directoryFinding(context, 'config'),
+      directoryFinding(context, 'state'),
+      directoryFinding(context, 'cache'),
+    ])),
+    proxyFinding(context),
+    browserless(context),
+    ...(await Promise.all([
+      serviceFinding(context, 'tracker', '/api/v3/member'),
+      serviceFinding(context, 'labels', '/v2beta/limits/label'),
+    ])),
+  ];
+};
+
+const flags = {
+  bundle: {
+    field: str(4096, { min: 1 }),
+    summary: 'Write one archive for a bug report (.tar.gz), without secrets',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+
+const bundled = async (context: Context, file: string): Promise<Result> => {
+  const [{ writeBundle }, { signInFindings }] = await Promise.all([
+    import('./bundle.ts'),
+    import('./auth.ts'),
+  ]);
+  return writeBundle(context, file, {
+    doctor: () => generalFindings(context),
+    'doctor-auth': () => signInFindings(context, {}),
+  });
+};
 
 export const doctor = defineCommand({
   path: ['doctor'],
   summary: "Find out what is wrong with this machine's set-up",
   about:
-    'Looks at directories, settings, proxies and whether each configured service answers. Ends with 20 when a check fails. `opsctl doctor auth` looks at signing in.',
-  examples: [{ line: 'opsctl doctor', says: 'Every check with its remedy' }],
-  run: async (context) => {
-    const { name, origin } = context.settings.profile;
-    const rows: Finding[] = [
-      { check: 'profile', state: 'fine', found: `${name} (${origin})` },
-      ...(await Promise.all([
-        directoryFinding(context, 'config'),
-        directoryFinding(context, 'state'),
-        directoryFinding(context, 'cache'),
-      ])),
-      proxyFinding(context),
-      browserless(context),
-      ...(await Promise.all([
-        serviceFinding(context, 'tracker', '/api/v3/member'),
-        serviceFinding(context, 'labels', '/v2beta/limits/label'),
-      ])),
-    ];
-    const failed = rows.some(({ state }) => state === 'fails');
+    'Looks at directories, settings, proxies and whether each configured service answers. Ends with 20 when a check fails. `opsctl doctor auth` looks at signing in. --bundle writes what both of them found, the versions, the origin of each setting and the last crash report into one archive.',
+  flags,
+  examples: [
+    { line: 'opsctl doctor', says: 'Every check with its remedy' },
+    { line: 'opsctl doctor --bundle report.tar.gz', says: 'One file for a bug report' },
+  ],
+  run: async (context, { bundle }) => {
+    if (bundle !== undefined) return bundled(context, bundle);
+    const rows = await generalFindings(context);
+    const failed = rows.some(({ state }) => state === 'fail');
     return {
       kind: 'rows',
       rows,

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { keys } from '../../config/keys.ts';
 import { environmentRows } from '../../config/environment-text.ts';
 import { exitCodes } from '../../core/exit.ts';
@@ -23,7 +22,7 @@ type Texts = {
 };
 
 const readTexts = async (host: Host): Promise<Texts> => {
-  const text = await host.files.read(fileURLToPath(new URL('./explanations.json', import.meta.url)));
+  const text = await host.buildText('explanations.json');
   return text === undefined ? { errors: {}, guards: {} } : (JSON.parse(text) as Texts);
 };
 

@@ -1,3 +1,4 @@
+import type { CheckFinding } from '../../core/finding.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
@@ -12,6 +13,7 @@ export const check = defineCommand({
   about:
     'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. Exit code 20 when one of them fails.',
   flags: planFlags,
+  isCheck: true,
   examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
   run: async (context, values) => {
     const prepared = await prepare(context, values);
@@ -23,8 +25,8 @@ export const check = defineCommand({
       import('../../kv-upgrade/plan.ts'),
     ]);
     const findings = made.findings;
-    const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
-    const isGood = count('fail') === 0;
+    const counts = countsOf(findings);
+    const isGood = counts.fail === 0;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
     const way = {
       cluster: opened.cluster.name,
@@ -34,10 +36,7 @@ export const check = defineCommand({
     const data = {
       ok: isGood,
       ...way,
-      pass: count('pass'),
-      warn: count('warn'),
-      unknown: count('unknown'),
-      fail: count('fail'),
+      ...counts,
       findings,
     };
     const columns = columnsOf(context.host.terminal.stdout);
@@ -48,8 +47,31 @@ export const check = defineCommand({
       '',
       ...closing(findings, values),
     ].join('\n');
-    return recordResult(data, { text }, isGood ? undefined : 'no');
+    const file = values.cluster;
+    return recordResult(
+      data,
+      { text, findings: () => findings.map((one) => reportable(one, file)) },
+      isGood ? undefined : 'no',
+    );
   },
+});
+
+const countsOf = (findings: readonly Finding[]) => {
+  const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
+  return { pass: count('pass'), warn: count('warn'), unknown: count('unknown'), fail: count('fail') };
+};
+
+/** As reports of CI services show it. */
+const reportable = (
+  { guard, level, member, message, hint }: Finding,
+  file: string | undefined,
+): CheckFinding => ({
+  rule: guard,
+  level,
+  message,
+  ...(member === undefined ? {} : { subject: member }),
+  ...(hint === undefined ? {} : { hint }),
+  ...(file === undefined ? {} : { file }),
 });
 
 const names = Object.keys(planFlags) as (keyof PlanValues)[];

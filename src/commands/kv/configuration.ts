@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { type Minor, versionRows } from '../../api-specs/etcd/versions.ts';
 import { defineCommand, type Argument, type Context, type Flag } from '../../cli/command.ts';
 
 const fileArgument = {
@@ -12,7 +12,7 @@ const fileArgument = {
   complete: 'file',
 } as const satisfies Argument;
 const toFlag = {
-  field: oneOf('3.2', '3.3', '3.4', '3.5'),
+  field: oneOf(...versionRows.map(({ minor }) => minor)),
   summary: 'Target version (default 3.3)',
   value: 'minor',
 } as const satisfies Flag;
@@ -85,6 +85,10 @@ export const configMigrate = defineCommand({
       value: 'file',
       complete: 'file',
     },
+    'keep-old-names': {
+      field: bool(),
+      summary: 'Keep names that the version before knows too, while its members still run',
+    },
     'in-place': { field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
   },
   examples: [
@@ -106,7 +110,11 @@ export const configMigrate = defineCommand({
     const to = (values.to ?? '3.3') as Minor;
     const before = await read(context, values.file);
     readable(values.file, await parseConfig(before));
-    const { text, changes } = await migrateConfig(before, to);
+    const { text, changes } = await migrateConfig(
+      before,
+      to,
+      values['keep-old-names'] === true ? 'roll' : 'after',
+    );
     for (const change of changes) context.log.info(change);
     if (changes.length === 0) context.log.info(`nothing to change for ${to}`);
     if (values.out === undefined && values['in-place'] !== true) return rawResult(text);

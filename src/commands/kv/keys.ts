@@ -1,3 +1,4 @@
+import { wholeInput } from '../../cli/standard-input.ts';
 import { defineCommand, type Argument, type Context, type Flag, type ValuesOf } from '../../cli/command.ts';
 import { bool, int, req, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
@@ -13,8 +14,8 @@ const keyArgument = {
   field: req(str(undefined, { min: 1 })),
   summary: 'The key',
 } as const satisfies Argument;
-const anyKey = { name: 'key-name', field: req(str()), summary: 'The key' } as const satisfies Argument;
-const rangeArgument = {
+export const anyKey = { name: 'key-name', field: req(str()), summary: 'The key' } as const satisfies Argument;
+export const rangeArgument = {
   name: 'range-end',
   field: str(undefined, { min: 1 }),
   summary: 'Up to this key, without it',
@@ -33,7 +34,10 @@ const receiveFlag = {
   summary: 'Largest answer to take (default 2147483647)',
   value: 'bytes',
 } as const satisfies Flag;
-const prefixFlag = { field: bool(), summary: 'Every key that begins like this' } as const satisfies Flag;
+export const prefixFlag = {
+  field: bool(),
+  summary: 'Every key that begins like this',
+} as const satisfies Flag;
 
 /** The key after all keys with this prefix, as bytes: its last byte that can be raised is one higher. Nothing is after all keys: a zero byte alone. */
 export const prefixEnd = (prefix: string): Uint8Array => {
@@ -47,23 +51,16 @@ export const prefixEnd = (prefix: string): Uint8Array => {
 type RangeValues = ValuesOf<{ prefix: typeof prefixFlag }, [typeof anyKey, typeof rangeArgument]>;
 type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
 /** Every key begins like the empty one; the store has no empty key and calls the first a zero byte. */
-const rangeOf = (values: RangeValues): Range =>
+export const rangeOf = (values: RangeValues): Range =>
   values.prefix === true
     ? { key: values['key-name'] === '' ? '\0' : values['key-name'], end: prefixEnd(values['key-name']) }
     : { key: values['key-name'], end: values['range-end'] };
-const rangeProblems = (values: RangeValues): Problem[] => {
+export const rangeProblems = (values: RangeValues): Problem[] => {
   if (values.prefix === true && values['range-end'] !== undefined)
     return [problem('<range-end>', 'exclusive', 'cannot be given together with --prefix')];
   return values['key-name'] === '' && values.prefix !== true
     ? [problem('<key-name>', 'required', 'must not be empty', '"" --prefix means every key')]
     : [];
-};
-
-/** As bytes: a value need not be text. */
-const stdinBytes = async ({ host }: Context): Promise<Uint8Array> => {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of host.terminal.stdin.bytes()) chunks.push(chunk);
-  return Buffer.concat(chunks);
 };
 
 export const put = defineCommand({
@@ -93,7 +90,7 @@ export const put = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const value =
-      values.value === undefined || values.value === '-' ? await stdinBytes(context) : values.value;
+      values.value === undefined || values.value === '-' ? await wholeInput(context.host) : values.value;
     const lease = values.lease === undefined ? undefined : decimalLease(values.lease, '--lease');
     const { revision } = await askAny(
       context,

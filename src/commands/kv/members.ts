@@ -69,7 +69,7 @@ export const alarmDisarm = defineCommand({
 });
 
 /** By its name or its hexadecimal id. */
-const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
+export const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
   const found = members.find(({ id, name }) => name === wanted || hex(id) === wanted.toLowerCase());
   if (found === undefined)
     throw new AppError('not-found', `there is no member ${wanted}`, {
@@ -94,7 +94,7 @@ const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise
 export const moveLeader = defineCommand({
   path: ['kv', 'move-leader'],
   noDryRun: 'opsctl kv status shows the leader',
-  summary: 'Hand the leadership to another member (3.3 and later)',
+  summary: 'Transfer the leadership to another member (3.3 and later)',
   args: [
     {
       name: 'target',

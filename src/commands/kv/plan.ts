@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
-import { columnsOf } from '../../core/wrap.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { planFlags, prepare } from './planning.ts';
 import { arrived, refusalError } from './outcome.ts';
+import { shownPlan } from './shown-plan.ts';
 
 export const plan = defineCommand({
   path: ['kv', 'plan'],
@@ -30,7 +30,6 @@ export const plan = defineCommand({
   run: async (context, values) => {
     const prepared = await prepare(context, values);
     const { isRefusal } = await import('../../kv-upgrade/plan.ts');
-    const { planText } = await import('../../kv-upgrade/format/texts.ts');
     const { made } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;
@@ -42,7 +41,7 @@ export const plan = defineCommand({
         0o600,
       );
     }
-    const text = planText(made, columnsOf(context.host.terminal.stdout));
+    const text = await shownPlan(context, made, 'stdout');
     const next =
       values.out === undefined
         ? undefined

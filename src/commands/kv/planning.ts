@@ -1,14 +1,17 @@
 import { list, bool, int, str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { versionRows, nextMinor } from '../../api-specs/etcd/versions.ts';
+import { minorOf, versionRows, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { currentGuard } from '../../kv-upgrade/journal/earlier-names.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
 import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
-import type { Observation, Plan, PlanOptions, Refusal } from '../../kv-upgrade/types.ts';
+import { viewFor } from '../../kv-upgrade/plan-kind.ts';
+import { withNewConfiguration } from '../../kv-upgrade/configuration/new-configuration.ts';
+import type { Observation, Plan, PlanKind, PlanOptions, Refusal } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { clusterFlags, driverFor, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
+import { givenVersions, versionsFlag } from './versions.ts';
 
 const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
 
@@ -48,11 +51,12 @@ export const planFlags = {
     value: 'guard',
     suggest: acceptable,
   },
+  ...versionsFlag,
 } as const satisfies Flags;
 
 export type PlanValues = ValuesOf<typeof planFlags>;
 
-const optionsOf = async (opened: Opened, values: PlanValues): Promise<PlanOptions> => {
+const optionsOf = async (context: Context, opened: Opened, values: PlanValues): Promise<PlanOptions> => {
   const { guards } = await import('../../kv-upgrade/guards/all.ts');
   const accept = (values.accept ?? []).map(currentGuard);
   for (const name of accept) {
@@ -62,7 +66,9 @@ const optionsOf = async (opened: Opened, values: PlanValues): Promise<PlanOption
       : `${name} is not a guard`;
     throw invalidArguments([problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
   }
+  const versions = await givenVersions(context, values['versions-file']);
   return {
+    ...(versions === undefined ? {} : { versions }),
     ...(values.to === undefined ? {} : { to: values.to as Minor }),
     copy_data: values['copy-data'] ?? false,
     hold_last: values['hold-last'] ?? false,
@@ -86,25 +92,43 @@ export type Prepared = {
   readonly run: string;
 };
 
+/** After an upgrade the program that runs is the new one of the cluster file, before it the old one. */
+const whichRuns = async (context: Context, { cluster, access }: Opened): Promise<'old' | 'new'> => {
+  const driver = await driverFor(context, cluster);
+  const [first] = cluster.members;
+  if (first === undefined) return 'old';
+  const [{ new_binary_version: fresh }, running] = await Promise.all([
+    driver.facts(first, { sizes: false }),
+    access
+      .store(first.client_url)
+      .versions()
+      .catch(() => undefined),
+  ]);
+  return fresh !== undefined && minorOf(fresh) === minorOf(running?.server) ? 'new' : 'old';
+};
+
 /** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
 export const prepare = async (
   context: Context,
-  values: PlanValues,
+  values: PlanValues & { readonly 'keep-program'?: boolean | undefined },
   given?: PlanOptions,
+  kind?: PlanKind,
 ): Promise<Prepared> => {
   const { host } = context;
-  const opened = await openCluster(context, values, 'upgrade');
+  const asWritten = await openCluster(context, values, 'upgrade');
+  const keeps = values['keep-program'] === true ? { keep_program: await whichRuns(context, asWritten) } : {};
+  const opened = { ...asWritten, cluster: viewFor(asWritten.cluster, { kind, options: keeps }) };
   const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([
     import('../../kv-upgrade/observe/observe.ts'),
     import('../../kv-upgrade/plan.ts'),
     import('../../kv-upgrade/journal/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
-  const options = given ?? (await optionsOf(opened, values));
+  const options = given ?? { ...(await optionsOf(context, opened, values)), ...keeps };
   const run = await nextRunId(host, context.settings.directories.clusters, opened.cluster.name);
   const { cluster, access } = opened;
   const directory = runDirectory(context.settings.directories.clusters, cluster.name, run);
-  const observation = await observe({
+  const seen = await observe({
     host,
     cluster,
     access,
@@ -113,6 +137,7 @@ export const prepare = async (
     isDeep: true,
     runDirectory: directory,
   });
-  const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run });
+  const observation = kind === 'restart' ? await withNewConfiguration(host, cluster, seen) : seen;
+  const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run, kind });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
 };

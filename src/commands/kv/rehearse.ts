@@ -92,7 +92,7 @@ const shown = (result: RehearsalResult, kept: string): Result => {
     ...(report?.canary === undefined
       ? []
       : [
-          `test writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`,
+          `canary writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`,
         ]),
     ...(report === undefined ? [] : [`report ${kept}/report.html`]),
   ].join('\n');

@@ -66,6 +66,8 @@ const reportOf = async (context: Context, { run, directory, entries }: FoundRun)
     import('../../kv-upgrade/report/from-journal.ts'),
   ]);
   const written = await readReport(context.host, directory);
+  if (written?.isTorn)
+    context.log.warn(`the last line of ${directory}/events.ndjson was cut off and is left out`);
   const current = written && broughtUpToDate(written, entries);
   if (current !== undefined) return current;
   const rebuilt = reportFromJournal(entries, `${directory}/journal.jsonl`);
@@ -75,7 +77,7 @@ const reportOf = async (context: Context, { run, directory, entries }: FoundRun)
       tryThis: ['opsctl kv status', 'opsctl kv resume'],
     });
   context.log.info(
-    `run ${run} was ended before its report was written; this one is made from its journal, without checks and test writes`,
+    `run ${run} was ended before its report was written; this one is made from its journal, without checks and canary writes`,
   );
   return rebuilt;
 };

@@ -1,21 +1,23 @@
 import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
-import { recordResult } from '../../core/result.ts';
+import { recordResult, type Result } from '../../core/result.ts';
 import { versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Restored, Restoring } from '../../kv-upgrade/restore/execute.ts';
 import type { Locking } from '../../kv-upgrade/locks/take-locks.ts';
-import type { SnapshotRecord } from '../../kv-upgrade/types.ts';
+import type { ClusterFile, SnapshotRecord } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { clusterFlags, driverFor, openCluster } from './cluster.ts';
+import { isBucketUrl } from '../../kv-snapshots/bucket-url.ts';
+import { bucketFlags, bucketOptions } from './snapshot-flags.ts';
+import { clusterFlags, driverFor, openCluster, type Opened } from './cluster.ts';
 import { confirmStart } from './running.ts';
 
 const flags = {
   ...clusterFlags,
   snapshot: {
     field: str(undefined, { min: 1 }),
-    summary: 'Snapshot file (default: the newest one of the last run)',
+    summary: 'Snapshot: a file or s3://BUCKET/PREFIX/NAME (default: the newest one of the last run)',
     value: 'file',
     complete: 'file',
   },
@@ -25,22 +27,25 @@ const flags = {
     value: 'minor',
     suggest: versionRows.map(({ minor }) => minor),
   },
+  ...bucketFlags,
 } as const satisfies Flags;
 type Given = ValuesOf<typeof flags>;
 
-type Source = { readonly snapshot: SnapshotRecord; readonly to: Minor; readonly run: string };
+type Source = {
+  readonly snapshot: SnapshotRecord;
+  readonly to: Minor;
+  readonly run: string;
+  /** A copy of what is in a bucket, to be removed when the work is done. */
+  readonly copy?: string;
+};
 
-/** The newest verified snapshot of the last run, or the file that was named. Either is verified again now. */
-const sourceOf = async (context: Context, values: Given, cluster: string): Promise<Source> => {
-  const { host, settings } = context;
-  const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotRevision }, { withSnapshot }] =
-    await Promise.all([
-      import('../../kv-upgrade/journal/journal.ts'),
-      import('../../etcd-client/snapshot.ts'),
-      import('../../kv-upgrade/restore/plan.ts'),
-      import('../../etcd-client/snapshot-content.ts'),
-      import('../../etcd-client/snapshot-file.ts'),
-    ]);
+type Chosen = Pick<Source, 'to' | 'run'> & { readonly place: string; readonly member: string };
+/** The newest snapshot of the last run, or the one that was named. */
+const chosen = async ({ host, settings }: Context, values: Given, cluster: string): Promise<Chosen> => {
+  const [{ findRuns }, { newestSnapshot }] = await Promise.all([
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/restore/plan.ts'),
+  ]);
   const [run] = (await findRuns(host, settings.directories.clusters, cluster)).filter(({ entries }) =>
     entries.some(({ kind }) => kind === 'snapshot'),
   );
@@ -48,21 +53,40 @@ const sourceOf = async (context: Context, values: Given, cluster: string): Promi
   const recorded = newestSnapshot(
     run?.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : [])) ?? [],
   );
-  const from = values.to ?? (opened?.kind === 'opened' ? opened.plan.from : undefined);
-  const path = values.snapshot === undefined ? recorded?.path : resolve(host.cwd, values.snapshot);
-  if (path === undefined || from === undefined) {
+  const to = values.to ?? (opened?.kind === 'opened' ? opened.plan.from : undefined);
+  const named = values.snapshot;
+  const place =
+    named === undefined || isBucketUrl(named) ? (named ?? recorded?.path) : resolve(host.cwd, named);
+  if (place === undefined || to === undefined) {
     throw new AppError('not-found', 'no run of this cluster with snapshots is known here', {
       code: 'NO_SNAPSHOT',
       tryThis: ['--snapshot FILE --to MINOR'],
     });
   }
+  const member = recorded?.path === place ? recorded.member : 'a file';
+  return { place, member, to: to as Minor, run: run?.run ?? 'by-hand' };
+};
+
+/** The chosen snapshot as a file of this machine, verified again now. */
+const sourceOf = async (context: Context, values: Given, { name, s3 }: ClusterFile): Promise<Source> => {
+  const { host, settings } = context;
+  const { place, member, to, run } = await chosen(context, values, name);
+  const [{ asLocalFile }, { verifySnapshot }, { snapshotRevision }, { withSnapshot }] = await Promise.all([
+    import('../../kv-snapshots/fetch.ts'),
+    import('../../etcd-client/snapshot.ts'),
+    import('../../etcd-client/snapshot-content.ts'),
+    import('../../etcd-client/snapshot-file.ts'),
+  ]);
+  const isStored = isBucketUrl(place);
+  const bucket = { ...s3, ...bucketOptions(values), directory: `${settings.directories.state}/snapshots` };
+  const path = isStored ? await asLocalFile(host, place, bucket) : place;
   const verified = await verifySnapshot(host, path);
   const revision = withSnapshot(host.files, path, snapshotRevision);
-  const member = path === recorded?.path ? recorded.member : 'a file';
   return {
     snapshot: { duration_ms: 0, member, path, ...verified, revision },
-    to: from as Minor,
-    run: run?.run ?? 'by-hand',
+    to,
+    run,
+    ...(isStored ? { copy: path } : {}),
   };
 };
 
@@ -102,6 +126,42 @@ const carriedOut = async (
   return carryOut({ ...parts, host, driver, shellFor, directory, progress, log: log.info });
 };
 
+const rebuilt = async (context: Context, { cluster, access }: Opened, source: Source): Promise<Result> => {
+  const [{ observe }, { restorePlan, restoreText }] = await Promise.all([
+    import('../../kv-upgrade/observe/observe.ts'),
+    import('../../kv-upgrade/restore/plan.ts'),
+  ]);
+  const driver = await driverFor(context, cluster);
+  const observation = await observe({ host: context.host, cluster, access, driver });
+  const plan = restorePlan({ cluster, observation, ...source });
+  if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
+  context.log.warn(restoreText(plan));
+  await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
+  const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, () =>
+    carriedOut(context, { cluster, access, plan }),
+  );
+  const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
+  const clients = [
+    'restart every client that watches or caches: revisions went back, and a watch waits for one that it has seen',
+    'clients with a user have to log in again; leases start anew with their whole time',
+    ...(plan.lost_revisions === 0 ? [] : ['what was written after the snapshot has to be written again']),
+  ];
+  return recordResult(
+    { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, clients, message },
+    { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
+  );
+};
+
+const restored = async (context: Context, values: Given): Promise<Result> => {
+  const opened = await openCluster(context, values, 'upgrade');
+  const source = await sourceOf(context, values, opened.cluster);
+  try {
+    return await rebuilt(context, opened, source);
+  } finally {
+    if (source.copy !== undefined) await context.host.files.remove(source.copy);
+  }
+};
+
 export const restore = defineCommand({
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
@@ -112,31 +172,5 @@ export const restore = defineCommand({
   examples: [
     { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' },
   ],
-  run: async (context, values) => {
-    const { cluster, access } = await openCluster(context, values, 'upgrade');
-    const [{ observe }, { restorePlan, restoreText }] = await Promise.all([
-      import('../../kv-upgrade/observe/observe.ts'),
-      import('../../kv-upgrade/restore/plan.ts'),
-    ]);
-    const source = await sourceOf(context, values, cluster.name);
-    const driver = await driverFor(context, cluster);
-    const observation = await observe({ host: context.host, cluster, access, driver });
-    const plan = restorePlan({ cluster, observation, ...source });
-    if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
-    context.log.warn(restoreText(plan));
-    await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
-    const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, () =>
-      carriedOut(context, { cluster, access, plan }),
-    );
-    const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
-    const clients = [
-      'restart every client that watches or caches: revisions went back, and a watch waits for one that it has seen',
-      'clients with a user have to log in again; leases start anew with their whole time',
-      ...(plan.lost_revisions === 0 ? [] : ['what was written after the snapshot has to be written again']),
-    ];
-    return recordResult(
-      { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, clients, message },
-      { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
-    );
-  },
+  run: async (context, values) => restored(context, values),
 });

@@ -1,6 +1,7 @@
 import { bool } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
-import { heldBy, resumedOptions } from '../../kv-upgrade/journal/holds.ts';
+import { heldBy, isHeldForWindow, resumedOptions } from '../../kv-upgrade/journal/holds.ts';
+import { kindOf } from '../../kv-upgrade/plan-kind.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { clusterFlags } from './cluster.ts';
 import { planFlags } from './planning.ts';
@@ -27,10 +28,11 @@ const refuseUnseenHold = (context: Context, values: Given, { found }: Unfinished
   const isNamed = (['past-hold', 'accept-point-of-no-return', 'hold-after'] as const).some(
     (name) => values[name] !== undefined && values[name] !== false,
   );
-  if (isNamed) return;
+  if (isNamed || (values.until !== undefined && isHeldForWindow(found.entries))) return;
   throw new AppError('stopped', `run ${found.run} holds: ${held}`, {
     code: 'HELD',
     tryThis: [
+      ...(isHeldForWindow(found.entries) ? ['opsctl kv resume --yes --until TIME, in the next window'] : []),
       'opsctl kv resume --yes --past-hold, to go on up to the last member of the old version',
       'opsctl kv resume --yes --accept-point-of-no-return, to go on to the end',
       'opsctl kv rollback',
@@ -62,7 +64,8 @@ export const resume = defineCommand({
     await confirmStart(
       context,
       opened.cluster.name,
-      `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`,
+      `Go on with the ${isRollback ? 'rollback' : kindOf(plan)} of ${opened.cluster.name}?`,
+      values,
     );
     if (!isRollback) {
       const holds = { last: values['hold-last'], after: values['hold-after'] };

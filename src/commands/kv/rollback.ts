@@ -1,6 +1,7 @@
 import { recordResult } from '../../core/result.ts';
 import { AppError } from '../../core/problem.ts';
-import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { crosses, newWay, oldWay } from '../../kv-upgrade/plan-kind.ts';
 import type { MemberSeen } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { clusterFlags, driverFor } from './cluster.ts';
@@ -20,20 +21,29 @@ export const rollback = defineCommand({
     const { opened, found, plan } = await unfinished(context, values);
     const { observe } = await import('../../kv-upgrade/observe/observe.ts');
     const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
-    if (observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
+    if (
+      crosses(plan) &&
+      observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)
+    ) {
       throw new AppError(
         'unsafe',
         `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`,
         {
           code: 'PAST_POINT_OF_NO_RETURN',
-          tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'],
+          tryThis: [
+            ...(rowOf(plan.to)?.can.downgrade === true
+              ? ['opsctl kv resume brings the upgrade to its end, then opsctl kv downgrade goes back']
+              : []),
+            'opsctl kv restore rebuilds the cluster from the snapshots',
+          ],
         },
       );
     }
     await confirmStart(
       context,
       opened.cluster.name,
-      `Bring every member of ${opened.cluster.name} back to ${plan.from}?`,
+      `Bring every member of ${opened.cluster.name} back to ${oldWay(plan)}?`,
+      values,
     );
     const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
@@ -99,10 +109,10 @@ export const abort = defineCommand({
       run: found.run,
       warn: log.warn,
     });
-    const upgraded = members
-      .filter(({ server_version }) => minorOf(server_version) === plan.to)
-      .map(({ name }) => name);
-    const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
+    const { progressOf } = await import('../../kv-upgrade/journal/progress.ts');
+    const { upgradedIn } = await import('../../kv-upgrade/decide.ts');
+    const upgraded = upgradedIn(plan, progressOf(found.entries), { members });
+    const message = `run ${found.run} given up; on ${newWay(plan)}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {
       await closeAborted(context, open, members, message);
     } finally {

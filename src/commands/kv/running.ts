@@ -6,14 +6,19 @@ import { columnsOf, wrap } from '../../core/wrap.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import type { Crossing } from '../../kv-upgrade/live/crossing-text.ts';
 import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
+import { crosses, viewFor } from '../../kv-upgrade/plan-kind.ts';
 import type { Plan } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
+import { outsideFlags, withListeners } from './outside-flags.ts';
+import { refuseWrongWindow, windowFlags, windowOf } from './window-flags.ts';
 import { driverFor, openCluster } from './cluster.ts';
 import type { EndpointValues, Opened } from './cluster.ts';
 import { watched } from './watching.ts';
 import type { Ask } from './watching.ts';
 
 export const runFlags = {
+  ...windowFlags,
+  ...outsideFlags,
   canary: {
     field: bool(),
     negated: true,
@@ -21,7 +26,7 @@ export const runFlags = {
   },
   'canary-rate': {
     field: int({ min: 1, max: 200 }),
-    summary: 'Test writes a second while a member is replaced (default 50); 1 while nothing is',
+    summary: 'Canary writes a second while a member is replaced (default 50); 1 while nothing is',
     value: 'n',
   },
   'kill-after-grace': {
@@ -42,7 +47,13 @@ const typedName = async (context: Context, cluster: string, question: string): P
   );
 };
 
-export const confirmStart = async (context: Context, cluster: string, question: string): Promise<void> => {
+export const confirmStart = async (
+  context: Context,
+  cluster: string,
+  question: string,
+  values: RunValues = {},
+): Promise<void> => {
+  await refuseWrongWindow(context, values);
   if (!context.isConfirmed && !context.isInteractive)
     throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
   if (!(await typedName(context, cluster, question)))
@@ -82,8 +93,10 @@ const confirmCrossing = async (
 const tellUnattended = (
   { isInteractive, isConfirmed, log }: Context,
   values: CrossingValues,
-  { options, from }: Plan,
+  plan: Plan,
 ): void => {
+  const { options, from } = plan;
+  if (!crosses(plan)) return;
   if ((isInteractive && !isConfirmed) || values['accept-point-of-no-return'] === true) return;
   if (options.hold_last || options.hold_after !== undefined) return;
   log.info(
@@ -116,21 +129,20 @@ export const conducted = async (
     state: settings.directories.clusters,
   };
   if (action !== 'rollback') tellUnattended(context, values, plan);
-  return watched(context, (sink, ask, signal) =>
-    conduct({
-      ...common,
-      plan,
-      run,
-      action,
-      sink,
-      signal,
-      confirmed: (crossing, withdrawn) => confirmCrossing(context, values, plan, crossing, ask, withdrawn),
-      hasCanary: values.canary !== false,
-      canaryRate: values['canary-rate'],
-      canKill: values['kill-after-grace'] ?? false,
-      ...(loop === undefined ? {} : { loop }),
-    }),
-  );
+  return watched(context, async (sink, ask, signal) => {
+    const window = await windowOf(context, values, plan.cluster, ask);
+    return withListeners(context, values, { plan, run, action }, sink, (all) =>
+      conduct({
+        ...common,
+        ...{ plan, run, action, sink: all, signal, window },
+        confirmed: (crossing, withdrawn) => confirmCrossing(context, values, plan, crossing, ask, withdrawn),
+        hasCanary: values.canary !== false,
+        canaryRate: values['canary-rate'],
+        canKill: values['kill-after-grace'] ?? false,
+        ...(loop === undefined ? {} : { loop }),
+      }),
+    );
+  });
 };
 
 /** Runs are kept by the cluster's name: a run of another cluster of that name must not go on here. */
@@ -209,7 +221,9 @@ export const unfinished = async (context: Context, values: EndpointValues): Prom
     (entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened',
   );
   const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
-  return { opened, found, plan: first.plan, isRollback };
+  // A downgrade reads the cluster file the other way round.
+  const view = { ...opened, cluster: viewFor(opened.cluster, first.plan) };
+  return { opened: view, found, plan: first.plan, isRollback };
 };
 
 /** Killed after its last line, it could not take its lock away; nobody waits for its lease. */

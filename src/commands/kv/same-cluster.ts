@@ -12,17 +12,28 @@ const looking = [
   'member list',
   'alarm list',
   'alarm disarm',
+  'defrag',
+  'recover-space',
+  'watch',
+  'lease list',
+  'compact',
+  'member promote',
+  'member update',
+  'member remove',
 ];
 const upgrading = [
   'check',
   'plan',
   'upgrade',
+  'downgrade',
+  'restart',
   'resume',
   'rollback',
   'abort',
   'restore',
   'report',
   'rehearse',
+  'replace-member',
 ];
 const lineOf = (commands: readonly string[]): RegExp =>
   new RegExp(`\\bopsctl kv (?:${commands.join('|')})\\b(?! --cluster| --endpoints)`, 'g');

@@ -7,6 +7,9 @@ import { defineCommand, type Argument, type Command, type Context } from '../../
 import { timeoutOf } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
+import { snapshotList, snapshotPrune } from './snapshot-list.ts';
+import { snapshotSchedule } from './snapshot-schedule.ts';
+import { snapshotVerify } from './snapshot-verify.ts';
 
 const fileArgument = {
   name: 'file',
@@ -149,26 +152,12 @@ const save = defineCommand({
   },
 });
 
-const verify = defineCommand({
-  path: ['kv', 'snapshot', 'verify'],
-  summary: 'Check a snapshot file against its checksum, without any other program',
-  about: 'Exit code 20 when it is damaged.',
-  args: [fileArgument],
-  run: async (context, values) => {
-    const { verifySnapshot } = await import('../../etcd-client/snapshot.ts');
-    const path = resolve(context.host.cwd, values.file);
-    return recordResult(
-      { path, ok: true, ...(await verifySnapshot(context.host, path)) },
-      { message: `${values.file} is good` },
-    );
-  },
-});
-
 const status = defineCommand({
   path: ['kv', 'snapshot', 'status'],
   summary: 'Show what a snapshot file holds',
   about: 'hash is the value that the tools of 3.3 and later print; compare only values from one tool.',
   args: [fileArgument],
+  examples: [{ line: 'opsctl kv snapshot status backup.db', says: 'Revision, keys, size and hash' }],
   run: async (context, values) => {
     const path = resolve(context.host.cwd, values.file);
     const { verifySnapshot } = await import('../../etcd-client/snapshot.ts');
@@ -183,4 +172,11 @@ const status = defineCommand({
   },
 });
 
-export const snapshotCommands: readonly Command[] = [save, verify, status];
+export const snapshotCommands: readonly Command[] = [
+  save,
+  status,
+  snapshotVerify,
+  snapshotSchedule,
+  snapshotList,
+  snapshotPrune,
+];

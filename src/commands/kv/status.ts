@@ -93,6 +93,21 @@ const lastRestore = async ({ host, settings }: Context, cluster: string, endedAt
   return line === undefined || (endedAt !== undefined && line.at < endedAt) ? undefined : line;
 };
 
+const openOperation = async ({ host, settings }: Context, cluster: string) =>
+  (await import('../../kv-operations/unfinished.ts')).operationLine(
+    host,
+    settings.directories.clusters,
+    cluster,
+  );
+
+/** After an empty line; what is indented is to be copied and stays as it is. */
+const wrapped = (said: readonly string[], columns: number): string[] =>
+  said.length === 0
+    ? []
+    : ['', ...said.join('\n').split('\n')].map((line) =>
+        line.startsWith(' ') ? line : wrap(line, columns, '  '),
+      );
+
 export const status = defineCommand({
   path: ['kv', 'status'],
   summary: 'Show members, versions, leader and the last upgrade run',
@@ -118,20 +133,17 @@ export const status = defineCommand({
       run === undefined
         ? []
         : [isBack && restored === undefined ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
-    const said = [...ofRun, ...(restored === undefined ? [] : [restored.text])];
-    const lines = said.length === 0 ? [] : ['', ...said];
+    const operation = file === undefined ? undefined : await openOperation(context, cluster.name);
+    const said = [...ofRun, ...[restored, operation].flatMap((line) => line?.text ?? [])];
     const data = {
       ...observation,
       ...simulated,
       ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }),
       ...(restored === undefined ? {} : { last_restore: { outcome: restored.outcome, at: restored.at } }),
+      ...(operation === undefined ? {} : { unfinished_operation: operation }),
     };
     const columns = columnsOf(context.host.terminal.stdout);
-    const told = lines
-      .join('\n')
-      .split('\n')
-      .map((line) => (line.startsWith(' ') ? line : wrap(line, columns, '  ')));
-    const text = [observationText(observation, columns), ...(lines.length === 0 ? [] : told)].join('\n');
+    const text = [observationText(observation, columns), ...wrapped(said, columns)].join('\n');
     return recordResult(
       data,
       { text },

@@ -2,14 +2,14 @@ import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
-import { columnsOf } from '../../core/wrap.ts';
 import { withCurrentFindings } from '../../kv-upgrade/journal/earlier-names.ts';
-import type { Plan } from '../../kv-upgrade/types.ts';
+import type { Plan, PlanOptions } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
+import { refuseOpenRun, refuseOthersWork } from './begin.ts';
 import { planFlags, prepare } from './planning.ts';
-import type { Prepared } from './planning.ts';
-import { adopted, conducted, confirmStart, crossingFlags, runFlags } from './running.ts';
+import { shownPlan } from './shown-plan.ts';
+import { conducted, confirmStart, crossingFlags, runFlags } from './running.ts';
 
 const flags = {
   ...planFlags,
@@ -23,13 +23,29 @@ const flags = {
   },
 } as const satisfies Flags;
 
+/** What the plan is made again with; everything else of the file is compared by its digest. */
+const areOptions = (given: unknown): given is PlanOptions => {
+  const { accept, copy_data, hold_last, stable_seconds, to, hold_after, stable_before_last_seconds } =
+    (given ?? {}) as Record<string, unknown>;
+  const isAbsentOr = (type: string, value: unknown): boolean => value === undefined || typeof value === type;
+  return (
+    Array.isArray(accept) &&
+    accept.every((name) => typeof name === 'string') &&
+    typeof copy_data === 'boolean' &&
+    typeof hold_last === 'boolean' &&
+    typeof stable_seconds === 'number' &&
+    isAbsentOr('string', to) &&
+    [hold_after, stable_before_last_seconds].every((value) => isAbsentOr('number', value))
+  );
+};
+
 const readPlan = async (context: Context, path: string): Promise<Plan> => {
   const text = await context.host.files.read(resolve(context.host.cwd, path));
   if (text === undefined)
     throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
   try {
     const plan = withCurrentFindings(JSON.parse(text) as Plan);
-    if (plan.format === 1 && typeof plan.digest === 'string' && plan.options !== undefined) return plan;
+    if (plan.format === 1 && typeof plan.digest === 'string' && areOptions(plan.options)) return plan;
   } catch {
     // Said below: a file that is no JSON and one that is no plan are the same mistake.
   }
@@ -37,27 +53,6 @@ const readPlan = async (context: Context, path: string): Promise<Plan> => {
     code: 'NO_PLAN',
     tryThis: ['opsctl kv plan --out plan.json'],
   });
-};
-
-/** A crashed run may have left a member down: it is brought to its end before anything new begins. */
-const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
-  const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
-    import('../../kv-upgrade/journal/journal.ts'),
-    import('../../kv-upgrade/locks/machine-lock.ts'),
-  ]);
-  // A run that somebody is at work on has no end yet either.
-  await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
-  await adopted(context, opened);
-  const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
-  if (left !== undefined) throw unfinishedError(left);
-};
-
-const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
-  const { refuseOther } = await import('../../kv-upgrade/locks/take-locks.ts');
-  const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
-    is_reachable ? [client_url] : [],
-  );
-  await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
 };
 
 export const upgrade = defineCommand({
@@ -94,11 +89,20 @@ export const upgrade = defineCommand({
   run: async (context, values) => upgradeRun(context, values),
 });
 
+/** Before the question the whole plan, which has the warnings too; without a question the warnings alone. */
+const announce = async (context: Context, plan: Plan): Promise<void> => {
+  if (context.isInteractive && !context.isConfirmed) {
+    context.log.info(`${await shownPlan(context, plan, 'stderr')}\n`);
+    return;
+  }
+  for (const { level, message, hint } of plan.findings)
+    if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
+};
+
 const upgradeRun = async (context: Context, values: ValuesOf<typeof flags>) => {
   const given = values.plan === undefined ? undefined : await readPlan(context, values.plan);
   const prepared = await prepare(context, values, given?.options);
   const { isRefusal } = await import('../../kv-upgrade/plan.ts');
-  const { planText } = await import('../../kv-upgrade/format/texts.ts');
   const { made, opened, run } = prepared;
   const done = await arrived(prepared);
   if (done !== undefined) return done;
@@ -109,17 +113,15 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof flags>) => {
   }
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
   if (context.isDryRun)
-    return recordResult(made, { text: planText(made, columnsOf(context.host.terminal.stdout)) });
-  // The plan's text has the warnings too.
-  if (context.isInteractive && !context.isConfirmed)
-    context.log.info(`${planText(made, columnsOf(context.host.terminal.stderr))}\n`);
-  else
-    for (const { level, message, hint } of made.findings)
-      if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
+    return recordResult(made, {
+      text: await shownPlan(context, made, 'stdout'),
+    });
+  await announce(context, made);
   await confirmStart(
     context,
     opened.cluster.name,
     `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`,
+    values,
   );
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };

@@ -1,3 +1,4 @@
+import { isAccessible } from '../../core/accessible.ts';
 import { isJsonStream } from '../../core/output-format.ts';
 import { dirname, join } from 'node:path';
 import { rawResult } from '../../core/result.ts';
@@ -54,7 +55,9 @@ const summary = (report: Report, columns: number): string => {
     ...(downs.length === 0 ? [] : [`members unavailable: ${downs.join(', ')}`]),
     ...(canary === undefined
       ? []
-      : [`test writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
+      : [
+          `canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`,
+        ]),
     `members: ${membersText(members)}`,
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
@@ -100,7 +103,11 @@ const atOnce: Ask = (question) => question();
 
 /** spec/program#output: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
 const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
-  host.terminal.stderr.isTty && !host.env['CI'] && host.env['TERM'] !== 'dumb' && isQuiet !== true;
+  host.terminal.stderr.isTty &&
+  !host.env['CI'] &&
+  host.env['TERM'] !== 'dumb' &&
+  !isAccessible(host.env) &&
+  isQuiet !== true;
 
 const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
   const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([

@@ -8,8 +8,7 @@ export const adopt = labelCommand(
     path: ['labels', 'adopt'],
     summary: 'Bind definition files to the labels that exist',
     about: [
-      'Writes labels.lock.yaml beside the files: for each label a stable key and, for this deployment, its id, the ids of its',
-      'fields and choices, the revision and a digest. Commit it. Nothing changes in the service; records that are there stay.',
+      'Writes labels.lock.yaml beside the files: for each label a stable key and, for this deployment, its id, the ids of its fields and choices, the revision and a digest. Commit it. Nothing changes in the service; records that are there stay.',
       'From then on edits, renames and promotions to other deployments reach the same label.',
     ].join('\n'),
     flags: { file: { ...filesFlag, required: true }, deployment: deploymentFlag, admin: adminFlag },

@@ -1,17 +1,36 @@
 import { oneOf } from '../../core/field.ts';
+import type { CheckFinding } from '../../core/finding.ts';
+import type { diffData } from '../../label-definitions/diff-files.ts';
 import { problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { comparingFlags, comparingOptions, filesFlag, labelArgument } from './flags.ts';
 
+/** A label that differs is a failure beside its file. */
+const reportable = ({
+  title,
+  file,
+  status,
+  changes,
+  drift,
+}: ReturnType<typeof diffData>['labels'][number]): CheckFinding => ({
+  rule: status === 'drifted' ? 'drift' : 'difference',
+  level: status === 'same' ? 'pass' : 'fail',
+  subject: title,
+  file,
+  message:
+    status === 'same'
+      ? `${title} is as the file says`
+      : `${title} is ${status}: ${changes.length} changes, ${drift.length} made by others`,
+});
+
 export const diff = labelCommand(
   defineCommand({
     path: ['labels', 'diff'],
     summary: 'Compare the draft of a label with what is published, or files with the service',
     about: [
-      'With a label: what a publish would change. With --file: what an apply would change, and what others changed in the service',
-      'since the last apply (drift). Exit code 0: no difference. 20: there is one.',
+      'With a label: what a publish would change. With --file: what an apply would change, and what others changed in the service since the last apply (drift). Exit code 0: no difference. 20: there is one.',
     ].join('\n'),
     args: [{ ...labelArgument, optional: true }],
     flags: {
@@ -22,6 +41,7 @@ export const diff = labelCommand(
       },
       ...comparingFlags,
     },
+    isCheck: true,
     examples: [
       { line: "opsctl labels diff 'Project phase'", says: 'What a publish would change' },
       { line: 'opsctl labels diff -f labels/', says: 'Check in CI: exit 20 when files and service differ' },
@@ -44,6 +64,7 @@ export const diff = labelCommand(
       const engine = await import('../../label-definitions/diff-files.ts');
       const found = await engine.diffFiles(context, file ?? [], comparingOptions(values));
       const exit = engine.isDifferent(found) ? ('no' as const) : undefined;
+      const findings = () => engine.diffData(found).labels.map(reportable);
       if (summary === 'markdown')
         return {
           kind: 'raw',
@@ -51,9 +72,14 @@ export const diff = labelCommand(
             `${engine.diffMarkdown(found)}
 `,
           ],
+          view: { findings },
           ...(exit ? { exit } : {}),
         };
-      return recordResult(engine.diffData(found), { text: engine.diffText(found), name: 'deployment' }, exit);
+      return recordResult(
+        engine.diffData(found),
+        { text: engine.diffText(found), name: 'deployment', findings },
+        exit,
+      );
     },
   }),
 );

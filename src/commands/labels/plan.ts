@@ -9,9 +9,7 @@ export const plan = labelCommand(
     path: ['labels', 'plan'],
     summary: 'Write down what an apply would send, for review',
     about: [
-      'Compares label definitions with the service and changes nothing. With --out the plan goes into a file: the definitions, the',
-      'edits and the revisions that they are pinned to. `labels apply --plan` sends exactly that, or nothing when a label changed',
-      'meanwhile (exit 10).',
+      'Compares label definitions with the service and changes nothing. With --out the plan goes into a file: the definitions, the edits and the revisions that they are pinned to. `labels apply --plan` sends exactly that, or nothing when a label changed meanwhile (exit 10).',
     ].join('\n'),
     flags: {
       file: { ...filesFlag, required: true },

@@ -16,8 +16,7 @@ export const publish = labelCommand(
     path: ['labels', 'publish'],
     summary: 'Publish all draft changes of a label',
     about: [
-      'Shows what is going to be published, asks, and publishes exactly the revision that was shown: when somebody changes the',
-      'label in between, nothing is published and the new difference is shown.',
+      'Shows what is going to be published, asks, and publishes exactly the revision that was shown: when somebody changes the label in between, nothing is published and the new difference is shown.',
     ].join('\n'),
     args,
     flags,

@@ -14,8 +14,7 @@ export const retire = labelCommand(
     path: ['labels', 'retire'],
     summary: 'Disable a label and delete it for good, with what it left on items',
     about: [
-      'Says what disappears, wants the title typed (or --yes with --title), disables the label when it is published, and deletes',
-      'the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
+      'Says what disappears, wants the title typed (or --yes with --title), disables the label when it is published, and deletes the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
     ].join('\n'),
     args,
     flags,

@@ -12,7 +12,8 @@ export const banner = (ready: Ready, directory: string | undefined): string => {
     `  sign-in   ${ready.auth.authorization_endpoint}   client_id ${ready.auth.client_id}`,
     `            ${user.email}, password ${user.password}`,
     `  media     ${ready.media.base_url}/media/v3`,
-    `  documents ${ready.url}/openapi.json  /swagger.json  /discovery/labels/v2beta`,
+    `  documents tracker: ${ready.url}/openapi.json  /swagger.json`,
+    `            labels:  ${ready.url}/openapi/labels.json  /discovery/labels/v2beta`,
     isTls
       ? `  TLS       trust ${ready.ca_file}`
       : '  plain HTTP: for this machine only (real services require TLS: --tls)',

@@ -123,6 +123,12 @@ const compareCommand = defineCommand({
     'Sends the recorded requests in their order to a fresh embedded server, or with --url to another one, and compares status, media type and body. ' +
     'Identifiers and times may differ. Exits with 20 when something else does. With --url the requests change that service; it gets the tokens of OPSCTL_TRACKER_TOKEN and OPSCTL_LABELS_TOKEN.',
   args: [cassette],
+  examples: [
+    {
+      line: 'opsctl mock compare nightly.cassette',
+      says: 'Does the embedded server answer as the recording?',
+    },
+  ],
   flags: {
     url: {
       field: str(2048, { min: 1 }),

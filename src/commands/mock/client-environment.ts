@@ -4,6 +4,7 @@ import type { Ready } from './ready.ts';
 export const clientEnvironment = (ready: Ready): Record<string, string> => ({
   OPSCTL_TRACKER_URL: ready.tracker.base_url,
   OPSCTL_TRACKER_TOKEN: ready.tracker.token,
+  ...(ready.tracker.rate_limit === 'off' ? { OPSCTL_RATE_PER_MINUTE: 'off' } : {}),
   OPSCTL_LABELS_URL: ready.labels.base_url,
   OPSCTL_LABELS_TOKEN: ready.labels.token,
   OPSCTL_AUTH_URL: ready.auth.authorization_endpoint,

@@ -12,6 +12,7 @@ import { serveCommand } from './serve.ts';
 import { snapshotCommands } from './snapshots.ts';
 import { envCommand } from './env.ts';
 import { startCommand } from './start-command.ts';
+import { webhookCommands } from './webhooks.ts';
 import { resetCommand, seedCommand, stateCommand, statusCommand, stopCommand } from './state.ts';
 
 /** `opsctl mock …` */
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   requestsCommand,
   ...snapshotCommands,
   ...cassetteCommands,
+  ...webhookCommands,
   clockShow,
   clockSet,
   clockAdvance,

@@ -8,7 +8,12 @@ import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 export type Ready = {
   readonly ready: true;
   readonly pid: number;
-  readonly tracker: { readonly base_url: string; readonly token: string };
+  readonly tracker: {
+    readonly base_url: string;
+    readonly token: string;
+    /** Only where no rate limit is enforced: clients need not keep to one then. */
+    readonly rate_limit?: 'off';
+  };
   readonly labels: { readonly base_url: string; readonly token: string };
   readonly auth: {
     readonly authorization_endpoint: string;
@@ -28,7 +33,11 @@ export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefine
   return {
     ready: true,
     pid: host.pid,
-    tracker: { base_url: origin, token: env.options.trackerToken },
+    tracker: {
+      base_url: origin,
+      token: env.options.trackerToken,
+      ...(env.options.ratePerMinute === undefined ? { rate_limit: 'off' } : {}),
+    },
     labels: { base_url: origin, token: env.options.labelsAuth === 'any' ? labelsToken : '' },
     auth: {
       authorization_endpoint: origin + authPaths.authorize,

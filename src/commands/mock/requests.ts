@@ -4,7 +4,7 @@ import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cl
 import type { Ask } from './remote.ts';
 
 const columns = ['time', 'method', 'path', 'status', 'ms', 'service'];
-const filters = ['method', 'path', 'status', 'service', 'body'] as const;
+const filters = ['method', 'path', 'status', 'service', 'token', 'body'] as const;
 
 const flags = {
   method: { field: str(10, { min: 1 }), summary: 'Only requests with this method', complete: 'method' },
@@ -18,6 +18,7 @@ const flags = {
     field: str(20, { min: 1 }),
     summary: 'Only requests of this service: tracker, labels or auth',
   },
+  token: { field: str(200, { min: 1 }), summary: 'Only requests with this tracker token', value: 'token' },
   body: {
     field: str(16_384, { min: 1 }),
     summary: 'Only bodies that contain this JSON (objects may have more members) or this text',

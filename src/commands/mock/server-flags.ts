@@ -21,6 +21,11 @@ export const serverFlags = {
     value: 'number|off',
   },
   'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
+  'rate-headers': { field: bool(), summary: 'Send X-RateLimit-Limit, which no document has' },
+  'workspace-per-token': {
+    field: bool(),
+    summary: 'Take every tracker token, each with records of its own that are not kept',
+  },
   'labels-auth': {
     field: oneOf('any', 'oauth'),
     summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server',
@@ -53,7 +58,7 @@ export const serverFlags = {
     field: list(str(253, { min: 1 })),
     repeat: true,
     summary:
-      'A further host name to answer under, for example behind a proxy; * is any. This machine, addresses and container names need none',
+      'A further host name to answer under, for example behind a proxy; * is any. This machine and addresses need none',
     value: 'name',
   },
   'seed-ids': {
@@ -85,6 +90,8 @@ const labelLimits = (values: ServerValues): Pick<MockOptions, 'labelsQuota' | 'l
 export const mockOptions = (values: ServerValues): MockOptions => ({
   ratePerMinute: rateOf(values['rate-limit']),
   rateRetryAfter: values['rate-retry-after'] === true,
+  ...(values['rate-headers'] ? { rateHeaders: true } : {}),
+  ...(values['workspace-per-token'] ? { workspacePerToken: true } : {}),
   labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
   stateIn: values['state-in'] ?? defaultOptions.stateIn,
   labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,

@@ -8,7 +8,7 @@ const CONSOLE = authPaths.console;
 export const serviceEntries: readonly ServiceEntry[] = [
   {
     name: 'tracker',
-    claims: (path) => path.startsWith('/api/v3/') || path === '/api/v3',
+    claims: (path) => /^\/(api\/v3|app)(\/|$)/.test(path),
     load: async () => (await import('../../mock-server/tracker/service.ts')).makeTracker,
   },
   {

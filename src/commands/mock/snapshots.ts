@@ -31,6 +31,7 @@ const restore = defineCommand({
   noDryRun: 'opsctl mock snapshot list',
   summary: 'Put all services back to a saved state',
   args: [nameArgument],
+  examples: [{ line: 'opsctl mock snapshot restore before', says: 'Put everything back' }],
   run: async (context, values) => {
     const { steer } = await import('./remote.ts');
     await steer(context, (ask) => ask('POST', `snapshots/${values.name}/restore`));
@@ -52,6 +53,7 @@ const remove = defineCommand({
   noDryRun: 'opsctl mock snapshot list',
   summary: 'Delete a saved state',
   args: [nameArgument],
+  examples: [{ line: 'opsctl mock snapshot delete before', says: 'It is no longer needed' }],
   run: async (context, values) => {
     const { steer } = await import('./remote.ts');
     await steer(context, (ask) => ask('DELETE', `snapshots/${values.name}`));

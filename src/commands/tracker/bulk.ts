@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { bool, int, oneOf, req, str } from '../../core/field.ts';
+import type { CheckFinding } from '../../core/finding.ts';
 import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
@@ -8,7 +9,8 @@ import { trackerNaming } from '../../names/tracker-naming.ts';
 import { type Journal, openJournal } from '../../bulk/journal.ts';
 import { makeObserver } from '../../bulk/observe.ts';
 import { type Input, outcomes } from '../../bulk/outcomes.ts';
-import type { Counts, Run } from '../../bulk/run.ts';
+import { makeKnownNames } from '../../bulk/known-labels.ts';
+import type { Counts, Outcome, Run } from '../../bulk/run.ts';
 
 const flags = {
   file: {
@@ -39,6 +41,8 @@ const flags = {
     summary: 'Requests at the same time (default 4); 1 keeps the order of the rows',
     value: 'number',
   },
+  'create-labels': { field: bool(), summary: 'Make labels that rows name and that do not exist yet' },
+  'create-categories': { field: bool(), summary: 'Make categories that rows name and that do not exist yet' },
   resume: { field: bool(), summary: 'Go on with a run of the same file that was cut off' },
   journal: {
     field: str(),
@@ -101,7 +105,10 @@ const resumeLineOf = (values: Given): string => {
   const again = (['input-format', 'delimiter', 'resource', 'op', 'journal'] as const).flatMap((name) =>
     values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`],
   );
-  return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')} --resume`;
+  const made = (['create-labels', 'create-categories'] as const).flatMap((name) =>
+    values[name] ? [` --${name}`] : [],
+  );
+  return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')}${made.join('')} --resume`;
 };
 
 /** Rows that no request was sent for are wrong usage, not a refusal of the service. */
@@ -110,6 +117,26 @@ const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' =
   if (done + skipped > 0) return 'partial';
   return invalid === failed ? 'usage' : 'refused';
 };
+
+/** A CI service shows no more, and memory does not grow with the file. */
+const MOST_FAILURES = 100;
+
+/** The same rows; the first failures are kept for a report, each with the line of the file. */
+async function* noted(
+  batches: AsyncIterable<Outcome[]>,
+  failures: CheckFinding[],
+  file: string | undefined,
+): AsyncGenerator<Outcome[]> {
+  for await (const batch of batches) {
+    for (const { line, error } of batch)
+      if (error !== undefined && failures.length < MOST_FAILURES)
+        failures.push({
+          ...{ rule: error.code ?? 'row', level: 'fail', message: error.message, line },
+          ...(file === undefined ? {} : { file }),
+        });
+    yield batch;
+  }
+}
 
 const bulk = async (context: Context, values: Given): Promise<Result> => {
   const input = await open(context, values);
@@ -125,17 +152,27 @@ const bulk = async (context: Context, values: Given): Promise<Result> => {
     defaults: { resource: values.resource, op: values.op },
     callers: new Map(),
     names: new Map(),
+    known: makeKnownNames(context, [
+      ...(values['create-labels'] ? ['labels'] : []),
+      ...(values['create-categories'] ? ['categories'] : []),
+    ]),
     ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
   };
   // Names of rows are read once for the run, and not before it.
   if (journal !== undefined) await trackerNaming.forget(context);
   const resumeLine = resumeLineOf(values);
-  const rows = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine });
+  const failures: CheckFinding[] = [];
+  const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine });
+  const rows = noted(done, failures, input.path === '-' ? undefined : values.file);
   return {
     kind: 'rows',
     rows,
     inBatches: true,
-    view: { columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'], name: 'line' },
+    view: {
+      columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'],
+      name: 'line',
+      findings: () => failures,
+    },
     exit: () => exitOf(counts),
   };
 };
@@ -156,5 +193,6 @@ export const bulkCommand = defineCommand({
     },
     { line: 'opsctl tracker bulk -f changes.ndjson --resume', says: 'Go on after an interruption' },
   ],
+  isCheck: true,
   run: bulk,
 });

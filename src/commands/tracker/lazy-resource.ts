@@ -38,12 +38,18 @@ const rows: Readonly<Record<string, () => Promise<Resource>>> = {
   workflows: async () => (await import('../../api-specs/tracker/story-parts.ts')).workflows,
 };
 
+const rowsOf = async (resource: string): Promise<Resource> => {
+  const { trackerExtension } = await import('../../api-specs/tracker/extension.ts');
+  const more: Readonly<Record<string, Resource>> = trackerExtension;
+  return { ...(await rows[resource]?.()), ...more[resource] };
+};
+
 /** The derived command that these words name, if they name one: `tracker labels create`. */
 export const oneCommand = async ([, resource = '', verb = '']: readonly string[]): Promise<
   Command | undefined
 > => {
   if (byHand.has(`${resource} ${verb}`)) return undefined;
-  const found = Object.hasOwn(rows, resource) ? await rows[resource]?.() : undefined;
+  const found = Object.hasOwn(rows, resource) ? await rowsOf(resource) : undefined;
   const row = Object.entries(found ?? {}).find(
     ([name, operation]) => (operation.cli?.verb ?? kebab(name)) === verb,
   );

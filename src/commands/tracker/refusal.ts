@@ -37,13 +37,17 @@ const LISTED: ReadonlySet<string> = new Set(
 );
 
 /** A list is never missing: the address is wrong. Of a record, the list shows what there is. */
-const notFound = (operation: Operation | undefined, { origin }: Target): string[] => {
+const notFound = (operation: Operation | undefined, { message }: AppError, { origin }: Target): string[] => {
   if (operation === undefined) return [];
   if (operation.params === undefined)
     return [`check the base URL (${origin}); what stands before /labels is the setting tracker.base_path`];
   const [, resource = ''] = operation.path.split('/');
+  const digits = /\/(\d+)(?::|$)/.exec(message)?.[1];
   return LISTED.has(resource) && operation.path.split('/').length === 3
-    ? [`opsctl tracker ${resource} list`]
+    ? [
+        `opsctl tracker ${resource} list`,
+        ...(digits === undefined ? [] : [`${digits} is an id; a name of digits is written name:${digits}`]),
+      ]
     : [];
 };
 /** spec/tracker#errors-1: what the person who meets the refusal can do about it. */
@@ -56,7 +60,7 @@ export const explainedRefusal = (error: unknown, target: Target, operation?: Ope
       : status === 403
         ? forbidden(error, target)
         : status === 404
-          ? notFound(operation, target)
+          ? notFound(operation, error, target)
           : status === 409
             ? ['somebody else changed it meanwhile: look at it again, then repeat the change']
             : [];

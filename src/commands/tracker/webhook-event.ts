@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { limits } from '../../core/limits.ts';
 
 /** spec/tracker#webhooks: what a receiver must refuse, with the status that tells the sender why. */
 export type Refusal = {
@@ -6,7 +7,7 @@ export type Refusal = {
   readonly code: 'invalid_signature' | 'payload_too_large' | 'invalid_body';
   readonly message: string;
 };
-export const MAX_BODY_BYTES = 2 * 1024 * 1024;
+export const MAX_BODY_BYTES = limits.eventBytes;
 
 /** Lower-case hex of HMAC-SHA-256 over the exact bytes of the body, without a prefix. */
 const signature = (secret: string, body: Uint8Array): string =>

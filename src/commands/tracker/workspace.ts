@@ -1,10 +1,11 @@
 import { bool, list, oneOf, req, str } from '../../core/field.ts';
+import type { CheckFinding } from '../../core/finding.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { defineCommand, type Command, type Context, type Flag, type ValuesOf } from '../../cli/command.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
 import { type Lists, act } from '../../workspace/apply-step.ts';
-import { type Row, type Workspace, kindNames, workspaceKinds } from '../../workspace/kinds.ts';
+import { type Workspace, kindNames } from '../../workspace/kinds.ts';
 import { withMemberIds } from '../../workspace/members.ts';
 import {
   type Action,
@@ -50,7 +51,7 @@ const planned = async (
 const exportCommand = defineCommand({
   path: ['tracker', 'export'],
   summary:
-    'Write labels, categories, groups, custom fields, objectives, projects, iterations and epics as a file',
+    'Write labels, categories, groups, custom fields, objectives, projects, iterations, epics, linked files and story templates as a file',
   about: 'The file is what `tracker diff` and `tracker apply` read: applying it unchanged sends nothing.',
   flags: {
     only: { field: list(oneOf(...kindNames)), repeat: true, summary: 'Only these lists', value: 'list' },
@@ -59,23 +60,29 @@ const exportCommand = defineCommand({
   examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
   run: async (context, values): Promise<Result> => {
     const kinds = values.only ?? kindNames;
-    const { current, lookup } = await readCurrent(context, kinds);
-    const clean = (row: Row): Row =>
-      Object.fromEntries(
-        Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
-      );
-    const lists = Object.fromEntries(
-      kinds.map((kind) => [
-        kind,
-        (current[kind] ?? []).map((row) => clean(workspaceKinds[kind]?.show(row, lookup) ?? {})),
-      ]),
-    );
-    const data = { version: 1, ...lists };
-    if (values.json) return recordResult(data);
-    const { stringify } = await import('../../workspace/yaml-package.ts');
-    return rawResult(stringify(data, { lineWidth: 0 }));
+    const { exportData, exportText } = await import('../../workspace/export.ts');
+    return values.json
+      ? recordResult(await exportData(context, kinds))
+      : { kind: 'raw', chunks: exportText(context, kinds) };
   },
 });
+
+/** Each difference is a failure beside the file that was to be true. */
+const planFindings = ({ actions, refused, kept }: Plan, path: string): CheckFinding[] => {
+  const file = path === '-' ? {} : { file: path };
+  const found = [
+    ...actions.map(({ action, kind, name }) => ({
+      ...{ rule: 'difference', level: 'fail' as const, subject: `${kind} ${name}` },
+      ...{ message: `${action} ${kind} ${name}`, ...file },
+    })),
+    ...refused.map((one) => ({
+      ...{ rule: 'refused', level: 'fail' as const, message: `${one.path} ${one.message}`, ...file },
+      ...(one.line === undefined ? {} : { line: one.line }),
+    })),
+  ];
+  if (found.length > 0) return found;
+  return [{ rule: 'difference', level: 'pass', message: `${kept} records are as the file says`, ...file }];
+};
 
 const diffCommand = defineCommand({
   path: ['tracker', 'diff'],
@@ -87,6 +94,7 @@ const diffCommand = defineCommand({
     out: { field: str(), summary: 'Keep the plan in this file', value: 'file', complete: 'file' },
     markdown: { field: bool(), summary: 'As Markdown, for a comment on a pull request' },
   },
+  isCheck: true,
   examples: [
     { line: 'opsctl tracker diff -f workspace.yaml', says: 'What would change' },
     { line: 'opsctl tracker diff -f workspace.yaml --markdown', says: 'For a pull request' },
@@ -97,9 +105,10 @@ const diffCommand = defineCommand({
     if (values.out !== undefined)
       await savePlan(context, values.out, { version: 1, workspace, options: optionsOf(values), actions });
     const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
-    if (!values.markdown) return recordResult(plan, { text: planText(plan) }, exit);
+    const findings = () => planFindings(plan, values.file);
+    if (!values.markdown) return recordResult(plan, { text: planText(plan), findings }, exit);
     const { planMarkdown } = await import('../../workspace/plan-markdown.ts');
-    return { ...rawResult(planMarkdown(plan)), ...(exit === undefined ? {} : { exit }) };
+    return { ...rawResult(planMarkdown(plan)), view: { findings }, ...(exit === undefined ? {} : { exit }) };
   },
 });
 

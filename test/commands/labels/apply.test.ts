@@ -204,6 +204,12 @@ test('what froze at publish is refused by the plan, with the rule', async () => 
   expect((await label('Everything')).revisionId).toBe('2');
 });
 
+test('an export that the service refuses leaves nothing behind', async () => {
+  const out = join(at.directory, 'refused');
+  const ran = await at.runWith({ OPSCTL_LABELS_URL: 'http://127.0.0.1:1' }, 'export', '--all', '-f', out);
+  expect(ran.code).not.toBe(0);
+  expect(await readdir(at.directory)).not.toContain('refused');
+});
 test('several documents, files and a directory are applied one by one; what fails does not stop the rest', async () => {
   const two = await at.file('two.yaml', 'title: One\n---\ntitle: Two\n');
   expect(await applied(two)).toMatchObject([{ title: 'One' }, { title: 'Two' }]);

@@ -29,7 +29,7 @@ test('list follows every page; --limit stops; nothing is cut in silence', async 
   expect(new Set(all.map((l: { id: string }) => l.id)).size).toBe(15);
   expect((await at.run('list', '--page-size', '2', '--limit', '3', '-o', 'json')).json()).toHaveLength(3);
   expect((await at.run('locks', 'list', 'Contract', '--page-size', '1', '-o', 'json')).json()).toHaveLength(
-    2,
+    3,
   );
   expect((await at.run('list', '--dry-run', '-o', 'json')).json()).toMatchObject({
     dry_run: true,
@@ -190,7 +190,7 @@ test('permissions, by label and by way of a revision', async () => {
   ).toMatchObject([{ email: 'reader@example.com' }]);
   expect(
     (await at.run('revisions', 'locks', 'list', 'Contract', 'published', '-o', 'json')).json(),
-  ).toHaveLength(2);
+  ).toHaveLength(3);
   expect((await at.run('permissions', 'delete', 'Retention', 'reader@example.com', '--yes')).code).toBe(0);
   expect((await at.run('permissions', 'list', 'Retention', '-o', 'json')).json()).toEqual([]);
   expect(await at.run('permissions', 'delete', 'Retention', '--yes')).toMatchObject({ code: 2 });

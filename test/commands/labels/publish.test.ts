@@ -131,6 +131,7 @@ test('locks as a tree', async () => {
   expect((await at.run('locks', 'Contract', '-o', 'json')).json()).toMatchObject({
     inside: [
       { lock: null, inside: [{}, { what: 'choice Signed', lock: 'lock1 (active)' }, {}] },
+      { what: 'field Regions', lock: 'lock3 (active)', inside: [{ held: true }, { held: true }] },
       {},
       {},
       {},

@@ -38,6 +38,14 @@ test('absent is untouched; null and [] are none', async () => {
   expect(after.fields.map((one: any) => one.lifecycle.state)).toEqual(['DISABLED', 'DISABLED']);
 });
 
+test('a file without `type` fits a label of any type', async () => {
+  await at.server.send('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'By admins' } });
+  await write('admins.yaml', 'title: By admins\ndescription: Said later\n');
+  const ran = await at.run('apply', '-f', 'labels/admins.yaml', '-o', 'json');
+  expect([ran.code, ran.code === 0 ? '' : ran.stderr]).toEqual([0, '']);
+  expect(ran.json()).toMatchObject([{ action: 'update' }]);
+});
+
 test('--publish on a disabled label is refused before anything is sent; `state: published` enables it', async () => {
   const file = await write('contract.yaml', contract);
   await done('apply', '-f', file);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { errorFrom } from '../../../src/api-client/response.ts';
 import { explainedRefusal } from '../../../src/commands/tracker/refusal.ts';
-import type { AppError } from '../../../src/core/problem.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { epics } from '../../../src/api-specs/tracker/epics.ts';
 import { labels } from '../../../src/api-specs/tracker/labels.ts';
 
@@ -45,6 +45,14 @@ test('a record that is not there points at its list, a part of a record at nothi
   const gone = refusal(404, { message: 'Resource not found.' });
   expect(hints(explainedRefusal(gone, target, labels.get))).toEqual(['opsctl tracker labels list']);
   expect(hints(explainedRefusal(gone, target, epics.stories))).toEqual([]);
+});
+
+test('an id that is not there may have been meant as a name', () => {
+  const gone = new AppError('not-found', 'GET /api/v3/labels/120: Resource not found.', { httpStatus: 404 });
+  expect(hints(explainedRefusal(gone, target, labels.get))).toEqual([
+    'opsctl tracker labels list',
+    '120 is an id; a name of digits is written name:120',
+  ]);
 });
 
 test('the embedded server is told apart, and other errors stay as they are', () => {

@@ -1,14 +1,14 @@
 import { int, oneOf, str } from '../../../core/field.ts';
 import { AppError } from '../../../core/problem.ts';
 import { recordResult } from '../../../core/result.ts';
-import { type Fault, faultFile, faultKinds, readFaults } from '../../../etcd-sim/faults.ts';
+import { defaultMs, type Fault, faultFile, faultKinds, readFaults } from '../../../etcd-sim/faults.ts';
 import {
   type Rehearsal,
   type RehearsalMember,
   faultsDirectory,
   passwordFile,
 } from '../../../etcd-sim/cluster/layout.ts';
-import { formOf } from '../../../etcd-sim/forms.ts';
+import { formOf, simulatedMinors } from '../../../etcd-sim/forms.ts';
 import {
   defineCommand,
   type Argument,
@@ -20,6 +20,9 @@ import { chosen, dirFlag, rehearsalIn } from './directory.ts';
 
 const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
 
+const times = (Object.keys(faultKinds) as Fault['kind'][])
+  .flatMap((kind) => (defaultMs(kind) === undefined ? [] : [`${defaultMs(kind)} for ${kind}`]))
+  .join(', ');
 const flags = {
   dir: dirFlag,
   member: {
@@ -30,14 +33,14 @@ const flags = {
   },
   ms: {
     field: int({ min: 0 }),
-    summary: 'Time for slow (default 100) and exit-after (default 1000)',
+    summary: `Time of the fault (default ${times})`,
     value: 'ms',
   },
   'only-version': {
     field: str(undefined, { pattern: '^3\\.\\d+$' }),
-    summary: 'Only while the member runs this version, for example the new one',
+    summary: 'Only while the member runs this version, for example the old one after a rollback',
     value: '3.x',
-    suggest: ['3.2', '3.3', '3.4', '3.5'],
+    suggest: simulatedMinors,
   },
 } as const satisfies Flags;
 const args = [
@@ -101,9 +104,10 @@ const apply = async (
 ): Promise<void> => {
   if (isAlarm(values.kind)) return alarm(context, rehearsal, member, 'ACTIVATE', values.kind);
   if (values.kind !== 'clear') {
+    const ms = values.ms ?? defaultMs(values.kind);
     const fault: Fault = {
       kind: values.kind,
-      ...(values.ms === undefined ? {} : { ms: values.ms }),
+      ...(ms === undefined ? {} : { ms }),
       ...(values['only-version'] === undefined ? {} : { version: values['only-version'] }),
     };
     return change(context, rehearsal, member, (before) => [
@@ -117,7 +121,7 @@ const apply = async (
   for (const kind of ['nospace', 'corrupt']) await alarm(context, rehearsal, member, 'DEACTIVATE', kind);
 };
 
-const list = Object.entries(faultKinds).map(([kind, says]) => `${kind}: ${says}`);
+const list = Object.entries(faultKinds).map(([kind, { says }]) => `${kind}: ${says}`);
 export const fault = defineCommand({
   path: ['mock', 'kv', 'fault'],
   noDryRun: 'opsctl mock kv status',
@@ -137,9 +141,8 @@ export const fault = defineCommand({
   ],
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
-    const ms = values.ms ?? { slow: 100, 'exit-after': 1_000 }[values.kind as string];
     const members = chosen(rehearsal, values.member);
-    for (const member of members) await apply(context, rehearsal, member, { ...values, ms });
+    for (const member of members) await apply(context, rehearsal, member, values);
     const names = members.map((member) => member.name);
     return recordResult(
       { kind: values.kind, members: names },

@@ -1,5 +1,6 @@
 import { bool, int, oneOf, str } from '../../../core/field.ts';
 import { AppError } from '../../../core/problem.ts';
+import { storedObject } from '../../../core/stored-text.ts';
 import { type Result, recordResult } from '../../../core/result.ts';
 import type { Rehearsal, RehearsalOptions } from '../../../etcd-sim/cluster/layout.ts';
 import type { Content } from '../../../etcd-sim/cluster/start.ts';
@@ -9,19 +10,19 @@ import { chosen, dirFlag, directoryOf, memberFlag, rehearsalIn } from './directo
 const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
 
 /** Of each minor the one whose answers were seen on real servers. */
-const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16'];
+const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
 
 const flags = {
   dir: dirFlag,
   members: { field: int({ min: 1, max: 9 }), summary: 'How many members (default 3)', value: 'n' },
   version: {
-    field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
+    field: str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' }),
     summary: `Version of the members and of the old binary (default ${DEFAULT.version})`,
     value: '3.x.y',
     suggest: versions,
   },
   'new-version': {
-    field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
+    field: str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' }),
     summary: `Version of the new binary (default ${DEFAULT.newVersion})`,
     value: '3.x.y',
     suggest: versions,
@@ -48,7 +49,7 @@ const flags = {
   },
   'monitor-ms': {
     field: int({ min: 50, max: 60_000 }),
-    summary: "How often the leader looks at the members' versions (default 5000)",
+    summary: "How often the leader looks at the members' versions (default 5000, with 3.6 4000)",
     value: 'ms',
   },
   'heartbeat-ms': {
@@ -89,7 +90,7 @@ const optionsOf = (values: Given): RehearsalOptions => ({
   version: values.version ?? DEFAULT.version,
   newVersion: values['new-version'] ?? DEFAULT.newVersion,
   word: values['field-words'] ?? 'kv',
-  monitorMs: values['monitor-ms'] ?? 5_000,
+  monitorMs: values['monitor-ms'] ?? (values['new-version']?.startsWith('3.6.') ? 4_000 : 5_000),
   heartbeatMs: values['heartbeat-ms'] ?? 100,
   electionMs: values['election-ms'] ?? 1_000,
   v2Bytes: values['v2-size'] ?? 0,
@@ -103,7 +104,12 @@ const contentOf = async (context: Context, path: string | undefined): Promise<Co
   const text = await context.host.files.read(path);
   if (text === undefined)
     throw new AppError('config', `--keys: there is no file ${path}`, { code: 'NO_KEYS_FILE' });
-  return JSON.parse(text) as Content;
+  return storedObject<Content>(
+    path,
+    text,
+    ['revision', 'keys'],
+    ['--keys names a JSON file with `revision` and `keys`'],
+  );
 };
 
 const shown = (rehearsal: Rehearsal): Result => {

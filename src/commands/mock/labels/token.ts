@@ -27,8 +27,8 @@ export const labelsToken = defineCommand({
   examples: [
     { line: 'opsctl mock labels token editor --label Contract', says: 'A token that may edit one label' },
     {
-      line: 'OPSCTL_LABELS_TOKEN=$(opsctl mock labels token admin -o name) ./script.sh',
-      says: 'In a script',
+      line: 'eval "$(opsctl mock env)" && OPSCTL_LABELS_TOKEN=$(opsctl mock labels token admin -o name) ./script.sh',
+      says: 'For a script: the addresses of the server, and a token of this role',
     },
   ],
   noDryRun: 'opsctl mock status shows the server',

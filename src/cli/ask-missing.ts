@@ -1,0 +1,144 @@
+import { type Field, bare } from '../core/field.ts';
+import { AppError, type Problem, problemText } from '../core/problem.ts';
+import { nothing } from '../core/result.ts';
+import { shellLine } from '../core/shell.ts';
+import { printable } from '../output/printable.ts';
+import type { Host } from '../platform/host.ts';
+import { normalize } from './argv.ts';
+import type { Command, Context } from './command.ts';
+import { type Run, execute } from './execute.ts';
+import { globalFlags } from './globals.ts';
+import { outputOptions } from './options.ts';
+import { globalsOf } from './parse.ts';
+import { parseValue } from './values.ts';
+
+type Choice = Parameters<Host['terminal']['prompts']['select']>[1][number];
+
+/** A value that the line lacks: a flag or an argument of the command. */
+export type Wanted = {
+  readonly name: string;
+  readonly isFlag: boolean;
+  readonly field: Field;
+  readonly summary: string;
+  readonly complete?: string;
+  readonly suggest?: readonly string[];
+};
+
+const wantedAt = ({ flags = {}, args = [] }: Command, path: string): Wanted[] => {
+  const [, flag, arg] = /^(?:--([\w-]+)|<([\w-]+)>)$/.exec(path) ?? [];
+  if (flag !== undefined && flags[flag] !== undefined) return [{ ...flags[flag], name: flag, isFlag: true }];
+  const found = args.find(({ name }) => name === arg);
+  return found === undefined ? [] : [{ ...found, isFlag: false }];
+};
+
+/** What an error asks for, when it says nothing but that values are missing; a wrong value is the typist's to put right. Pure. */
+export const wantedOf = (command: Command, error: unknown): readonly Wanted[] => {
+  if (!(error instanceof AppError) || error.category !== 'usage') return [];
+  const problems: readonly Problem[] = error.detail.problems ?? [];
+  const found = problems.flatMap(({ rule, path }) => (rule === 'required' ? wantedAt(command, path) : []));
+  return found.length === problems.length ? found : [];
+};
+
+/** Questions need a person: both ends a terminal, no CI, and nobody said that nothing is to be asked. */
+export const mayAsk = ({ env, terminal }: Host, tokens: readonly string[]): boolean => {
+  const given = normalize(tokens, globalFlags);
+  return (
+    terminal.stdin.isTty &&
+    terminal.stderr.isTty &&
+    !env.CI &&
+    !given.includes('--input=false') &&
+    !given.includes('--yes=true')
+  );
+};
+
+/** Records with their titles, of a kind that the service can list; none where that fails: then the value is typed. */
+const recordChoices = async (
+  run: Run,
+  command: Command,
+  tokens: readonly string[],
+  kind: string,
+): Promise<readonly Choice[]> => {
+  const globals = { ...(await globalsOf(command, tokens)), 'dry-run': false, quiet: true };
+  let found: readonly Choice[] = [];
+  const look = async (context: Context) => {
+    const { choicesOf } = await import('../commands/pick-records.ts');
+    found = await choicesOf(context, kind);
+    return nothing();
+  };
+  const { noDryRun: _, ...rest } = command;
+  await execute(run, { ...rest, run: look }, {}, globals, outputOptions(globals)).catch(() => undefined);
+  return found;
+};
+
+const plainChoices = ({ field, suggest }: Wanted): readonly Choice[] => {
+  const inner = bare(field);
+  const words = (inner.type === 'string' && inner.open !== true ? inner.enum : undefined) ?? suggest ?? [];
+  return words.map((value) => ({ value, label: value }));
+};
+
+/** One value, asked for until it is one that the row accepts. */
+const answerTo = async ({ host }: Run, wanted: Wanted, choices: readonly Choice[]): Promise<string> => {
+  const { prompts, stderr } = host.terminal;
+  const path = wanted.isFlag ? `--${wanted.name}` : `<${wanted.name}>`;
+  const question = printable(wanted.summary === '' ? `${path}:` : `${wanted.summary} (${path}):`);
+  if (bare(wanted.field).type === 'boolean') return String(await prompts.confirm(question, false));
+  if (choices.length > 0) return prompts.select(question, choices);
+  for (;;) {
+    const text = (await prompts.text(question)).trim();
+    const problems: Problem[] = [];
+    parseValue(wanted.field, [text], path, problems);
+    if (text !== '' && problems.length === 0) return text;
+    const said = problems.map(problemText);
+    await stderr.write(`  ${printable(said.length > 0 ? said.join('; ') : `${path} is required`)}\n`);
+  }
+};
+
+/** The line with the answers: flags before what was typed, arguments behind it. Pure. */
+export const withAnswers = (
+  tokens: readonly string[],
+  answers: readonly (readonly [Wanted, string])[],
+): string[] => {
+  const flags = answers.flatMap(([{ name, isFlag }, text]) =>
+    isFlag
+      ? [text.startsWith('-') ? `--${name}=${text}` : `--${name}`, ...(text.startsWith('-') ? [] : [text])]
+      : [],
+  );
+  const words = answers.flatMap(([{ isFlag }, text]) => (isFlag ? [] : [text]));
+  const needsEnd = words.some((word) => word.startsWith('-')) && !tokens.includes('--');
+  return [...flags, ...tokens, ...(needsEnd ? ['--'] : []), ...words];
+};
+
+/** The tokens of a line made whole by questions; undefined when nobody can be asked, or something else is wrong with it. */
+export const completed = async (
+  run: Run,
+  command: Command,
+  tokens: readonly string[],
+  error: unknown,
+): Promise<readonly string[] | undefined> => {
+  const wanted = wantedOf(command, error);
+  if (wanted.length === 0 || !mayAsk(run.host, tokens)) return undefined;
+  const answers: (readonly [Wanted, string])[] = [];
+  for (const one of wanted) {
+    const own = plainChoices(one);
+    const choices =
+      own.length > 0 || one.complete === undefined
+        ? own
+        : await recordChoices(run, command, tokens, one.complete);
+    answers.push([one, await answerTo(run, one, choices)]);
+  }
+  return withAnswers(tokens, answers);
+};
+
+/** The whole command, for the next time and for a script. */
+export const teach = async (
+  { host, redactor }: Run,
+  { path }: Command,
+  tokens: readonly string[],
+): Promise<void> => {
+  const given = normalize(tokens, globalFlags);
+  if (given.includes('--quiet=true')) return;
+  const line = shellLine(['opsctl', ...path, ...tokens]);
+  await host.terminal.stderr
+    .write(`The same without questions: ${printable(redactor.clean(line))}\n`)
+    .catch(() => {});
+};

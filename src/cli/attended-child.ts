@@ -1,0 +1,27 @@
+import type { Finished, Host } from '../platform/host.ts';
+
+type Given = { readonly env?: Readonly<Record<string, string>>; readonly signal?: AbortSignal };
+
+/**
+ * As a shell does: Ctrl-C at a terminal reaches the command and this program alike, and the command decides what it means (an
+ * interactive one goes on). Every other signal was sent to this program alone and is handed on. This program ends after it.
+ */
+export const runAttended = async (
+  host: Host,
+  [program = '', ...args]: readonly string[],
+  given: Given = {},
+): Promise<Finished> => {
+  let kill: ((name: string) => void) | undefined;
+  const off = host.onSignal((name) => {
+    if (name !== 'SIGINT' || !host.terminal.stdin.isTty) kill?.(name);
+  });
+  const onStart = (send: (name: string) => void): void => {
+    kill = send;
+  };
+  return host.processes.run(program, args, { ...given, stdio: 'inherit', onStart }).finally(off);
+};
+
+const signalNumbers: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
+/** The exit code as a shell gives it. */
+export const codeOf = ({ code, signal }: Finished): number =>
+  code ?? 128 + (signalNumbers[signal ?? ''] ?? 0);

@@ -1,0 +1,17 @@
+import type { Host } from '../platform/host.ts';
+import { codeOf, runAttended } from './attended-child.ts';
+import { groups } from './manifest.ts';
+
+/**
+ * The word of an unknown command as the program `opsctl-WORD` on PATH, as git and kubectl have it; its exit code, or undefined
+ * where there is none. A command of this program is never replaced: only what it does not know is looked for.
+ */
+export const extensionCode = async (
+  host: Host,
+  [word = '', ...args]: readonly string[],
+): Promise<number | undefined> => {
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(word) || word === 'help') return undefined;
+  if (groups.some(({ name }) => name === word)) return undefined;
+  const ended = await runAttended(host, [`opsctl-${word}`, ...args]);
+  return ended.startError === undefined ? codeOf(ended) : undefined;
+};

@@ -1,0 +1,65 @@
+import { recordResult, type Result } from '../../core/result.ts';
+import type { PlanKind } from '../../kv-upgrade/types.ts';
+import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
+import { refusalError } from './outcome.ts';
+import { shownPlan } from './shown-plan.ts';
+import { planFlags, prepare } from './planning.ts';
+import type { Prepared } from './planning.ts';
+import { adopted, conducted, confirmStart, runFlags } from './running.ts';
+
+/** A crashed run may have left a member down: it is brought to its end before anything new begins. */
+export const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
+  const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/locks/machine-lock.ts'),
+  ]);
+  // A run that somebody is at work on has no end yet either.
+  await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
+  await adopted(context, opened);
+  const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
+  if (left !== undefined) throw unfinishedError(left);
+};
+
+export const refuseOthersWork = async (
+  context: Context,
+  { opened, observation }: Prepared,
+): Promise<void> => {
+  const { refuseOther } = await import('../../kv-upgrade/locks/take-locks.ts');
+  const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
+    is_reachable ? [client_url] : [],
+  );
+  await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
+};
+
+const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
+/** Flags of what is done member by member, without a point of no return. */
+export const memberByMemberFlags = { ...switchFlags, ...runFlags } as const satisfies Flags;
+export type MemberByMember = ValuesOf<typeof memberByMemberFlags> & {
+  readonly 'keep-program'?: boolean | undefined;
+};
+
+/** Looks, plans, asks and carries out: a downgrade or a restart. */
+export const begin = async (
+  context: Context,
+  values: MemberByMember,
+  kind: Exclude<PlanKind, 'upgrade'>,
+  question: (cluster: string, from: string, to: string) => string,
+): Promise<Result> => {
+  const prepared = await prepare(context, values, undefined, kind);
+  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
+  const { made, opened, run } = prepared;
+  await refuseOpenRun(context, prepared);
+  if (isRefusal(made)) {
+    await refuseOthersWork(context, prepared);
+    throw refusalError(made);
+  }
+  if (context.isDryRun) return recordResult(made, { text: await shownPlan(context, made, 'stdout') });
+  if (context.isInteractive && !context.isConfirmed)
+    context.log.info(`${await shownPlan(context, made, 'stderr')}\n`);
+  else
+    for (const { level, message, hint } of made.findings)
+      if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
+  const { name } = opened.cluster;
+  await confirmStart(context, name, question(name, made.from, made.to), values);
+  return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
+};

@@ -1,0 +1,28 @@
+import { columnsOf } from '../../core/wrap.ts';
+import type { Plan } from '../../kv-upgrade/types.ts';
+import type { Context } from '../../cli/command.ts';
+
+/** How long members took in the last runs of this cluster here. */
+export const earlierMs = async (
+  { host, settings }: Pick<Context, 'host' | 'settings'>,
+  cluster: string,
+): Promise<number[]> => {
+  const [{ findRuns }, { memberDurations }] = await Promise.all([
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/window/learned.ts'),
+  ]);
+  const runs = await findRuns(host, settings.directories.clusters, cluster);
+  return runs.slice(0, 5).flatMap(({ entries }) => memberDurations(entries));
+};
+
+/** The plan as people read it on this stream, with what members took in earlier runs of this cluster. */
+export const shownPlan = async (
+  context: Context,
+  plan: Plan,
+  stream: 'stdout' | 'stderr',
+): Promise<string> => {
+  const { planText } = await import('../../kv-upgrade/format/texts.ts');
+  const columns = columnsOf(context.host.terminal[stream]);
+  const tookMs = await earlierMs(context, plan.cluster);
+  return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs });
+};

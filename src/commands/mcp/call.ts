@@ -1,0 +1,126 @@
+import type { Host } from '../../platform/host.ts';
+import { exitCodes } from '../../core/exit.ts';
+import { AppError, problemText } from '../../core/problem.ts';
+import { type approvals, digestOf } from './approval.ts';
+import { type Tool, argvOf } from './tools.ts';
+
+const MOST_BYTES = 4 * 1024 * 1024;
+const MOST_MS = 15 * 60_000;
+
+export type Answer = {
+  readonly content: { type: 'text'; text: string }[];
+  readonly isError?: boolean;
+  readonly structuredContent?: Record<string, unknown>;
+};
+type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+export type Caller = {
+  readonly host: Host;
+  readonly approvals: ReturnType<typeof approvals>;
+  /** Flags of the server that hold for every call: the profile. */
+  readonly always: readonly string[];
+};
+
+const said = (text: string, isError = false): Answer => ({
+  content: [{ type: 'text', text }],
+  ...(isError ? { isError } : {}),
+});
+
+/** The program itself, without a terminal: nothing is asked, and its own redactor hides every secret. */
+const run = async (
+  { host, always }: Caller,
+  words: readonly string[],
+  signal?: AbortSignal,
+): Promise<Ran> => {
+  const [command, ...first] = host.self;
+  const end = words.indexOf('--');
+  const flags = ['--output=json', '--no-input', ...always];
+  const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
+  const done = await host.processes.run(command, [...first, ...line], {
+    env: { CI: 'true', GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
+    input: '',
+    maxBytes: MOST_BYTES,
+    timeoutMs: MOST_MS,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (done.isCut === true)
+    return {
+      code: 1,
+      stdout: '',
+      stderr: `the answer has more than ${MOST_BYTES} bytes; ask for less, or filter with jq`,
+    };
+  return { code: done.code ?? 1, stdout: done.stdout, stderr: done.startError ?? done.stderr };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const meaningOf = (code: number): string =>
+  Object.values(exitCodes).find((row) => row.code === code)?.meaning ?? 'ended';
+
+/** 20 is an answer: a difference was found, a check says no. */
+const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
+  const isError = code !== 0 && code !== exitCodes.no.code;
+  const text = isError ? [stdout, stderr].filter((one) => one !== '').join('\n') : stdout;
+  const value = parsed(stdout);
+  const note = code === 0 ? '' : `exit code ${code}: ${meaningOf(code)}\n`;
+  return {
+    content: [{ type: 'text', text: `${note}${text}` }],
+    ...(isError ? { isError } : {}),
+    ...(value === undefined ? {} : { structuredContent: { exit_code: code, result: value } }),
+  };
+};
+
+/** A change is shown first; its token allows that change, and no other one. */
+const changed = async (caller: Caller, tool: Tool, given: Record<string, unknown>, signal?: AbortSignal) => {
+  const { approval, ...rest } = given;
+  const words = argvOf(tool, rest);
+  const end = words.indexOf('--');
+  const withFlag = (flag: string) =>
+    end < 0 ? [...words, flag] : [...words.slice(0, end), flag, ...words.slice(end)];
+  const shown = await run(caller, withFlag('--dry-run'), signal);
+  if (shown.code !== 0 && shown.code !== exitCodes.no.code) return answerOf(shown);
+  const [call, digest] = [JSON.stringify(words), digestOf(shown.stdout)];
+  if (approval === undefined) {
+    const token = caller.approvals.issue(call, digest);
+    const text = `Nothing was done. This is what would be done:\n${shown.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within 10 minutes, when the person agrees.`;
+    return {
+      ...said(text),
+      structuredContent: { approval: token, digest, dry_run: parsed(shown.stdout) ?? shown.stdout },
+    };
+  }
+  if (!caller.approvals.redeem(String(approval), call, digest))
+    return said(
+      'Refused, and nothing was done: the approval token is used up, older than 10 minutes, or for another call, or the change would be another one by now. Call again without it.',
+      true,
+    );
+  return answerOf(await run(caller, withFlag('--yes'), signal));
+};
+
+/** One call of a tool. A wrong argument is an answer that says so, as any failure. */
+export const called = async (
+  caller: Caller,
+  tools: readonly Tool[],
+  name: string,
+  given: Record<string, unknown>,
+  signal?: AbortSignal,
+): Promise<Answer> => {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined)
+    return said(
+      `There is no tool ${name}. Commands that change something need a server started with --allow-write.`,
+      true,
+    );
+  try {
+    if (!tool.isReading) return await changed(caller, tool, given, signal);
+    return answerOf(await run(caller, argvOf(tool, given), signal));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return said([error.message, ...(error.detail.problems ?? []).map(problemText)].join('\n'), true);
+  }
+};

@@ -1,0 +1,31 @@
+import { isatty } from 'node:tty';
+import { complete } from './complete.ts';
+import { reportCrash } from './crash.ts';
+import { main } from './main.ts';
+import { buildFile } from './platform/node/build-files.ts';
+
+/** The entry of the single executable; it answers as bin/opsctl.js does, with the files of the build inside it. */
+const args = process.argv.slice(2);
+const [first] = args;
+
+const crashed = (error: unknown): never => process.exit(reportCrash(error));
+process.on('uncaughtException', crashed);
+process.on('unhandledRejection', crashed);
+
+const text = (path: string): string => buildFile(new URL(path, 'file:///')).toString('utf8');
+const print = (name: string): void => {
+  try {
+    process.getBuiltinModule('node:fs').writeSync(1, text(name));
+  } catch (error) {
+    // A closed pipe (`| head`) is the reader's wish; the program itself reports all other errors.
+    if ((error as { code?: string }).code !== 'EPIPE') void main(args).catch(crashed);
+  }
+};
+const wantsVersion = args.length === 1 && (first === '--version' || first === '-V');
+const wantsHelp = args.length === 0 || (args.length === 1 && /^(--help|-h|help)$/.test(first ?? ''));
+
+if (wantsVersion) print('version.txt');
+else if (wantsHelp && !isatty(1) && process.env.COLUMNS === undefined) print('help.txt');
+else if (first === '__complete' || first === '__describe')
+  complete(args.slice(1), first === '__describe', text);
+else void main(args).catch(crashed);

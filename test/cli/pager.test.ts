@@ -1,0 +1,73 @@
+/** The pager, by git's rules, and signs in a locale that has only ASCII. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
+import { opsctl } from '../support/program.ts';
+
+let home = '';
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-pager-'));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** On a terminal of four lines; the commands of the pagers that were started. */
+const pagersOf = async (
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = {},
+): Promise<string[]> => {
+  const started: string[] = [];
+  const onTerminal = (host: Host): Host => {
+    const stdout = { ...host.terminal.stdout, isTty: true, rows: 4 };
+    const stdin = { ...host.terminal.stdin, isTty: true };
+    const page = async (command: string): Promise<boolean> => started.push(command) > 0;
+    return { ...host, terminal: { ...host.terminal, stdout, stdin, page } };
+  };
+  const given = { CI: undefined, TERM: 'xterm', LANG: 'C.UTF-8', ...env };
+  const { code, stderr } = await opsctl(argv, { home, env: given, host: onTerminal });
+  expect(code, stderr).toBe(0);
+  return started;
+};
+const long = ['config', 'list'];
+
+test.each<[string, Record<string, string>, string[]]>([
+  ['less where nothing is named', {}, ['less']],
+  ['PAGER', { PAGER: 'more' }, ['more']],
+  ['OPSCTL_PAGER before PAGER', { PAGER: 'more', OPSCTL_PAGER: 'most -s' }, ['most -s']],
+  ['none: cat', { PAGER: 'cat' }, []],
+  ['none: empty', { OPSCTL_PAGER: '' }, []],
+  ['none in CI', { CI: '1' }, []],
+  ['none on a terminal that cannot move its cursor', { TERM: 'dumb' }, []],
+])('a long answer goes through %s', async (_, env, expected) => {
+  expect(await pagersOf(long, env)).toEqual(expected);
+});
+
+test('a pager shows what people read: never with --no-pager, for a short answer or after a change', async () => {
+  expect(await pagersOf([...long, '--no-pager'])).toEqual([]);
+  expect(await pagersOf(['version'])).toEqual([]);
+  expect(await pagersOf(['tracker', 'labels', 'create', '--help'])).toEqual(['less']);
+  expect(await pagersOf(['tracker', 'members', 'me', '--all-fields'])).toEqual(['less']);
+  expect(await pagersOf(['tracker', 'labels', 'create', '--name', 'paged', '--all-fields'])).toEqual([]);
+  expect(await pagersOf(['labels', 'export', '--all', '-f', 'defs'])).toEqual([]);
+  expect(await pagersOf(['labels', 'adopt', '-f', 'defs'])).toEqual([]);
+});
+
+test.each([
+  ['C', /^[\n -~]*$/],
+  ['POSIX', /^[\n -~]*$/],
+  ['C.UTF-8', /[^\n -~]/],
+])('signs of a check in the locale %s', async (LANG, signs) => {
+  const env = { LANG, LC_ALL: undefined, LC_CTYPE: undefined, TERM: 'xterm' };
+  const narrow = (host: Host): Host => {
+    const stdout = { ...host.terminal.stdout, isTty: true, columns: 50 };
+    return { ...host, terminal: { ...host.terminal, stdout } };
+  };
+  const { stdout } = await opsctl(['doctor', '-o', 'table', '--no-pager', '--color', 'never'], {
+    home,
+    env,
+    host: narrow,
+  });
+  expect(stdout.length).toBeGreaterThan(100);
+  expect(stdout).toMatch(signs);
+});

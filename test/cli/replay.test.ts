@@ -1,0 +1,87 @@
+/** A trace of one run answers a later one, without the network and without a secret. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tracedHost, traceLines, type Exchange } from '../../src/cli/trace.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { opsctl } from '../support/program.ts';
+
+const token = 'planted-secret-4711';
+let home: string;
+let trace: string;
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-replay-'));
+  trace = join(home, 'trace.json');
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const run = (line: string, env: Record<string, string> = {}) => opsctl(line.split(' '), { home, env });
+
+describe('--record and --replay', () => {
+  it('give the same answer without a service, a setting or a token', async () => {
+    const first = await run(`tracker labels list --record ${trace} -o json`);
+    const other = mkdtempSync(join(tmpdir(), 'opsctl-replay-'));
+    const again = await opsctl(['tracker', 'labels', 'list', '--replay', trace, '-o', 'json'], {
+      home: other,
+    });
+    expect([again.code, again.stdout]).toEqual([0, first.stdout]);
+    expect(again.stderr).not.toContain('embedded mock');
+    expect(existsSync(join(other, 'cache'))).toBe(false);
+    rmSync(other, { recursive: true, force: true });
+  });
+  it('a request that was not recorded is refused, and nothing is sent', async () => {
+    const { code, stderr } = await run(`tracker epics list --replay ${trace}`);
+    expect([code, stderr]).toEqual([
+      11,
+      expect.stringContaining('GET /api/v3/epics is not in the trace; nothing was sent'),
+    ]);
+  });
+  it('names are looked up again, so that the trace is whole', async () => {
+    const file = join(home, 'named.json');
+    const first = await run(`tracker labels get onboarding --record ${file} -o json`);
+    const again = await run(`tracker labels get onboarding --replay ${file} -o json`);
+    expect([again.code, again.json()]).toEqual([0, first.json()]);
+  });
+  it('a failure is replayed as it was, and no secret is in the trace', async () => {
+    const file = join(home, 'failed.json');
+    const env = { OPSCTL_TRACKER_URL: 'http://127.0.0.1:9', OPSCTL_TRACKER_TOKEN: token };
+    expect((await run(`tracker labels create --name ${token} --record ${file}`, env)).code).toBe(11);
+    expect(readFileSync(file, 'utf8')).not.toContain(token);
+    expect((await run(`tracker labels create --name x --replay ${file}`)).code).toBe(11);
+  });
+  it('never act on the machine: no program is started', async () => {
+    const { code, stderr } = await run(`version --check --replay ${trace}`);
+    expect([code, stderr]).toEqual([11, expect.stringContaining('the program npm is not in the trace')]);
+  });
+  it.each([
+    ['no file', 'missing.json', undefined, 'does not exist'],
+    ['no JSON', 'text.json', 'hello', 'is no JSON'],
+    ['another format', 'har.json', '{"log":{}}', 'its format must be opsctl-trace/1'],
+    [
+      'a damaged one',
+      'bad.json',
+      '{"format":"opsctl-trace/1","version":"1","command":[],"services":{},"exchanges":[{"url":5}]}',
+      'is damaged: exchanges[0]',
+    ],
+  ])('%s is refused', async (_, name, text, says) => {
+    if (text !== undefined) writeFileSync(join(home, name), text);
+    const { code, stderr } = await run(`tracker labels list --replay ${join(home, name)}`);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(says)]);
+  });
+  it('both at once are refused', async () => {
+    expect((await run(`tracker labels list --replay ${trace} --record x`)).code).toBe(2);
+  });
+});
+
+it('a request that is sent again says which try it is', async () => {
+  const seen: Exchange[] = [];
+  const host = tracedHost(
+    fakeHost({ reply: (_, count) => ({ status: count < 3 ? 503 : 200, body: {} }) }),
+    (one) => void seen.push(one),
+  );
+  for (let i = 0; i < 4; i += 1)
+    await (await host.network.request({ method: 'GET', url: 'http://127.0.0.1/x' })).bytes();
+  const heads = seen.map((one) => traceLines(one)[0]);
+  expect(heads.filter((head) => /\(try \d\)/.test(head ?? '')).length).toBeGreaterThan(0);
+  expect(seen.map(({ attempt }) => attempt).at(-1)).toBe(1);
+});

@@ -1,0 +1,114 @@
+/** Defects that a newcomer met, each with the line that showed it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { opsctl, type Ran } from '../support/program.ts';
+
+let home: string;
+const run = (line: string, env: Readonly<Record<string, string>> = {}): Promise<Ran> =>
+  opsctl(line.split(' '), { home, env });
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-product-'));
+  expect((await run('tracker labels create --name bug')).code).toBe(0);
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+describe('version', () => {
+  it('is a command, with what runs it, and asks nobody', async () => {
+    const { code, json } = await opsctl(['version', '-o', 'json'], { home });
+    expect(code).toBe(0);
+    expect(json()).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      runtime: `Node ${process.version}`,
+    });
+  });
+  it.each([
+    ['9.9.9\n', 20, '9.9.9'],
+    ['rubbish', 11, undefined],
+  ])('--check asks npm and nobody else: %j', async (stdout, code, latest) => {
+    const asked: string[][] = [];
+    const ran = await opsctl(['version', '--check', '-o', 'json'], {
+      home,
+      host: (host) => ({
+        ...host,
+        processes: {
+          ...host.processes,
+          run: async (command, args) => {
+            asked.push([command, ...args]);
+            return { code: 0, signal: null, stdout, stderr: '', timedOut: false };
+          },
+        },
+      }),
+    });
+    expect([ran.code, asked]).toEqual([code, [['npm', 'view', 'opsctl', 'version']]]);
+    if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: false });
+  });
+});
+
+it('every doctor says pass, warn, fail or unknown, and general names the versions', async () => {
+  const general = (await run('doctor -o json')).json() as { check: string; state: string }[];
+  const auth = (await run('doctor auth -o json')).json() as { state: string }[];
+  expect(general.map(({ check }) => check)).toEqual(expect.arrayContaining(['opsctl', 'runtime']));
+  for (const { state } of [...general, ...auth]) expect(['pass', 'unknown', 'warn', 'fail']).toContain(state);
+});
+
+it('an update that changes nothing is refused before anything is sent', async () => {
+  const { code, stderr } = await run('tracker labels update bug');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('nothing to change; nothing was sent')]);
+});
+
+it('a label that does not exist is made only when that is asked for', async () => {
+  const before = (await run('tracker epics list -o name')).stdout;
+  const refused = await run('tracker epics create --name x --label bgu');
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/no label is called "bgu".*did you mean bug\?[\s\S]*--create-labels/),
+  ]);
+  expect((await run('tracker epics list -o name')).stdout).toBe(before);
+  const inputs = await run(`tracker epics create --name x --labels [{"name":"bgu"}]`);
+  expect(inputs.code).toBe(2);
+  expect((await run('tracker epics create --name x --label bgu --create-labels')).code).toBe(0);
+  expect((await run('tracker epics create --name y --label bug')).code).toBe(0);
+});
+
+it('a bulk row with a label that does not exist fails, unless a row before makes it', async () => {
+  const rows = (labels: string) => `{"op":"create","resource":"epics","name":"e","labels":["${labels}"]}\n`;
+  const file = (text: string): string => {
+    const path = join(home, 'rows.ndjson');
+    writeFileSync(path, text);
+    return path;
+  };
+  const refused = await run(`tracker bulk -o ndjson -f ${file(rows('no-such-lable'))}`);
+  expect([refused.code, refused.stdout]).toEqual([2, expect.stringContaining('--create-labels makes it')]);
+  const own = `{"op":"create","resource":"labels","name":"of-this-file"}\n${rows('of-this-file')}`;
+  expect((await run(`tracker bulk --concurrency 1 -f ${file(own)}`)).code).toBe(0);
+  expect((await run(`tracker bulk --create-labels -f ${file(rows('made-by-row'))}`)).code).toBe(0);
+});
+
+it('-v says how long an answer took', async () => {
+  expect((await run('-v tracker labels list')).stderr).toMatch(/200 GET \S+\/labels in \d+ ms/);
+});
+
+describe('api', () => {
+  it('takes fields as gh does', async () => {
+    const { code, json } = await run('api tracker POST /labels -f name=7 -F archived=true --dry-run -o json');
+    expect([code, json()]).toEqual([0, expect.objectContaining({ body: { name: '7', archived: true } })]);
+  });
+  it('fields of a GET are its query', async () => {
+    const { json } = await run('api tracker GET /labels -F slim=true --dry-run -o json');
+    expect(json().url).toMatch(/\/labels\?slim=true$/);
+  });
+  it('refuses a body in two places', async () => {
+    expect((await run('api tracker POST /labels -f name=x --body {}')).code).toBe(2);
+  });
+  it('reads every page with --paginate', async () => {
+    for (const name of ['one', 'two', 'three'])
+      expect((await run(`tracker epics create --name ${name}`)).code).toBe(0);
+    const { code, json } = await run('api tracker GET /epics/paginated?page_size=2 --paginate -o json');
+    const all = (await run('tracker epics list -o json')).json();
+    expect([code, json().length]).toEqual([0, all.length]);
+    expect((await run('api tracker DELETE /labels/1 --paginate')).code).toBe(2);
+    expect((await run('api tracker GET /member --paginate')).code).toBe(2);
+  });
+});

@@ -1,0 +1,130 @@
+/** What a check found, in the forms that CI services read. */
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { describe, expect, it } from 'vitest';
+import type { CheckFinding } from '../../../src/core/finding.ts';
+import { annotations } from '../../../src/output/report/annotations.ts';
+import { codeQualityText } from '../../../src/output/report/code-quality.ts';
+import { junitText } from '../../../src/output/report/junit.ts';
+import { markdownText } from '../../../src/output/report/markdown.ts';
+import { sarifText } from '../../../src/output/report/sarif.ts';
+import { ciLines, reportsOf } from '../../../src/output/report/write.ts';
+
+const nasty = 'a <b> & "c" | %d\nnext \u0007 ]]> ü';
+const findings: readonly CheckFinding[] = [
+  { rule: 'no-alarms', level: 'pass', message: 'no alarm is raised' },
+  {
+    rule: 'clocks-agree',
+    level: 'warn',
+    message: 'n2 differs',
+    subject: 'n2',
+    hint: 'check the time service',
+  },
+  { rule: 'quota', level: 'unknown', message: 'n3 could not be looked at' },
+  { rule: 'name_pattern', level: 'fail', message: nasty, file: 'labels/ä b#1.yaml', line: 12, column: 5 },
+];
+
+describe('JUnit', () => {
+  const text = junitText('kv check', findings);
+  it('is XML that a parser takes, whatever the texts hold', () => {
+    expect(XMLValidator.validate(text)).toBe(true);
+    const { testsuites } = new XMLParser({ ignoreAttributes: false, processEntities: true }).parse(text);
+    expect(testsuites.testsuite).toMatchObject({
+      '@_tests': '4',
+      '@_failures': '1',
+      '@_skipped': '1',
+      '@_errors': '0',
+    });
+    expect(testsuites.testsuite.testcase).toHaveLength(4);
+    expect(testsuites.testsuite.testcase[3].failure['@_message']).toContain('a <b> & "c" | %d');
+  });
+  it('skips what could not be looked at, and fails only what failed', () => {
+    expect(text.match(/<failure /g)).toHaveLength(1);
+    expect(text.match(/<skipped /g)).toHaveLength(1);
+    expect(text).toContain('<system-out>warning: n2 differs (check the time service)</system-out>');
+  });
+});
+
+/** The required members of SARIF 2.1.0 and its rules on kinds and levels, written down by hand. */
+describe('SARIF', () => {
+  const log = JSON.parse(sarifText('1.2.3', findings));
+  it('has what the schema requires', () => {
+    expect(log.version).toBe('2.1.0');
+    for (const run of log.runs) {
+      expect(typeof run.tool.driver.name).toBe('string');
+      const ids = run.tool.driver.rules.map(({ id }: { id: string }) => id);
+      expect(new Set(ids).size).toBe(ids.length);
+      for (const result of run.results) {
+        expect(typeof result.message.text).toBe('string');
+        expect(ids[result.ruleIndex]).toBe(result.ruleId);
+        expect(['pass', 'open', 'fail', 'informational', 'notApplicable', 'review']).toContain(result.kind);
+        expect(['none', 'note', 'warning', 'error']).toContain(result.level);
+        // 3.27.10: a result of another kind than fail has the level none.
+        if (result.kind !== 'fail') expect(result.level).toBe('none');
+        for (const { physicalLocation: at } of result.locations ?? [])
+          if (at !== undefined) {
+            expect(() => new URL(at.artifactLocation.uri, 'file:///')).not.toThrow();
+            expect(at.region.startLine).toBeGreaterThan(0);
+          }
+      }
+    }
+  });
+  it('names the file as a URI and the place in it', () => {
+    expect(log.runs[0].results[3].locations).toEqual([
+      {
+        physicalLocation: {
+          artifactLocation: { uri: 'labels/%C3%A4%20b%231.yaml' },
+          region: { startLine: 12, startColumn: 5 },
+        },
+      },
+    ]);
+    expect(log.runs[0].results[1].locations).toEqual([
+      { logicalLocations: [{ name: 'n2', kind: 'resource' }] },
+    ]);
+  });
+});
+
+it('Code Quality: a fingerprint that does not move with the line, and nothing that passed', () => {
+  const rows = JSON.parse(codeQualityText(findings));
+  expect(rows.map(({ severity }: { severity: string }) => severity)).toEqual(['minor', 'info', 'major']);
+  expect(rows[2].location).toEqual({ path: 'labels/ä b#1.yaml', lines: { begin: 12 } });
+  const moved = JSON.parse(codeQualityText(findings.map((one) => ({ ...one, line: 99 }))));
+  expect(moved[2].fingerprint).toBe(rows[2].fingerprint);
+});
+
+it('Markdown: counts, then what did not pass, and no cell breaks the table', () => {
+  const lines = markdownText('kv check', findings).split('\n');
+  expect(lines[0]).toBe('### kv check: 1 fail, 1 warn, 1 unknown, 1 pass');
+  expect(lines.filter((line) => line.startsWith('| '))).toHaveLength(4);
+  expect(lines[4]).toContain('a &lt;b> & "c" \\| %d next');
+});
+
+describe('annotations', () => {
+  it('stand beside the line of the file; a text cannot end the command or begin another', () => {
+    expect(annotations(findings)).toEqual([
+      '::warning title=clocks-agree%3A n2::n2 differs (check the time service)',
+      '::notice title=quota::n3 could not be looked at',
+      '::error file=labels/ä b#1.yaml,line=12,col=5,title=name_pattern::a <b> & "c" | %25d%0Anext \u0007 ]]> ü',
+    ]);
+  });
+  it.each([
+    [{}, 0],
+    [{ GITHUB_ACTIONS: 'false' }, 0],
+    [{ GITHUB_ACTIONS: 'true' }, 3],
+    [{ GITLAB_CI: 'true' }, 5],
+  ])('only where a CI service reads them: %j', (env, count) => {
+    expect(ciLines({ env, now: () => 1_700_000_000_000 }, findings)).toHaveLength(count);
+  });
+  it('are not for what passed', () => {
+    expect(ciLines({ env: { GITLAB_CI: 'true' }, now: () => 0 }, findings.slice(0, 1))).toEqual([]);
+  });
+});
+
+it.each(['junit', 'junit=', 'html=x', '=x'])('--report %s is refused', (text) => {
+  expect(() => reportsOf([text])).toThrow(expect.objectContaining({ category: 'usage' }));
+});
+it('--report takes several', () => {
+  expect(reportsOf(['junit=a.xml,sarif=b=c.sarif'])).toEqual([
+    { format: 'junit', path: 'a.xml' },
+    { format: 'sarif', path: 'b=c.sarif' },
+  ]);
+});
