@@ -332,7 +332,7 @@ real("a disk of the operator's machine is full", () => {
     writer = startWriter(cluster.urls);
     const ran = await kv('upgrade', [], whenJournal(/"kind":"placed"/, fillWith), disk);
     expect(ran.code).toBe(12);
-    expect(error(ran).message).toMatch(/^(n\d) did not pass its gate: .* \1 runs .* again/);
+    expect(error(ran).message).toMatch(/^(n\d) did not become healthy: .* \1 runs .* again/);
     expect(await versions()).toEqual([from, from, from]);
     journalIsWhole(disk);
     await nothingIsLost();

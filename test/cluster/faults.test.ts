@@ -133,7 +133,7 @@ real('a new version that does not work', () => {
     const ran = await upgrade([], { format: 'ndjson' });
     expect(ran.code).toBe(12);
     expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
-    expect(error(ran).message).toMatch(/^n\d (did not pass its gate|was good and then was not)/);
+    expect(error(ran).message).toMatch(/^n\d (did not become healthy|was good and then was not)/);
     expect(error(ran).message).toMatch(reason);
     const events = ran.stdout
       .trim()
@@ -156,7 +156,7 @@ real('a new version that does not work', () => {
     const ran = await upgrade([], { host: whenJournal(/"end","step":"n\d\.gate"/, ends) });
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
     expect(error(ran).message.replace(/ \(its log ends: .*?\)\. /, '. ')).toBe(
-      `${victim?.name} passed its gate on ${to}, and its process has ended since. ${victim?.name} runs ${from} again; nothing else was touched`,
+      `${victim?.name} passed its health check on ${to}, and its process has ended since. ${victim?.name} runs ${from} again; nothing else was touched`,
     );
     expect(await versions()).toEqual([from, from, from]);
     await nothingIsLost();

@@ -38,6 +38,12 @@ const mostDown = (events: readonly { event: string; member: string }[]): number 
   return most;
 };
 
+/** What is known against Debian's versions is said as a warning; nothing else may be said. */
+const unexpected = (stderr: string): string[] =>
+  stderr
+    .split('\n')
+    .filter((line) => line !== '' && !/^warning: n\d: its new version is 3\.\d+\.\d+: /.test(line));
+
 const runs: [size: number, from: string, to: string, always: boolean][] = [
   [3, '3.3', '3.4', true],
   [3, '3.4', '3.5', true],
@@ -66,7 +72,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
       },
     );
     const { acknowledged, failed, longestGapMs } = await writer.stop();
-    expect(size === 1 || ran.stderr === '' ? 0 : ran.stderr).toBe(0);
+    expect(size === 1 ? [] : unexpected(ran.stderr)).toEqual([]);
     expect(ran.code).toBe(0);
     const events = ran.stdout
       .trim()

@@ -94,7 +94,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
   it('twice, with a pause: it ends at once, and a resume brings it to its end', async () => {
     await cluster.mock('fault', 'never-healthy', '--only-version', '3.3');
     const running = upgrading('-o', 'json');
-    await running.said(/prove n\d good/);
+    await running.said(/check that n\d is healthy/);
     running.kill('SIGINT');
     await running.said(/asked to stop/);
     await new Promise((resolve) => setTimeout(resolve, 600));

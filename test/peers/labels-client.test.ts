@@ -1,38 +1,71 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../src/core/operation.ts';
 import { labelsService as service } from '../../src/api-specs/labels/index.ts';
-import { type LabelServer, labelServer } from '../support/labels-server.ts';
+import { type Program, program } from '../support/built-program.ts';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
 
-/** A public, generated client of services of this kind that nobody here wrote. Only its root URL and a token are set. */
-let server: LabelServer;
+/**
+ * A public client of services of this kind that nobody here wrote, in two forms: generated code in which only the root
+ * URL and a token are set, and one that makes itself from the served discovery document.
+ */
+const forms = {
+  'the generated client': async (token: unknown, batched?: unknown) => {
+    const api = peers()('googleapis/build/src/apis/drivelabels');
+    const more = batched === undefined ? {} : { fetchImplementation: batched };
+    return api.drivelabels({ version: 'v2beta', rootUrl: `${origin}/`, auth: token, ...more });
+  },
+  'the client made from the served discovery document': async (token: unknown, batched?: unknown) => {
+    const { google } = peers()('googleapis');
+    const more = batched === undefined ? {} : { fetchImplementation: batched };
+    return google.discoverAPI(`${origin}/discovery/labels/v2beta`, { auth: token, ...more });
+  },
+} as const;
+type Form = keyof typeof forms;
+
+let home: Program;
+let serving: ReturnType<Program['start']>;
+let origin: string;
 let client: any;
-/** Method and path of every request that the mock answered with success. */
-const answered = new Set<string>();
-beforeAll(() => {
-  peers();
-});
-beforeEach(async () => {
-  const api = peers()('googleapis/build/src/apis/drivelabels');
-  const auth = new api.auth.OAuth2();
+/** Method and path of every request that the mock answered with success, for each form of the client. */
+const answered: Record<Form, Set<string>> = {
+  'the generated client': new Set(),
+  'the client made from the served discovery document': new Set(),
+};
+let form: Form;
+const token = (): unknown => {
+  const auth = new (peers()('googleapis/build/src/apis/drivelabels').auth.OAuth2)();
   auth.setCredentials({ access_token: 'any-token' });
-  server = await labelServer({ seed: 'demo' });
-  client = api.drivelabels({ version: 'v2beta', rootUrl: `${server.mock.origin}/`, auth });
+  return auth;
+};
+beforeAll(async () => {
+  peers();
+  home = program();
+  serving = home.start(['mock', 'serve', '--ephemeral', '--seed', 'demo', '-o', 'json']);
+  origin = new URL((await serving.first).labels.base_url).origin;
 });
-afterEach(() => server.close());
+afterAll(async () => {
+  serving.kill('SIGTERM');
+  await serving.ended;
+  await home.close();
+});
 
 const data = async (call: Promise<any>): Promise<any> => {
   const { data: body, config, request, status } = await call;
   const { pathname } = new URL(request?.responseURL ?? config.url);
-  if (status === 200) answered.add(`${config.method} ${decodeURIComponent(pathname).replace('/v2beta', '')}`);
+  if (status === 200)
+    answered[form].add(`${config.method} ${decodeURIComponent(pathname).replace('/v2beta', '')}`);
   return body;
 };
 const title = (text: string): any => ({ labelType: 'SHARED', properties: { title: text } });
 const made = async (text = 'Contract'): Promise<any> =>
   data(client.labels.create({ requestBody: title(text), languageCode: 'en' }));
 
-describe('the public client', () => {
+describe.each(Object.keys(forms) as Form[])('%s', (name) => {
+  beforeAll(async () => {
+    form = name;
+    client = await forms[name](token());
+  });
   test('the life of a label', async () => {
     const { id, name } = await made();
     const delta = await data(
@@ -171,21 +204,36 @@ describe('the public client', () => {
       ...refused('NOT_FOUND'),
     });
   });
-});
-
-afterAll(() => {
-  const template = (path: string): RegExp =>
-    new RegExp(
-      `^${path.replace(/\{[^}]*\}/g, (part) => part.replace(/^\{\w+=|\}$/g, '').replace(/\*/g, '[^/:]+'))}$`,
-    );
-  const untold = operations(service.table)
-    .map(({ operation }) => operation)
-    .filter(
-      ({ method, path }) =>
-        ![...answered].some(
-          (one) => one.startsWith(`${method} `) && template(path).test(one.slice(method.length + 1)),
-        ),
-    );
-  // Every row of the table was answered to this client at least once.
-  expect(untold.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  test('a batch of calls is one request, and each gets its own answer', async () => {
+    const { name } = await made('In the batch');
+    const { batchFetchImplementation } = peers()('@jrmdayn/googleapis-batcher');
+    const requests = async (): Promise<any[]> =>
+      (await fetch(`${origin}/__opsctl/requests`)).json() as Promise<any[]>;
+    const together = await forms[form](token(), batchFetchImplementation());
+    await fetch(`${origin}/__opsctl/requests`, { method: 'DELETE' });
+    const [found, missing, another] = await Promise.allSettled([
+      together.labels.get({ name }),
+      together.labels.get({ name: 'labels/none' }),
+      together.labels.create({ requestBody: title('Made in a batch') }),
+    ]);
+    expect(await requests()).toMatchObject([{ method: 'POST', path: '/batch', status: 200 }]);
+    expect(found).toMatchObject({ value: { data: { properties: { title: 'In the batch' } } } });
+    expect(missing).toMatchObject({ reason: { status: 404 } });
+    expect(another).toMatchObject({ value: { data: { properties: { title: 'Made in a batch' } } } });
+  });
+  test('every row of the table was answered at least once', () => {
+    const template = (path: string): RegExp =>
+      new RegExp(
+        `^${path.replace(/\{[^}]*\}/g, (part) => part.replace(/^\{\w+=|\}$/g, '').replace(/\*/g, '[^/:]+'))}$`,
+      );
+    const missing = operations(service.table)
+      .map(({ operation }) => operation)
+      .filter(
+        ({ method, path }) =>
+          ![...answered[form]].some(
+            (one) => one.startsWith(`${method} `) && template(path).test(one.slice(method.length + 1)),
+          ),
+      );
+    expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  });
 });

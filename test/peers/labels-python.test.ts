@@ -1,14 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../src/core/operation.ts';
 import { labelsService as service } from '../../src/api-specs/labels/index.ts';
 import { type Program, program } from '../support/built-program.ts';
-// @ts-expect-error: a plain script, shared with other tests.
-import { fetchPackages } from '../real/packages.mjs';
-// @ts-expect-error: a plain script, shared with other tests.
-import { testCache } from '../tooling/cache.mjs';
+import { isLeftOut, pythonPackages } from './python.ts';
 
 /** Debian's Python client of services of this kind, unpacked into a cache. */
 const packages = [
@@ -24,21 +19,7 @@ const packages = [
   'python3-pyasn1-modules',
   'python3-oauth2client',
 ];
-const provide = (): { readonly path: string; readonly missing?: string } => {
-  const directory = join(testCache(process.env), 'python-client');
-  const path = join(directory, 'bookworm', 'usr/lib/python3/dist-packages');
-  if (spawnSync('python3', ['--version']).status !== 0) return { path, missing: 'python3 is not installed' };
-  if (existsSync(join(path, 'googleapiclient'))) return { path };
-  mkdirSync(directory, { recursive: true });
-  const missing: string | undefined = fetchPackages(
-    { suite: 'bookworm', name: 'bookworm', packages },
-    directory,
-  );
-  return missing === undefined ? { path } : { path, missing };
-};
-
-const client = provide();
-if (client.missing !== undefined) console.warn(`the Python client cannot be had: ${client.missing}`);
+const client = pythonPackages('python-client', packages, 'googleapiclient');
 
 let home: Program;
 let serving: ReturnType<Program['start']>;
@@ -55,12 +36,11 @@ afterAll(async () => {
   await home.close();
 });
 
-// On CI the client has to be there.
-test.skipIf(client.missing !== undefined && process.env['CI'] !== 'true')(
+test.skipIf(isLeftOut(client))(
   'the Python client drives every method, and a batch, from the served discovery document',
   () => {
     const script = new URL('./labels-python.py', import.meta.url).pathname;
-    const out = execFileSync('python3', ['-W', 'ignore', script, origin], {
+    const out = execFileSync(client.command, ['-W', 'ignore', script, origin], {
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], PYTHONPATH: client.path },
     });

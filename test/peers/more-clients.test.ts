@@ -5,13 +5,12 @@ import {
   ada,
   type AuthServer,
   authServer,
-  Browser,
   channels,
   clients,
-  location,
   scopes,
   secret,
 } from '../support/auth-server.ts';
+import { signInAt } from './browser-of-clients.ts';
 // @ts-expect-error plain JavaScript, shared with the benches
 import { peers } from './install.mjs';
 
@@ -26,14 +25,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => server?.close());
 
-const signIn = async (url: string): Promise<URL> => {
-  const browser = new Browser(server);
-  await browser.open(url);
-  await browser.signIn(ada);
-  const to = location(await browser.allow());
-  to.hash = '';
-  return to;
-};
+const signIn = (url: string): Promise<URL> => signInAt(server, url);
 
 /** MSAL takes https addresses only; the embedded server of this test speaks plain HTTP. */
 const networkClient = () => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Real servers and their ctl for the tests: etcd-server and etcd-client of three Debian releases, unpacked into a cache.
+// Real servers and their ctl for the tests: etcd-server and etcd-client of four Debian releases, unpacked into a cache.
 // No root, nothing installed: apt gets its own sources list, lists, cache and (empty) package status.
 // Usage: node test/real/etcd.mjs            prints {"3.3": {"server", "ctl", "version"}, …, "missing": [{"minor", "reason"}]}
 import { execFileSync } from 'node:child_process';
@@ -13,6 +13,8 @@ export const releases = [
   { minor: '3.3', suite: 'bullseye' },
   { minor: '3.4', suite: 'bookworm' },
   { minor: '3.5', suite: 'trixie' },
+  // A later patch of 3.5, from which the step to 3.6 is allowed.
+  { minor: '3.5-late', suite: 'sid' },
 ];
 
 export const cacheDirectory = (env = process.env) => join(testCache(env), 'etcd');

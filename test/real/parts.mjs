@@ -16,7 +16,9 @@ import { testCache } from '../tooling/cache.mjs';
 import { cachedNode, nodeOf } from '../tooling/nodes.mjs';
 import { realServers, releases } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
+import { realAnsible, realMoto, realPrometheus, realRedis } from './services.mjs';
 import { librariesIn, realSshd } from './sshd.mjs';
+import { realSudo } from './sudo.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Programs of Debian packages: the commands that tests start, where they lie in the package, and what they need around them. */
@@ -41,6 +43,9 @@ const programs = [
   { command: 'jq', packages: ['jq'] },
   { command: 'man', packages: ['man-db'] },
   { command: 'git', packages: ['git'] },
+  { command: 'dbus-daemon', packages: ['dbus-daemon'] },
+  { command: 'gnome-keyring-daemon', packages: ['gnome-keyring'] },
+  { command: 'secret-tool', packages: ['libsecret-tools'] },
 ];
 
 /** Fonts are looked for in /usr/share: this file names those that were unpacked. */
@@ -152,6 +157,25 @@ const nodeParts = (announce) => {
     });
 };
 
+/** Services and tools of Debian that tests start themselves; test/real/services.mjs knows where each lies. */
+const servicePart =
+  ({ name, find, pattern, supply }) =>
+  (files, announce) => {
+    announce(`looking for ${name}`);
+    return [{ name, tests: naming(files, pattern), missing: find().missing, supply }];
+  };
+const serviceParts = [
+  {
+    name: 'prometheus',
+    find: realPrometheus,
+    pattern: /realPrometheus/,
+    supply: 'apt-get install prometheus',
+  },
+  { name: 'ansible', find: realAnsible, pattern: /realAnsible/, supply: 'apt-get install ansible-core' },
+  { name: 'moto', find: realMoto, pattern: /realMoto/, supply: 'apt-get install python3-moto' },
+  { name: 'redis', find: realRedis, pattern: /realRedis/, supply: 'apt-get install redis-server' },
+].map(servicePart);
+
 const peerParts = (files) => {
   let missing;
   try {
@@ -182,6 +206,14 @@ const sshdPart = (files, announce) => {
   ];
 };
 
+const sudoPart = (files, announce) => {
+  announce('looking for a sudo');
+  const { missing } = realSudo();
+  return [
+    { name: 'sudo', tests: naming(files, /loopback-ssh\.ts/), missing, supply: 'a Debian mirror, and root' },
+  ];
+};
+
 /** Everything that can be had is there afterwards. Says first what it fetches. */
 export const provideParts = ({ env = process.env, announce = () => undefined } = {}) => {
   const files = testFiles();
@@ -195,6 +227,8 @@ export const provideParts = ({ env = process.env, announce = () => undefined } =
   return [
     ...programs.flatMap((program) => programPart(program, files, env, announce)),
     ...sshdPart(files, announce),
+    ...sudoPart(files, announce),
+    ...serviceParts.flatMap((part) => part(files, announce)),
     ...serverParts(files, announce),
     ...nodeParts(announce),
     ...peerParts(files),

@@ -14,9 +14,13 @@ import type { CertificateOptions } from './certificates.ts';
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
 let known: Found | undefined;
-/** Binaries for 3.2 → 3.3 come from nowhere but the environment; the ctl of 3.2 too (`OPSCTL_KV_CTL`), without which its own tests are left out. */
+/** Binaries for 3.2 → 3.3 and for 3.6 (`OPSCTL_KV_36`) come from nowhere but the environment; the ctl of 3.2 too (`OPSCTL_KV_CTL`), without which its own tests are left out. */
 const given = (minor: string): string | undefined =>
-  ({ '3.2': process.env['OPSCTL_KV_OLD'], '3.3': process.env['OPSCTL_KV_NEW'] })[minor];
+  ({
+    '3.2': process.env['OPSCTL_KV_OLD'],
+    '3.3': process.env['OPSCTL_KV_NEW'],
+    '3.6': process.env['OPSCTL_KV_36'],
+  })[minor];
 const versionOf = (server: string): string =>
   / Version: (\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'not known';
 /** The versions of the fault tests: 3.3 → 3.4, or 3.2 → 3.3 when a 3.2 is given. `beyond` is one minor too far, `prefix` answers on both versions. */
@@ -32,8 +36,10 @@ export const binariesOf = (minor: string): Binaries | { missing: string } => {
     return { server, ctl: found?.ctl ?? process.env['OPSCTL_KV_CTL'] ?? '', version: versionOf(server) };
   if (found !== undefined) return found;
   const reason =
-    known.missing.find((row) => row.minor === minor)?.reason ?? 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW';
-  if (process.env['CI'] === 'true' && minor !== '3.2') throw new Error(`no server of ${minor}: ${reason}`);
+    known.missing.find((row) => row.minor === minor)?.reason ??
+    (minor === '3.6' ? 'set OPSCTL_KV_36' : 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW');
+  if (process.env['CI'] === 'true' && !['3.2', '3.6'].includes(minor))
+    throw new Error(`no server of ${minor}: ${reason}`);
   process.stderr.write(`left out: real servers of ${minor}: ${reason}\n`);
   return { missing: reason };
 };
@@ -62,7 +68,8 @@ export type RealCluster = {
   readonly certificates?: CertificateFiles;
   pid(member: RealMember): number | undefined;
   isAlive(member: RealMember): boolean;
-  start(member: RealMember, which?: 'old' | 'new'): void;
+  /** Of a flag given twice, the last one holds: `extra` changes a setting of this start. */
+  start(member: RealMember, which?: 'old' | 'new', extra?: readonly string[]): void;
   kill(member: RealMember, signal: NodeJS.Signals): void;
   gone(member: RealMember): Promise<void>;
   healthy(): Promise<void>;
@@ -271,10 +278,13 @@ const clusterOf = (
     kill,
     gone,
     write,
-    start: (member, which = 'old') => {
+    start: (member, which = 'old', extra = []) => {
       const log = openSync(member.log_file, 'a');
       const [command, ...args] = which === 'old' ? member.old_command : member.new_command;
-      const child = spawn(command as string, args, { detached: true, stdio: ['ignore', log, log] });
+      const child = spawn(command as string, [...args, ...extra], {
+        detached: true,
+        stdio: ['ignore', log, log],
+      });
       child.unref();
       writeFileSync(member.pid_file, `${child.pid}\n`);
     },

@@ -160,7 +160,7 @@ export const cutScenes = (how: Cut['how']): void => {
         { at: firstGate, who: 'first', cut: { how, sides: both }, gateSeconds: 3 },
         (ran, victim) => {
           expect([8, 12]).toContain(ran.code);
-          expect(error(ran).message).toMatch(new RegExp(`^${victim} did not pass its gate: `));
+          expect(error(ran).message).toMatch(new RegExp(`^${victim} did not become healthy: `));
         },
       );
     },

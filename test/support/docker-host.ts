@@ -61,6 +61,8 @@ const importImage = (docker: DockerHost['docker'], name: string, server: string,
   const root = mkdtempSync(join(tmpdir(), 'kv-image-'));
   try {
     fillRoot(root, server);
+    // Whoever runs in the container enters it.
+    chmodSync(root, 0o755);
     const text = script ?? 'exec etcd-server "$@"';
     writeFileSync(join(root, 'usr/bin/etcd'), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
     const tar = `${root}.tar`;

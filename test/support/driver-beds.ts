@@ -19,11 +19,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
-import { binariesOf, call, pause } from './cluster.ts';
+import { binariesOf, call, hasBinaries, pause } from './cluster.ts';
 import type { Binaries } from './cluster.ts';
 import { startDocker } from './docker-host.ts';
 import type { DockerHost } from './docker-host.ts';
 import { startLoopbackSsh } from './loopback-ssh.ts';
+import type { SshOptions } from './loopback-ssh.ts';
 import { startSystemd } from './systemd-host.ts';
 import type { SystemdHost } from './systemd-host.ts';
 
@@ -40,7 +41,17 @@ export type Place = {
 };
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 /** What is special about the servers of a scenario. */
-export type BedOptions = { readonly uid?: number; readonly cwd?: true; readonly restart?: 'always' };
+export type BedOptions = {
+  readonly uid?: number;
+  readonly cwd?: true;
+  readonly restart?: 'always';
+  /** Units keep their program: a drop-in selects the new one. */
+  readonly dropIn?: true;
+  /** Members read a configuration file; its data directory is a whole path, or relative to where they run. */
+  readonly config?: 'whole' | 'relative';
+  readonly stopSeconds?: number;
+  readonly ssh?: SshOptions;
+};
 export type Bed = {
   readonly kind: BedKind;
   readonly directory: string;
@@ -48,15 +59,43 @@ export type Bed = {
   /** The program that a member would get: a server of that minor, or a shell script around one. */
   offer(from: string, to: string, wrap?: (place: Place, server: string) => string | undefined): void;
   opsctl(...words: readonly string[]): Promise<Ended>;
+  /** On the machine of another operator: another host name, no state, and another jump host where there is one. */
+  elsewhere(...words: readonly string[]): Promise<Ended>;
+  /** Every ssh connection ends, and none can be made until then. */
+  cut(until: Promise<unknown>): Promise<void>;
+  /** The text of the drop-in that selects a version, if there is one. */
+  dropIn(place: Place, minor: string): string | undefined;
   /** The program as a process of its own, to be killed. */
   begin(...words: readonly string[]): ChildProcess;
+  /** SIGKILL of the program itself: what enters the namespaces of a service manager for it waits beside it. */
+  kill(child: ChildProcess): void;
   /** `3.4`, or `off`. */
   versions(): Promise<string[]>;
+  /** `3.4.23`, of each member. */
+  patches(): Promise<string[]>;
+  /** By the operator, and nothing brings it up again. */
+  stop(place: Place): void;
   /** SIGKILL of the server, as a crash would do it. */
   crash(place: Place): void;
   pid(place: Place): number | undefined;
-  journal(): string;
+  /** Of the first operator, or of the other one. */
+  journal(home?: 'second-home'): string;
   close(): Promise<void>;
+};
+
+const configText = (flags: readonly string[]): string =>
+  flags
+    .flatMap((flag, i) =>
+      flag.startsWith('--') ? [`${flag.slice(2)}: ${JSON.stringify(flags[i + 1])}\n`] : [],
+    )
+    .join('');
+/** The words that start a member with its configuration file, which is written here. */
+const fromFile = (place: Place, config: BedOptions['config']): Place => {
+  if (config === undefined) return place;
+  const path = join(place.directory, 'etcd.yaml');
+  const flags = place.flags.map((word) => (word === place.data && config === 'relative' ? 'data' : word));
+  writeFileSync(path, configText(flags));
+  return { ...place, flags: ['--config-file', path] };
 };
 
 const places = async (directory: string): Promise<Place[]> => {
@@ -87,22 +126,33 @@ const put = (text: string | { readonly from: string }, path: string): void => {
   chmodSync(`${path}.new`, 0o755);
   renameSync(`${path}.new`, path);
 };
-export const serverOf = (minor: string): string => (binariesOf(minor) as Binaries).server;
-
-const minorAt = async ({ url }: Place): Promise<string> => {
-  const reply = await call(`${url}/version`).catch(() => undefined);
-  return reply === undefined ? 'off' : (JSON.parse(reply.text).etcdserver as string).slice(0, 3);
+const minorText = (name: string): string => name.slice(0, 3);
+/** `3.5` is its latest patch that can be had: earlier ones must not be upgraded to 3.6. */
+export const serverOf = (name: string): string => {
+  const latest = name === '3.5' && hasBinaries('3.5-late') ? '3.5-late' : name;
+  return (binariesOf(latest === '3.5-early' ? '3.5' : latest) as Binaries).server;
 };
-const healthy = async (all: readonly Place[]): Promise<void> => {
+
+const versionAt = async ({ url }: Place): Promise<string> => {
+  const reply = await call(`${url}/version`).catch(() => undefined);
+  return reply === undefined ? 'off' : (JSON.parse(reply.text).etcdserver as string);
+};
+const minorAt = async (place: Place): Promise<string> => (await versionAt(place)).slice(0, 3);
+/** Healthy, and with the version of the cluster decided: until then the members are at 3.0, and may not know each other's names. */
+const isReady = async ({ url }: Place, from: string): Promise<boolean> => {
+  const [health, version] = await Promise.all([call(`${url}/health`), call(`${url}/version`)]);
+  const members = await call(`${url}/v2/members`).catch(() => undefined);
+  const names = members?.status === 200 ? (JSON.parse(members.text) as MembersText).members : undefined;
+  return (
+    health.status === 200 &&
+    (JSON.parse(version.text) as { etcdcluster: string }).etcdcluster.startsWith(`${minorText(from)}.`) &&
+    names?.every(({ name }) => name !== '') !== false
+  );
+};
+type MembersText = { readonly members: readonly { readonly name: string }[] };
+const healthy = async (all: readonly Place[], from: string): Promise<void> => {
   for (let i = 0; i < 1200; i += 1) {
-    const states = await Promise.all(
-      all.map(({ url }) =>
-        call(`${url}/health`).then(
-          ({ status }) => status === 200,
-          () => false,
-        ),
-      ),
-    );
+    const states = await Promise.all(all.map((place) => isReady(place, from).catch(() => false)));
     if (states.every(Boolean)) return;
     await pause(50);
   }
@@ -111,8 +161,22 @@ const healthy = async (all: readonly Place[]): Promise<void> => {
 
 const isUnits = (kind: BedKind): boolean => kind.endsWith('systemd');
 /** What the cluster file says of one member, per driver. Programs of processes with a pid file have a path for each version. */
-const specOf = (kind: BedKind, place: Place, from: string, to: string): Record<string, unknown> => {
-  const common = { name: place.name, client_url: place.url, data_dir: place.data, host: 'bed' };
+const specOf = (
+  kind: BedKind,
+  place: Place,
+  { from, to, dropIn, config }: { readonly from: string; readonly to: string } & BedOptions,
+): Record<string, unknown> => {
+  const file = (name: string): string => join(place.directory, name);
+  const configured = config === undefined ? {} : { config_file: file('etcd.yaml') };
+  const renewed = existsSync(file('new.yaml')) ? { new_config_file: file('new.yaml') } : {};
+  const common = {
+    name: place.name,
+    client_url: place.url,
+    data_dir: place.data,
+    ...configured,
+    ...renewed,
+    host: 'bed',
+  };
   const { host: _, ...here } = common;
   const base = kind.startsWith('ssh') ? common : here;
   const next = join(place.directory, 'next');
@@ -121,22 +185,28 @@ const specOf = (kind: BedKind, place: Place, from: string, to: string): Record<s
     return {
       ...base,
       unit: `${place.name}.service`,
-      binary_path: join(place.directory, 'etcd'),
+      ...(dropIn === undefined ? { binary_path: join(place.directory, 'etcd') } : {}),
       new_binary: next,
     };
   const [old_binary, new_binary] = [from, to].map((minor) => join(place.directory, `etcd-${minor}`));
   const files = { pid_file: join(place.directory, 'pid'), log_file: join(place.directory, 'log') };
   return { ...base, ...files, old_binary, new_binary, old_command: place.flags, new_command: place.flags };
 };
-const settingsOf = (kind: BedKind, config: string | undefined): Record<string, unknown> => {
+const settingsOf = (
+  kind: BedKind,
+  config: string | undefined,
+  { ssh: { jump, sudo } = {}, uid }: BedOptions,
+): Record<string, unknown> => {
   const then = kind === 'ssh + systemd' ? 'systemd' : 'local';
+  const more = { ...(jump ? { proxy_jump: 'jump' } : {}), ...(sudo ? { sudo } : {}) };
   // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
-  const ssh = { options: ['-F', config], then };
+  const ssh = { options: ['-F', config], then, ...more };
   if (kind.startsWith('ssh')) return { driver: 'ssh', ssh };
   if (kind !== 'hooks') return { driver: kind };
   const pid = '$(cat {data_dir}/../pid)';
-  const start =
-    'cd {data_dir}/.. && { nohup {binary} $(cat flags) >> log 2>&1 < /dev/null & echo $! > pid; }';
+  // Hooks start what they start: as whom is theirs to say.
+  const as = uid === undefined ? '' : `setpriv --reuid=${uid} --regid=${uid} --clear-groups `;
+  const start = `cd {data_dir}/.. && { nohup ${as}{binary} $(cat flags) >> log 2>&1 < /dev/null & echo $! > pid; }`;
   return {
     driver: 'hooks',
     hooks: {
@@ -168,11 +238,29 @@ const startUnits = (systemd: SystemdHost, all: readonly Place[], options: BedOpt
   systemd.systemctl('daemon-reload');
   for (const { name } of all) systemd.systemctl('start', '--no-block', `${name}.service`);
 };
-const startContainers = (docker: DockerHost, all: readonly Place[], from: string): void => {
+const startContainers = (
+  docker: DockerHost,
+  all: readonly Place[],
+  from: string,
+  { uid, cwd }: BedOptions,
+): void => {
   docker.image('kv:old', serverOf(from));
-  for (const { name, data, flags } of all)
+  const own = uid === undefined ? [] : ['--user', `${uid}:${uid}`];
+  for (const { name, directory, flags } of all)
     docker.docker(
-      ...['run', '-d', '--name', name, '--network', 'host', '--restart', 'always', '-v', `${data}:${data}`],
+      ...[
+        'run',
+        '-d',
+        '--name',
+        name,
+        '--network',
+        'host',
+        '--restart',
+        'always',
+        '-v',
+        `${directory}:${directory}`,
+      ],
+      ...[...own, ...(cwd === undefined ? [] : ['-w', directory])],
       ...['-e', 'ETCD_QUOTA_BACKEND_BYTES=1073741824', 'kv:old', ...flags],
     );
 };
@@ -203,7 +291,7 @@ export const startBed = async (
   chmodSync(directory, 0o755);
   const systemd = isUnits(kind) ? await startSystemd(directory) : undefined;
   const ssh = kind.startsWith('ssh')
-    ? await startLoopbackSsh(join(directory, 'ssh'), systemd?.prefix ?? [])
+    ? await startLoopbackSsh(join(directory, 'ssh'), systemd?.prefix ?? [], options.ssh)
     : undefined;
   const docker = kind === 'docker' ? await startDocker(join(directory, 'docker')) : undefined;
   const close = async (): Promise<void> => {
@@ -213,7 +301,7 @@ export const startBed = async (
     await systemd?.close();
     rmSync(directory, { recursive: true, force: true });
   };
-  const all = await places(directory);
+  const all = (await places(directory)).map((place) => fromFile(place, options.config));
   const pid = (place: Place): number | undefined => {
     if (systemd !== undefined) {
       const text = systemd.systemctl('show', '-p', 'MainPID', '--value', `${place.name}.service`);
@@ -247,7 +335,7 @@ export const startBed = async (
     if (options.uid === undefined) continue;
     for (const path of [place.directory, place.data]) chownSync(path, options.uid, options.uid);
   }
-  const file = join(directory, 'cluster.yaml');
+  const [file, fileElsewhere] = [join(directory, 'cluster.yaml'), join(directory, 'elsewhere.yaml')];
   const offer: Bed['offer'] = (old, to, wrap = () => undefined) => {
     for (const place of all) {
       const script = wrap(place, docker === undefined ? serverOf(to) : 'etcd-server');
@@ -255,33 +343,51 @@ export const startBed = async (
       const path = join(place.directory, isUnits(kind) ? 'next' : `etcd-${to}`);
       put(script ?? { from: serverOf(to) }, path);
     }
-    const members = all.map((place) => specOf(kind, place, old, to));
-    const timeouts = { stop_seconds: 60, gate_seconds: 90, stable_before_last_seconds: 1 };
-    writeFileSync(file, stringify({ name: 'bed', to, ...settingsOf(kind, ssh?.config), timeouts, members }));
+    const members = all.map((place) => specOf(kind, place, { ...options, from: old, to }));
+    const timeouts = {
+      stop_seconds: options.stopSeconds ?? 60,
+      gate_seconds: 90,
+      stable_before_last_seconds: 1,
+    };
+    const settings = settingsOf(kind, ssh?.config, options);
+    writeFileSync(file, stringify({ name: 'bed', to: minorText(to), ...settings, timeouts, members }));
+    // The other machine reaches the same hosts by a way of its own.
+    const there = readFileSync(file, 'utf8').replace('proxy_jump: jump', 'proxy_jump: second-jump');
+    writeFileSync(fileElsewhere, there);
   };
   if (systemd !== undefined) startUnits(systemd, all, options);
-  else if (docker !== undefined) startContainers(docker, all, from);
+  else if (docker !== undefined) startContainers(docker, all, from, options);
   else startProcesses(all, from, options);
-  await healthy(all).catch(async (error: unknown) => {
+  await healthy(all, from).catch(async (error: unknown) => {
     await close();
     throw error;
   });
   // Units are those of this systemd: whoever speaks to it locally is inside.
   const prefix = kind === 'systemd' ? (systemd?.prefix ?? []) : [];
-  const begin: Bed['begin'] = (...words) => {
-    const argv = [...prefix, process.execPath, BIN, ...words, '--cluster', file];
+  const renamed = [
+    'unshare',
+    '--uts',
+    'sh',
+    '-c',
+    'echo bastion-2 > /proc/sys/kernel/hostname && exec "$@"',
+    'sh',
+  ];
+  const beginIn = (home: string, words: readonly string[], isElsewhere = false): ChildProcess => {
+    const program = [...(isElsewhere ? renamed : []), process.execPath, BIN, ...words];
+    const argv = [...prefix, ...program, '--cluster', isElsewhere ? fileElsewhere : file];
     return spawn(argv[0] as string, argv.slice(1), {
       env: {
         PATH: process.env['PATH'],
         ...docker?.env,
         HOME: directory,
-        OPSCTL_HOME: join(directory, 'home'),
+        OPSCTL_HOME: join(directory, home),
         CI: 'true',
       },
       cwd: '/',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   };
+  const begin: Bed['begin'] = (...words) => beginIn('home', words);
   return {
     kind,
     directory,
@@ -289,10 +395,29 @@ export const startBed = async (
     offer,
     begin,
     opsctl: (...words) => collected(begin(...words, '-o', 'json')),
+    elsewhere: (...words) => collected(beginIn('second-home', [...words, '-o', 'json'], true)),
+    kill: (child) => {
+      const { pid } = child;
+      const inside =
+        prefix.length === 0 ? '' : readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+      if (inside === '') child.kill('SIGKILL');
+      else process.kill(Number(inside), 'SIGKILL');
+    },
+    cut: async (until) => ssh?.cut(until),
+    dropIn: ({ name }, minor) => {
+      const path = join(systemd?.units ?? '', `${name}.service.d`, `90-opsctl-${minor}.conf`);
+      return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+    },
     versions: () => Promise.all(all.map(minorAt)),
+    patches: () => Promise.all(all.map(versionAt)),
+    stop: (place) => {
+      if (systemd !== undefined) systemd.systemctl('stop', `${place.name}.service`);
+      else if (docker !== undefined) docker.docker('stop', place.name);
+      else crash(place);
+    },
     crash,
     pid,
-    journal: () => journalIn(join(directory, 'home', 'state', 'kv-clusters', 'bed')),
+    journal: (home) => journalIn(join(directory, home ?? 'home', 'state', 'kv-clusters', 'bed')),
     close,
   };
 };

@@ -8,28 +8,42 @@ export type Exchange = {
   readonly status: number;
   readonly expected: unknown;
 };
+/**
+ * What a case rests on: `document`, a requirement or the vendor's documentation; `rule`, a general rule (API style guide,
+ * proto JSON, HTTP); `observed`, what somebody saw the real service do; `choice`, inferred or chosen by this project.
+ */
+export const sourceKinds = ['document', 'rule', 'observed', 'choice'] as const;
+export const sourcesIn = (text: string): string[] => text.split(',').map((one) => one.trim());
 export type Case = {
   readonly title: string;
+  /** Kinds of the sources; none where a file does not say them. */
+  readonly sources: readonly string[];
   readonly options: Record<string, string>;
   readonly exchanges: readonly Exchange[];
 };
 
 /**
- * A text of cases. `# title`, then optional `! name=value` lines (server options), then pairs:
+ * A text of cases. `# title`, then optional `@ document, rule` (what it rests on) and `! name=value` lines (server options), then pairs:
  *   POST /labels {"labelType":"SHARED", …}
  *   200 {"id":"$A","revisionId":"1"}
  * `+ name: value` before a request sets a header (`- authorization` takes it away).
  * In an answer "$A" is bound at its first use and compared after; "*" is anything; "-" is absent; "~text" contains the text.
  */
 export const casesFrom = (text: string): Case[] => {
-  const cases: { title: string; options: Record<string, string>; exchanges: Exchange[] }[] = [];
+  const cases: {
+    title: string;
+    sources: string[];
+    options: Record<string, string>;
+    exchanges: Exchange[];
+  }[] = [];
   let headers: Record<string, string> = { authorization: 'Bearer any-token' };
   let request: { line: number; method: string; path: string; body?: string } | undefined;
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.trim();
     const current = cases[cases.length - 1];
     if (line === '' || line.startsWith('//')) continue;
-    if (line.startsWith('# ')) cases.push({ title: line.slice(2), options: {}, exchanges: [] });
+    if (line.startsWith('# ')) cases.push({ title: line.slice(2), sources: [], options: {}, exchanges: [] });
+    else if (line.startsWith('@ ')) current?.sources.push(...sourcesIn(line.slice(2)));
     else if (line.startsWith('! '))
       for (const pair of line.slice(2).split(' '))
         (current?.options ?? {})[pair.split('=')[0] ?? ''] = pair.split('=')[1] ?? '';

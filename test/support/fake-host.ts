@@ -248,6 +248,7 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     ...{
       env: options.env ?? {},
       platform: options.platform ?? 'linux',
+      runtime: 'Node v20.19.0',
       pid: 4242,
       uid: 1000,
       hostname: 'testhost',
@@ -260,9 +261,17 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     files: fakeFiles(options.files ?? {}, time.now, '/tmp', HOME),
     random: (count) => Uint8Array.from({ length: count }, nextByte),
     memoryBytes: () => 50e6,
+    keepMemorySmall: () => undefined,
+    buildText: async () => undefined,
     out: () => writes.join(''),
     err: () => errors.join(''),
+    redis: async () => {
+      throw new Error('no Redis server here');
+    },
     jq: async (program, args) => startJq(program, args),
+    bucket: async () => {
+      throw new Error('this machine has no object storage');
+    },
     async openBrowser(url) {
       opened.push(url);
       return typeof options.opensBrowser === 'function'

@@ -1,18 +1,51 @@
 /** A real sshd on a port of loopback, in the namespaces that a prefix enters; its root shell is as noisy as a login shell can be. */
 import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { realSshd } from '../real/sshd.mjs';
+import { realSudo } from '../real/sudo.mjs';
 import { pause } from './cluster.ts';
 
 export type LoopbackSsh = {
   /** For `ssh -F`; the host is named `bed`. */
   readonly config: string;
-  /** The processes of connections, to be cut. */
+  /** Every connection ends at once, and until then nobody can make another one. What runs there goes on. */
+  cut(until: Promise<unknown>): Promise<void>;
   close(): void;
 };
+
+/** The listener and the processes of its connections. Servers that were started through one are no children of it any more. */
+const sshdsOf = (pid: number): number[] => {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    const below = children === '' ? [] : children.split(' ').flatMap((child) => sshdsOf(Number(child)));
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sshd') ? [pid, ...below] : below;
+  } catch {
+    return [];
+  }
+};
+const killAll = (pids: readonly number[]): void => {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended already.
+    }
+  }
+};
+
+export type SshOptions = {
+  /** Behind another server: only there the name of this one is known. */
+  readonly jump?: true;
+  /** Whoever logs in is not root, and becomes it by a real sudo. */
+  readonly sudo?: true;
+};
+const jumpPortOf = (port: number, { jump }: SshOptions): readonly number[] =>
+  jump === undefined ? [] : [port];
+const operator = 'operator';
 
 const serverConfig = (directory: string, port: number): string =>
   [
@@ -21,62 +54,109 @@ const serverConfig = (directory: string, port: number): string =>
     `HostKey ${directory}/host_key`,
     `AuthorizedKeysFile ${directory}/id.pub`,
     ...['StrictModes no', 'UsePAM no', 'PasswordAuthentication no', 'PermitRootLogin yes', 'PidFile none'],
+    // The tester's own start-up files are not part of a bed: one may be slow, or wait for a lock that a killed shell left.
+    `SetEnv HOME=${directory}`,
     // A start-up file that prints runs before the command; what it prints comes before the answer.
     `ForceCommand echo "Welcome to the bed"; echo "ActiveState=active"; echo "motd" >&2; exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"`,
   ].join('\n');
-const clientConfig = (directory: string, port: number): string =>
+const clientConfig = (directory: string, port: number, options: SshOptions, jumpPort: number): string =>
   [
     'Host bed',
-    '  HostName 127.0.0.1',
+    `  HostName ${options.jump === undefined ? '127.0.0.1' : 'bed.behind.invalid'}`,
     `  Port ${port}`,
-    `  User ${userInfo().username}`,
+    `  User ${options.sudo === undefined ? userInfo().username : operator}`,
+    ...[
+      'Host jump second-jump',
+      '  HostName 127.0.0.1',
+      `  Port ${jumpPort}`,
+      `  User ${userInfo().username}`,
+    ],
+    'Host *',
     `  IdentityFile ${directory}/id`,
     ...['  IdentitiesOnly yes', '  StrictHostKeyChecking no', '  LogLevel ERROR'],
     `  UserKnownHostsFile ${directory}/known`,
   ].join('\n');
 
+const leftOut = (what: string, why: string): undefined => {
+  if (process.env['CI'] === 'true') throw new Error(`no ${what}: ${why}`);
+  process.stderr.write(`left out: a real ${what}: ${why}\n`);
+  return undefined;
+};
+
+/** What the server sees in /etc: its own user and one who is not root, a name that only it knows, and who may become root. */
+const writeEtc = (etc: string): void => {
+  mkdirSync(etc, { recursive: true });
+  chmodSync(etc, 0o755);
+  const known = readFileSync('/etc/passwd', 'utf8');
+  const sshd = /^sshd:/m.test(known) ? '' : 'sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n';
+  writeFileSync(join(etc, 'passwd'), `${known}${sshd}${operator}:x:65532:65534::/:/bin/sh\n`);
+  writeFileSync(join(etc, 'hosts'), `${readFileSync('/etc/hosts', 'utf8')}\n127.0.0.1 bed.behind.invalid\n`);
+  // Its account module wants an entry for whoever becomes somebody else; nobody has a password.
+  const entries = ['root', operator].map((name) => `${name}:*:19000:0:99999:7:::\n`);
+  writeFileSync(join(etc, 'shadow'), entries.join(''), { mode: 0o640 });
+  writeFileSync(join(etc, 'sudoers'), `${operator} ALL=(root) NOPASSWD: /bin/sh, /usr/bin/sh\n`, {
+    mode: 0o440,
+  });
+};
+
+/** As root, sshd wants a user of its own and a directory; a sudo wants to be at its place. All that exists only in this mount namespace. */
+const withinScript = (tree: string | undefined): string =>
+  [
+    'set -e',
+    'mount -t overlay overlay -o "lowerdir=$0:/etc" /etc',
+    ...(tree === undefined ? [] : [`mount -t overlay overlay -o 'lowerdir=${tree}/usr:/usr' /usr`]),
+    'mkdir -p /run/sshd; chmod 755 /run/sshd; exec "$@"',
+  ].join('\n');
+
 export const startLoopbackSsh = async (
   directory: string,
   prefix: readonly string[],
+  options: SshOptions = {},
 ): Promise<LoopbackSsh | undefined> => {
   const found = realSshd();
-  if ('missing' in found) {
-    if (process.env['CI'] === 'true') throw new Error(`no ssh server: ${found.missing}`);
-    process.stderr.write(`left out: a real ssh server: ${found.missing}\n`);
-    return undefined;
-  }
+  if ('missing' in found) return leftOut('ssh server', found.missing);
+  const sudo = options.sudo === undefined ? undefined : realSudo();
+  if (sudo !== undefined && 'missing' in sudo) return leftOut('sudo', sudo.missing);
   mkdirSync(directory, { recursive: true });
   for (const name of ['id', 'host_key'])
     if (!existsSync(join(directory, name)))
       execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(directory, name)]);
   chmodSync(directory, 0o755);
-  const [port] = (await freePorts(1)) as [number];
-  writeFileSync(join(directory, 'sshd.conf'), serverConfig(directory, port));
-  writeFileSync(join(directory, 'config'), clientConfig(directory, port));
-  const passwd = join(directory, 'passwd');
-  const known = readFileSync('/etc/passwd', 'utf8');
-  writeFileSync(
-    passwd,
-    /^sshd:/m.test(known) ? known : `${known}sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n`,
-  );
-  // As root, sshd wants a user of its own and a directory: both exist only in this mount namespace.
-  const script = 'mount --bind "$0" /etc/passwd && mkdir -p /run/sshd && chmod 755 /run/sshd && exec "$@"';
-  const argv = [...prefix, 'unshare', '-m', 'sh', '-c', script, passwd];
-  const child = spawn(
-    argv[0] as string,
-    [...argv.slice(1), found.sshd, '-D', '-f', join(directory, 'sshd.conf')],
-    {
-      stdio: 'ignore',
-      env: { ...process.env, LD_LIBRARY_PATH: found.libraries ?? '' },
-    },
-  );
+  const [port, jumpPort] = (await freePorts(2)) as [number, number];
+  const etc = join(directory, 'etc');
+  writeEtc(etc);
+  writeFileSync(join(directory, 'config'), clientConfig(directory, port, options, jumpPort));
+  const env = { ...process.env, LD_LIBRARY_PATH: found.libraries ?? '' };
+  const listenOn = (at: number): ChildProcess => {
+    const settings = join(directory, `sshd-${at}.conf`);
+    writeFileSync(settings, serverConfig(directory, at));
+    const argv = [...prefix, 'unshare', '-m', 'sh', '-c', withinScript(sudo?.tree), etc];
+    const words = [...argv.slice(1), found.sshd, '-D', '-f', settings];
+    return spawn(argv[0] as string, words, { stdio: 'ignore', env });
+  };
+  const listen = (): ChildProcess => listenOn(port);
+  const jumps = jumpPortOf(jumpPort, options).map(listenOn);
+  let [child, isClosed] = [listen(), false];
+  const through = options.jump === undefined ? [] : ['-J', 'jump'];
   for (let i = 0; i < 400; i += 1) {
     try {
-      execFileSync('ssh', ['-F', join(directory, 'config'), 'bed', 'true'], { stdio: 'ignore' });
+      execFileSync('ssh', ['-F', join(directory, 'config'), ...through, 'bed', 'true'], { stdio: 'ignore' });
       break;
     } catch {
       await pause(50);
     }
   }
-  return { config: join(directory, 'config'), close: () => void child.kill('SIGKILL') };
+  const cut = async (until: Promise<unknown>): Promise<void> => {
+    killAll(sshdsOf(child.pid as number));
+    await until;
+    if (!isClosed) child = listen();
+  };
+  const close = (): void => {
+    isClosed = true;
+    for (const one of [child, ...jumps]) {
+      killAll(sshdsOf(one.pid as number));
+      one.kill('SIGKILL');
+    }
+  };
+  return { config: join(directory, 'config'), cut, close };
 };

@@ -27,7 +27,7 @@ export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
   host: {
     is_running: true,
     old_binary_version: '3.3.25',
-    new_binary_version: '3.4.23',
+    new_binary_version: '3.4.45',
     data_dir_exists: true,
     data_dir_writable: true,
     has_db_file: true,

@@ -1,6 +1,6 @@
 /** Simulated clusters for stories: started by the program itself, with a constant writer whose history is checked. */
 import { consent } from './consent.ts';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
 
@@ -12,8 +12,9 @@ export const post = async (
   path: string,
   body: unknown,
   headers: Record<string, string> = {},
+  prefix = '/v3alpha',
 ) => {
-  const reply = await fetch(`${url}/v3alpha${path}`, {
+  const reply = await fetch(`${url}${prefix}${path}`, {
     method: 'POST',
     body: JSON.stringify(body),
     headers,
@@ -28,6 +29,8 @@ export type Simulated = {
   readonly file: string;
   readonly urls: readonly string[];
   readonly names: readonly string[];
+  /** Adds to the timeouts of the cluster file. */
+  timeouts(more: Record<string, number>): void;
   /** `mock kv VERB --dir …`. */
   mock(verb: string, ...args: string[]): Promise<Ended>;
   /** `kv VERB --cluster … --yes`. */
@@ -41,6 +44,14 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   const dir = join(program.home, `cluster-${flags.join('').replaceAll(/[^a-z0-9]/g, '')}`);
   const started = await program.json(['mock', 'kv', 'start', '--dir', dir, ...flags]);
   const urls: string[] = started.endpoints;
+  const text = readFileSync(started.cluster_file, 'utf8');
+  // Ten seconds before the last member of every run would be most of the time of the suite.
+  const timeouts = (more: Record<string, number>): void =>
+    writeFileSync(
+      started.cluster_file,
+      `timeouts: ${JSON.stringify({ stable_before_last_seconds: 0, ...more })}\n${text}`,
+    );
+  timeouts({});
   const field =
     (name: string) =>
     async (url: string): Promise<string> => {
@@ -54,6 +65,7 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
     file: started.cluster_file,
     urls,
     names: started.members.map(({ name }: { name: string }) => name),
+    timeouts,
     mock: (verb, ...args) => program.run(['mock', 'kv', verb, ...args, '--dir', dir, '-o', 'json']),
     kv: (verb, ...args) =>
       program.run(['kv', verb, '--cluster', started.cluster_file, ...consent(verb), '-o', 'json', ...args]),
@@ -75,7 +87,11 @@ export const complaint = ({ stderr }: Ended): Complaint => JSON.parse(stderr.tri
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
 /** Writes all the time, with fail-over; `stop` tells what was acknowledged. */
-export const startWriting = (urls: readonly string[], headers: Record<string, string> = {}) => {
+export const startWriting = (
+  urls: readonly string[],
+  headers: Record<string, string> = {},
+  prefix = '/v3alpha',
+) => {
   const acknowledged: string[] = [];
   let [failed, isOver] = [0, false];
   const write = async (n: number): Promise<void> => {
@@ -85,6 +101,7 @@ export const startWriting = (urls: readonly string[], headers: Record<string, st
         '/kv/put',
         { key: text64(`w/${n}`), value: text64(String(n)) },
         headers,
+        prefix,
       ).catch(() => undefined);
       if (reply?.status === 200) return void acknowledged.push(`w/${n}`);
       await pause(20);
@@ -106,12 +123,13 @@ export const startWriting = (urls: readonly string[], headers: Record<string, st
   };
 };
 /** Acknowledged writes that a member does not have. */
-export const lostAt = async (url: string, { acknowledged }: History): Promise<string[]> => {
-  const { json } = await post(url, '/kv/range', {
-    key: text64('w/'),
-    range_end: text64('w0'),
-    keys_only: true,
-  });
+export const lostAt = async (
+  url: string,
+  { acknowledged }: History,
+  prefix = '/v3alpha',
+): Promise<string[]> => {
+  const all = { key: text64('w/'), range_end: text64('w0'), keys_only: true };
+  const { json } = await post(url, '/kv/range', all, {}, prefix);
   const there = new Set(
     (json.kvs ?? []).map((kv: { key: string }) => Buffer.from(kv.key, 'base64').toString()),
   );

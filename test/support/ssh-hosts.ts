@@ -92,6 +92,8 @@ const serverConfig = (directory: string, { address, port }: SshHost): string =>
       `Port ${port}`,
       `HostKey ${join(directory, 'host_key')}`,
       `AuthorizedKeysFile ${join(directory, 'id.pub')}`,
+      // The tester's own start-up files are not part of a host.
+      `SetEnv HOME=${directory}`,
     ],
     ...[
       'StrictModes no',

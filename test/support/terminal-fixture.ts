@@ -16,7 +16,11 @@ const lines = async (host: Host): Promise<string> => {
 };
 const signals = async (host: Host): Promise<string> => {
   const got: string[] = [];
-  const off = host.onSignal((signal) => got.push(signal));
+  // The second is sent when the first was heard: the system may deliver two that wait in any order.
+  const off = host.onSignal((signal) => {
+    got.push(signal);
+    if (got.length === 1) void host.terminal.stdout.write('heard one\n');
+  });
   await host.terminal.stdout.write('ready\n');
   while (got.length < 2) await host.sleep(10);
   off();

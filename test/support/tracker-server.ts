@@ -73,7 +73,11 @@ export const startTracker = async (
     host,
     options: { ...defaultOptions, ratePerMinute: undefined, trackerToken: TOKEN, ...options },
     services: [
-      { name: 'tracker', claims: (path) => path.startsWith('/api/v3'), load: async () => makeTracker },
+      {
+        name: 'tracker',
+        claims: (path) => /^\/(api\/v3|app)(\/|$)/.test(path),
+        load: async () => makeTracker,
+      },
     ],
     documents: {},
     store,

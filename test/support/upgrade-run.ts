@@ -38,6 +38,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
       once: { areGuardsAsked: true },
       replacing: new Set<string>(),
       restarted: new Set<string>(),
+      admitted: new Set<string>(),
       logMarks: new Map(),
       downSince: new Map(),
     },

@@ -32,6 +32,34 @@ afterAll(async () => {
 const channels = ['media', 'get', 'channels', '--param', 'part=id', '--param', 'mine=true', '-o', 'json'];
 const scopes = { OPSCTL_SCOPES: 'media.readonly' };
 
+/** Presses keys when a text has appeared, on a terminal of its own. */
+const atTerminal = (
+  { env: base }: Program,
+  env: NodeJS.ProcessEnv,
+  args: readonly string[],
+  keys: readonly (readonly [string, string])[],
+): Promise<{ stdout: string; code: number | null }> =>
+  new Promise((resolve) => {
+    const quoted = [process.execPath, `${root}bin/opsctl.js`, ...args].map(
+      (word) => `'${word.replaceAll("'", String.raw`'\''`)}'`,
+    );
+    const child = spawn('script', ['-qec', `exec ${quoted.join(' ')}`, '/dev/null'], {
+      env: { ...base, ...env },
+    });
+    const left = [...keys];
+    let stdout = '';
+    let from = 0;
+    child.stdout.on('data', (piece: Buffer) => {
+      stdout += piece.toString();
+      const [next] = left;
+      if (next === undefined || !stdout.slice(from).includes(next[0])) return;
+      from = stdout.length;
+      left.shift();
+      child.stdin.write(next[1]);
+    });
+    child.once('exit', (code) => resolve({ stdout, code }));
+  });
+
 describe('machines sign in without a person, and nothing is stored', () => {
   test.each<[string, () => Record<string, string>]>([
     ['a key file', () => ({ OPSCTL_SERVICE_ACCOUNT_KEY: keyFile })],
@@ -82,7 +110,14 @@ describe('machines sign in without a person, and nothing is stored', () => {
       'id-token: write',
     ],
     ['GitLab without a token', { OPSCTL_AUTH_METHOD: 'token-exchange', GITLAB_CI: 'true' }, 4, 'id_tokens'],
-    ['nothing at all', { CI: 'true' }, 4, 'OPSCTL_SERVICE_ACCOUNT_KEY'],
+    ['nothing at all', { CI: 'true' }, 4, 'error: not signed in\n  try: OPSCTL_SERVICE_ACCOUNT_KEY'],
+    ['GitLab', { GITLAB_CI: 'true' }, 4, 'error: not signed in\n  try: OPSCTL_AUTH_METHOD=token-exchange'],
+    [
+      'GitHub',
+      { GITHUB_ACTIONS: 'true' },
+      4,
+      'error: not signed in\n  try: OPSCTL_AUTH_METHOD=token-exchange',
+    ],
   ])('%s is refused with what would work', async (_, env, code, says) => {
     const done = await run.run(['auth', 'token'], { env: { ...scopes, ...env } });
     expect(done.code).toBe(code);
@@ -136,6 +171,32 @@ describe('tokens for other programs', () => {
     expect(mode).toBe('600');
     expect(token).toMatch(/^ma1\./);
     expect(() => statSync(path)).toThrow('ENOENT');
+  });
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'auth exec: %s ends the command, and the file goes with it',
+    async (signal) => {
+      const script = 'echo "at $OPSCTL_TOKEN_FILE"; exec sleep 600';
+      const running = run.start(['auth', 'exec', '--', 'sh', '-c', script], { env: env() });
+      const [, path = ''] = await running.seen(/at (\S+)\n/);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      running.child.kill(signal);
+      expect((await running.ended).code).toBe(signal === 'SIGINT' ? 130 : 143);
+      expect(() => statSync(path)).toThrow('ENOENT');
+    },
+  );
+  test('auth exec: at a terminal Ctrl-C is for the command, which may go on', async () => {
+    const loop = 'trap "echo caught" INT; echo ready; read -r line; echo "got $line"; exit 5';
+    const { stdout, code } = await atTerminal(
+      run,
+      env(),
+      ['auth', 'exec', '--', 'bash', '-c', loop],
+      [
+        ['ready', '\u0003'],
+        ['caught', 'more\r'],
+      ],
+    );
+    expect(stdout).toContain('got more');
+    expect(code).toBe(5);
   });
   test('auth exec: a command that is not there is 127', async () => {
     expect((await run.run(['auth', 'exec', '--', 'no-such-program'], { env: env() })).code).toBe(127);

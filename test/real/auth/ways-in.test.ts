@@ -169,7 +169,7 @@ test.each([
 ])('%s is said before anybody signs in', async (_, name, text) => {
   await signIn();
   const before = tokens.asked.length;
-  await writeFile(join(opsctl.home, 'state', 'mock', name), text);
+  await writeFile(join(opsctl.home, 'state', 'localhost', name), text);
   for (const way of [['--no-browser'], ['--start'], ['--finish', 'x']]) {
     const ended = await opsctl.run(['login', ...(way[0] === '--finish' ? [] : server()), ...way]);
     expect(ended).toMatchObject({ code: 3, stdout: '' });
@@ -373,6 +373,55 @@ test('the client secret comes from the environment or from stdin, never from a f
   expect((await opsctl.run(['login', ...server(), '--client-secret', 'x'])).code).toBe(2);
 });
 
+test('a client secret may hold blanks and every other legal character, at its ends too', async () => {
+  const all = Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i)).join('');
+  const secret = ` ${all} `;
+  for (const way of ['stdin', 'environment']) {
+    const inStdin = way === 'stdin';
+    const login = opsctl.start(
+      ['login', ...server(), '--no-browser', ...(inStdin ? ['--client-secret-stdin'] : [])],
+      inStdin ? { input: `${secret}\n` } : { env: { OPSCTL_CLIENT_SECRET: all.trim() } },
+    );
+    const { state, redirect } = await addressOf(login);
+    await fetch(redirect({ code: 'code-secret-1', state }));
+    expect((await login.ended).code).toBe(0);
+    expect(tokens.asked.at(-1)?.form.get('client_secret')).toBe(inStdin ? secret : all.trim());
+  }
+  for (const wrong of ['tab\tinside', 'two\nlines', 'é', '']) {
+    const refused = await opsctl.run(['login', ...server(), '--client-secret-stdin'], { input: wrong });
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('--client-secret-stdin');
+  }
+});
+
+test('--param reaches the authorization request, resource the exchange too; what the sign-in sets itself is refused', async () => {
+  const params = { audience: 'https://api.example/?a=b&c', resource: 'https://r.example', prompt: 'consent' };
+  const flags = Object.entries(params).flatMap(([name, value]) => ['--param', `${name}=${value}`]);
+  const login = waiting([...flags, '--param', 'acr_values=a b']);
+  const { url, state, redirect } = await addressOf(login);
+  expect(Object.fromEntries(url.searchParams)).toMatchObject({ ...params, acr_values: 'a b' });
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).code).toBe(0);
+  expect(tokens.asked[0]?.form.get('resource')).toBe(params.resource);
+  for (const wrong of ['state=x', 'redirect_uri=x', 'code_challenge=x', 'no-value', '=x']) {
+    const refused = await opsctl.run(['login', ...server(), '--param', wrong]);
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('--param');
+  }
+});
+
+test('two people without an identity: the second never gets the account of the first, and is told so', async () => {
+  await signIn();
+  const login = waiting();
+  const { state, redirect } = await addressOf(login);
+  await fetch(redirect({ code: 'code-secret-2', state }));
+  const second = await login.ended;
+  expect(JSON.parse(second.stdout)).toMatchObject({ account: 'default-2', signed_in: true });
+  expect(second.stderr).toContain('opsctl login --account NAME');
+  const accounts = JSON.parse((await opsctl.run(['auth', 'list'])).stdout) as { account: string }[];
+  expect(accounts.map(({ account }) => account)).toEqual(['default', 'default-2']);
+});
+
 test('two accounts: list, switch, sign out one', async () => {
   await signIn(['--account', 'work']);
   await signIn(['--account', 'home']);
@@ -409,7 +458,7 @@ test('profiles keep their credentials apart', async () => {
     client_id: string;
   }[];
   expect(rows.map(({ profile, client_id }) => `${profile} ${client_id}`).sort()).toEqual([
-    'mock client-1',
+    'localhost client-1',
     'work client-2',
   ]);
 });
@@ -434,7 +483,7 @@ test('a revoked refresh token: auth status ends with 4 and says how to sign in a
 
 test('stored credentials that others can read are refused', async () => {
   await signIn();
-  await chmod(join(opsctl.home, 'state', 'mock', 'credentials.json'), 0o644);
+  await chmod(join(opsctl.home, 'state', 'localhost', 'credentials.json'), 0o644);
   expect((await opsctl.run(['auth', 'token'])).code).toBe(3);
 });
 

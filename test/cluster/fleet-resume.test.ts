@@ -1,0 +1,90 @@
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { program } from '../support/built-program.ts';
+import type { Program } from '../support/built-program.ts';
+import { pause } from '../support/cluster.ts';
+import { complaint, simulated } from '../support/simulated.ts';
+import type { Simulated } from '../support/simulated.ts';
+
+let home: Program;
+const clusters: Simulated[] = [];
+beforeEach(() => {
+  home = program();
+});
+afterEach(async () => {
+  await Promise.all(clusters.splice(0).map((cluster) => cluster.stop()));
+  await home.close();
+});
+
+/** The text of a file below a directory, as soon as it holds what is wanted. */
+const when = async (directory: string, name: string, wanted: RegExp): Promise<string> => {
+  for (let i = 0; i < 1200; i += 1) {
+    const paths = existsSync(directory)
+      ? (readdirSync(directory, { recursive: true }) as string[]).filter((path) => path.endsWith(name))
+      : [];
+    const text = paths
+      .map((path) => readFileSync(join(directory, path), 'utf8'))
+      .find((one) => wanted.test(one));
+    if (text !== undefined) return text;
+    await pause(50);
+  }
+  throw new Error(`${name} below ${directory} never had ${wanted}`);
+};
+
+describe('a fleet run that is killed', () => {
+  it('with a member down goes on where it was: that cluster is resumed, the others follow, once', async () => {
+    for (let i = 0; i < 2; i += 1)
+      clusters.push(
+        await simulated(home, '--monitor-ms', '500', '--members', '3', '--quota', String(1_000_000_000 + i)),
+      );
+    const [one, two] = clusters as [Simulated, Simulated];
+    const file = join(home.home, 'fleet.yaml');
+    writeFileSync(file, `name: shops\nclusters:\n  - ${one.file}\n  - ${two.file}\n`);
+    const words = ['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json'];
+    const killed = home.start(words);
+    // The run of the canary has stopped a member.
+    const journal = await when(join(home.home, 'state'), 'journal.jsonl', /"kind":"end","step":"n\d\.stop"/);
+    const child = JSON.parse(journal.split('\n')[0] ?? '{}').owner.pid;
+    killed.kill('SIGKILL');
+    process.kill(child, 'SIGKILL');
+    await killed.ended;
+    const again = await home.run(words);
+    expect(again.code, again.stderr).toBe(0);
+    expect(again.stderr).toContain(
+      'going on with a run of shops that was interrupted: 0 of 2 clusters were done; begun and not ended',
+    );
+    const rows = JSON.parse(again.stdout);
+    expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual(
+      [
+        [one.file, 'done'],
+        [two.file, 'done'],
+      ],
+    );
+    for (const cluster of clusters)
+      expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+    const history = await home.json(['kv', 'history', '--all']);
+    expect(
+      history.map(({ resumes, outcome }: { resumes: number; outcome: string }) => [outcome, resumes]),
+    ).toEqual([
+      ['done', 0],
+      ['done', 1],
+    ]);
+    // It came to its end: the next one is a new run that finds nothing to do.
+    const third = await home.run(words);
+    expect([third.code, third.stderr.includes('interrupted')]).toEqual([0, false]);
+  });
+
+  it('is one at a time', async () => {
+    clusters.push(await simulated(home, '--monitor-ms', '500', '--members', '3'));
+    const [one] = clusters as [Simulated];
+    const file = join(home.home, 'fleet.yaml');
+    writeFileSync(file, `clusters: [${one.file}]\n`);
+    const words = ['kv', 'fleet', file, '--yes', '--hold-last', '-o', 'json'];
+    const first = home.start(words);
+    await first.said(/: begins/);
+    const second = await home.run(words);
+    expect([second.code, complaint(second).code]).toEqual([10, 'LOCKED']);
+    expect((await first.ended).code).toBe(0);
+  });
+});

@@ -1,0 +1,181 @@
+/** 3.5 → 3.6, back, and restarts on simulated members: the built program, kill -9 on the way, failures on the way. */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+import { consent } from '../support/consent.ts';
+import { type Simulated, complaint, lostAt, simulated, startWriting } from '../support/simulated.ts';
+
+let home: Program;
+const clusters: Simulated[] = [];
+beforeEach(() => {
+  home = program();
+});
+afterEach(async () => {
+  await Promise.all(clusters.splice(0).map((cluster) => cluster.stop()));
+  await home.close();
+});
+const prefix = '/v3';
+const start = async (version: string, newVersion: string, ...flags: string[]): Promise<Simulated> => {
+  const versions = ['--version', version, '--new-version', newVersion];
+  const cluster = await simulated(home, '--monitor-ms', '200', ...versions, ...flags);
+  clusters.push(cluster);
+  return cluster;
+};
+const up = (...flags: string[]) => start('3.5.33', '3.6.14', ...flags);
+/** A cluster of 3.6 that knows its 3.5. */
+const at36 = async (count = 3): Promise<Simulated> => {
+  const cluster = await up('--members', String(count));
+  const ended = await cluster.kv('upgrade', '--stable-for', '0', ...accepted(count));
+  expect(ended.code, ended.stderr).toBe(0);
+  return cluster;
+};
+const accepted = (count: number): string[] => (count === 1 ? ['--accept', 'quorum-survives'] : []);
+const all = (cluster: Simulated, version: string): string[] => Array(cluster.urls.length).fill(version);
+
+describe('3.5 → 3.6 → 3.5', () => {
+  it.each([1, 3, 5])('%i members: nothing acknowledged is lost', async (count) => {
+    const cluster = await up('--members', String(count));
+    const writer = startWriting(cluster.urls, {}, prefix);
+    const upgraded = await cluster.kv('upgrade', '--stable-for', '0', ...accepted(count));
+    expect(upgraded.code, upgraded.stderr).toBe(0);
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+    const back = await cluster.kv('downgrade', '--stable-for', '0', ...accepted(count));
+    expect(back.code, back.stderr).toBe(0);
+    const history = await writer.stop();
+    expect(JSON.parse(back.stdout)).toMatchObject({ outcome: 'done', from: '3.6', to: '3.5' });
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.5.0'));
+    if (count > 1) expect(history.failed).toBe(0);
+    for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
+  });
+
+  it('half-way up it goes back, and half-way down too', async () => {
+    const cluster = await up();
+    expect((await cluster.kv('upgrade', '--stable-for', '0', '--hold-last')).code).toBe(8);
+    expect((await cluster.kv('rollback')).code).toBe(12);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
+    expect((await cluster.kv('downgrade', '--stable-for', '0', '--hold-after', '1')).code).toBe(8);
+    const ended = await cluster.kv('rollback');
+    expect(ended.code, ended.stderr).toBe(12);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.6.14'));
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+  });
+
+  it('a 3.6 that does not start on a member gets 3.5 back, and the rest stays', async () => {
+    const cluster = await up();
+    expect(
+      (await cluster.mock('fault', 'crash-at-start', '--member', 'n2', '--only-version', '3.6')).code,
+    ).toBe(0);
+    const ended = await cluster.kv('upgrade', '--stable-for', '0');
+    expect(ended.code, ended.stderr).toBe(12);
+    expect((await cluster.versions())[1]).toBe('3.5.33');
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.5.0'));
+  });
+
+  it('3.6 does not start on v2 data: the first member gets 3.5 back', async () => {
+    const cluster = await up('--v2-size', '4096');
+    const ended = await cluster.kv('upgrade', '--stable-for', '0');
+    expect(ended.code, ended.stderr).toBe(12);
+    expect(complaint(ended).message).toContain('illegal v2store content');
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+  });
+
+  it('a 3.5 that does not start during a downgrade gets 3.6 back', async () => {
+    const cluster = await at36();
+    await cluster.mock('fault', 'crash-at-start', '--only-version', '3.5');
+    const ended = await cluster.kv('downgrade', '--stable-for', '0');
+    expect(ended.code, ended.stderr).toBe(12);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.6.14'));
+    await cluster.mock('fault', 'clear');
+    const cancelled = await cluster.kv('rollback');
+    expect(cancelled.code, cancelled.stderr).toBe(12);
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+  });
+
+  it('a downgrade is cancelled before its first member; a cluster of 3.5 has none', async () => {
+    const cluster = await at36();
+    const [url] = cluster.urls as [string];
+    const enable = { method: 'POST', body: JSON.stringify({ action: 'ENABLE', version: '3.5' }) };
+    expect((await fetch(`${url}/v3/maintenance/downgrade`, enable)).status).toBe(200);
+    const cancelled = await cluster.kv('downgrade', '--cancel');
+    expect(cancelled.code, cancelled.stderr).toBe(0);
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+    const old = await start('3.5.33', '3.6.14', '--members', '3', '--field-words', 'etcd');
+    const refused = await old.kv('downgrade');
+    expect([refused.code, complaint(refused).code]).toEqual([10, 'VERSION_PATH']);
+  });
+});
+
+const journalLines = (): number => {
+  const directory = join(home.home, 'state', 'kv-clusters');
+  const paths = existsSync(directory)
+    ? readdirSync(directory, { recursive: true, withFileTypes: true })
+        .filter(({ name }) => name === 'journal.jsonl')
+        .map(({ parentPath, name }) => join(parentPath, name))
+        .toSorted()
+    : [];
+  const newest = paths.at(-1);
+  return newest === undefined || paths.length < 2 ? 0 : readFileSync(newest, 'utf8').split('\n').length - 1;
+};
+const bin = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+/** Kills the run as soon as its journal has so many lines more; true when it did not end before. */
+const killedAt = async (cluster: Simulated, verb: string, lines: number): Promise<boolean> => {
+  const words = ['kv', verb, '--cluster', cluster.file, ...consent(verb), '-o', 'json'];
+  const child = spawn(
+    process.execPath,
+    [bin, ...words, ...(verb === 'resume' ? [] : ['--stable-for', '0'])],
+    {
+      env: { PATH: process.env['PATH'], HOME: home.home, OPSCTL_HOME: home.home },
+      stdio: 'ignore',
+    },
+  );
+  const until = journalLines() + lines;
+  let isOver = false;
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve())).then(
+    () => (isOver = true),
+  );
+  while (!isOver && journalLines() < until) await new Promise((resolve) => setTimeout(resolve, 1));
+  const wasKilled = !isOver && child.kill('SIGKILL');
+  await ended;
+  return wasKilled;
+};
+
+describe('a downgrade that is killed', () => {
+  it('again and again, each time some lines of its journal later, is brought to its end by resumes', async () => {
+    const cluster = await at36();
+    const writer = startWriting(cluster.urls, {}, prefix);
+    let kills = 0;
+    while (await killedAt(cluster, kills === 0 ? 'downgrade' : 'resume', kills + 1)) kills += 1;
+    const done = await cluster.kv('resume');
+    expect(done.code, done.stderr).toBe(0);
+    const history = await writer.stop();
+    expect(kills).toBeGreaterThan(5);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
+  });
+});
+
+describe('a restart', () => {
+  it('replaces every process, one after another, with another patch', async () => {
+    const cluster = await start('3.5.32', '3.5.33');
+    const writer = startWriting(cluster.urls, {}, prefix);
+    const ended = await cluster.kv('restart', '--stable-for', '0');
+    const history = await writer.stop();
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    expect(history.failed).toBe(0);
+    for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
+  });
+  it('that holds goes back to the patch before', async () => {
+    const cluster = await start('3.5.32', '3.5.33');
+    expect((await cluster.kv('restart', '--stable-for', '0', '--hold-after', '1')).code).toBe(8);
+    expect((await cluster.versions()).filter((version) => version === '3.5.33')).toHaveLength(1);
+    const back = await cluster.kv('rollback');
+    expect(back.code, back.stderr).toBe(12);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.32'));
+  });
+});

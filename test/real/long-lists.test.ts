@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+
+/** 150 MB of labels; the bench has a million. */
+const ROWS = 150_000;
+const GOAL_MB = 100;
+const server = spawn(
+  process.execPath,
+  [fileURLToPath(new URL('../bench/lists/list-server.mjs', import.meta.url))],
+  { stdio: ['pipe', 'pipe', 'inherit'] },
+);
+let opsctl: Program;
+beforeAll(async () => {
+  const port = await new Promise((resolve) =>
+    server.stdout.once('data', (data) => resolve(Number(String(data)))),
+  );
+  opsctl = program({
+    OPSCTL_TRACKER_URL: `http://127.0.0.1:${port}`,
+    OPSCTL_TRACKER_TOKEN: `rows-${ROWS}`,
+    OPSCTL_RATE_PER_MINUTE: 'off',
+  });
+  writeFileSync(
+    join(opsctl.home, 'peak.cjs'),
+    `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(join(opsctl.home, 'peak'))}, String(process.resourceUsage().maxRSS / 1024)));`,
+  );
+});
+afterAll(async () => {
+  server.stdin.end();
+  await opsctl.close();
+});
+
+test.each([
+  ['tracker labels list -o ndjson', ROWS],
+  ['tracker labels list -o csv', ROWS + 1],
+  ['tracker labels list -o name', ROWS],
+  ['tracker labels list -o ndjson --jq .name', ROWS],
+  ['tracker export --only labels', 4 * ROWS + 2],
+  ['api tracker GET /labels -o name', ROWS],
+  [`tracker labels get n${ROWS} -o name`, 1],
+])('%s stays under 100 MB', async (line, lines) => {
+  const ran = await opsctl.run(line.split(' '), {
+    env: { NODE_OPTIONS: `--require ${join(opsctl.home, 'peak.cjs')}` },
+  });
+  expect([ran.code, ran.stdout.split('\n').length - 1]).toEqual([0, lines]);
+  expect(Number(readFileSync(join(opsctl.home, 'peak'), 'utf8'))).toBeLessThan(GOAL_MB);
+});

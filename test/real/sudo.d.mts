@@ -1,0 +1,1 @@
+export const realSudo: () => { readonly tree: string } | { readonly missing: string };

@@ -1,0 +1,459 @@
+/**
+ * Every driver in every scenario, on real servers and real service managers. Each cell is a test; those outside of `quick` run under OPSCTL_SOAK=1.
+ * With OPSCTL_KV_36 in a soak the versions are 3.4, 3.5 (a late patch) and 3.6.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { hasBinaries, pause } from './cluster.ts';
+import { startBed } from './driver-beds.ts';
+import type { Bed, BedKind, BedOptions, Ended, Place } from './driver-beds.ts';
+
+const isSoak = process.env['OPSCTL_SOAK'] === '1';
+/** Two steps of minors: a scenario takes the first of them, or the second, or both. */
+const is36 = isSoak && hasBinaries('3.6', '3.5-late');
+const [first, middle, last] = is36 ? (['3.4', '3.5', '3.6'] as const) : (['3.3', '3.4', '3.5'] as const);
+const [from, to] = is36 ? ([middle, last] as const) : ([first, middle] as const);
+const drivers: readonly BedKind[] = ['local', 'ssh + local', 'systemd', 'ssh + systemd', 'hooks', 'docker'];
+
+let bed: Bed | undefined;
+afterEach(async () => {
+  await bed?.close();
+  bed = undefined;
+});
+
+const outcome = ({ code, stderr, stdout }: Ended): string =>
+  `${code}${code === 0 ? '' : ` ${stderr}${stdout.slice(-2000)}`}`;
+const all = (minor: string): string[] => [minor, minor, minor];
+const unattended = ['--yes', '--accept-point-of-no-return'] as const;
+const upgrade = ['kv', 'upgrade', ...unattended] as const;
+const resume = ['kv', 'resume', ...unattended] as const;
+const n2 = (text: (server: string) => string) => (place: Place, server: string) =>
+  place.name === 'n2' ? `[ "$1" = --version ] && exec ${server} --version\n${text(server)}` : undefined;
+/** Runs the server, and ends it a time after it was started. */
+const dyingAfter = (seconds: number) => (server: string) =>
+  `${server} "$@" & p=$!; trap 'kill -TERM $p; wait $p; exit 0' TERM\n( sleep ${seconds}; kill -9 $p ) & k=$!; wait $p; kill $k 2>/dev/null; exit 1`;
+
+type Scenario = {
+  readonly name: string;
+  readonly options?: BedOptions;
+  /** Two steps instead of one. */
+  readonly minors?: 3;
+  /** What the members run at its begin, when that is not the version before. */
+  readonly begins?: string;
+  readonly run: (bed: Bed) => Promise<void>;
+  /** Not every driver can be in it. */
+  readonly not?: readonly BedKind[];
+  /** Cells that every test run has. */
+  readonly quick?: readonly BedKind[];
+};
+
+const failedOn =
+  (text: RegExp) => async (one: Bed, wrap: (place: Place, server: string) => string | undefined) => {
+    one.offer(from, to, wrap);
+    const failed = await one.opsctl(...upgrade);
+    expect(outcome(failed)).toMatch(/^12 /);
+    expect(failed.stderr).toMatch(text);
+    expect((await one.versions())[1]).toBe(from);
+    one.offer(from, to);
+    expect(outcome(await one.opsctl(...resume))).toBe('0');
+    expect(await one.versions()).toEqual(all(to));
+  };
+
+const ssh: readonly BedKind[] = ['ssh + local', 'ssh + systemd'];
+const withoutSsh = drivers.filter((driver) => !ssh.includes(driver));
+const withoutUnits = drivers.filter((driver) => !driver.endsWith('systemd'));
+/** Nobody brings these up again after a crash. */
+const unwatched: readonly BedKind[] = ['local', 'ssh + local', 'hooks'];
+
+const isIn = async (one: Bed, text: string): Promise<void> => {
+  for (let i = 0; i < 12_000 && !one.journal().includes(text); i += 1) await pause(5);
+  expect(one.journal()).toContain(text);
+};
+/** The stop of n2 was carried out. */
+const isN2Down = async (one: Bed): Promise<void> => {
+  await isIn(one, '"n2.stop"');
+  for (let i = 0; i < 12_000 && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
+};
+/** Every member crashes, one after the other, and comes back with the version that it had. */
+const crashAll = async (one: Bed): Promise<void> => {
+  const before = await one.versions();
+  expect(before).not.toContain('off');
+  // Nobody would bring it up again: what it would run is what the operator names.
+  if (unwatched.includes(one.kind)) return;
+  for (const place of one.places) {
+    const old = one.pid(place);
+    one.crash(place);
+    for (let i = 0; i < 600 && (one.pid(place) ?? old) === old; i += 1) await pause(50);
+    for (let i = 0; i < 600 && (await one.versions()).includes('off'); i += 1) await pause(50);
+  }
+  expect(await one.versions()).toEqual(before);
+};
+/** SIGKILL after a step of a member was ended, then the run is given up; where a member is down it has to be brought back. */
+const givenUpAfter = async (one: Bed, step: string, count: number): Promise<void> => {
+  const [earlier] = one.journal().split('\n');
+  const child = one.begin(...upgrade);
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  const isThere = (): boolean => {
+    const lines = one.journal().split('\n');
+    const found = lines.filter((line) => line.includes('"kind":"end"') && line.includes(`.${step}"`));
+    return lines[0] !== earlier && found.length >= count;
+  };
+  for (let i = 0; i < 24_000 && !isThere(); i += 1) await pause(5);
+  one.kill(child);
+  await ended;
+  const given = await one.opsctl('kv', 'abort', '--yes');
+  if (given.code === 0) return;
+  expect(given.stderr).toContain('MEMBER_DOWN');
+  expect(outcome(await one.opsctl('kv', 'rollback', '--yes'))).toMatch(/^12 /);
+};
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'upgrade; upgrade again with a failure, and back to the version before',
+    minors: 3,
+    options: { restart: 'always' },
+    quick: ['systemd'],
+    run: async (one) => {
+      one.offer(first, middle);
+      expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+      expect(await one.versions()).toEqual(all(middle));
+      one.offer(
+        middle,
+        last,
+        n2(() => 'exit 1'),
+      );
+      expect(outcome(await one.opsctl(...upgrade))).toMatch(/^12 /);
+      expect((await one.versions())[1]).toBe(middle);
+      expect(outcome(await one.opsctl('kv', 'rollback', '--yes'))).toMatch(/^12 /);
+      expect(await one.versions()).toEqual(all(middle));
+      one.offer(middle, last);
+      expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+      expect(await one.versions()).toEqual(all(last));
+    },
+  },
+  ...[4, ...(isSoak ? [30] : [])].map(
+    (seconds): Scenario => ({
+      name: `a start that takes ${seconds} s`,
+      quick: ['systemd'],
+      run: async (one) => {
+        one.offer(
+          from,
+          to,
+          n2((server) => `sleep ${seconds}; exec ${server} "$@"`),
+        );
+        expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+        expect(await one.versions()).toEqual(all(to));
+      },
+    }),
+  ),
+  {
+    name: 'the new version ends at its start',
+    run: (one) =>
+      failedOn(/n2/)(
+        one,
+        n2(() => 'echo "panic: no" >&2; exit 2'),
+      ),
+  },
+  {
+    name: 'the new version ends in its gate',
+    run: (one) => failedOn(/n2/)(one, n2(dyingAfter(0.6))),
+  },
+  {
+    name: 'the new version ends after its gate',
+    run: (one) => failedOn(/n2/)(one, n2(dyingAfter(4))),
+  },
+  {
+    name: 'SIGKILL of opsctl with a member down, 6 s, resume',
+    quick: ['hooks'],
+    run: async (one) => {
+      one.offer(from, to);
+      const child = one.begin(...upgrade);
+      const ended = new Promise((resolve) => child.on('close', resolve));
+      for (let i = 0; i < 4000 && !one.journal().includes('"n2.stop"'); i += 1) await pause(10);
+      one.kill(child);
+      await ended;
+      await pause(6000);
+      expect(outcome(await one.opsctl(...resume))).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'a run that is held and given up; no member changes its version by itself',
+    options: { restart: 'always' },
+    run: async (one) => {
+      one.offer(from, to);
+      expect(outcome(await one.opsctl('kv', 'upgrade', '--yes', '--hold-last'))).toMatch(/^8 /);
+      expect(outcome(await one.opsctl('kv', 'abort', '--yes'))).toBe('0');
+      expect(await one.versions()).toContain(from);
+      await crashAll(one);
+    },
+  },
+  {
+    name: 'servers of another user, in a directory of their own',
+    options: { uid: 65_534, cwd: true },
+    quick: ['ssh + systemd'],
+    run: async (one) => {
+      one.offer(from, to);
+      expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'every connection is cut while a member is down',
+    not: withoutSsh,
+    quick: ['ssh + local'],
+    run: async (one) => {
+      one.offer(from, to);
+      const running = one.opsctl(...upgrade);
+      await isN2Down(one);
+      await one.cut(pause(3000));
+      expect(outcome(await running)).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'every connection is cut while the new version is staged',
+    not: withoutSsh,
+    quick: ['ssh + local'],
+    run: async (one) => {
+      one.offer(from, to);
+      const running = one.opsctl(...upgrade);
+      await isIn(one, '"n2.stop"');
+      await one.cut(pause(3000));
+      expect(outcome(await running)).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'no connection for longer than a stop may take: the member may be down, and a resume brings it up',
+    options: { stopSeconds: 3 },
+    not: withoutSsh,
+    run: async (one) => {
+      one.offer(from, to);
+      const running = one.opsctl(...upgrade);
+      await isN2Down(one);
+      await one.cut(running);
+      const failed = await running;
+      expect(outcome(failed)).toMatch(/^8 /);
+      expect(failed.stderr).toMatch(/n2 may be down/);
+      expect(outcome(await one.opsctl(...resume))).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  ...(
+    [
+      ['through a jump host that alone knows the name', { jump: true }],
+      ['as a user who becomes root by sudo', { sudo: true }],
+    ] as const
+  ).map(
+    ([name, own]): Scenario => ({
+      name,
+      options: { ssh: own },
+      not: withoutSsh,
+      quick: 'jump' in own ? [] : ['ssh + local'],
+      run: async (one) => {
+        one.offer(from, to);
+        expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+        expect(await one.versions()).toEqual(all(to));
+      },
+    }),
+  ),
+  ...(
+    [
+      ['of another name takes over', {}, []],
+      ['takes over through a jump host of its own', { ssh: { jump: true } }, withoutSsh],
+    ] as const
+  ).map(
+    ([name, options, not]): Scenario => ({
+      name: `the machine of the operator is lost with a member down, and another one ${name}`,
+      options,
+      not,
+      quick: not.length === 0 ? ['local'] : ['ssh + local'],
+      run: async (one) => {
+        one.offer(from, to);
+        const child = one.begin(...upgrade);
+        const ended = new Promise((resolve) => child.on('close', resolve));
+        await isN2Down(one);
+        one.kill(child);
+        await ended;
+        rmSync(join(one.directory, 'home'), { recursive: true, force: true });
+        // The lock of the one that is gone ends with its lease.
+        let taken = await one.elsewhere(...resume);
+        for (let i = 0; i < 60 && taken.stderr.includes('LOCKED'); i += 1) {
+          await pause(1000);
+          taken = await one.elsewhere(...resume);
+        }
+        expect(outcome(taken)).toBe('0');
+        expect(await one.versions()).toEqual(all(to));
+        // Both are in the journal: who began it, and who brought it to its end.
+        expect(one.journal('second-home')).toMatch(/"kind":"resumed".*"host":"bastion-2"/);
+      },
+    }),
+  ),
+  {
+    name: 'two operators',
+    quick: ['local'],
+    run: async (one) => {
+      one.offer(from, to);
+      const first = one.opsctl(...upgrade);
+      await isIn(one, '"n1.stop"');
+      const second = await one.elsewhere(...upgrade);
+      expect(outcome(second)).toMatch(/^10 /);
+      expect(second.stderr).toMatch(/locked by|in progress/);
+      expect(outcome(await first)).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'given up after each step, and a crash of each member; no member changes its version by itself',
+    options: { restart: 'always' },
+    run: async (one) => {
+      one.offer(from, to);
+      for (const [step, count, versions] of [
+        ['snapshot', 1, all(from)],
+        ['stop', 1, all(from)],
+        ['start', 1, [from, from, to]],
+        ['gate', 1, [from, to, to]],
+        ['stop', 1, all(from)],
+        ['gate', 2, [from, to, to]],
+      ] as const) {
+        await givenUpAfter(one, step, count);
+        expect((await one.versions()).toSorted()).toEqual(versions);
+        await crashAll(one);
+      }
+      expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+      await crashAll(one);
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'a relative data directory in the configuration file of each member',
+    options: { config: 'relative', cwd: true },
+    // What a container or a hook starts has a directory of its own.
+    not: ['hooks', 'docker'],
+    quick: ['ssh + local'],
+    run: async (one) => {
+      one.offer(from, to);
+      expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+      expect(await one.versions()).toEqual(all(to));
+    },
+  },
+  {
+    name: 'a restart with new configuration files',
+    options: { config: 'whole' },
+    not: ['hooks'],
+    run: async (one) => {
+      for (const { directory } of one.places) {
+        const text = readFileSync(join(directory, 'etcd.yaml'), 'utf8');
+        writeFileSync(join(directory, 'new.yaml'), `${text}max-request-bytes: 2097152\n`);
+      }
+      one.offer(from, from);
+      const before = one.places.map((place) => one.pid(place));
+      expect(outcome(await one.opsctl('kv', 'restart', '--keep-program', '--yes'))).toBe('0');
+      expect(await one.versions()).toEqual(all(from));
+      for (const [i, place] of one.places.entries()) {
+        expect(one.pid(place)).not.toBe(before[i]);
+        expect(readFileSync(join(place.directory, 'etcd.yaml'), 'utf8')).toContain(
+          'max-request-bytes: 2097152',
+        );
+      }
+    },
+  },
+  ...(hasBinaries('3.5', '3.5-late')
+    ? [
+        {
+          name: 'a restart with a later patch of 3.5, and no way to a version that does not start',
+          begins: '3.5-early',
+          run: async (one: Bed) => {
+            const patches = () => one.patches();
+            const [old] = await patches();
+            one.offer(
+              '3.5-early',
+              '3.5-late',
+              n2(() => 'exit 1'),
+            );
+            expect(outcome(await one.opsctl('kv', 'restart', '--yes'))).toMatch(/^12 /);
+            expect((await patches())[1]).toBe(old);
+            one.offer('3.5-early', '3.5-late');
+            expect(outcome(await one.opsctl('kv', 'resume', '--yes'))).toBe('0');
+            const after = await patches();
+            expect(new Set(after).size).toBe(1);
+            expect(after[0]).not.toBe(old);
+          },
+        },
+      ]
+    : []),
+  {
+    name: 'a member that lost its data is replaced',
+    options: { config: 'whole' },
+    not: ['hooks'],
+    run: async (one) => {
+      one.offer(from, from);
+      const [, second] = one.places as [Place, Place];
+      one.stop(second);
+      rmSync(second.data, { recursive: true, force: true });
+      expect(outcome(await one.opsctl('kv', 'replace-member', 'n2', '--yes'))).toBe('0');
+      expect(await one.versions()).toEqual(all(from));
+    },
+  },
+  {
+    name: 'a drop-in selects the program; a failure and a rollback take only theirs away',
+    minors: 3,
+    options: { dropIn: true, restart: 'always' },
+    not: withoutUnits,
+    quick: ['systemd'],
+    run: async (one) => {
+      const second = one.places[1] as Place;
+      const program = () => readFileSync(join(second.directory, 'etcd'));
+      const packaged = program();
+      one.offer(first, middle);
+      expect(outcome(await one.opsctl(...upgrade))).toBe('0');
+      expect(await one.versions()).toEqual(all(middle));
+      const selects = one.dropIn(second, middle);
+      expect(selects).toMatch(new RegExp(`^ExecStart=\\S+opsctl-${middle}-`, 'm'));
+      one.offer(
+        middle,
+        last,
+        n2(() => 'exit 1'),
+      );
+      expect(outcome(await one.opsctl(...upgrade))).toMatch(/^12 /);
+      const versions = await one.versions();
+      expect(versions[1]).toBe(middle);
+      expect(one.dropIn(second, middle)).toBe(selects);
+      for (const [i, place] of one.places.entries())
+        expect(one.dropIn(place, last) !== undefined).toBe(versions[i] === last);
+      expect(outcome(await one.opsctl('kv', 'rollback', '--yes'))).toMatch(/^12 /);
+      expect(await one.versions()).toEqual(all(middle));
+      for (const place of one.places) expect(one.dropIn(place, last)).toBeUndefined();
+      await crashAll(one);
+      // What the package installed is never written.
+      expect(program().equals(packaged)).toBe(true);
+    },
+  },
+];
+
+export const driverMatrix = (...kinds: readonly BedKind[]): void => {
+  describe.runIf(hasBinaries(first, middle, last))(
+    `driver × scenario, ${first} → ${middle} → ${last}`,
+    () => {
+      for (const scenario of scenarios)
+        for (const driver of kinds) {
+          if (scenario.not?.includes(driver)) continue;
+          it.runIf(isSoak || scenario.quick?.includes(driver) === true)(
+            `${driver}: ${scenario.name}`,
+            async ({ skip }) => {
+              bed = await startBed(
+                driver,
+                scenario.minors === 3 ? first : (scenario.begins ?? from),
+                scenario.options,
+              );
+              if (bed === undefined) return skip(`driver ${driver} cannot be had here; see stderr`);
+              await scenario.run(bed);
+            },
+            600_000,
+          );
+        }
+    },
+  );
+};

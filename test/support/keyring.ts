@@ -1,0 +1,114 @@
+/** Debian's gnome-keyring in a session bus of its own: a real unlocked keychain that no other program shares. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+// @ts-expect-error plain JavaScript, shared with the tools
+import { testCache } from '../tooling/cache.mjs';
+
+const commands = ['dbus-daemon', 'gnome-keyring-daemon', 'secret-tool'] as const;
+const places = [...(process.env.PATH ?? '').split(delimiter), join(testCache(process.env), 'bin')];
+const find = (command: (typeof commands)[number]): string | undefined =>
+  places.map((directory) => join(directory, command)).find((path) => existsSync(path));
+
+/** Why there is no keychain to test with; on CI that is a failure. */
+export const noKeyring = (): string | undefined => {
+  if (process.platform !== 'linux') return 'the keychain of this test is one of Linux';
+  const gone = commands.filter((command) => find(command) === undefined);
+  if (gone.length === 0) return undefined;
+  const why = `left out: ${gone.join(', ')} missing (node test/real/parts.mjs unpacks the Debian packages)`;
+  if (process.env.CI === 'true') throw new Error(why);
+  process.stderr.write(`${why}\n`);
+  return why;
+};
+
+/** No service directories: nothing of the machine is started on this bus. `isDenied`: nobody may speak to the keychain. */
+const busConfig = (directory: string, isDenied: boolean): string => `<busconfig><type>session</type>
+<listen>unix:path=${directory}/bus</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+${isDenied ? '<deny send_destination="org.freedesktop.secrets"/>' : ''}</policy></busconfig>\n`;
+
+const firstLine = (child: ChildProcess): Promise<string> =>
+  new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).once('line', resolve);
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${code}`)));
+  });
+const ended = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', () => resolve());
+    child.kill('SIGTERM');
+  });
+
+export type Keyring = {
+  /** What a program of this session has in its environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs secret-tool, the desktop's own view of what is stored. */
+  secretTool(...args: string[]): { readonly status: number | null; readonly stdout: string };
+  /** Starts bus and keychain anew on the same files, unlocked by its password unless `isLocked`. */
+  restart(options?: { readonly isDenied?: boolean; readonly isLocked?: boolean }): Promise<void>;
+  /** Ends the keychain and leaves the bus. */
+  stop(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export const keyring = async (): Promise<Keyring> => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-keyring-'));
+  const env = {
+    HOME: directory,
+    XDG_RUNTIME_DIR: directory,
+    XDG_DATA_HOME: join(directory, 'data'),
+    DBUS_SESSION_BUS_ADDRESS: `unix:path=${directory}/bus`,
+    PATH: process.env.PATH ?? '',
+  };
+  mkdirSync(env.XDG_DATA_HOME);
+  let running: ChildProcess[] = [];
+  const begin = (command: (typeof commands)[number], args: readonly string[]): ChildProcess => {
+    const child = spawn(find(command) ?? command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] });
+    running.unshift(child);
+    return child;
+  };
+  const stopAll = async (): Promise<void> => {
+    for (const child of running.splice(0)) await ended(child);
+  };
+  const restart: Keyring['restart'] = async ({ isDenied = false, isLocked = false } = {}) => {
+    await stopAll();
+    rmSync(join(directory, 'bus'), { force: true });
+    writeFileSync(join(directory, 'bus.conf'), busConfig(directory, isDenied));
+    const bus = begin('dbus-daemon', [
+      `--config-file=${join(directory, 'bus.conf')}`,
+      '--nofork',
+      '--print-address',
+    ]);
+    await firstLine(bus);
+    const control = join(directory, 'control');
+    const daemon = begin('gnome-keyring-daemon', [
+      '--foreground',
+      ...(isLocked ? [] : ['--unlock']),
+      '--components=secrets',
+      `--control-directory=${control}`,
+    ]);
+    daemon.stdin?.end(isLocked ? '' : 'password of the test');
+    await firstLine(daemon);
+  };
+  await restart();
+  return {
+    env,
+    secretTool: (...args) => {
+      const { status, stdout } = spawnSync(find('secret-tool') ?? '', args, { env, encoding: 'utf8' });
+      return { status, stdout };
+    },
+    restart,
+    stop: async () => {
+      const [daemon] = running;
+      running = running.slice(1);
+      if (daemon !== undefined) await ended(daemon);
+    },
+    close: async () => {
+      await stopAll();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+};

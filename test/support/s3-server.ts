@@ -1,0 +1,33 @@
+/** S3-compatible services for the tests: one from npm that checks signatures and clocks, in this process; one from Debian that knows everything about uploads in parts. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import S3rver from 's3rver';
+
+export type S3Server = {
+  readonly url: string;
+  /** What a program needs to be let in. */
+  readonly env: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+};
+
+/** With a bucket `backups`. */
+export const startS3 = async (): Promise<S3Server> => {
+  const directory = mkdtempSync(join(tmpdir(), 's3-'));
+  const server = new S3rver({
+    address: '127.0.0.1',
+    port: 0,
+    silent: true,
+    directory,
+    configureBuckets: [{ name: 'backups', configs: [] }],
+  });
+  const { port } = await server.run();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    env: { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER', AWS_EC2_METADATA_DISABLED: 'true' },
+    close: async () => {
+      await server.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+};
