@@ -19,9 +19,10 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'A table is data. Put behavior into mock-server/ or api-client/.',
   },
   { from: 'platform/terminal.ts', to: ['core/'], instead: 'The terminal of the Host has no implementation.' },
+  { from: 'platform/bucket.ts', to: ['core/'], instead: 'The bucket of the Host has no implementation.' },
   {
     from: 'platform/host.ts',
-    to: ['core/', 'platform/terminal.ts'],
+    to: ['core/', 'platform/bucket.ts', 'platform/terminal.ts'],
     instead: 'The Host interface has no implementation.',
   },
   {
@@ -61,9 +62,19 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'Conformance checks use auth/ and the host.',
   },
   {
+    from: 'kv-snapshots/',
+    to: ['core/', 'platform/', 'etcd-client/', 'kv-snapshots/'],
+    instead: 'Stored snapshots know files, buckets and one member; which member is chosen above.',
+  },
+  {
     from: 'kv-upgrade/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'etcd-client/', 'kv-upgrade/'],
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'etcd-client/', 'kv-snapshots/', 'kv-upgrade/'],
     instead: 'The upgrade uses etcd-client/ and the host.',
+  },
+  {
+    from: 'kv-operations/',
+    to: ['core/', 'api-specs/', 'platform/', 'etcd-client/', 'kv-upgrade/', 'kv-operations/'],
+    instead: 'Operations use what the upgrade has; the upgrade does not know them.',
   },
   {
     from: 'mock-server/',
@@ -89,6 +100,11 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     from: 'config/',
     to: ['core/', 'platform/', 'config/'],
     instead: 'Settings know files and environment only.',
+  },
+  {
+    from: 'rate-store/',
+    to: ['core/', 'platform/host.ts', 'api-client/', 'etcd-client/', 'rate-store/'],
+    instead: 'A rate store counts requests; who sends them is decided above.',
   },
   {
     from: 'names/',
@@ -159,7 +175,9 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'workspace/',
       'label-definitions/',
       'names/',
+      'kv-snapshots/',
       'kv-upgrade/',
+      'kv-operations/',
       'output/',
       'reference/',
       'config/',
@@ -171,7 +189,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
   },
   {
     from: 'cli/',
-    to: ['core/', 'platform/host.ts', 'api-client/', 'output/', 'config/', 'cli/'],
+    to: ['core/', 'platform/host.ts', 'api-client/', 'rate-store/', 'output/', 'config/', 'cli/'],
     instead: 'Load a group by the manifest: `load: () => import(...)`.',
   },
 ];
@@ -180,7 +198,15 @@ const lazily: readonly { from: string; to: string }[] = [
   { from: 'cli/', to: 'commands/' },
   { from: 'commands/', to: 'commands/' },
 ];
-const entries = new Set(['main.ts', 'complete.ts', 'docs.ts', 'testing.ts', 'testing/api.d.ts', 'crash.ts']);
+const entries = new Set([
+  'main.ts',
+  'complete.ts',
+  'docs.ts',
+  'single-executable.ts',
+  'testing.ts',
+  'testing/api.d.ts',
+  'crash.ts',
+]);
 const packagesAnywhere = new Set([
   'node:crypto',
   'node:path',
@@ -201,6 +227,8 @@ const purePackages = new Set([
   'chalk',
   'string-width',
   'mustache',
+  'nanotar',
+  '@modelcontextprotocol/sdk',
   '@fastify/busboy',
   '@peculiar/x509',
   'commander',

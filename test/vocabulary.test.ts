@@ -17,6 +17,7 @@ const retired: readonly Retired[] = [
   { text: /\bway back\b/i, use: 'rollback' },
   { text: /\bhopeless\b/i, name: /^hopeless$/, use: 'fatal' },
   { text: /\bprove \$?\{?\w+\}? good\b/i, use: 'health check, verify' },
+  { text: /\bits gate\b/i, use: 'health check; become healthy' },
   { text: /\bspeaks? against\b/i, use: 'preflight check' },
   { name: /^(tell|told|said|say|says)$/, use: 'format, report, append, message, logger' },
   { text: /\bsteerings?\b/i, name: /^steer(ing|ings|ed)$/, use: 'process supervisor' },
@@ -32,6 +33,9 @@ const retired: readonly Retired[] = [
   { text: /\bwrong usage\b/i, use: 'invalid arguments' },
   { name: /^passing$/, use: 'ephemeral' },
   { text: /\bmembers? away\b/i, use: 'unavailable for' },
+  { text: /\btest writes\b/i, use: 'canary' },
+  { text: /\bwas away\b/i, use: 'unavailable for' },
+  { text: /\b(gets?|got) \w+ old version back\b/i, use: 'rollback' },
   { text: /\bleads now\b/i, use: 'elected leader' },
   { text: /\bthat shall\b/i, use: 'target version, new leader' },
   { text: /\btakes? (alarms|faults|\w+ alarms) (back|away)\b/i, use: 'disarm, clear' },
@@ -73,7 +77,11 @@ const wordsOf = (source: string): Words => {
     if (value.type === 'ExportNamedDeclaration' && isNode(value.declaration))
       words.names.push(...declared(value.declaration));
     if (value.type === 'Literal' && typeof value.value === 'string') words.strings.push(value.value);
-    if (value.type === 'TemplateElement') words.strings.push(String((value.value as { raw: string }).raw));
+    // The words around a value belong together.
+    if (value.type === 'TemplateLiteral')
+      words.strings.push(
+        (value.quasis as readonly { value: { raw: string } }[]).map(({ value: { raw } }) => raw).join('${x}'),
+      );
     for (const part of Object.values(value)) visit(part);
   };
   visit(parseAst(source, { lang: 'ts' }));
@@ -134,7 +142,7 @@ export const heirLag = 1;
 export const amended = 'amended, third-party, sealant';
 const text = \`mend \${heirLag}\`;`;
   expect(findingsIn('a.ts', wordsOf(source))).toEqual([
-    'a.ts: "mend" in \'mend \' (use: fix, repair)',
+    'a.ts: "mend" in \'mend ${x}\' (use: fix, repair)',
     'a.ts: the name heirLag (use: transferee; leader transfer)',
   ]);
 });

@@ -57,7 +57,9 @@ describe.skipIf(noChromium())('the report in a browser', () => {
   it('draws what each member ran, and says it when pointed at', async () => {
     const { page } = await open('failed', 1280);
     const titles = await page.locator('svg title').allTextContents();
-    expect(titles).toEqual(expect.arrayContaining(['n2 was away for 200 ms', 'n2 got its old version back']));
+    expect(titles).toEqual(
+      expect.arrayContaining(['n2 was unavailable for 200 ms', 'n2 was rolled back to the old version']),
+    );
     const boxes = await page
       .locator('svg rect.down')
       .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));

@@ -67,7 +67,7 @@ describe('metadata', () => {
       expect((await raw(server.origin + path, { method: 'POST' })).status).toBe(405);
     },
   );
-  test.each(['localhost', '[::1]', 'authority'])(
+  test.each(['localhost', '[::1]', 'authority.test'])(
     '[OAS-12.1] who came by the name %s finds an issuer of that name everywhere',
     async (name) => {
       const host = `${name}:${new URL(server.origin).port}`;

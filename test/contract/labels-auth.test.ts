@@ -12,6 +12,7 @@ const shared = { labelType: 'SHARED', properties: { title: 'T' } };
 const status = async (method: string, path: string, body: unknown, headers: Record<string, string>) =>
   (await server.send(method, path, body, headers)).status;
 
+// source: rule
 test('only live tokens of the authorization server are let in', async () => {
   const reply = await server.send('GET', '/labels', undefined, {});
   expect(reply.status).toBe(401);
@@ -32,6 +33,7 @@ const table: readonly (readonly [string, number, number, number, number])[] = [
   ['admin.labels.readonly', 200, 403, 200, 403],
   ['media', 403, 403, 403, 403],
 ];
+// source: document
 test.each(table)(
   '%s: read %d, write %d, admin read %d, admin write %d',
   async (scope, read, write, adminRead, adminWrite) => {
@@ -43,6 +45,7 @@ test.each(table)(
   },
 );
 
+// source: rule
 test('a refusal for want of a scope names the scopes', async () => {
   const { headers } = grantedToken(server.env, 'ana', 'labels.readonly');
   const { json } = await server.send('POST', '/labels', shared, headers);
@@ -53,6 +56,7 @@ test('a refusal for want of a scope names the scopes', async () => {
   });
 });
 
+// source: document, rule
 describe('two users', () => {
   test('a label is seen and changed by those who have a role on it', async () => {
     const ana = grantedToken(server.env, 'ana', 'labels', 'admin.labels').headers;
@@ -89,4 +93,28 @@ describe('two users', () => {
       canAdministrateLabels: false,
     });
   });
+});
+
+// source: rule
+test('who has no role does not learn which labels there are: the same refusal for one that is not there', async () => {
+  const ana = grantedToken(server.env, 'ana', 'labels').headers;
+  const ben = grantedToken(server.env, 'ben', 'labels').headers;
+  const { json: label } = await server.send('POST', '/labels', shared, ana);
+  const requests = (id: string): readonly (readonly [string, string, unknown?])[] => [
+    ['GET', `/labels/${id}`],
+    ['GET', `/labels/${id}/locks`],
+    ['GET', `/labels/${id}/permissions`],
+    ['POST', `/labels/${id}:publish`, {}],
+    ['DELETE', `/labels/${id}`],
+  ];
+  const unknown = 'x'.repeat(label.id.length);
+  for (const [i, [method, path, body]] of requests(label.id).entries()) {
+    const [, other = ''] = requests(unknown)[i] ?? [];
+    const there = await server.send(method, path, body, ben);
+    const missing = await server.send(method, other, body, ben);
+    expect([path, there.status, missing.status]).toEqual([path, 403, 403]);
+    expect(missing.text.replaceAll(unknown, label.id)).toBe(there.text);
+  }
+  // An administrator may see every label, so the truth does no harm.
+  expect((await server.send('GET', `/labels/${unknown}`, undefined, ana)).status).toBe(404);
 });

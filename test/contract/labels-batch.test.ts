@@ -17,6 +17,7 @@ const part = (id: string, request: string): string =>
   `Content-Type: application/http\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: binary\r\nContent-ID: <b29c5de2 + ${id}>\r\n\r\n${request}`;
 const title = '{"labelType":"SHARED","properties":{"title":"Batched"}}';
 
+// source: document, rule
 test('each call of a batch is answered by its id, and one that is refused stops no other', async () => {
   const reply = await post([
     part(
@@ -38,6 +39,7 @@ test('each call of a batch is answered by its id, and one that is refused stops 
   expect(answers[2]).toContain('{"labels":[{"properties":{"title":"Batched"}}]}');
 });
 
+// source: rule, choice
 test.each([
   ['no multipart', ['x'], 'application/json'],
   ['no parts', [], undefined],
@@ -52,6 +54,7 @@ test.each([
   expect([reply.status, JSON.parse(reply.text).error.status]).toEqual([400, 'INVALID_ARGUMENT']);
 });
 
+// source: document, choice
 test('a call without a token of its own has that of the batch; a batch without one is refused call by call', async () => {
   const body = `--b\r\n${part('1', 'GET /v2beta/labels HTTP/1.1\r\n')}\r\n--b--`;
   const headers = { 'content-type': 'multipart/mixed; boundary=b' };

@@ -7,6 +7,7 @@ const directory = new URL('./labels-exchanges/', import.meta.url);
 const files = readdirSync(directory).sort();
 const all = files.map((file) => ({ file, cases: casesFrom(readFileSync(new URL(file, directory), 'utf8')) }));
 
+// source: harness
 test('there are at least 150 literal exchanges', () => {
   const count = all.flatMap(({ cases }) => cases.flatMap((c) => c.exchanges)).length;
   expect(count).toBeGreaterThanOrEqual(150);

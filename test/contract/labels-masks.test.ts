@@ -23,6 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 /** Source: the reference, "at least one field must be specified", of each of these requests. */
+// source: document
 test.each([
   ['updateLabel', () => ({ properties: { title: 'X' } })],
   ['updateField', () => ({ id: label.fields[0].id, properties: { displayName: 'X' } })],
@@ -46,6 +47,7 @@ test.each([
   expect((await server.send('GET', `/labels/${label.id}?view=LABEL_VIEW_FULL`)).text).toBe(before);
 });
 
+// source: document
 test('disable wants a mask with a policy, and none without', async () => {
   const refused = await server.send('POST', `/labels/${label.id}:disable`, {
     disabledPolicy: { showInApply: true },
@@ -55,6 +57,7 @@ test('disable wants a mask with a policy, and none without', async () => {
   expect((await server.send('POST', `/labels/${label.id}:enable`, {})).status).toBe(200);
 });
 
+// source: rule
 test('a nested name writes only what it names', async () => {
   const edit = (updateMask: string, badgeConfig: object) =>
     server.send('POST', `/labels/${label.id}:delta`, {
@@ -79,6 +82,7 @@ test('a nested name writes only what it names', async () => {
 });
 
 /** Source: the reference of roles, "ORGANIZER: … add appliers". */
+// source: document
 test('an organizer adds appliers, and nothing else', async () => {
   const strict = await labelServer({ labelsAuth: 'oauth' });
   const owner = grantedToken(strict.env, 'owner', 'labels', 'admin.labels');

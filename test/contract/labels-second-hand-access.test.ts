@@ -21,6 +21,7 @@ const made = async (): Promise<string> =>
 const OK = [200, 'OK', 200];
 const DENIED = [403, 'PERMISSION_DENIED', 403];
 
+// source: rule
 test('a token that nobody gave out is refused with a challenge', async () => {
   const { status, json, headers } = await server.send('GET', '/labels', undefined, {
     authorization: 'Bearer made-up',
@@ -32,6 +33,7 @@ test('a token that nobody gave out is refused with a challenge', async () => {
   ]);
 });
 
+// source: document
 describe('reads take any of the four scopes, writes the two that may write', () => {
   test.each(['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'])('%s', async (scope) => {
     const headers = as(ANA, scope);
@@ -46,6 +48,7 @@ describe('reads take any of the four scopes, writes the two that may write', () 
   });
 });
 
+// source: document, rule
 test.each([
   ['POST', ':delta', { requests: [{ updateLabel: { properties: { title: 'B' }, updateMask: 'title' } }] }],
   ['POST', ':publish', {}],
@@ -70,6 +73,7 @@ test.each([
   expect([json.revisionId, json.properties.title]).toEqual(['1', 'Contract']);
 });
 
+// source: rule, choice
 test('the admin flag wants an admin scope and an administrator', async () => {
   const name = await made();
   expect(await outcome('GET', `/${name}?useAdminAccess=true`, undefined, as(ANA, 'labels'))).toEqual(DENIED);
@@ -82,6 +86,7 @@ test('the admin flag wants an admin scope and an administrator', async () => {
   expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: false }, as(ANA, 'labels'))).toEqual(OK);
 });
 
+// source: document
 test('a role given by permission opens what it says: a reader reads, an editor edits', async () => {
   const name = await made();
   const give = (role: string) =>

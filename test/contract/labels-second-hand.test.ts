@@ -89,6 +89,7 @@ const run = async (server: LabelServer, exchange: Exchange, bound: Bound): Promi
     : [`${exchange.line} ${exchange.method} ${filled(exchange.path, bound)} ${body ?? ''}`, ...wrong];
 };
 
+// source: harness
 test('there are at least 300 exchanges, and every refusal has the status of its name', () => {
   const exchanges = files.flatMap(({ cases }) => cases.flatMap((one) => one.exchanges));
   expect(exchanges.length).toBeGreaterThanOrEqual(300);
@@ -115,6 +116,7 @@ for (const { file, cases } of files) {
 }
 
 // spec/labels#limits: what is not published is chosen, returned by the read, and exactly that is enforced.
+// source: document, choice
 describe('every limit of the read holds at n and not at n + 1', () => {
   const long = (n: number): string => 'ä'.repeat(n);
   const choices = (n: number) =>

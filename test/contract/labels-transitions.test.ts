@@ -66,6 +66,7 @@ const made = async (server: LabelServer, from: string): Promise<string> => {
 const seen = async (server: LabelServer, id: string) =>
   (await server.send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`)).json;
 
+// source: harness
 test('the table has a line for every line of the transcribed one', () => {
   const lines = readSpec('labels-lifecycle').filter(({ from }) => from !== 'deleted');
   expect(table.map(([from, action]) => `${from} ${action}`)).toEqual(
@@ -73,6 +74,7 @@ test('the table has a line for every line of the transcribed one', () => {
   );
 });
 
+// source: document, choice
 describe('every arrow, and every arrow that there is not', () => {
   test.each(table.map((line) => ({ line })))(
     '$line',
@@ -106,6 +108,7 @@ describe('every arrow, and every arrow that there is not', () => {
   });
 });
 
+// source: document, choice
 test.each([
   ['draft (UNPUBLISHED_DRAFT)', 200],
   ['published, no newer draft', 400],
@@ -128,6 +131,7 @@ const parts: readonly (readonly [string, string, number])[] = [
   ['disabled', 'enable', 200],
   ['disabled', 'delete', 200],
 ];
+// source: document, choice
 describe.each(['Field', 'SelectionChoice'])('%s', (kind) => {
   test.each(parts)('%s: %s answers %d', async (state, action, status) => {
     const field = {

@@ -130,7 +130,10 @@ const send = ({ made }: ReturnType<typeof service>, { operation, params, query, 
     remoteAddress: '127.0.0.1',
     isTls: false,
   }) as MockReply;
-  const answer = typeof reply.body === 'string' ? reply.body : new TextDecoder().decode(reply.body);
+  const answer =
+    typeof reply.body === 'string'
+      ? reply.body
+      : new TextDecoder().decode(reply.body as Uint8Array | undefined);
   return { path, status: reply.status, text: answer, body: answer === '' ? undefined : JSON.parse(answer) };
 };
 

@@ -14,12 +14,14 @@ import { startVersion } from '../../src/kv-upgrade/placement/switch-version.ts';
 import { isRefusal, planFrom } from '../../src/kv-upgrade/plan.ts';
 import type { Driver } from '../../src/kv-upgrade/supervisors/driver.ts';
 import type {
+  ClusterFile,
   JournalEntry,
   MemberSeen,
   Observation,
   Outcome,
   Plan,
   Placement,
+  Refusal,
   Step,
 } from '../../src/kv-upgrade/types.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -86,7 +88,23 @@ const modelled = (scene: Scene): Driver =>
       void machineOf(scene, name).files.delete(next.program ?? ''),
   }) as unknown as Driver;
 
-const look = ({ machines, cluster }: Scene, to: string): Observation =>
+/** Planner and observation are pure, and most histories come through the same states: each is worked out once. */
+const remembered = <T>(make: () => T, memory: Map<string, T>, key: string): T => {
+  const known = memory.get(key);
+  if (known !== undefined) return known;
+  if (memory.size > 50_000) memory.clear();
+  const made = make();
+  memory.set(key, made);
+  return made;
+};
+const stateOf = ({ machines, cluster }: Scene, to: string): string =>
+  `${cluster} ${to} ${machines.map(({ active, running }) => `${active}/${running}`).join(' ')}`;
+const observations = new Map<string, Observation>();
+const plans = new Map<string, Plan | Refusal>();
+const clusters = new Map([3, 5].map((size) => [size, clusterFile(size)]));
+const clusterOf = ({ machines }: Scene): ClusterFile => clusters.get(machines.length) as ClusterFile;
+
+const seenOf = ({ machines, cluster }: Scene, to: string): Observation =>
   observed(
     machines.map((machine, at): MemberSeen => {
       const host = {
@@ -107,6 +125,8 @@ const look = ({ machines, cluster }: Scene, to: string): Observation =>
           });
     }),
   );
+const look = (scene: Scene, to: string): Observation =>
+  remembered(() => seenOf(scene, to), observations, stateOf(scene, to));
 
 /** The leader's monitor: the cluster follows when every member answers with a newer version. */
 const monitor = (scene: Scene): void => {
@@ -144,7 +164,7 @@ const switching = (work: Work) => ({
   journal: { entries: work.entries },
 });
 const specOf = ({ scene }: Work, name: string) =>
-  clusterFile(scene.machines.length).members.find((member) => member.name === name)!;
+  clusterOf(scene).members.find((member) => member.name === name)!;
 
 /** False: it could not be done. */
 const revert = async (work: Work, name: string): Promise<boolean> => {
@@ -165,7 +185,7 @@ const revert = async (work: Work, name: string): Promise<boolean> => {
 const perform = async (work: Work, step: Step): Promise<boolean> => {
   const { scene, plan, driver, host } = work;
   const { random } = scene;
-  if (step.kind === 'confirm') return scene.cluster === plan.to;
+  if (step.member === undefined) return scene.cluster === plan.to;
   const machine = machineOf(scene, step.member);
   const spec = specOf(work, step.member);
   if (step.kind === 'stop') {
@@ -252,18 +272,24 @@ const atRest = (scene: Scene): void => {
 const upgrade = async (scene: Scene, host: ReturnType<typeof fakeHost>, tally: Tally): Promise<boolean> => {
   const { random, machines } = scene;
   const to = nextMinor(scene.cluster) as Minor;
-  const made = planFrom({
-    observation: look(scene, to),
-    cluster: clusterFile(machines.length),
-    options: planOptions({ accept: ['known-versions', 'quorum-survives'], hold_last: random.chance(0.1) }),
-    describe: () => [],
-    id: 'run',
-  });
+  const hold_last = random.chance(0.1);
+  const made = remembered(
+    () =>
+      planFrom({
+        observation: look(scene, to),
+        cluster: clusterOf(scene),
+        options: planOptions({ accept: ['known-versions', 'quorum-survives'], hold_last }),
+        describe: () => [],
+        id: 'run',
+      }),
+    plans,
+    `${hold_last} ${stateOf(scene, to)}`,
+  );
   if (isRefusal(made)) return false;
   const driver = modelled(scene);
   const work: Work = { scene, plan: made, entries: [], driver, host };
   const close = async (outcome: Outcome): Promise<void> => {
-    await discardStaged({ driver, cluster: clusterFile(machines.length) }, work.entries, outcome);
+    await discardStaged({ driver, cluster: clusterOf(scene) }, work.entries, outcome);
     atRest(scene);
   };
   for (let tries = 0; tries < 8; tries += 1) {

@@ -44,7 +44,19 @@ test.each<[string[]]>([
   [['labels', 'update', '7', '--unset', 'color', '--description', 'ünï']],
   [['labels', 'list', '--slim', 'true']],
   [['labels', 'delete', '7', '--yes']],
-  [['epics', 'create', '--name', 'e', '--objective-ids', '1,2', '--labels', '[{"name":"bug"}]']],
+  [
+    [
+      'epics',
+      'create',
+      '--name',
+      'e',
+      '--objective-ids',
+      '1,2',
+      '--labels',
+      '[{"name":"bug"}]',
+      '--create-labels',
+    ],
+  ],
   [['stories', 'search', '--epic-ids', '3']],
 ])('a dry run of tracker %j is the request that the server gets', async (args) => {
   const env = { OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'secret-token-1' };

@@ -267,3 +267,76 @@ test('two clones edit different labels: git merges the lock file, and the final 
   await git(second, 'add', '-A');
   expect(await git(second, 'diff', '--cached', '--stat', '--', 'labels/agreement.yaml')).toBe('');
 });
+
+const pull = (cwd: string, from: string): Promise<string> =>
+  git(cwd, 'pull', '-q', '--no-rebase', '--no-edit', from, 'main');
+const hasMarkers = async (path: string): Promise<boolean> => /^<{7} /m.test(await readFile(path, 'utf8'));
+const sendsNothing = async (cwd: string): Promise<void> => {
+  for (const where of ['staging', 'production'] as const) {
+    writes = 0;
+    const applied = await done(where, cwd, 'apply', '-f', 'labels', '-o', 'json');
+    expect(applied.json().map((one: any) => one.requests)).toEqual([0, 0, 0]);
+    expect(writes).toBe(0);
+  }
+};
+
+test('two clones edit one label: the second takes the first’s change, and a conflict in the lock file is resolved', async () => {
+  await commit(second, 'labels: merged');
+  await pull(clone, second);
+  await edit(file(clone, 'agreement.yaml'), ['Agreements with anybody', 'Agreements with everybody']);
+  await done('staging', clone, 'apply', '-f', 'labels');
+  await commit(clone, 'labels: everybody');
+  await edit(file(second, 'agreement.yaml'), ['name: Remark', 'name: Comment']);
+  const refused = await run('staging', second, 'apply', '-f', 'labels');
+  expect([refused.code, refused.stderr]).toEqual([
+    10,
+    expect.stringContaining('would undo: description of the label'),
+  ]);
+  await done('staging', second, 'apply', '-f', 'labels', '--take', 'theirs');
+  const staged = await oneOf('staging', 'Agreement');
+  expect([staged.properties.description, staged.fields[0].properties.displayName]).toEqual([
+    'Agreements with everybody',
+    'Comment',
+  ]);
+  await commit(second, 'labels: comments');
+  await expect(pull(second, clone)).rejects.toThrow();
+  expect(await hasMarkers(file(second, 'labels.lock.yaml'))).toBe(true);
+  expect(await hasMarkers(file(second, 'agreement.yaml'))).toBe(false);
+  // Both sides count, the newer revision of each deployment first: nothing is left to do, and nothing is drift.
+  const merged = await done('staging', second, 'diff', '-f', 'labels', '-o', 'json');
+  expect(merged.json().labels.map((one: any) => one.status)).toEqual(['same', 'same', 'same']);
+  await done('staging', second, 'adopt', '-f', 'labels');
+  expect(await hasMarkers(file(second, 'labels.lock.yaml'))).toBe(false);
+  await done('production', second, 'apply', '-f', 'labels');
+  await areEqual('Agreement');
+  await sendsNothing(second);
+  await commit(second, 'labels: merge everybody and comments');
+});
+
+test('two clones edit one line of a label: the conflict in the file is refused by line, a person decides, apply goes on', async () => {
+  await pull(clone, second);
+  await edit(file(clone, 'agreement.yaml'), ['Agreements with everybody', 'Agreements of one kind']);
+  await done('staging', clone, 'apply', '-f', 'labels');
+  await commit(clone, 'labels: one kind');
+  await edit(file(second, 'agreement.yaml'), ['Agreements with everybody', 'Agreements of another kind']);
+  await commit(second, 'labels: another kind');
+  await expect(pull(second, clone)).rejects.toThrow();
+  expect(await hasMarkers(file(second, 'agreement.yaml'))).toBe(true);
+  writes = 0;
+  const refused = await run('staging', second, 'apply', '-f', 'labels');
+  expect([refused.code, refused.stderr, writes]).toEqual([
+    2,
+    expect.stringMatching(/agreement\.yaml:\d+.*conflict/s),
+    0,
+  ]);
+  const text = await readFile(file(second, 'agreement.yaml'), 'utf8');
+  await writeFile(
+    file(second, 'agreement.yaml'),
+    text.replace(/^<{7}[\s\S]*?^>{7}.*\n/m, 'description: Agreements of both kinds\n'),
+  );
+  await done('staging', second, 'apply', '-f', 'labels');
+  await done('production', second, 'apply', '-f', 'labels');
+  expect((await oneOf('production', 'Agreement')).properties.description).toBe('Agreements of both kinds');
+  await areEqual('Agreement');
+  await sendsNothing(second);
+});

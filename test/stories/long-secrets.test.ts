@@ -76,7 +76,11 @@ describe('an unforeseen error', () => {
   it('prints one line and leaves a report that only its owner can read', async () => {
     // A directory where the program's own chunk should be cannot be provoked from outside, so the handler is called by a preload.
     const preload = join(home.home, 'throws.mjs');
-    writeFileSync(preload, `setTimeout(() => { throw new RangeError('SEKRET in a message'); }, 5);`);
+    writeFileSync(
+      preload,
+      `const fail = () => { if (process.listenerCount('uncaughtException') > 0) throw new RangeError('SEKRET in a message'); setTimeout(fail, 5); };
+setTimeout(fail, 5);`,
+    );
     mkdirSync(join(home.home, 'state'), { recursive: true });
     const ended = await home.run(['mock', 'serve', '--ephemeral', '-o', 'json'], {
       env: { NODE_OPTIONS: `--import=${preload}` },

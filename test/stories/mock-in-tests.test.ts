@@ -86,6 +86,22 @@ describe('a server in the background', () => {
   });
 });
 
+describe('webhooks of a running server', () => {
+  it('are triggered, listed and sent again', async () => {
+    await home.run(['mock', 'start', '--seed', 'empty']);
+    const hooks = ['mock', 'webhooks'];
+    expect((await home.run([...hooks, 'trigger', 'story.update'])).code).toBe(6);
+    // Nobody listens there: the delivery fails, which is what is looked at.
+    await home.run(['tracker', 'webhooks', 'create', '--webhook-url', 'http://127.0.0.1:9/in']);
+    const sent = await home.json([...hooks, 'trigger', 'story.update']);
+    expect(sent).toMatchObject([{ number: 1, event: 'story.update' }]);
+    expect(await home.json([...hooks, 'resend', '1'])).toMatchObject([{ number: 2, resend_of: 1 }]);
+    expect(await home.json([...hooks, 'deliveries'])).toHaveLength(2);
+    expect((await home.run([...hooks, 'resend', '7'])).code).toBe(6);
+    expect((await home.run([...hooks, 'trigger', 'story.updat'])).code).toBe(2);
+  });
+});
+
 describe('the module opsctl/testing', () => {
   const project = (): string => {
     const directory = mkdtempSync(join(tmpdir(), 'opsctl-testing-'));
@@ -153,6 +169,25 @@ it('makes requests fail', async () => {
     rmSync(directory, { recursive: true, force: true });
     expect(done.status, `${name}\n${done.stdout}\n${done.stderr}`).toBe(0);
     expect(done.stdout).toMatch(/(pass 3|3 passed)/);
+  });
+  it('serves 200 tests at the same time from one server, each with a workspace of its own', async () => {
+    const { startMock } = await import(`${root}dist/testing.js`);
+    const mock = await startMock({ seed: 'empty', workspacePerToken: true });
+    const counts = await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const { baseUrl, token, expectRequests } = mock.workspace();
+        const headers = { 'Tracker-Token': token, 'content-type': 'application/json' };
+        await fetch(`${baseUrl}/api/v3/labels`, { method: 'POST', headers, body: `{"name":"n${i}"}` });
+        await expectRequests({ method: 'POST' }, 1);
+        const labels: any = await (await fetch(`${baseUrl}/api/v3/labels`, { headers })).json();
+        return labels.map(({ name }: { name: string }) => name).join();
+      }),
+    );
+    await mock.close();
+    expect(counts).toEqual(Array.from({ length: 200 }, (_, i) => `n${i}`));
+    const single = await startMock({ seed: 'empty' });
+    expect(() => single.workspace()).toThrow('workspacePerToken');
+    await single.close();
   });
   it('serves 200 tests at the same time, each with records of its own', async () => {
     const { startMock } = await import(`${root}dist/testing.js`);

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { cachedNode } from '../tooling/nodes.mjs';
 import { type Packed, pack, sha256 } from '../tooling/release.mjs';
 
@@ -97,6 +98,43 @@ test('it installs a command, without a registry and without install scripts', ()
     readFileSync(join(dirname(dirname(program)), 'package.json'), 'utf8'),
   ) as { scripts?: Record<string, string> };
   expect(Object.keys(scripts).filter((name) => /^(pre|post)?install$|^prepare$/.test(name))).toEqual([]);
+});
+
+test('the steps of action.yml, run in bash with this package', () => {
+  const { runs, inputs } = parse(readFileSync(`${root}action.yml`, 'utf8')) as {
+    inputs: Record<string, { required?: boolean }>;
+    runs: { steps: { run: string; env: Record<string, string>; shell: string }[] };
+  };
+  expect(Object.keys(inputs)).toEqual(['arguments', 'package', 'directory']);
+  const home = mkdtempSync(join(work, 'action-'));
+  const given: Record<string, string> = {
+    '${{ inputs.package }}': packed.path,
+    '${{ inputs.arguments }}': 'explain exit-codes $(touch owned) ; touch owned',
+  };
+  const outputs = join(home, 'outputs');
+  const codes = runs.steps.map(({ run: script, env, shell }) => {
+    expect(shell).toBe('bash');
+    const named = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [name, given[value] ?? value]),
+    );
+    return spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script], {
+      cwd: home,
+      encoding: 'utf8',
+      env: {
+        ...environment(home),
+        ...named,
+        GITHUB_OUTPUT: outputs,
+        npm_config_prefix: join(home, 'npm'),
+        npm_config_offline: 'true',
+        npm_config_cache: join(home, 'no-cache'),
+        PATH: `${join(home, 'npm/bin')}:${process.env.PATH}`,
+      },
+    }).status;
+  });
+  // The words are data: they reach the program, which does not know them, and no shell.
+  expect(codes).toEqual([0, 2]);
+  expect(readFileSync(outputs, 'utf8')).toBe('exit-code=2\n');
+  expect(existsSync(join(home, 'owned'))).toBe(false);
 });
 
 const major = Number(process.versions.node.split('.')[0]);

@@ -78,7 +78,7 @@ test('triage bot: what nobody owns gets a label, row by row, and a second run fi
   const bot = `
     opsctl tracker epics list -o ndjson --jq 'select(.owner_ids == [] and (.labels | map(.name) | index("needs-owner") | not) and .archived == false)
         | {op: "update", resource: "epics", id, labels: ((.labels | map({name})) + [{name: "needs-owner"}])}' > rows.ndjson
-    if [ -s rows.ndjson ]; then opsctl tracker bulk -f rows.ndjson -o csv --columns status --no-header | sort | uniq -c; else echo none; fi`;
+    if [ -s rows.ndjson ]; then opsctl tracker bulk -f rows.ndjson --create-labels -o csv --columns status --no-header | sort | uniq -c; else echo none; fi`;
   const unowned = (await server.ask('GET', '/epics')).body.filter(
     ({ owner_ids, archived }: { owner_ids: string[]; archived: boolean }) =>
       owner_ids.length === 0 && !archived,

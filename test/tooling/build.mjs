@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { bundledPackages, noticesText, sbom } from './notices.mjs';
+import { comparison } from './comparison.mjs';
 import { explanations } from './explanations.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -165,7 +166,7 @@ const { dist: derived, committed } = await writeDocs(version, {
 });
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
-  for (const [name, text] of Object.entries(committed)) {
+  for (const [name, text] of Object.entries({ ...committed, 'docs/comparison.md': comparison() })) {
     put(`${root}${name}`, text);
   }
 }

@@ -1,9 +1,14 @@
-// `npm run release [-- DIRECTORY]`: the package and SHA256SUMS, from a clean build. The same commit gives the same bytes.
+// `npm run release [-- DIRECTORY [URL]]`: tarball, Debian package, Homebrew formula, an executable for this system and
+// SHA256SUMS, from a clean build. The same commit gives the same bytes, except for the executable (Node puts a code cache into it). URL is where the tarball will be found.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { debianPackage, formula } from './delivery.mjs';
+import { nodeOf } from './nodes.mjs';
+import { nodeOfExecutables, singleExecutable } from './single-executable.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -26,7 +31,18 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const to = resolve(process.argv[2] ?? join(root, 'release'));
   rmSync(to, { recursive: true, force: true });
   const { path, name } = pack(root, to);
-  const sums = `${sha256(path)}  ${name}\n`;
+  const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const unpacked = mkdtempSync(join(tmpdir(), 'opsctl-release-'));
+  spawnSync('tar', ['-xzf', path, '-C', unpacked]);
+  const deb = debianPackage(join(unpacked, 'package'), to);
+  const executable = `opsctl-${process.platform}-${process.arch}`;
+  const node = nodeOf(nodeOfExecutables);
+  if (node !== undefined)
+    await singleExecutable({ dist: join(unpacked, 'package/dist'), node, to: join(to, executable) });
+  rmSync(unpacked, { recursive: true, force: true });
+  writeFileSync(join(to, 'opsctl.rb'), formula(facts, process.argv[3] ?? name, sha256(path)));
+  const made = [name, basename(deb), 'opsctl.rb', ...(node === undefined ? [] : [executable])];
+  const sums = made.map((one) => `${sha256(join(to, one))}  ${one}\n`).join('');
   writeFileSync(join(to, 'SHA256SUMS'), sums);
-  process.stdout.write(`${path}\n${sums}`);
+  process.stdout.write(`${made.map((one) => `${join(to, one)}\n`).join('')}${sums}`);
 }

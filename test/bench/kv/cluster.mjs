@@ -99,14 +99,14 @@ export const startMembers = async (size, old, fresh, extra = []) => {
 
 const base64 = (text) => Buffer.from(text).toString('base64');
 /** A client that knows all members and writes all the time; the longest time between two acknowledged writes. */
-export const startWriter = (urls) => {
+export const startWriter = (urls, prefix = '/v3beta') => {
   let [isOver, written, longest, at] = [false, 0, 0, 0];
   const work = (async () => {
     let last = performance.now();
     while (!isOver) {
       try {
         const body = JSON.stringify({ key: base64(`w/${written}`), value: base64('x') });
-        const reply = await fetch(`${urls[at]}/v3beta/kv/put`, {
+        const reply = await fetch(`${urls[at]}${prefix}/kv/put`, {
           method: 'POST',
           body,
           signal: AbortSignal.timeout(2000),
@@ -126,5 +126,29 @@ export const startWriter = (urls) => {
     isOver = true;
     await work;
     return { written, longest: Math.round(longest) };
+  };
+};
+
+/** How long each member answered nobody, the longest time for each, as somebody sees it who asks every 10 ms. */
+export const startWatch = (urls) => {
+  let isOver = false;
+  const work = urls.map(async (url) => {
+    let [longest, answered] = [0, performance.now()];
+    while (!isOver) {
+      const isThere = await fetch(`${url}/version`, { signal: AbortSignal.timeout(1000) }).then(
+        (reply) => reply.arrayBuffer().then(() => true),
+        () => false,
+      );
+      if (isThere) {
+        longest = Math.max(longest, performance.now() - answered);
+        answered = performance.now();
+      }
+      await pause(10);
+    }
+    return Math.round(longest);
+  });
+  return async () => {
+    isOver = true;
+    return Promise.all(work);
   };
 };

@@ -1,4 +1,4 @@
-// GET /api/v3/labels?rows=N answers N labels as one JSON array, written piece by piece: the server holds none of them.
+// GET /api/v3/labels/7 answers one label; GET /api/v3/labels?rows=N answers N labels as one JSON array, written piece by piece: the server holds none of them.
 import { createServer } from 'node:http';
 
 const label = (id) =>
@@ -58,6 +58,8 @@ const rowsOf = (request) =>
 const server = createServer(async (request, reply) => {
   const rows = rowsOf(request);
   reply.writeHead(200, { 'content-type': 'application/json' });
+  const one = /\/labels\/(\d+)$/.exec(new URL(request.url, 'http://x').pathname);
+  if (one !== null) return reply.end(label(Number(one[1])));
   reply.write('[');
   for (let id = 1; id <= rows; ) {
     let piece = '';

@@ -1,0 +1,168 @@
+// Definition files that are up to date: requests, bytes and CPU of `labels diff -f` and `labels apply -f`, and the same
+// with every file in a shape that only the general YAML reader takes. One run, interleaved, so the ratio is of one machine.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+/** Labels × choices. */
+const SIZES = (process.env.OPSCTL_BENCH_LABELS ?? '20x10,200x10,1000x10,200x100')
+  .split(',')
+  .map((size) => size.split('x').map(Number));
+const ROUNDS = 3;
+const LOCK_FILE = 'labels.lock.yaml';
+const say = (text) => process.stdout.write(`${text}\n`);
+/** A reader that leaves (`| head`) ends the printing, not the cleaning up. */
+process.stdout.on('error', () => undefined);
+const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-labels-'));
+const cpuAtExit = join(home, 'cpu.mjs');
+writeFileSync(
+  cpuAtExit,
+  "process.on('exit', () => { const { userCPUTime: u, systemCPUTime: s, maxRSS } = process.resourceUsage(); process.stderr.write('\\nused ' + (u + s) / 1e6 + ' ' + maxRSS / 1024 + '\\n'); });",
+);
+
+const started = () =>
+  new Promise((resolve, reject) => {
+    const args = [bin, 'mock', 'serve', '--ephemeral', '--port', '0', '--seed', 'empty', '-o', 'json'];
+    const child = spawn(process.execPath, args, {
+      env: { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let text = '';
+    child.stdout.on('data', (data) => {
+      text += data;
+      try {
+        resolve({ child, origin: new URL(JSON.parse(text).labels.base_url).origin });
+      } catch {
+        // The document is not whole yet.
+      }
+    });
+    child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${text}`)));
+  });
+
+/** Counts what the client asks for and gets. */
+const counting = (origin) =>
+  new Promise((resolve) => {
+    const counts = { requests: 0, bytes: 0 };
+    const server = createServer((asked, answer) => {
+      counts.requests += 1;
+      const upstream = request(
+        origin + asked.url,
+        { method: asked.method, headers: { ...asked.headers, host: new URL(origin).host } },
+        (reply) => {
+          answer.writeHead(reply.statusCode, reply.headers);
+          reply.on('data', (data) => (counts.bytes += data.length));
+          reply.pipe(answer);
+        },
+      );
+      asked.pipe(upstream);
+    });
+    server.listen(0, '127.0.0.1', () =>
+      resolve({ counts, server, origin: `http://127.0.0.1:${server.address().port}` }),
+    );
+  });
+
+const run = (origin, ...argv) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--import', cpuAtExit, bin, 'labels', ...argv], {
+      cwd: home,
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        OPSCTL_HOME: home,
+        OPSCTL_LABELS_URL: origin,
+        OPSCTL_LABELS_TOKEN: 'any',
+        OPSCTL_RATE_PER_MINUTE: 'off',
+      },
+    });
+    let stderr = '';
+    child.stdout.resume();
+    child.stderr.on('data', (data) => (stderr += data));
+    child.on('close', (code) => {
+      const [, seconds, megabytes] = /used (\S+) (\S+)/.exec(stderr) ?? [];
+      if (code === 0) resolve({ seconds: Number(seconds), megabytes: Number(megabytes) });
+      else reject(new Error(`labels ${argv.join(' ')} ended with ${code}: ${stderr.slice(0, 2000)}`));
+    });
+  });
+
+const fill = async (origin, labels, choices) => {
+  for (let n = 0; n < labels; n++) {
+    const body = {
+      labelType: 'SHARED',
+      properties: { title: `Label ${n}`, description: `What label ${n} stands for` },
+      fields: [
+        { properties: { displayName: 'Note' }, textOptions: {} },
+        {
+          properties: { displayName: 'Status' },
+          selectionOptions: {
+            choices: Array.from({ length: choices }, (_, i) => ({
+              properties: { displayName: `Choice ${i}` },
+            })),
+          },
+        },
+      ],
+    };
+    const reply = await fetch(`${origin}/v2beta/labels`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer any', 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!reply.ok) throw new Error(await reply.text());
+  }
+};
+
+/** The same definitions with a comment behind a value, as a person writes one: the general YAML reader has to take them. */
+const annotated = (from, to) => {
+  mkdirSync(join(home, to));
+  for (const name of readdirSync(join(home, from))) {
+    const text = readFileSync(join(home, from, name), 'utf8');
+    const isDefinition = name !== LOCK_FILE && name.endsWith('.yaml');
+    writeFileSync(join(home, to, name), isDefinition ? text.replace(/^title: .*$/m, '$& # a note') : text);
+  }
+};
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+
+const compared = async (proxy, directories, command) => {
+  const found = directories.map(() => []);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [i, directory] of directories.entries()) {
+      Object.assign(proxy.counts, { requests: 0, bytes: 0 });
+      found[i].push({ ...(await run(proxy.origin, command, '-f', directory)), ...proxy.counts });
+    }
+  const [fast, general] = found.map((runs) => median(runs.map(({ seconds }) => seconds)));
+  const [{ requests, bytes }] = found[0];
+  const megabytes = Math.max(...found[0].map((one) => one.megabytes));
+  say(
+    `  ${command.padEnd(6)}${String(requests).padStart(5)} requests ${(bytes / 1000).toFixed(0).padStart(6)} kB` +
+      `${fast.toFixed(2).padStart(6)} s CPU ${megabytes.toFixed(0).padStart(4)} MB` +
+      `  annotated ${general.toFixed(2)} s  ratio ${(fast / general).toFixed(2)}`,
+  );
+};
+
+for (const [labels, choices] of SIZES) {
+  const { child, origin } = await started();
+  const proxy = await counting(origin);
+  try {
+    await fill(origin, labels, choices);
+    const [plain, noted] = [`plain-${labels}-${choices}`, `noted-${labels}-${choices}`];
+    const exported = await run(proxy.origin, 'export', '--all', '-f', plain);
+    await run(proxy.origin, 'adopt', '-f', plain);
+    annotated(plain, noted);
+    const again = await run(proxy.origin, 'export', '--all', '-f', plain);
+    say(`${labels} files of ${choices} choices`);
+    for (const [what, { seconds, megabytes }] of Object.entries({ export: exported, again }))
+      say(
+        `  ${what.padEnd(6)}${''.padStart(24)}${seconds.toFixed(2).padStart(6)} s CPU ${megabytes.toFixed(0).padStart(4)} MB`,
+      );
+    for (const command of ['diff', 'apply']) await compared(proxy, [plain, noted], command);
+  } finally {
+    child.kill('SIGTERM');
+    proxy.server.close();
+    proxy.server.closeAllConnections();
+  }
+}
+rmSync(home, { recursive: true, force: true });

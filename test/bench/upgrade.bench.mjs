@@ -1,0 +1,98 @@
+// A whole upgrade of three real members beside a shell script with the ctl program that follows the document's procedure:
+// total, down time of a member and the longest gap between two writes, seen from outside with the same eyes. Everything is
+// measured in this run, on this machine, whose load is printed: on a busy one the figures say how both compare and no more.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { realServers } from '../real/etcd.mjs';
+import { pause, startMembers, startWatch, startWriter } from './kv/cluster.mjs';
+import { median, timed } from './kv/timed.mjs';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 10);
+const home = mkdtempSync(join(tmpdir(), 'kv-bench-home-'));
+const { OPSCTL_KV_OLD: oldest, OPSCTL_KV_NEW: next, OPSCTL_KV_CTL: ctl } = process.env;
+const found = realServers();
+/** Servers of 3.2 come from nowhere but the environment. */
+const pairs = [
+  ...(oldest && next && ctl
+    ? [{ to: '3.3', prefix: '/v3alpha', old: { server: oldest, ctl }, fresh: { server: next, ctl } }]
+    : []),
+  { to: '3.4', prefix: '/v3beta', old: found['3.3'], fresh: found['3.4'] },
+  { to: '3.5', prefix: '/v3', old: found['3.4'], fresh: found['3.5'] },
+].filter(({ old, fresh }) => old !== undefined && fresh !== undefined);
+if (pairs.length === 0) {
+  process.stderr.write(
+    `no servers: ${found.missing.map((row) => `${row.minor}: ${row.reason}`).join('; ')}\n`,
+  );
+  process.exit(1);
+}
+
+const ours = async (cluster) => {
+  const consent = ['--yes', '--accept-point-of-no-return', '--stable-before-last', '0'];
+  const words = ['kv', 'upgrade', '--cluster', cluster.file, ...consent, '-o', 'json'];
+  const ran = await timed(process.execPath, [`${root}bin/opsctl.js`, ...words], {
+    OPSCTL_HOME: home,
+    HOME: home,
+  });
+  if (ran.code !== 0) throw new Error(ran.stderr);
+};
+
+const byHand = async (cluster, { fresh, to }) => {
+  const snapshots = join(cluster.directory, 'snapshots');
+  mkdirSync(snapshots);
+  const words = cluster.members.flatMap((member) => {
+    const flags = `${member.pid_file}.flags`;
+    writeFileSync(flags, member.new_command.join('\0'));
+    return [member.client_url, member.pid_file, member.log_file, flags];
+  });
+  const script = [`${root}test/bench/kv/procedure.sh`, fresh.ctl, fresh.server, snapshots, ...words];
+  const ran = await timed('/bin/sh', script);
+  if (ran.code !== 0) throw new Error(ran.stderr);
+  // Step 5 of the procedure: the cluster reports the new version.
+  for (let i = 0; i < 200; i += 1) {
+    const reply = await fetch(`${cluster.members[0].client_url}/version`);
+    if ((await reply.json()).etcdcluster === `${to}.0`) return;
+    await pause(50);
+  }
+  throw new Error(`the cluster does not report ${to}`);
+};
+
+const measured = async (pair, act) => {
+  const cluster = await startMembers(3, pair.old, pair.fresh);
+  try {
+    const urls = cluster.members.map(({ client_url }) => client_url);
+    const [writer, watch] = [startWriter(urls, pair.prefix), startWatch(urls)];
+    const [load, began] = [loadavg()[0], performance.now()];
+    await act(cluster, pair);
+    const ms = Math.round(performance.now() - began);
+    const [{ written, longest }, downs] = await Promise.all([writer(), watch()]);
+    return { load, ms, written, gap: longest, downs };
+  } finally {
+    await cluster.stop();
+  }
+};
+
+const line = (name, { load, ms, written, gap, downs }) =>
+  process.stdout.write(
+    `  ${name.padEnd(8)} ${String(ms).padStart(6)} ms, longest gap ${gap} ms, down ${downs.join(' ')} ms, ${written} writes, load ${load.toFixed(1)}\n`,
+  );
+const summary = (name, all) =>
+  process.stdout.write(
+    `  ${name}: median of ${all.length}: total ${median(all.map(({ ms }) => ms))} ms, longest gap ${median(all.map(({ gap }) => gap))} ms, down ${median(all.flatMap(({ downs }) => downs))} ms\n`,
+  );
+
+for (const pair of pairs) {
+  process.stdout.write(`Upgrade of 3 real members to ${pair.to} under a constant writer\n`);
+  const [our, hand] = [[], []];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    our.push(await measured(pair, ours));
+    line('opsctl', our.at(-1));
+    hand.push(await measured(pair, byHand));
+    line('script', hand.at(-1));
+  }
+  summary('opsctl', our);
+  summary('script', hand);
+}
+rmSync(home, { recursive: true, force: true });

@@ -1,0 +1,83 @@
+/** Each row of the table of limits is reached by a test, at n and at n + 1 where memory allows. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
+import { framesOf } from '../../src/etcd-sim/grpc/frames.ts';
+import { Reply } from '../../src/platform/node/reply.ts';
+import { realHost } from '../support/real-host.ts';
+
+const root = new URL('../', import.meta.url);
+/** What no test reaches, and why. */
+const untested: Readonly<Record<string, string>> = {
+  replyTimeouts: 'a test would have to wait so many timeouts',
+  cassetteBytes: 'memory: 256 MiB and their copy as text',
+  uploadBytes: 'memory: the same reader as bodyBytes, with 256 MiB',
+  uploadsAtOnceBytes: 'the room is tested with small numbers',
+};
+
+const needs = (name: string, texts: readonly string[]): string[] =>
+  untested[name] !== undefined || texts.some((text) => text.includes(`limits.${name}`))
+    ? []
+    : [`limit ${name} has no test: use limits.${name} in a test that goes to n and to n + 1`];
+
+test('each limit has a test', () => {
+  const texts = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => readFileSync(new URL(name, root), 'utf8'));
+  expect(Object.keys(limits).flatMap((name) => needs(name, texts))).toEqual([]);
+  expect(Object.keys(untested).filter((name) => !Object.hasOwn(limits, name))).toEqual([]);
+});
+test('a limit without a test is named', () => {
+  expect(needs('pluginBytes', ['limits.bodyBytes'])).toEqual([
+    'limit pluginBytes has no test: use limits.pluginBytes in a test that goes to n and to n + 1',
+  ]);
+});
+
+const statusOf = async (path: string, header: string): Promise<string> => {
+  const { host, close } = await realHost();
+  const at = { host: '127.0.0.1', port: 0 };
+  const listener = await host.network.listen(async () => ({ status: 200 }), at);
+  const text = await new Promise<string>((done) => {
+    const socket = connect(listener.port, at.host);
+    let said = '';
+    socket.on('data', (chunk) => (said += chunk));
+    socket.on('error', () => {}).on('close', () => done(said));
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ${header}\r\n\r\n`);
+  });
+  await listener.close();
+  await close();
+  return text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
+};
+
+test('a URL: n bytes and n + 1', async () => {
+  expect(await statusOf('/'.padEnd(limits.urlBytes, 'a'), '')).toBe('200');
+  expect(await statusOf('/'.padEnd(limits.urlBytes + 1, 'a'), '')).toBe('414');
+});
+
+test('headers: what fits beside a URL, and more than both', async () => {
+  expect(await statusOf('/', 'a'.repeat(limits.headerBytes))).toBe('200');
+  expect(await statusOf('/', 'a'.repeat(limits.headerBytes + limits.urlBytes + 1))).toBe('431');
+});
+
+test('an answer that is read whole: n bytes and n + 1', async () => {
+  const asked = { where: 'x', over: () => {}, limitWhole: () => {} };
+  const replyOf = (size: number): Reply =>
+    new Reply({ status: 200, headers: {}, body: new Uint8Array(size) }, asked as never);
+  expect((await replyOf(limits.replyBytes).bytes()).length).toBe(limits.replyBytes);
+  await expect(replyOf(limits.replyBytes + 1).bytes()).rejects.toMatchObject({ code: 'TOO_LARGE' });
+});
+
+test('a message to a simulated member: n bytes and n + 1', async () => {
+  const drained = async (size: number): Promise<void> => {
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(size, 1);
+    const chunks = async function* () {
+      yield head;
+    };
+    for await (const _ of framesOf(chunks()));
+  };
+  // The head alone: what is allowed is waited for.
+  await expect(drained(limits.memberBytes)).rejects.toThrow('unexpected EOF');
+  await expect(drained(limits.memberBytes + 1)).rejects.toThrow('larger than max');
+});

@@ -1,0 +1,121 @@
+/** Whoever reads what others can make as large as they like takes a limit. This finds the readers; a new one has to say what bounds it. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { boundedLines, firstLine, wholeInput } from '../../src/cli/standard-input.ts';
+import { limits } from '../../src/core/limits.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { startTracker } from '../support/tracker-server.ts';
+import { realHost } from '../support/real-host.ts';
+
+const root = new URL('../../src/', import.meta.url).pathname;
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+);
+
+/** What reads without a limit of its own, and where that is right: file → what bounds it. */
+type Reader = {
+  readonly what: string;
+  readonly pattern: RegExp;
+  readonly bounded: Readonly<Record<string, string>>;
+};
+const readers: readonly Reader[] = [
+  {
+    what: 'standard input',
+    pattern: /stdin\.(bytes|lines)\(/,
+    bounded: {
+      'cli/standard-input.ts': 'limits.inputBytes',
+      'commands/auth/read-secret.ts': 'SECRET_LIMIT_BYTES',
+      'commands/auth/credential-plugins.ts': 'maxInputBytes',
+      'commands/tracker/bulk.ts': 'rows are read one by one, each with a limit',
+      'auth/methods/pasted-lines.ts': 'a person who types',
+    },
+  },
+  {
+    what: 'a file past Host',
+    pattern: /\bfs(\.promises)?\.(readFile(Sync)?|createReadStream)\(|[^.]\breadFileSync\(/,
+    bounded: {
+      'platform/node/read-file.ts': 'limits.fileBytes',
+      'platform/node/files.ts': 'through read-file.ts; streams are for files of any size',
+      'platform/node/processes.ts': 'files of the kernel',
+      'platform/node/bucket.ts': 'certificates that the operator names',
+      'platform/node/authorities.ts': 'a file that Node has read itself',
+      'platform/node/build-files.ts': 'files of this program',
+      'complete.ts': 'files of this program, and a cluster file for TAB',
+    },
+  },
+  {
+    what: 'the body of a request',
+    pattern: /\b(incoming|request|message)\.read\((?!limit\b|limits\.)/,
+    bounded: {
+      'auth/events/receiver.ts': 'maxBodyBytes',
+      'commands/tracker/webhooks-listen.ts': 'limits.eventBytes, by its other name',
+    },
+  },
+];
+
+test.each(readers)('every reader of $what has a limit', ({ pattern, bounded }) => {
+  const found = sources.filter((name) => pattern.test(readFileSync(join(root, name), 'utf8')));
+  expect(
+    found.filter((name) => bounded[name] === undefined),
+    'take a limit of src/core/limits.ts',
+  ).toEqual([]);
+  expect(
+    Object.keys(bounded).filter((name) => !found.includes(name)),
+    'reads no more',
+  ).toEqual([]);
+});
+
+test('no file has a limit in bytes beside the table, but those of what it writes or keeps', () => {
+  const own = sources.filter((name) =>
+    /\bconst (BODY_LIMIT_BYTES|MAX_BODY_BYTES|DEFAULT_REPLY_BYTES)\s*=\s*\d/.test(
+      readFileSync(join(root, name), 'utf8'),
+    ),
+  );
+  expect(own).toEqual([]);
+});
+
+const inputOf = (size: number) =>
+  async function* () {
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    for (let left = size; left > 0; left -= piece.length)
+      yield piece.subarray(0, Math.min(left, piece.length));
+  };
+const hostWith = (size: number) => {
+  const host = fakeHost();
+  return { terminal: { ...host.terminal, stdin: { ...host.terminal.stdin, bytes: inputOf(size) } } };
+};
+
+test('standard input: n bytes and n + 1', async () => {
+  expect((await wholeInput(hostWith(limits.inputBytes))).length).toBe(limits.inputBytes);
+  for (const read of [wholeInput, firstLine])
+    await expect(read(hostWith(limits.inputBytes + 1))).rejects.toMatchObject({ category: 'usage' });
+  expect(await firstLine(hostWith(0))).toBeUndefined();
+  const drained = async (size: number): Promise<number> => {
+    let seen = 0;
+    for await (const part of boundedLines(hostWith(size))) seen += part.length;
+    return seen;
+  };
+  expect(await drained(limits.inputBytes)).toBe(limits.inputBytes);
+  await expect(drained(limits.inputBytes + 1)).rejects.toMatchObject({ category: 'usage' });
+});
+
+test('a file that is read whole: n + 1 bytes', async () => {
+  const { host, directory, close } = await realHost();
+  const path = join(directory, 'large');
+  await host.files.create(path, '');
+  await host.files.truncate(path, limits.fileBytes + 1);
+  await expect(host.files.readBytes(path)).rejects.toMatchObject({ code: 'EFBIG' });
+  await close();
+});
+
+test('a body of the mock server: n bytes and n + 1', async () => {
+  const server = await startTracker({}, 'empty');
+  const body = (size: number): string => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`;
+  const statusOf = async (size: number): Promise<number> =>
+    (await server.ask('POST', '/labels', body(size))).status;
+  // Within the limit it is read, and its name is too long.
+  expect(await statusOf(limits.bodyBytes)).toBe(400);
+  expect(await statusOf(limits.bodyBytes + 1)).toBe(413);
+  await server.close();
+});

@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { BEN, HIGH, LOW, NO_ID, NO_UUID, OWNER, PRIORITY } from './tracker-cases.ts';
+
+let server: TrackerServer;
+const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
+const statusOf = async (...request: Parameters<typeof ask>) => (await ask(...request)).status;
+const create = async (body: object = {}) => (await ask('POST', '/stories', { name: 's', ...body })).body;
+beforeEach(async () => {
+  server = await startTracker({}, 'demo', Date.parse('2026-03-01T10:00:00Z'));
+});
+afterEach(() => server.close());
+
+describe('search of one kind (spec/tracker#search-5)', () => {
+  test.each(['stories', 'epics', 'iterations', 'milestones'])('%s: as in the search of all', async (kind) => {
+    const all = (await ask('GET', '/search?query=s')).body;
+    const one = await ask('GET', `/search/${kind}?query=s`);
+    expect([one.status, one.body]).toEqual([200, all[kind]]);
+  });
+  test('objectives are the milestones; a query is required; slim leaves descriptions out', async () => {
+    expect((await ask('GET', '/search/objectives?query=sign')).body.total).toBe(1);
+    expect(await statusOf('GET', '/search/stories')).toBe(400);
+    const [slim] = (await ask('GET', '/search/stories?query=s&detail=slim')).body.data;
+    expect(slim).not.toHaveProperty('description');
+  });
+  test('next leads from page to page on the same path', async () => {
+    for (const name of ['page a', 'page b', 'page c']) await create({ name });
+    const first = (await ask('GET', '/search/stories?query=page&page_size=2')).body;
+    expect(first).toMatchObject({ total: 3, next: expect.stringMatching(/^\/api\/v3\/search\/stories\?/) });
+    const second = (await ask('GET', first.next.replace('/api/v3', ''))).body;
+    expect([first, second].flatMap(({ data }) => data.map(({ name }: { name: string }) => name))).toEqual([
+      'page a',
+      'page b',
+      'page c',
+    ]);
+    expect(second.next).toBeNull();
+  });
+  test('documents by the words of their title, page by page', async () => {
+    for (const title of ['Runbook one', 'Runbook two', 'Notes'])
+      await ask('POST', '/documents', { title, content: '' });
+    const first = (await ask('GET', '/search/documents?title=runbook&page_size=1')).body;
+    expect(first).toMatchObject({ total: 2, data: [{ title: 'Runbook one' }] });
+    const second = (await ask('GET', first.next.replace('/api/v3', ''))).body;
+    expect(second).toMatchObject({ data: [{ title: 'Runbook two' }], next: null });
+  });
+});
+
+describe('history and parts of a story (spec/tracker#stories-4)', () => {
+  const history = async (id: number) => (await ask('GET', `/stories/${id}/history`)).body;
+  test('begins with the creation and lists changes, comments and tasks', async () => {
+    const { id } = await create({ name: 'first' });
+    await ask('PUT', `/stories/${id}`, { name: 'second', owner_ids: [BEN] });
+    await ask('PUT', `/stories/${id}`, {});
+    await ask('POST', `/stories/${id}/comments`, { text: 'hi' });
+    await ask('POST', `/stories/${id}/tasks`, { description: 'do' });
+    const events = await history(id);
+    expect(events.map(({ actions: [action] }: any) => `${action.entity_type} ${action.action}`)).toEqual([
+      'story create',
+      'story update',
+      'story-comment create',
+      'story-task create',
+    ]);
+    expect(events[0].actions[0].name).toBe('first');
+    expect(events[1].actions[0].changes).toEqual({
+      name: { old: 'first', new: 'second' },
+      owner_ids: { adds: [BEN] },
+    });
+    expect(await history(id)).toEqual(events);
+    expect(await statusOf('GET', `/stories/${NO_ID}/history`)).toBe(404);
+  });
+  test('at most 200 changes are kept, the newest', async () => {
+    const { id } = await create();
+    for (let i = 0; i <= 201; i++) await ask('PUT', `/stories/${id}`, { name: `n${i}` });
+    const events = await history(id);
+    expect(events).toHaveLength(201);
+    expect(events.at(-1).actions[0].changes.name.new).toBe('n201');
+  });
+  test('parts are listed, and go on alone when the whole is deleted', async () => {
+    const whole = await create();
+    const part = await create({ parent_story_id: whole.id });
+    expect(part.parent_story_id).toBe(whole.id);
+    expect((await ask('GET', `/stories/${whole.id}`)).body.sub_task_story_ids).toEqual([part.id]);
+    expect((await ask('GET', `/stories/${whole.id}/sub-tasks`)).body).toMatchObject([{ id: part.id }]);
+    await ask('DELETE', `/stories/${whole.id}`);
+    expect((await ask('GET', `/stories/${part.id}`)).body.parent_story_id).toBeNull();
+  });
+  test('no story is a part of itself, of its parts, or of one that does not exist', async () => {
+    const whole = await create();
+    const part = await create({ parent_story_id: whole.id });
+    for (const parent of [whole.id, part.id, NO_ID])
+      expect(await statusOf('PUT', `/stories/${whole.id}`, { parent_story_id: parent })).toBe(422);
+    expect(await statusOf('POST', '/stories', { name: 'x', parent_story_id: NO_ID })).toBe(422);
+  });
+});
+
+describe('several stories at once (spec/tracker#stories-5)', () => {
+  test('created together, all or none', async () => {
+    const made = await ask('POST', '/stories/bulk', { stories: [{ name: 'a' }, { name: 'b' }] });
+    expect([made.status, made.body.map(({ name }: any) => name)]).toEqual([201, ['a', 'b']]);
+    const before = server.store.collection('tracker.stories').size;
+    expect(
+      await statusOf('POST', '/stories/bulk', { stories: [{ name: 'c' }, { name: 'd', epic_id: NO_ID }] }),
+    ).toBe(422);
+    expect(server.store.collection('tracker.stories').size).toBe(before);
+    for (const stories of [[], Array.from({ length: 251 }, () => ({ name: 'x' }))])
+      expect(await statusOf('POST', '/stories/bulk', { stories })).toBe(400);
+  });
+  test('changed together: the same fields, added and taken away', async () => {
+    const a = await create({
+      owner_ids: [OWNER],
+      labels: [{ name: 'onboarding' }],
+      custom_fields: [{ field_id: PRIORITY, value_id: LOW }],
+    });
+    const b = await create({ follower_ids: [OWNER] });
+    const change = {
+      story_ids: [a.id, b.id],
+      estimate: 3,
+      owner_ids_add: [BEN],
+      owner_ids_remove: [OWNER],
+      follower_ids_remove: [OWNER],
+      labels_add: [{ name: 'bulk' }],
+      labels_remove: [{ name: 'onboarding' }],
+      custom_fields_add: [{ field_id: PRIORITY, value_id: HIGH }],
+    };
+    const { status, body } = await ask('PUT', '/stories/bulk', change);
+    expect(status).toBe(200);
+    for (const story of body)
+      expect(story).toMatchObject({
+        estimate: 3,
+        owner_ids: [BEN],
+        follower_ids: [],
+        labels: [{ name: 'bulk' }],
+        custom_fields: [{ value: 'High' }],
+      });
+    const taken = { story_ids: [a.id], custom_fields_remove: [{ field_id: PRIORITY, value_id: HIGH }] };
+    expect((await ask('PUT', '/stories/bulk', taken)).body[0].custom_fields).toEqual([]);
+    expect(await statusOf('PUT', '/stories/bulk', { story_ids: [a.id, NO_ID], estimate: 8 })).toBe(404);
+    expect((await ask('GET', `/stories/${a.id}`)).body.estimate).toBe(3);
+  });
+  test.each(['first', 'last'] as const)('moved to the %s place in their order', async (to) => {
+    const ids: number[] = [];
+    for (const name of ['a', 'b', 'c']) ids.push((await create({ name })).id);
+    const moved = to === 'first' ? [ids[2], ids[1]] : [ids[1], ids[0]];
+    await ask('PUT', '/stories/bulk', { story_ids: moved, move_to: to });
+    const all = [...server.store.collection<any>('tracker.stories').values()].sort(
+      (x, y) => x.position - y.position,
+    );
+    const order = all.map(({ id }) => id);
+    expect(to === 'first' ? order.slice(0, 2) : order.slice(-2)).toEqual(moved);
+  });
+  test('deleted together, all or none', async () => {
+    const [a, b] = [await create(), await create()];
+    expect(await statusOf('DELETE', '/stories/bulk', { story_ids: [a.id, NO_ID] })).toBe(404);
+    expect(await statusOf('GET', `/stories/${a.id}`)).toBe(200);
+    expect(await statusOf('DELETE', '/stories/bulk', { story_ids: [a.id, b.id] })).toBe(204);
+    expect(await statusOf('GET', `/stories/${a.id}`)).toBe(404);
+  });
+});
+
+test('a reaction stands once, and can be taken back (spec/tracker#stories-6)', async () => {
+  const { id } = await create();
+  const comment = (await ask('POST', `/stories/${id}/comments`, { text: 'hi' })).body;
+  const at = `/stories/${id}/comments/${comment.id}`;
+  for (let twice = 0; twice < 2; twice++) {
+    const { status, body } = await ask('POST', `${at}/reactions`, { emoji: ':+1:' });
+    expect([status, body]).toEqual([201, [{ emoji: ':+1:', permission_ids: [OWNER] }]]);
+  }
+  expect((await ask('GET', at)).body.reactions).toHaveLength(1);
+  expect(await statusOf('DELETE', `${at}/reactions`, { emoji: ':eyes:' })).toBe(404);
+  expect(await statusOf('DELETE', `${at}/reactions`, { emoji: ':+1:' })).toBe(204);
+  expect((await ask('GET', at)).body.reactions).toEqual([]);
+});
+
+test('a document is read in both formats, changed and deleted (spec/tracker#documents-3)', async () => {
+  const { id } = (await ask('POST', '/documents', { title: 'T', content: 'one\n\n<two>' })).body;
+  const doc = (await ask('GET', `/documents/${id}`)).body;
+  expect(doc).toMatchObject({
+    title: 'T',
+    content_markdown: 'one\n\n<two>',
+    created_at: '2026-03-01T10:00:00Z',
+  });
+  expect(doc).not.toHaveProperty('content_html');
+  expect((await ask('GET', `/documents/${id}?content_format=html`)).body.content_html).toBe(
+    '<p>one</p>\n<p>&lt;two&gt;</p>',
+  );
+  const changed = await ask('PUT', `/documents/${id}`, { content: '<b>x</b>', content_format: 'html' });
+  expect(changed.body).toMatchObject({ title: 'T', content_html: '<b>x</b>', content_markdown: '<b>x</b>' });
+  expect(await statusOf('GET', `/documents/${NO_UUID}`)).toBe(404);
+  expect(await statusOf('DELETE', `/documents/${id}`)).toBe(204);
+  expect(await statusOf('GET', `/documents/${id}`)).toBe(404);
+});

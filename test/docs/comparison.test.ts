@@ -1,0 +1,37 @@
+/** The table that compares the program with others promises only what a test shows. */
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { findCommand } from '../../src/cli/find.ts';
+import { groups } from '../../src/cli/manifest.ts';
+import { topics } from '../../src/cli/topics.ts';
+import { comparison, rows } from '../tooling/comparison.mjs';
+
+const root = new URL('../../', import.meta.url).pathname;
+
+test('docs/comparison.md is what the table says (npm run docs writes it)', () => {
+  expect(readFileSync(`${root}docs/comparison.md`, 'utf8')).toBe(comparison());
+});
+
+test('33 rows, each best or equal', () => {
+  expect(rows.length).toBe(33);
+  expect(new Set(rows.map(([row]) => row)).size).toBe(33);
+  expect(rows.filter(([, , verdict]) => !['best', 'equal'].includes(verdict))).toEqual([]);
+});
+
+test.each(rows)('%s: the test that proves it is there', (_, __, ___, ____, file, title) => {
+  expect(existsSync(`${root}${file}`)).toBe(true);
+  expect(title).not.toBe('');
+  expect(readFileSync(`${root}${file}`, 'utf8')).toContain(title);
+});
+
+test.each(rows)('%s: the program has the command %s', async (_, command) => {
+  const [, line] = /\bopsctl ([a-z][^'"()|>]*)/.exec(command) ?? [];
+  const words = (line ?? '').trim().split(/\s+/);
+  const [first = ''] = words;
+  // A mistyped command, an extension, and lines of other programs.
+  if (line === undefined || ['trcker', 'hello'].includes(first)) return;
+  if (first === 'help') return expect(topics.map(({ name }) => name)).toContain(words[1]);
+  const group = groups.find(({ name }) => name === first);
+  const found = group === undefined ? undefined : findCommand(await group.load(words), words);
+  expect(found?.kind, command).toBe('command');
+});

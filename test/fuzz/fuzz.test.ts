@@ -1,0 +1,34 @@
+/** The kept corpus and some changes of it: whatever a reader is given, it reads it or says what is wrong. The soak changes more. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { buildFuzzer } from './build.mjs';
+import type { Result } from './main.ts';
+
+const run = promisify(execFile);
+const executions = process.env['OPSCTL_SOAK'] === '1' ? 100_000 : 100;
+const seed = process.env['OPSCTL_TEST_SEED'] ?? '1';
+const corpus = fileURLToPath(new URL('corpus', import.meta.url));
+
+test(`${executions} changed inputs of each reader end in an answer or in words, seed ${seed}`, {
+  timeout: 14_400_000,
+}, async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-fuzz-'));
+  try {
+    const { program, marks } = await buildFuzzer(join(directory, 'fuzz.mjs'));
+    const args = [program, '--corpus', corpus, '--seed', seed, '--executions', String(executions)];
+    const { stdout } = await run(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 }).catch(
+      (error: { stdout: string }) => error,
+    );
+    const result = JSON.parse(stdout) as Result;
+    expect(result.findings).toEqual([]);
+    expect(result.executions).toBeGreaterThan(Object.keys(result.corpus).length * executions);
+    process.stdout.write(`${result.executions} inputs reached ${result.reached} of ${marks} places\n`);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,73 @@
+/** One file without Node, npm or files beside it: the jobs of the product, and everything that starts this program again. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cachedNode } from '../tooling/nodes.mjs';
+import { nodeOfExecutables, singleExecutable } from '../tooling/single-executable.mjs';
+
+const root = new URL('../../', import.meta.url).pathname;
+const node = cachedNode(nodeOfExecutables);
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string };
+
+describe.skipIf(node === undefined)('single executable', () => {
+  let work = '';
+  let program = '';
+  beforeAll(async () => {
+    work = mkdtempSync(join(tmpdir(), 'opsctl-single-'));
+    program = join(work, 'opsctl');
+    await singleExecutable({ dist: `${root}dist`, node: node ?? '', to: program });
+  }, 300_000);
+  afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+  /** No Node on PATH. */
+  const run = (args: readonly string[], home = mkdtempSync(join(work, 'home-'))) => {
+    const env = { PATH: '/usr/bin:/bin', HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', LANG: 'C.UTF-8' };
+    return spawnSync(program, args, { cwd: home, encoding: 'utf8', env, timeout: 150_000, input: '' });
+  };
+  const good = (args: readonly string[], home?: string): string => {
+    const { status, stdout, stderr } = run(args, home);
+    expect(status, `opsctl ${args.join(' ')}\n${stdout}\n${stderr}`).toBe(0);
+    return stdout;
+  };
+
+  test('version, help, TAB and explanations come from inside', () => {
+    expect(good(['--version']).trim()).toBe(version);
+    expect(good([])).toBe(readFileSync(`${root}dist/help.txt`, 'utf8'));
+    expect(good(['__complete', 'tracker', 'labels', 'cr'])).toBe('create\n');
+    expect(good(['__complete', 'explain', 'quorum-s'])).toBe('quorum-survives\n');
+    expect(good(['explain', 'quorum-survives', '-o', 'json'])).toContain('What is checked');
+    expect(good(['completion', 'zsh'])).toContain('#compdef opsctl');
+    const wrong = run(['--no-such-flag']);
+    expect([wrong.status, wrong.stdout]).toEqual([2, '']);
+  });
+
+  test('a record, a filter in a thread of its own, a sign-in and a token', () => {
+    const home = mkdtempSync(join(work, 'home-'));
+    expect(good(['tracker', 'labels', 'create', '--name', 'packed', '--jq', '.name'], home).trim()).toBe(
+      'packed',
+    );
+    good(['login', '-o', 'json'], home);
+    expect(good(['auth', 'token'], home)).toMatch(/^\S{20,}\n$/);
+  });
+
+  test('the tour: all three jobs, with servers and members that it starts itself', () => {
+    good(['tour']);
+  });
+
+  test('a server in the background, a rehearsal and a fleet', () => {
+    const home = mkdtempSync(join(work, 'home-'));
+    good(['mock', 'start'], home);
+    good(['mock', 'stop'], home);
+    const cluster = join(home, 'c/cluster.yaml');
+    good(['mock', 'kv', 'start', '--dir', 'c'], home);
+    try {
+      good(['kv', 'rehearse', '--cluster', cluster, '--yes'], home);
+      writeFileSync(join(home, 'fleet.yaml'), 'clusters:\n  - c/cluster.yaml\n');
+      good(['kv', 'fleet', 'fleet.yaml', '--yes', '--accept-point-of-no-return'], home);
+    } finally {
+      run(['mock', 'kv', 'stop', '--dir', 'c'], home);
+    }
+  });
+});

@@ -1,0 +1,10 @@
+type Row = readonly [
+  row: string,
+  command: string,
+  verdict: string,
+  peer: string,
+  file: string,
+  title: string,
+];
+export declare const rows: readonly Row[];
+export declare const comparison: () => string;

@@ -1,0 +1,17 @@
+export type Failure = { readonly name: string; readonly error: string };
+type FileResult = {
+  readonly name: string;
+  readonly status: string;
+  readonly message: string;
+  readonly assertionResults: readonly {
+    readonly status: string;
+    readonly ancestorTitles: readonly string[];
+    readonly title: string;
+    readonly failureMessages: readonly string[];
+  }[];
+};
+export const failedTests: (
+  report: { readonly testResults: readonly FileResult[] },
+  root?: string,
+) => Failure[];
+export const failureLines: (failures: readonly Failure[]) => string[];

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { failedTests, failureLines } from './failures.mjs';
+
+const passed = { status: 'passed', ancestorTitles: ['a store'], title: 'writes', failureMessages: [] };
+const failed = {
+  ...{ status: 'failed', ancestorTitles: ['a store', 'that is full'], title: 'says so' },
+  failureMessages: ['\u001b[31mAssertionError: expected +0 to be 8\u001b[39m\n    at x.ts:1:2'],
+};
+const file = (name: string, assertionResults: (typeof failed)[], status = 'failed', message = '') => ({
+  ...{ name: `/root/test/${name}`, status, message, assertionResults },
+});
+
+describe('the end of a log', () => {
+  it('names every failed test with the first line of its error', () => {
+    const report = {
+      testResults: [file('a.test.ts', [passed as never, failed]), file('b.test.ts', [], 'passed')],
+    };
+    expect(failureLines(failedTests(report, '/root/'))).toEqual([
+      ...['', '== failed', 'FAIL test/a.test.ts > a store > that is full > says so'],
+      '     AssertionError: expected +0 to be 8',
+    ]);
+  });
+
+  it('names a file that failed outside its tests', () => {
+    const report = { testResults: [file('c.test.ts', [], 'failed', "\nCannot find module './x'\nstack")] };
+    expect(failedTests(report, '/root/')).toEqual([
+      { name: 'test/c.test.ts', error: "Cannot find module './x'" },
+    ]);
+    const hook = { testResults: [file('d.test.ts', [passed as never], 'failed', 'afterAll timed out')] };
+    expect(failedTests(hook, '/root/')).toEqual([{ name: 'test/d.test.ts', error: 'afterAll timed out' }]);
+  });
+
+  it('adds nothing when nothing failed', () => {
+    expect(failureLines([])).toEqual([]);
+  });
+});

@@ -1,0 +1,76 @@
+// Which tests look at a source file, nearest first.
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+const FAR = 9;
+/** Farther away a test reaches nearly everything; in the folder of a file it is about the file even so. */
+const MOST_STEPS = 3;
+const MOST_STEPS_AT_HOME = 12;
+/** Engines that are tested through the commands that run them. */
+const HOMES = { 'src/label-definitions': ['test/commands/labels'], 'src/bulk': ['test/commands/tracker'] };
+
+/** Tests in folders of their own start programs, or look at documents: they are not about one file. */
+export const isUnitTest = (file) =>
+  file.endsWith('.test.ts') &&
+  !/^test\/(cluster|browser|peers|stories|crash|real|docs|completeness|tooling|bench|simulator|fuzz)\//.test(
+    file,
+  ) &&
+  file.split('/').length > 2;
+
+/** Whole runs with crashes and faults, on the simulated machine: what no test of a file has seen they may. */
+const SCENES = {
+  'src/kv-upgrade': 'kv upgrade',
+  'src/auth/credential-store': 'credential store',
+  'src/mock-server': 'mock journal',
+  'src/bulk': 'bulk',
+  'src/label-definitions': 'labels apply',
+};
+export const sceneFor = (file) => {
+  const folder = Object.keys(SCENES).find((one) => file.startsWith(`${one}/`));
+  return folder && { test: 'test/simulator/simulator.test.ts', pattern: `${SCENES[folder]}.*histories` };
+};
+
+/** By imports: a test of the same name in the mirrored folder, a test that imports the file, its folder, then what reaches it. */
+export const makeTestsFor = (root, tests) => {
+  const cache = new Map();
+  const importsOf = (file) => {
+    if (!cache.has(file)) {
+      let text = '';
+      try {
+        text = readFileSync(join(root, file), 'utf8');
+      } catch {}
+      const found = [...text.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)];
+      cache.set(
+        file,
+        found.map(([, to]) => join(dirname(file), to)),
+      );
+    }
+    return cache.get(file);
+  };
+  const stepsFrom = (test, file, most) => {
+    const known = new Set([test]);
+    let edge = [test];
+    for (let steps = 1; steps <= most; steps++) {
+      edge = edge.flatMap(importsOf).filter((one) => !known.has(one) && known.add(one));
+      if (edge.includes(file)) return steps;
+    }
+    return FAR * 2;
+  };
+  const distance = (test, file) => {
+    const mirror = dirname(file).replace(/^src\//, 'test/');
+    const name = basename(file, '.ts');
+    if (test === `${mirror}/${name}.test.ts`) return 0;
+    const isHome = [mirror, ...(HOMES[dirname(file)] ?? [])].some((one) => test.startsWith(`${one}/`));
+    const steps = stepsFrom(test, file, isHome ? MOST_STEPS_AT_HOME : MOST_STEPS);
+    if (steps === 1) return importsOf(test).length / 1000 + 1;
+    if (!isHome || steps >= FAR * 2) return steps;
+    const words = basename(test, '.test.ts').split('-');
+    return 1.5 + steps / 20 - (name.split('-').some((word) => words.includes(word)) ? 0.4 : 0);
+  };
+  return (file) =>
+    tests
+      .map((test) => [distance(test, file), test])
+      .filter(([far]) => far < FAR)
+      .sort(([a], [b]) => a - b)
+      .map(([, test]) => test);
+};

@@ -1,0 +1,40 @@
+// One vitest for all mutants of a run: modules that did not change are not transformed again. Its parent sends the file that
+// changed and the tests to run, and ends this process when a mutant never ends.
+import { resolve } from 'node:path';
+import { createVitest } from 'vitest/node';
+
+const vitest = await createVitest('test', {
+  root: process.cwd(),
+  project: ['fast'],
+  watch: true,
+  bail: 1,
+  reporters: [{}],
+  maxWorkers: 1,
+  testTimeout: 20_000,
+});
+await vitest.standalone();
+const project = vitest.projects[0];
+// A process that runs several files keeps their modules, and with them the mutant before.
+Object.assign(project.config, { isolate: true, maxWorkers: 1 });
+
+process.on('message', async ({ changed, tests, pattern }) => {
+  if (pattern === undefined) vitest.resetGlobalTestNamePattern();
+  else vitest.setGlobalTestNamePattern(new RegExp(pattern));
+  for (const file of changed) vitest.invalidateFile(resolve(file));
+  const specifications = tests.map((test) => project.createSpecification(resolve(test)));
+  // The results of earlier mutants are kept otherwise, and one that was killed would kill all that follow.
+  vitest.state.filesMap.clear();
+  vitest.state.clearErrors();
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false);
+  const failed = testModules.flatMap((one) => [
+    ...one.errors(),
+    ...[...one.children.allTests('failed')].flatMap((test) => test.result().errors),
+  ]);
+  const [why] = [...failed, ...unhandledErrors];
+  process.send({
+    why: why?.message?.split('\n')[0].slice(0, 150),
+    isPassed: unhandledErrors.length === 0 && testModules.every((one) => one.ok()),
+  });
+});
+process.on('disconnect', () => process.exit());
+process.send({ isReady: true });

@@ -1,0 +1,3 @@
+export declare const framesOf: (raw: string) => string[][];
+export declare const scenes: (frames: readonly (readonly string[])[]) => string[][];
+export declare const svgOf: (frames: readonly (readonly string[])[]) => string;

@@ -1,0 +1,119 @@
+// `node test/tooling/recording.mjs`: upgrades a simulated cluster while `kv top` watches it on a terminal of 80 x 24, and writes
+// what that terminal showed as a picture that moves (docs/kv-top.svg). The build must be there.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const ESCAPE = String.fromCharCode(27);
+const COLUMNS = 80;
+const ROWS = 16;
+const SECONDS_A_FRAME = 1.3;
+const colours = { 31: '#ff7b72', 32: '#7ee787', 33: '#e3b341', 36: '#79c0ff', 2: '#8b949e' };
+
+/** Frames of a recorded terminal: each begins at the top and ends with the rest of the screen cleared. */
+export const framesOf = (raw) =>
+  raw
+    .split(`${ESCAPE}[H`)
+    .slice(1)
+    .filter((part) => part.includes(`${ESCAPE}[J`))
+    .map((part) => part.split(`${ESCAPE}[J`)[0].replaceAll(`${ESCAPE}[K`, '').split('\r\n'));
+
+const plain = (line) => line.replaceAll(new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g'), '');
+/** What a viewer should see change: not the clock, the latencies and the counts. */
+const sight = (lines) =>
+  lines
+    .map(plain)
+    .filter((line) => /^(n\d|run|now|\w+: cluster)/.test(line))
+    .map((line) =>
+      line
+        .replace(/, [\d:]+Z$/, '')
+        .replace(/^(n\d +\S+ +\S+).*/, '$1')
+        .replaceAll(/ +/g, ' '),
+    )
+    .join('\n');
+/** One frame for each state of the cluster, the last one of it. */
+export const scenes = (frames) =>
+  frames.filter((lines, at) => at === frames.length - 1 || sight(lines) !== sight(frames[at + 1]));
+
+const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const spans = (line) => {
+  let colour = '';
+  return line
+    .split(new RegExp(`(${ESCAPE}\\[[0-9;]*m)`))
+    .map((part) => {
+      if (!part.startsWith(ESCAPE)) {
+        if (part === '') return '';
+        return colour === '' ? escaped(part) : `<tspan fill="${colour}">${escaped(part)}</tspan>`;
+      }
+      colour = colours[part.slice(2, -1)] ?? '';
+      return '';
+    })
+    .join('');
+};
+
+/** The picture of these frames, one after the other, for ever. Pure. */
+export const svgOf = (frames) => {
+  const total = frames.length * SECONDS_A_FRAME;
+  const share = 100 / frames.length;
+  const [width, height] = [COLUMNS * 8.4 + 32, ROWS * 19 + 32];
+  const groups = frames.map((lines, at) => {
+    const rows = lines
+      .slice(0, ROWS)
+      .map((line, row) => `<text x="16" y="${30 + row * 19}">${spans(line)}</text>`)
+      .join('');
+    const delay = (at * SECONDS_A_FRAME).toFixed(1);
+    return `<g style="animation-delay:${delay}s">${rows}</g>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="opsctl kv top during the upgrade of a simulated cluster">
+<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#c9d1d9;white-space:pre}
+g{visibility:hidden;animation:shown ${total.toFixed(1)}s step-end infinite}
+@keyframes shown{0%{visibility:visible}${share.toFixed(3)}%{visibility:hidden}}
+@media (prefers-reduced-motion:reduce){g{animation:none}g:last-of-type{visibility:visible}}</style>
+<rect width="100%" height="100%" rx="8" fill="#0d1117"/>
+${groups.join('\n')}
+</svg>
+`;
+};
+
+const ended = (child) => new Promise((resolve) => child.once('exit', resolve));
+const record = async () => {
+  const home = mkdtempSync(join(tmpdir(), 'opsctl-recording-'));
+  const program = [process.execPath, join(root, 'bin/opsctl.js')];
+  const env = { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, TERM: 'xterm', LANG: 'C.UTF-8' };
+  const cluster = join(home, 'orders/cluster.yaml');
+  const run = (...words) =>
+    spawnSync(program[0], [program[1], ...words], { env, cwd: home, encoding: 'utf8' });
+  try {
+    run('mock', 'kv', 'start', '--dir', 'orders', '-q');
+    const line = `stty cols ${COLUMNS} rows 24; exec ${program.join(' ')} kv top --canary --interval 300ms --cluster ${cluster}`;
+    const terminal = spawn('script', ['-qec', line, '/dev/null'], { env, cwd: home });
+    let raw = '';
+    terminal.stdout.on('data', (piece) => (raw += piece));
+    const over = ended(terminal);
+    while (framesOf(raw).length < 3) await new Promise((resolve) => setTimeout(resolve, 200));
+    const words = ['kv', 'upgrade', '--cluster', cluster, '--yes', '--accept-point-of-no-return', '-q'];
+    const code = await ended(
+      spawn(program[0], [program[1], ...words], { env: { ...env, CI: '1' }, cwd: home, stdio: 'ignore' }),
+    );
+    if (code !== 0) throw new Error(`the upgrade ended with ${code}`);
+    const upTo = framesOf(raw).length + 3;
+    while (framesOf(raw).length < upTo) await new Promise((resolve) => setTimeout(resolve, 200));
+    terminal.stdin.write('q');
+    await over;
+    return framesOf(raw);
+  } finally {
+    run('mock', 'kv', 'stop', '--dir', 'orders', '-q');
+    rmSync(home, { recursive: true, force: true });
+  }
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const frames = scenes(await record());
+  writeFileSync(join(root, 'docs/kv-top.svg'), svgOf(frames));
+  process.stdout.write(
+    `${frames.length} frames in docs/kv-top.svg\n${frames.map((lines) => lines.map(plain).join('\n')).join('\n---\n')}\n`,
+  );
+}
