@@ -1,16 +1,54 @@
 import { defineConfig } from 'vitest/config';
 
-const common = { define: { OPSCTL_VERSION: '"0.0.0-test"' } };
-/** Suites that start processes, browsers, clusters or peers. They mostly wait for those: two files at a time keep two cores busy and no more. */
-const real = ['test/cluster/**/*.test.ts', 'test/browser/**/*.test.ts', 'test/peers/*.test.ts', 'test/stories/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/real/**/*.test.ts'];
+/** An object of its own for each project: vitest takes the definitions out of the one it is given. */
+const common = () => ({ define: { OPSCTL_VERSION: '"0.0.0-test"' } });
+/** Suites that start processes, browsers, clusters or peers. They mostly wait for those, so more of them run at a time than there are cores. */
+const real = [
+  'test/cluster/**/*.test.ts',
+  'test/browser/**/*.test.ts',
+  'test/peers/*.test.ts',
+  'test/stories/**/*.test.ts',
+  'test/crash/**/*.test.ts',
+  'test/real/**/*.test.ts',
+  // Beside what they test, but a program of their own, or every order of events there is.
+  'test/simulator/*.test.ts',
+  'test/fuzz/*.test.ts',
+  'test/auth/schedules/*.test.ts',
+  'test/kv-upgrade/supervisors/{containers,drivers,identity,systemd}.test.ts',
+  'test/platform/terminal.test.ts',
+];
 const never = ['**/node_modules/**'];
+/** Most objects of a test die young: with a larger place for those the collector has half the work. */
+const execArgv = ['--max-semi-space-size=32'];
 
-/** The fast files share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). */
+/** The fast files share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. */
 export default defineConfig({
   test: {
     projects: [
-      { ...common, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...never, ...real], testTimeout: 30_000, maxWorkers: 3, isolate: false } },
-      { ...common, test: { name: 'real', include: real, exclude: never, testTimeout: 180_000, hookTimeout: 180_000, maxWorkers: 2 } },
+      {
+        ...common(),
+        test: {
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: [...never, ...real],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          maxWorkers: 3,
+          isolate: false,
+          execArgv,
+        },
+      },
+      {
+        ...common(),
+        test: {
+          name: 'real',
+          include: real,
+          exclude: never,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          maxWorkers: 3,
+        },
+      },
     ],
   },
 });
