@@ -17,6 +17,8 @@ const real = [
   'test/kv-upgrade/supervisors/{containers,drivers,identity,systemd}.test.ts',
   'test/platform/terminal.test.ts',
 ];
+/** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
+const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
@@ -31,6 +33,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: [...never, ...real],
+          chaiConfig,
           testTimeout: 120_000,
           hookTimeout: 120_000,
           maxWorkers: 3,
@@ -44,6 +47,7 @@ export default defineConfig({
           name: 'real',
           include: real,
           exclude: never,
+          chaiConfig,
           testTimeout: 180_000,
           hookTimeout: 180_000,
           maxWorkers: 3,

@@ -159,6 +159,11 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
     return told['promote']?.status === 200;
   });
   await tell('promote again', url, '/cluster/member/promote', { ID: id });
+  // The member that was asked knows of the promotion first; the promoted one a moment later.
+  await eventually('the new member knows that it votes', async () => {
+    const { json } = await post(clientUrl, '/maintenance/status', {});
+    return json.isLearner !== true;
+  });
   await tell('put at the new member', clientUrl, '/kv/put', { key: base64('a'), value: base64('b') });
   await eventually('a member is updated', async () => {
     await tell('update', url, '/cluster/member/update', { ID: id, peerURLs: [peerUrl, spare] });
@@ -174,6 +179,12 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
   await tell('remove it twice', url, '/cluster/member/remove', { ID: id });
   const [second, third] = [await idOf(url, peerUrls[1] as string), await idOf(url, peerUrls[2] as string)];
   await scene.kill('n3');
+  // It may have led: a change that is proposed before its successor has applied everything is dropped.
+  await eventually('n1 follows a leader that is there and has applied everything', async () => {
+    const { json } = await post(url, '/maintenance/status', {});
+    const followed = ![undefined, '0', third].includes(json.leader);
+    return followed && json.raftAppliedIndex === json.raftIndex;
+  });
   const voter = { peerURLs: [spare] };
   await tell('remove a good one beside a dead one', url, '/cluster/member/remove', { ID: second });
   const learner = await tell('add a learner beside a dead one', url, '/cluster/member/add', {

@@ -9,7 +9,7 @@ const firstLine = (text) =>
     .split('\n')
     .find((line) => line.trim() !== '')
     ?.trim()
-    .slice(0, 300) ?? 'no message';
+    .slice(0, 1_000) ?? 'no message';
 
 /** Of one JSON report of vitest: each failed test by its full name, and each file that failed outside its tests. */
 export const failedTests = ({ testResults }, root = '') =>
