@@ -63,18 +63,21 @@ const load = async (
   return { things, wasCached: false };
 };
 
+/** A kind as people write it: a workflow state. */
+const words = (kind: string): string => kind.replaceAll('-', ' ');
+
 const none = (kind: string, text: string, things: readonly Named[], path: string): AppError => {
   const close = nearest(
     wanted(text),
     things.flatMap(({ names }) => names),
   );
-  return new AppError('not-found', `no ${kind} is called ${JSON.stringify(text)}`, {
+  return new AppError('not-found', `no ${words(kind)} is called ${JSON.stringify(text)}`, {
     code: 'NO_SUCH_NAME',
     problems: [
       problem(
         path,
         'rule',
-        `names ${/^[aeio]/.test(kind) ? 'an' : 'a'} ${kind} that does not exist`,
+        `names ${/^[aeio]/.test(kind) ? 'an' : 'a'} ${words(kind)} that does not exist`,
         close && `did you mean ${close}?`,
       ),
     ],
@@ -102,7 +105,7 @@ export const resolveName = async (
   if (only === undefined) throw none(kind, text, things, path);
   if (found.length > 1) {
     const list = found.map(({ id, names }) => `${id} (${names.join(', ')})`).join('; ');
-    throw usageError(`${found.length} ${kind}s are called ${JSON.stringify(text)}: ${list}`, [
+    throw usageError(`${found.length} ${words(kind)}s are called ${JSON.stringify(text)}: ${list}`, [
       problem(path, 'rule', 'is ambiguous', 'give the id'),
     ]);
   }

@@ -189,3 +189,11 @@ test('a document is read in both formats, changed and deleted (spec/tracker#docu
   expect(await statusOf('DELETE', `/documents/${id}`)).toBe(204);
   expect(await statusOf('GET', `/documents/${id}`)).toBe(404);
 });
+
+test('a document is created in HTML as well (spec/tracker#documents-3)', async () => {
+  const { id } = (
+    await ask('POST', '/documents', { title: 'T', content: '<i>x</i>', content_format: 'html' })
+  ).body;
+  expect((await ask('GET', `/documents/${id}?content_format=html`)).body.content_html).toBe('<i>x</i>');
+  expect(await statusOf('POST', '/documents', { title: 'T', content: 'x', content_format: 'rtf' })).toBe(400);
+});

@@ -73,6 +73,16 @@ describe('uploaded files', () => {
       `attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`,
     );
   });
+  test('a quote or a line end of a name is escaped as browsers do, and comes out as it was', async () => {
+    const disposition = 'Content-Disposition: form-data; name="file0"; filename="a %22b%22 100%25%0D%0A.txt"';
+    const [body, headers] = raw([[disposition, 'x']]);
+    const { body: files } = await ask('POST', '/files', body, headers);
+    expect(files[0].name).toBe('a "b" 100%25\r\n.txt');
+    const answer = await fetch(files[0].url, { headers: { 'Tracker-Token': TOKEN } });
+    expect(answer.headers.get('content-disposition')).toMatch(
+      /filename\*=UTF-8''a%20%22b%22%20100%2525%0D%0A\.txt$/,
+    );
+  });
   test('a name of 1024 characters is taken, a longer or an empty one is not', async () => {
     const send = (filename: string) =>
       ask(

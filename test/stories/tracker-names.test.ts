@@ -187,3 +187,15 @@ test('a day where a time belongs is its first moment in UTC', async () => {
     (await opsctl.run(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-02-30'])).code,
   ).toBe(2);
 });
+
+test('a mistyped workflow state is refused with the one that comes close, and nothing is sent', async () => {
+  const { states } = (await elsewhere('GET', '/workflows'))[0];
+  const name: string = states[0].name;
+  const before = (await elsewhere('GET', '/search/stories?query=typed&page_size=1')).total;
+  const words = ['tracker', 'stories', 'create', '--name', 'typed', '--workflow-state', `${name}x`];
+  const run = await opsctl.run(words);
+  expect([run.code, run.stdout]).toEqual([6, '']);
+  expect(run.stderr).toContain(`no workflow state is called "${name}x"`);
+  expect(run.stderr).toContain(`did you mean ${name}?`);
+  expect((await elsewhere('GET', '/search/stories?query=typed&page_size=1')).total).toBe(before);
+});

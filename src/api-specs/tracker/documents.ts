@@ -1,4 +1,4 @@
-import { help, list, req, str } from '../../core/field.ts';
+import { help, list, oneOf, req, str } from '../../core/field.ts';
 import { type Resource, op } from '../../core/operation.ts';
 import { docSlim } from './workspace-records.ts';
 
@@ -22,7 +22,9 @@ export const documents = {
     cites: 'spec/tracker#documents',
     body: {
       title: req(help(str(256, { min: 1 }), 'Title')),
-      content: req(help(str(), 'Text in Markdown')),
+      content: req(help(str(), 'Text')),
+      // spec/tracker#documents-3: not in the document, and what the vendor's own tools send.
+      content_format: help(oneOf('markdown', 'html'), 'Format of the text (default markdown)'),
     },
     ok: 201,
     returns: docSlim,

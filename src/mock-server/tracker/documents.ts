@@ -19,7 +19,11 @@ export const documentHandlers: Handlers<{ documents: typeof documents }, Tracker
     documentsAreOn(state);
     const id = newUuid(state);
     const at = now(state);
-    state.documents.put(id, { id, title: body.title, content: body.content, created_at: at, updated_at: at });
+    const { title, content, content_format: format } = body;
+    state.documents.put(id, {
+      ...{ id, title, content, created_at: at, updated_at: at },
+      ...(format === undefined ? {} : { format }),
+    });
     return slimDocument(state, id, body.title);
   },
 };
