@@ -61,10 +61,10 @@ const api = new Api({
   baseApiParams: { headers: { 'Tracker-Token': process.env.TOKEN! } },
 });
 const told: unknown[] = [];
-const made = await api.labels.labelsCreate({ name: 'generated', color: '#00ff00' });
+const made = await api.labels.labelsCreate({ name: process.env.NAME!, color: '#00ff00' });
 told.push([made.status, made.data.name]);
 const all = await api.labels.labelsList();
-told.push(all.data.map((label) => label.name).includes('generated'));
+told.push(all.data.map((label) => label.name).includes(process.env.NAME!));
 try {
   await api.labels.labelsGet(1);
 } catch (error) {
@@ -104,10 +104,10 @@ describe('clients generated from them', () => {
       writeFileSync(join(at, `${name}.mjs`), code.replace('./api.ts', './api.mjs'));
     }
     const run = spawnSync(process.execPath, [pathToFileURL(join(at, 'caller.mjs')).pathname], {
-      env: { ...process.env, BASE: base, TOKEN },
+      env: { ...process.env, BASE: base, TOKEN, NAME: path },
       encoding: 'utf8',
     });
     expect([run.stderr, run.status]).toEqual(['', 0]);
-    expect(JSON.parse(run.stdout)).toEqual([[201, 'generated'], true, [404, 'string']]);
+    expect(JSON.parse(run.stdout)).toEqual([[201, path], true, [404, 'string']]);
   });
 });
