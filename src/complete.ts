@@ -32,12 +32,16 @@ const given = (words: readonly string[], flag: string): string | undefined => {
     (at < 0 ? undefined : words[at + 1])
   );
 };
-/** Each profile has a cache and a state of its own; the one of the line wins. */
-const profileOf = (words: readonly string[]): string => {
+const isProfile = (name: unknown): name is string =>
+  typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
+/** The profile that somebody named; the one of the line wins. */
+const namedProfile = (words: readonly string[]): string | undefined => {
   const name = given(words.slice(0, -1), '--profile') ?? process.env.OPSCTL_PROFILE ?? '';
-  const found = name === '' ? (stored().current ?? 'mock') : name;
-  return /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(found) ? found : 'mock';
+  const found = name === '' ? stored().current : name;
+  return isProfile(found) ? found : undefined;
 };
+/** Each profile has a cache and a state of its own. */
+const profileOf = (words: readonly string[]): string => namedProfile(words) ?? 'mock';
 
 const state = (): string => directory('state', process.env.XDG_STATE_HOME);
 /** The cluster file that the line names, that of a rehearsal's directory, the one of the environment, else that of the simulated cluster. */
@@ -95,6 +99,28 @@ const records = (kind: string, words: readonly string[]): Candidate[] => {
   }
 };
 
+/** Where nobody named a profile, each server has one: as auth/credential-store/place.ts. */
+const signInProfiles = (words: readonly string[]): string[] => {
+  const named = namedProfile(words);
+  if (named !== undefined) return [named];
+  try {
+    const { current, profiles = [] } = JSON.parse(fs.readFileSync(`${state()}/sign-ins.json`, 'utf8'));
+    return [...new Set([current, ...profiles, 'mock'].filter(isProfile))];
+  } catch {
+    return ['mock'];
+  }
+};
+/** Accounts that are signed in, by the list beside the credentials; the credentials are never read. */
+const signIns = (words: readonly string[]): Candidate[] =>
+  signInProfiles(words).flatMap((profile) => {
+    const directory = `${state()}/${profile}`;
+    if (!fs.existsSync(`${directory}/credentials.json`) || !fs.existsSync(`${directory}/accounts`)) return [];
+    return lines(`${directory}/accounts`).map((line) => {
+      const [word = '', server = ''] = line.split('\t');
+      return { word, about: server === 'mock' ? 'The embedded server' : server };
+    });
+  });
+
 /** Reads a file of the build; the single executable has a reader of its own. */
 export type ReadBuild = (path: string) => string;
 const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
@@ -110,6 +136,7 @@ const cached = (source: string, words: readonly string[], read: ReadBuild): Cand
     const { errors, guards } = JSON.parse(read('./chunks/explanations.json'));
     return plain([...Object.keys(guards), ...Object.keys(errors)]);
   }
+  if (source === 'sign-in') return signIns(words);
   if (source === 'kv-run') return plain(runs(clusterFile(words)));
   if (source === 'kv-member') return plain(memberNames(clusterFile(words)));
   return records(source.replace(/[^a-z-]/g, ''), words);

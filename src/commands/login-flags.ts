@@ -66,12 +66,17 @@ export const loginFlags = {
     summary: 'Keep the granted scopes and ask for this one too',
   },
   'require-scopes': { field: bool(), summary: 'Exit with 4 when the user grants only some of the scopes' },
-  'login-hint': { field: str(), value: 'email|sub', summary: 'Account to sign in with' },
+  'login-hint': {
+    field: str(),
+    value: 'email|sub',
+    summary: 'Account to sign in with',
+    complete: 'sign-in',
+  },
   account: {
     field: str(80, { min: 1 }),
     value: 'name',
     summary: 'Store under this name instead of the e-mail address',
-    complete: 'account',
+    complete: 'sign-in',
   },
   browser: {
     field: bool(),

@@ -1,5 +1,5 @@
 /** TAB in real shells, in a directory with files and with two profiles. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,8 +20,17 @@ beforeAll(async () => {
   await home.run(['tracker', 'labels', 'create', '--name', 'two words']);
   await home.run(['tracker', 'stories', 'create', '--name', 'Pay by card', '--project-id', '1', '--dry-run']);
   await home.run(['config', 'set', 'tracker.url', 'https://tracker.example.com', '--profile', 'prod']);
+  const server = {
+    OPSCTL_AUTH_URL: 'https://accounts.example.com',
+    OPSCTL_TOKEN_URL: 'https://oauth2.example.com',
+    OPSCTL_API_URL: 'https://api.example.com',
+  };
+  const stored = ['login', '--token-stdin', '--account', 'only-prod', '--profile', 'prod'];
+  await home.run(stored, { input: 'an-access-token\n', env: server });
   mkdirSync(join(home.home, 'cache', 'prod', 'records'), { recursive: true });
   writeFileSync(join(home.home, 'cache', 'prod', 'records', 'label'), `7\t${Date.now()}\tonly-in-prod\n`);
+  await home.run(['login', '--scripted', '--account', 'second']);
+  await home.run(['login', '--scripted']);
   const old = Date.now() - 8 * 24 * 3_600_000;
   writeFileSync(join(home.home, 'cache', 'prod', 'records', 'epic'), `9\t${old}\ttoo-old\n`);
 });
@@ -61,6 +70,28 @@ describe('what the cache knows', () => {
     expect(await words('tracker', 'labels', 'delete', '')).not.toContain('only-in-prod');
     expect(await words('--profile', 'prod', 'tracker', 'epics', 'get', '')).toEqual([]);
     expect(await words('tracker', 'labels', 'list', '--profile', '')).toEqual(['mock', 'prod']);
+  });
+
+  test('accounts of the sign-ins, by the profile of the line, without opening the credentials', async () => {
+    expect(await words('auth', 'token', '--account', '')).toEqual(['ada@demo.example', 'second']);
+    expect(await words('logout', '--account=s')).toEqual(['--account=second']);
+    expect(await words('auth', 'switch', 'a')).toEqual(['ada@demo.example']);
+    expect(await words('media', 'get', '--profile', 'prod', '--account', '')).toEqual(['only-prod']);
+    expect(await words('--profile', 'nobody', 'auth', 'switch', '')).toEqual([]);
+    const described = await home.run(['__describe', 'auth', 'switch', 'ada']);
+    expect(described.stdout).toBe('ada@demo.example\tThe embedded server\n:none\n');
+    const credentials = join(home.home, 'state', 'mock', 'credentials.json');
+    const kept = readFileSync(credentials);
+    writeFileSync(credentials, 'nothing that can be read');
+    expect(await words('auth', 'switch', 's')).toEqual(['second']);
+    writeFileSync(credentials, kept);
+  });
+
+  test('an account that is signed out is no longer offered', async () => {
+    await home.run(['login', '--scripted', '--account', 'third']);
+    expect(await words('auth', 'switch', 't')).toEqual(['third']);
+    await home.run(['auth', 'logout', '--account', 'third']);
+    expect(await words('auth', 'switch', 't')).toEqual([]);
   });
 
   test('values, columns and topics', async () => {
@@ -107,6 +138,14 @@ describe.each(shells)('%s', (shell) => {
 
   check('the profile of the line', async ({ type }) => {
     await type('opsctl --profile prod tracker labels delete o\t', 'only-in-prod');
+  });
+
+  check('accounts of the sign-ins', async ({ type }) => {
+    await type('opsctl auth switch ada\t', 'switch ada@demo.example');
+  });
+
+  check('accounts of the profile of the line', async ({ type }) => {
+    await type('opsctl --profile prod auth token --account \t', '--account only-prod');
   });
 
   check('topics of help', async ({ type }) => {

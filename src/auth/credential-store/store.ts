@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { type Account, noCredentials, secretsOf, type StoredCredentials } from './account.ts';
+import { writeAccountList } from './account-list.ts';
 import { numbered } from './compare-and-swap.ts';
 import { serverKey } from '../endpoints.ts';
 import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
@@ -101,6 +102,7 @@ export const openStoreAt = (context: AuthContext, place: Place): CredentialStore
         if (edited.data === data) return edited;
         const next = hideAll(numbered(data, edited.data));
         await write(host, path, next, key);
+        await writeAccountList(host, directory, next);
         return { ...edited, data: next };
       } finally {
         await lock?.release();

@@ -5,5 +5,5 @@ export const accountFlag = {
   field: str(80, { min: 1 }),
   value: 'name',
   summary: 'Account to use instead of the current one',
-  complete: 'account',
+  complete: 'sign-in',
 } as const satisfies Flag;

@@ -7,7 +7,7 @@ export const switchAccount = defineCommand({
   path: ['auth', 'switch'],
   noDryRun: 'opsctl auth list shows the accounts',
   summary: 'Make another account the current one',
-  args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'account' }],
+  args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'sign-in' }],
   examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],
   run: async (context, values) => {
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
