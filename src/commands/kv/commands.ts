@@ -1,4 +1,5 @@
 import type { Command } from '../../cli/command.ts';
+import { abort } from './abort.ts';
 import { check } from './check.ts';
 import { configLint, configMigrate } from './configuration.ts';
 import { compact } from './compact.ts';
@@ -17,7 +18,7 @@ import { alarmDisarm, alarmList, memberList, moveLeader } from './members.ts';
 import { plan } from './plan.ts';
 import { restart } from './restart.ts';
 import { restore } from './restore.ts';
-import { abort, rollback } from './rollback.ts';
+import { rollback } from './rollback.ts';
 import { namingItsCluster } from './same-cluster.ts';
 import { snapshotCommands } from './snapshot.ts';
 import { status } from './status.ts';
