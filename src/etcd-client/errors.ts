@@ -49,6 +49,15 @@ const known: readonly Known[] = [
     category: 'refused',
     tryThis: ['opsctl kv recover-space', 'raise the quota, then opsctl kv alarm disarm'],
   },
+  {
+    // From the alarm on every write is refused, by every member.
+    text: /corrupt cluster/,
+    code: 'CORRUPT',
+    category: 'refused',
+    tryThis: [
+      'opsctl kv alarm list names the member whose data differ, opsctl kv replace-member NAME ends it',
+    ],
+  },
   { text: /no leader/, code: 'NO_LEADER', category: 'network', tryThis: ['opsctl kv status'] },
   {
     text: /request timed out|context deadline exceeded/,

@@ -8,6 +8,7 @@ import { stopProblem } from '../kv-upgrade/guards/quorum-survives.ts';
 import { observe } from '../kv-upgrade/observe/observe.ts';
 import { memberOf } from '../kv-upgrade/run.ts';
 import type { GateCheck, Observation } from '../kv-upgrade/types.ts';
+import { disarms, healthBeyondAlarms } from './alarmed.ts';
 import type { Act, Operation, OperationStep } from './types.ts';
 
 /** A busy member takes its time: the short time of a first look is not enough to stop an operation for. */
@@ -58,15 +59,9 @@ export const moveLeader: Act = async (operation, step) => {
   return undefined;
 };
 
-/** A member of a full store says that it is not healthy: there it counts when it answers and follows a leader. */
 const answeringNow = async (operation: Operation): Promise<Observation> => {
   const seen = await observeNow(operation);
-  if (operation.plan.operation !== 'recover-space') return seen;
-  const members = seen.members.map((member) => ({
-    ...member,
-    is_healthy: member.is_reachable && member.leader_id !== undefined,
-  }));
-  return { ...seen, members };
+  return seen.alarms.length > 0 && disarms(operation.plan) ? healthBeyondAlarms(seen) : seen;
 };
 
 const lookAgainMs = 250;

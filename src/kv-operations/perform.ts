@@ -13,6 +13,7 @@ import { observe } from '../kv-upgrade/observe/observe.ts';
 import type { Driver } from '../kv-upgrade/supervisors/driver.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../kv-upgrade/types.ts';
 import { paceOf, startCanary } from '../kv-upgrade/watch/canary.ts';
+import { disarms } from './alarmed.ts';
 import { refuseDuringUpgrade } from './during-upgrade.ts';
 import { noDriver } from './no-driver.ts';
 import { endedSteps, openOperationJournal } from './journal.ts';
@@ -30,8 +31,6 @@ export type OperationInput = {
   readonly acts: Acts;
   readonly signal: AbortSignal;
   readonly hasCanary: boolean;
-  /** A store without space takes no key, so no lock: the machine's lock alone keeps others out, and that is said. */
-  readonly isStoreFull?: boolean;
   /** Asked before each step; false ends the operation there. */
   readonly confirmStep?: ((title: string) => Promise<boolean>) | undefined;
   say(text: string, level?: 'info' | 'warn'): void;
@@ -169,9 +168,9 @@ const carriedOut = async (operation: Operation, input: OperationInput) => {
 
 /** One operation from its first open step to its end. Its plan was confirmed. */
 export const performOperation = async (input: OperationInput): Promise<OperationEnding> => {
-  const { host, state, cluster, access, plan, say, isStoreFull = false } = input;
+  const { host, state, cluster, access, plan, say } = input;
   const [lost, began] = [new AbortController(), host.elapsed()];
-  const warn = isStoreFull ? (text: string) => say(text, 'warn') : undefined;
+  const warn = disarms(plan) ? (text: string) => say(text, 'warn') : undefined;
   const onLost = (error: AppError): void => lost.abort(error);
   const lock = await takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
   try {

@@ -88,7 +88,9 @@ describe.runIf(hasBinaries('3.5'))('members of a real 3.5 cluster', () => {
     await cluster.gone(n1);
     const refused = await kv('member', 'remove', 'n2');
     expect(refused.code).toBe(10);
-    expect(refused.stderr).toContain('without n2 1 of 2 members would be good, a majority is 2');
+    expect(refused.stderr).toContain(
+      'the quorum would be lost: without n2 1 of 2 members would be healthy, and 2 are needed',
+    );
     const wrong = await kv('member', 'add', 'n4', '--peer-urls', '10.0.0.4:2380');
     expect(wrong.code).toBe(2);
     expect((await kv('member', 'add', 'n4', '--peer-urls', 'http://10.0.0.4:2380')).code).toBe(10);

@@ -123,7 +123,11 @@ export const memberRemove = defineCommand({
   run: (context, values) =>
     changing(context, values, (member, { cluster }) => ({
       operation: 'member-remove',
-      plan: async (observation, id) => (await plans()).removePlan({ id, observation, cluster }, member),
+      plan: async (observation, id) =>
+        (await import('../../kv-operations/membership/remove-plan.ts')).removePlan(
+          { id, observation, cluster },
+          member,
+        ),
       acts,
       question: `Remove ${values.member} from ${cluster.name} for good?`,
     })),

@@ -21,7 +21,6 @@ export type Asked = {
   readonly acts: () => Promise<Acts>;
   readonly question: string;
   readonly hasCanary?: boolean;
-  readonly isStoreFull?: boolean;
   /** Each step is asked for at a terminal. */
   readonly asksEachStep?: boolean;
 };
@@ -103,7 +102,6 @@ export const operated = async (context: Context, opened: Opened, asked: Asked): 
     acts: await asked.acts(),
     signal: context.signal,
     hasCanary: asked.hasCanary ?? false,
-    ...(asked.isStoreFull === undefined ? {} : { isStoreFull: asked.isStoreFull }),
     ...(asksEach ? { confirmStep: (title) => host.terminal.prompts.confirm(`${title}?`, false) } : {}),
     say: sayTo(context),
   });

@@ -48,7 +48,6 @@ export const recoverSpace = defineCommand({
         recoverPlan({ id, observation, cluster: opened.cluster, oldest, newest, revision, maxBlockedMs }),
       acts: async () => (await import('../../kv-operations/space/acts.ts')).recoverActs,
       question: `Recover space in ${opened.cluster.name}?`,
-      isStoreFull: true,
       asksEachStep: true,
     });
   },

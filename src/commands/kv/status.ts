@@ -1,6 +1,7 @@
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { recordResult } from '../../core/result.ts';
+import { alarmMessages } from '../../kv-upgrade/guards/no-alarms.ts';
 import { columnsOf, wrap } from '../../core/wrap.ts';
 import type { Held } from '../../kv-upgrade/locks/lock-holder.ts';
 import type { Outcome } from '../../kv-upgrade/types.ts';
@@ -134,7 +135,8 @@ export const status = defineCommand({
         ? []
         : [isBack && restored === undefined ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
     const operation = file === undefined ? undefined : await openOperation(context, cluster.name);
-    const said = [...ofRun, ...[restored, operation].flatMap((line) => line?.text ?? [])];
+    const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${hint}`);
+    const said = [...alarms, ...ofRun, ...[restored, operation].flatMap((line) => line?.text ?? [])];
     const data = {
       ...observation,
       ...simulated,

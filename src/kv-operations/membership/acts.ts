@@ -2,6 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { hexId } from '../../etcd-client/etcd-client.ts';
 import type { ListedMember, Store } from '../../etcd-client/etcd-client.ts';
 import { firstAnswer } from '../../etcd-client/first-response.ts';
+import { isOfRemovedMember } from '../../kv-upgrade/guards/no-alarms.ts';
 import { moveLeader, observeNow } from '../member.ts';
 import type { Act, Acts, Detail, Operation, OperationPlan } from '../types.ts';
 
@@ -168,4 +169,22 @@ const remove: Act = async (operation) => {
   return { member_id: hexId(id) };
 };
 
-export const membershipActs: Acts = { add, promote, update, remove, 'move-leader': moveLeader };
+/** Alarms outlive the members that raised them. */
+export const disarmRemoved: Act = async (operation): Promise<Detail> => {
+  const left = async () => {
+    const listed = await listedNow(operation);
+    const alarms = await firstAnswer(storesOf(operation), (store) => store.alarms());
+    return alarms.filter((raised) => isOfRemovedMember(raised, { members: [], listed }));
+  };
+  const alarms = await left();
+  for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
+  if ((await left()).length > 0) throw notProved('the alarm is disarmed');
+  operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
+  return { disarmed: alarms.length };
+};
+
+export const membershipActs: Acts = {
+  ...{ add, promote, update, remove },
+  disarm: disarmRemoved,
+  'move-leader': moveLeader,
+};

@@ -15,8 +15,9 @@ export type MembershipInput = {
 };
 
 const sortedUrls = (urls: readonly string[]): string => urls.toSorted().join(',');
-const votersOf = ({ listed }: Observation): ListedMember[] => listed.filter(({ is_learner }) => !is_learner);
-const goodVoters = ({ listed, members }: Observation): ListedMember[] =>
+export const votersOf = ({ listed }: Observation): ListedMember[] =>
+  listed.filter(({ is_learner }) => !is_learner);
+export const goodVoters = ({ listed, members }: Observation): ListedMember[] =>
   votersOf({ listed } as Observation).filter(({ id }) =>
     members.some((member) => member.member_id === id && member.is_healthy),
   );
@@ -88,7 +89,10 @@ type Change = {
   readonly notes?: readonly string[];
   readonly values?: OperationPlan['values'];
 };
-const changed = ({ id, observation }: MembershipInput, change: Change): OperationPlan | OperationRefusal => {
+export const changed = (
+  { id, observation }: MembershipInput,
+  change: Change,
+): OperationPlan | OperationRefusal => {
   const { member, notes = [], values = {}, ...rest } = change;
   return planned({
     ...rest,
@@ -216,70 +220,3 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
     values: { peer_urls: peerUrls },
   });
 };
-
-/** Who stays must be a majority of those who stay. */
-const removeKeepsQuorum = (observation: Observation, member: ListedMember): Finding => {
-  const size = votersOf(observation).filter(({ id }) => id !== member.id).length;
-  const good = goodVoters(observation).filter(({ id }) => id !== member.id).length;
-  return condition(
-    'remove-keeps-quorum',
-    `${good} of ${size} members stay and are good`,
-    size > 0 && good >= quorumOf(size)
-      ? undefined
-      : {
-          message:
-            size === 0
-              ? `${nameOf(member)} is the last voting member`
-              : `without ${nameOf(member)} ${good} of ${size} members would be good, a majority is ${quorumOf(size)}`,
-          hint: 'bring the other members back first',
-        },
-  );
-};
-
-/** A leader that is removed would leave the others without one for an election. */
-const leaderMoves = ({ members }: Observation, member: ListedMember): OperationStep[] => {
-  const leader = members.find(({ member_id, is_leader }) => member_id === member.id && is_leader);
-  const target = members.find(
-    ({ member_id, is_healthy, is_learner }) => member_id !== member.id && is_healthy && !is_learner,
-  );
-  return leader === undefined || target === undefined
-    ? []
-    : [
-        {
-          id: 'move-leader',
-          kind: 'move-leader',
-          title: `move the leadership from ${leader.name} to ${target.name}`,
-          member: leader.name,
-          target: target.name,
-        },
-      ];
-};
-/** What is wrong with the member that goes must not keep it. */
-const withoutMember = ({ observation, cluster }: MembershipInput): Finding[] =>
-  healthyClusterFindings(observation, cluster, [
-    'one-cluster',
-    'all-members-healthy',
-    'members-keep-up',
-    'no-alarms',
-  ]);
-
-export const removePlan = (input: MembershipInput, member: ListedMember) =>
-  changed(input, {
-    operation: 'member-remove',
-    member,
-    subject: nameOf(member),
-    command: `opsctl kv member remove ${nameOf(member)}`,
-    steps: [
-      ...leaderMoves(input.observation, member),
-      {
-        id: 'remove',
-        kind: 'remove',
-        title: `remove ${nameOf(member)} (${member.peer_urls.join(', ')}) from the cluster`,
-        why: 'its process ends with exit code 0; it can come back only as a new member with an empty data directory',
-      },
-    ],
-    notes: [
-      `keep its service manager from starting it again, and take ${nameOf(member)} out of the cluster file and of --endpoints of every client`,
-    ],
-    findings: [...withoutMember(input), removeKeepsQuorum(input.observation, member)],
-  });

@@ -8,7 +8,14 @@ import { hasProcess } from '../../kv-upgrade/supervisors/driver.ts';
 import type { Shell } from '../../kv-upgrade/supervisors/shell.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
 import { memberStep, moveLeader, passCheck, refuseLostQuorum, storeOf } from '../member.ts';
-import { add, listedNow, promoteMember, removeMember, startSettings } from '../membership/acts.ts';
+import {
+  add,
+  disarmRemoved,
+  listedNow,
+  promoteMember,
+  removeMember,
+  startSettings,
+} from '../membership/acts.ts';
 import type { Act, Acts, Detail, Operation } from '../types.ts';
 import { setAside } from './data-directory.ts';
 import { joinSettings, joiningFile, joiningMember, joinsBy } from './start-flags.ts';
@@ -191,6 +198,7 @@ export const replaceActs = (shellFor: (member: MemberSpec) => Shell): Acts => ({
   'move-leader': moveLeader,
   stop,
   remove,
+  disarm: disarmRemoved,
   'set-aside': asideWith(shellFor),
   add,
   start,

@@ -2,9 +2,11 @@ import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { ListedMember } from '../../etcd-client/etcd-client.ts';
 import { argvOf } from '../../kv-upgrade/cluster/command-line.ts';
 import { flagsOf } from '../../kv-upgrade/configuration/configuration.ts';
+import { alarmMessages } from '../../kv-upgrade/guards/no-alarms.ts';
 import { quorumOf } from '../../kv-upgrade/guards/quorum-survives.ts';
 import type { Which } from '../../kv-upgrade/supervisors/driver.ts';
 import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../../kv-upgrade/types.ts';
+import { disarmStep, healthBeyondCorrupt, noOtherIsCorrupt } from '../alarmed.ts';
 import { promotionIsKept } from '../membership/promotion.ts';
 import { condition, planned } from '../plan.ts';
 import type { OperationPlan, OperationRefusal, OperationStep } from '../types.ts';
@@ -58,7 +60,7 @@ const othersAreHealthy = (input: ReplaceInput): Finding => {
       : {
           member: sick.name,
           message: `${sick.name} is not healthy (${sick.error ?? sick.health_reason ?? 'unknown'}): two members would be down`,
-          hint: 'bring it back first: opsctl kv status',
+          hint: alarmMessages(input.observation)[0]?.hint ?? 'bring it back first: opsctl kv status',
         },
   );
 };
@@ -181,6 +183,7 @@ const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
       `remove ${name} (${urls}) from the cluster`,
       'first, so that a majority is of those that work',
     ),
+    ...disarmStep(input.observation, listedOf(input)?.id),
     step('set-aside', `keep what is left of ${data_dir} beside it`, 'it joins with an empty data directory'),
     step(
       'add',
@@ -204,8 +207,9 @@ const walDirOf = ({ member }: ReplaceInput, seen: MemberSeen): string | undefine
 };
 
 /** Never two members down: the others have to be healthy, and the new member does not vote before it has all data. Pure. */
-export const replacePlan = (input: ReplaceInput): OperationPlan | OperationRefusal => {
-  const { id, observation, member } = input;
+export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefusal => {
+  const { id, observation, member } = asked;
+  const input = { ...asked, observation: healthBeyondCorrupt(observation) };
   const isLearner = othersOf(input).every(
     ({ server_version, is_reachable }) => !is_reachable || rowOf(server_version)?.can.learners === true,
   );
@@ -222,7 +226,8 @@ export const replacePlan = (input: ReplaceInput): OperationPlan | OperationRefus
       othersAreMajority(input),
       othersAgree(input),
       ...canBeStarted(input),
-      dataIsGivenUp(input),
+      ...noOtherIsCorrupt(observation, listed?.id),
+      dataIsGivenUp(asked),
       ...(isLearner ? promotionIsKept(observation) : []),
     ],
     values: {

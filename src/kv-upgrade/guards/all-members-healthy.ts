@@ -36,7 +36,7 @@ export const allMembersHealthy = guard(
         log.fail({
           member: member.name,
           message: `${member.name} is not healthy: ${why}`,
-          hint: 'read its log; an upgrade does not fix a sick member',
+          hint: alarm?.hint ?? 'read its log; an upgrade does not fix a sick member',
         });
       }
     }

@@ -65,11 +65,13 @@ test('leader-agreed blames the login only when authentication is on and the logi
   }
 });
 
-test('an alarm names its member: as it was seen, as it is listed, else by its id', () => {
+test('an alarm names its member: as it was seen, as it is listed, else by its id as one that is gone', () => {
   const messages = (member_id: string) =>
     failures('no-alarms', { alarms: [{ member_id, alarm: 'NOSPACE' }] }).map(({ message }) => message);
   expect(messages('1002')).toEqual(['alarm NOSPACE is raised by n2']);
-  expect(messages('4711')).toEqual(['alarm NOSPACE is raised by 4711']);
+  expect(messages('4711')).toEqual([
+    'alarm NOSPACE of member 1267 is still raised, and 1267 is no member any more',
+  ]);
   const listed = [{ id: '4711', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }];
   const [finding] = failures('no-alarms', { alarms: [{ member_id: '4711', alarm: 'CORRUPT' }], listed });
   expect(finding).toMatchObject({ member: 'n9', level: 'fail' });

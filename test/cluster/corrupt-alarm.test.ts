@@ -1,0 +1,100 @@
+/** The alarm CORRUPT on real members: raised as the server raises it, so every member refuses writes and says that it is not healthy. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { call, gatewayPut, hasBinaries, missingWrites, startCluster } from '../support/cluster.ts';
+import type { RealCluster } from '../support/cluster.ts';
+import { eventually } from '../support/membership-scene.ts';
+import { opsctl } from '../support/program.ts';
+
+let cluster: RealCluster;
+let home: string;
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
+});
+afterEach(async () => {
+  await cluster?.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+const kv = (...words: string[]) =>
+  opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+const looked = (...words: string[]) =>
+  opsctl(['kv', ...words, '--cluster', cluster.file, '-o', 'json'], { home });
+const problemOf = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
+const url = (at = 0): string => cluster.urls[at] as string;
+
+/** Raises it for this member; its id. */
+const corrupt = async (at: number): Promise<string> => {
+  const status = JSON.parse((await call(`${url(at)}/v3/maintenance/status`, {})).text);
+  const memberID: string = status.header.member_id;
+  const raised = await call(`${url()}/v3/maintenance/alarm`, {
+    action: 'ACTIVATE',
+    memberID,
+    alarm: 'CORRUPT',
+  });
+  expect(raised.text).toContain('CORRUPT');
+  return memberID;
+};
+const alarms = async (): Promise<unknown[]> =>
+  JSON.parse((await call(`${url()}/v3/maintenance/alarm`, { action: 'GET' })).text).alarms ?? [];
+
+describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
+  it('is said with the next command, and replace-member goes on under the alarm and ends it', async () => {
+    for (let i = 0; i < 20; i += 1) await gatewayPut(url(), `w/${i}`, String(i), '/v3');
+    const written = Array.from({ length: 20 }, (_, i) => `w/${i}`);
+    const before = await corrupt(1);
+    const refused = await looked('put', 'a', 'b');
+    expect([refused.code, problemOf(refused).code]).toEqual([5, 'CORRUPT']);
+    expect(refused.stderr).toContain('opsctl kv replace-member');
+    // Another member than the one that differs: its data may be the good ones.
+    const wrong = await kv('replace-member', 'n1');
+    expect([wrong.code, problemOf(wrong).message]).toEqual([
+      10,
+      expect.stringContaining('alarm CORRUPT is raised by n2: which data are right is not known'),
+    ]);
+    expect(problemOf(wrong).hint).toMatch(/opsctl kv replace-member .*n2/);
+    const ran = await kv('replace-member', 'n2');
+    expect(ran.code === 0 ? '' : ran.stderr).toBe('');
+    expect(ran.stderr).toContain('no lock in the store');
+    const steps = ran.json().steps.map(({ id }: { id: string }) => id);
+    expect(steps.slice(0, 4).filter((id: string) => !id.includes('leader'))).toEqual(
+      expect.arrayContaining(['n2.stop', 'n2.remove', 'disarm']),
+    );
+    expect(await alarms()).toEqual([]);
+    for (const one of cluster.urls) {
+      await gatewayPut(one, 'after', 'x', '/v3');
+      expect(await missingWrites(one, written, '/v3')).toEqual([]);
+    }
+    const status = JSON.parse((await call(`${url(1)}/v3/maintenance/status`, {})).text);
+    expect(status.header.member_id).not.toBe(before);
+  });
+
+  it('outlives a member that was removed by hand: status says so and what disarms it; member remove takes it along', async () => {
+    const id = await corrupt(2);
+    const dry = (await kv('member', 'remove', 'n3', '--dry-run')).json();
+    expect(dry.steps.map(({ kind }: { kind: string }) => kind).slice(-2)).toEqual(['remove', 'disarm']);
+    // Refused while a member is not connected to all others for five seconds.
+    await eventually(
+      'it is removed',
+      async () => (await call(`${url()}/v3/cluster/member/remove`, { ID: id })).status === 200,
+    );
+    const [n1, n2] = cluster.members as [never, never];
+    cluster.write({}, [n1, n2]);
+    const hex = BigInt(id).toString(16);
+    const { stdout } = await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home });
+    expect(stdout).toContain(
+      `alarm CORRUPT of member ${hex} is still raised, and ${hex} is no member any more`,
+    );
+    expect(stdout).toMatch(/next: opsctl kv alarm disarm .*--alarm CORRUPT/);
+    const defrag = await kv('defrag');
+    expect([defrag.code, JSON.stringify(problemOf(defrag))]).toEqual([
+      10,
+      expect.stringContaining(`of member ${hex} is still raised`),
+    ]);
+    expect((await looked('alarm', 'disarm', '--alarm', 'CORRUPT')).code).toBe(0);
+    expect(await alarms()).toEqual([]);
+    await gatewayPut(url(), 'after', 'x', '/v3');
+  });
+});
