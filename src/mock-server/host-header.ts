@@ -27,3 +27,22 @@ export const isOwnHost = (
   if (ADDRESS.test(name) || RESERVED.test(name) || name === nameOf(hostname)) return true;
   return allowed.some((each) => each === '*' || nameOf(each) === name);
 };
+
+const KNOWN_HOSTS = 100;
+
+/** `isOwnHost` for one server, which is asked about the same few names by every request. */
+export const ownHostJudge = (
+  hostname: string,
+  allowed: readonly string[] = [],
+): ((host: string | undefined) => boolean) => {
+  const known = new Map<string | undefined, boolean>();
+  return (host) => {
+    const found = known.get(host);
+    if (found !== undefined) return found;
+    const isOwn = isOwnHost(host, hostname, allowed);
+    // Whoever sends a new name each time must not fill the memory.
+    if (known.size >= KNOWN_HOSTS) known.clear();
+    known.set(host, isOwn);
+    return isOwn;
+  };
+};

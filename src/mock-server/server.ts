@@ -4,7 +4,8 @@ import { CONTROL_PATH, type Controlled, control } from './control.ts';
 import { type Fault, answersAlone, chanceFrom, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
 import type { Journal } from './journal.ts';
 import { isCrossSiteWrite, isFromPage } from './from-page.ts';
-import { isOwnHost } from './host-header.ts';
+import { departure } from './departure.ts';
+import { ownHostJudge } from './host-header.ts';
 import { listenBoth } from './listen-both.ts';
 import type { Noted } from './noted.ts';
 import { type Room, makeRoom } from './room.ts';
@@ -86,6 +87,7 @@ type Serving = {
   readonly room: Room;
   now(): number;
   chance(): number;
+  isOwnHost(host: string | undefined): boolean;
 };
 
 const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
@@ -161,7 +163,7 @@ const foreignName = (host: string, path: string): MockReply =>
 
 const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
   const { host } = noted.headers;
-  if (!isOwnHost(host, serving.setup.host.hostname, serving.setup.options.allowHosts)) {
+  if (!serving.isOwnHost(host)) {
     serving.log.add(noted);
     return foreignName(host ?? '', noted.path);
   }
@@ -204,15 +206,12 @@ const handlerFor = (serving: Serving) => {
   const finish = finishes(setup);
   let count = 0;
   const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup, noted, error);
-  // Nothing is told that a kill could take back: neither what this request changed nor what it saw of others.
-  const whenWritten = (noted: Noted, since: number, out: Outgoing): Outgoing | Promise<Outgoing> => {
-    const writing = setup.journal?.written();
-    if (writing === undefined) return finish(noted, since, out);
-    return writing.then(
+  const departed = departure(setup.host, setup.journal);
+  const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
+    departed().then(
       () => finish(noted, since, out),
       (error: unknown) => finish(noted, since, failed(noted, error)),
     );
-  };
   return (incoming: Incoming): Outgoing | Promise<Outgoing> => {
     count += 1;
     const since = setup.host.elapsed();
@@ -227,9 +226,9 @@ const handlerFor = (serving: Serving) => {
     };
     try {
       const made = route(serving, incoming, noted);
-      if (!(made instanceof Promise)) return whenWritten(noted, since, made);
+      if (!(made instanceof Promise)) return leave(noted, since, made);
       return made
-        .then((out) => whenWritten(noted, since, out))
+        .then((out) => leave(noted, since, out))
         .catch((error: unknown) => finish(noted, since, failed(noted, error)));
     } catch (error) {
       return finish(noted, since, failed(noted, error));
@@ -277,7 +276,8 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     replaced: async () => journal?.compact(),
     shutdown: end.ask,
   };
-  const handler = handlerFor({ setup, on, log, room: uploadRoom(), now: env.now, chance });
+  const isOwnHost = ownHostJudge(host.hostname, setup.options.allowHosts);
+  const handler = handlerFor({ setup, on, log, room: uploadRoom(), now: env.now, chance, isOwnHost });
   const listeners = await listenBoth(host, handler, setup);
   const port = listeners[0]?.port ?? setup.port;
   const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;

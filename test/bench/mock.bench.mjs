@@ -76,8 +76,8 @@ try {
     { name: 'prism 5.9 (validates, has no state)', run: post(rivals[2].port, '/labels') },
   ]);
   const [mine, memory, fast, json, stateless] = Object.values(posted);
-  judge('kept state to fastify', mine / fast, 0.7);
-  judge('--ephemeral to fastify', memory / fast, 0.7);
+  judge('kept state to fastify', mine / fast, 0.8);
+  judge('--ephemeral to fastify', memory / fast, 1);
   judge('kept state to json-server', mine / json, 8);
   judge('kept state to prism', mine / stateless, 8);
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOwnHost } from '../../src/mock-server/host-header.ts';
+import { isOwnHost, ownHostJudge } from '../../src/mock-server/host-header.ts';
 
 test.each([
   undefined,
@@ -49,4 +49,15 @@ test('names that are given, the machine itself, and any', () => {
   expect(isOwnHost('api.company.example:80', 'x', ['api.company.example'])).toBe(true);
   expect(isOwnHost('other.company.example', 'x', ['api.company.example'])).toBe(false);
   expect(isOwnHost('other.company.example', 'x', ['*'])).toBe(true);
+});
+
+test('one judge answers each name by itself, and forgets names that are sent once', () => {
+  const isOwn = ownHostJudge('laptop', ['mock']);
+  for (let round = 0; round < 2; round++) {
+    expect(isOwn('evil.example')).toBe(false);
+    expect(isOwn('laptop')).toBe(true);
+    expect(isOwn('mock:80')).toBe(true);
+    expect(isOwn(undefined)).toBe(true);
+    for (let i = 0; i < 150; i++) expect(isOwn(`evil-${i}.example`)).toBe(false);
+  }
 });

@@ -195,6 +195,18 @@ describe('an index', () => {
     expect(byGroup.count('z')).toBe(0);
   });
 
+  it('keeps what else has a value when one record loses it', () => {
+    const { store, items, byGroup } = grouped();
+    store.transact(() => items.put(4, { id: 4, group: 'b' }));
+    expect([byGroup.count('b'), ...ids(byGroup.get('b'))]).toEqual([2, 2, 4]);
+    store.transact(() => items.delete(2));
+    expect([byGroup.count('b'), byGroup.first('b')?.id]).toEqual([1, 4]);
+    store.transact(() => items.put(4, { id: 4, group: null }));
+    expect([byGroup.count('b'), ...ids(byGroup.get('b'))]).toEqual([0]);
+    store.transact(() => items.put(5, { id: 5, group: 'b' }));
+    expect([byGroup.count('b'), ...ids(byGroup.get('b'))]).toEqual([1, 5]);
+  });
+
   it('is the same one under the same name', () => {
     const { items, byGroup } = grouped();
     expect(items.index('group', () => 'other')).toBe(byGroup);

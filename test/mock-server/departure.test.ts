@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { departure } from '../../src/mock-server/departure.ts';
+
+/** A loop whose turns end when the test says so. */
+const loop = () => {
+  const ends: (() => void)[] = [];
+  return {
+    turn: () => new Promise<void>((resolve) => ends.push(resolve)),
+    turns: () => ends.length,
+    end: () => ends.at(-1)?.(),
+  };
+};
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('answers of one turn leave at its end, in their order; later ones at the end of the next', async () => {
+  const { turn, turns, end } = loop();
+  const left: string[] = [];
+  const departed = departure({ turn }, undefined);
+  for (const name of ['a', 'b']) departed().then(() => left.push(name));
+  await settled();
+  expect(left).toEqual([]);
+  end();
+  await settled();
+  expect(left).toEqual(['a', 'b']);
+  departed().then(() => left.push('c'));
+  await settled();
+  expect(left).toEqual(['a', 'b']);
+  end();
+  await settled();
+  expect(left).toEqual(['a', 'b', 'c']);
+  expect(turns()).toBe(2);
+});
+
+test('with a journal, answers wait for its write and fail with it', async () => {
+  const { turn, turns } = loop();
+  const journal = { written: () => Promise.reject(new Error('disk full')) };
+  await expect(departure({ turn }, journal)()).rejects.toThrow('disk full');
+  expect(turns()).toBe(0);
+});
+
+test('with a journal that has nothing to write, answers leave at the end of the turn', async () => {
+  const { turn, end } = loop();
+  let hasLeft = false;
+  departure({ turn }, { written: () => undefined })().then(() => {
+    hasLeft = true;
+  });
+  await settled();
+  expect(hasLeft).toBe(false);
+  end();
+  await settled();
+  expect(hasLeft).toBe(true);
+});
