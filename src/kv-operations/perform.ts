@@ -17,7 +17,15 @@ import { disarms } from './alarmed.ts';
 import { refuseDuringUpgrade } from './during-upgrade.ts';
 import { noDriver } from './no-driver.ts';
 import { endedSteps, openOperationJournal } from './journal.ts';
-import type { Act, Acts, Operation, OperationEnding, OperationPlan, OperationReport } from './types.ts';
+import type {
+  Act,
+  Acts,
+  Operation,
+  OperationEnding,
+  OperationPlan,
+  OperationReport,
+  OperationStepKind,
+} from './types.ts';
 
 export type OperationInput = {
   readonly host: Host;
@@ -31,7 +39,7 @@ export type OperationInput = {
   readonly acts: Acts;
   readonly signal: AbortSignal;
   readonly hasCanary: boolean;
-  /** Asked before each step; false ends the operation there. */
+  /** Asked before each step that changes something; false ends the operation there. */
   readonly confirmStep?: ((title: string) => Promise<boolean>) | undefined;
   say(text: string, level?: 'info' | 'warn'): void;
 };
@@ -87,6 +95,9 @@ const performStep = async (
   }
 };
 
+const looksOnly: ReadonlySet<OperationStepKind> = new Set(['check', 'wait', 'verify-write', 'catch-up']);
+const isChange = ({ kind }: OperationPlan['steps'][number]): boolean => !looksOnly.has(kind);
+
 /** Between two steps nothing is half done: there a stop that was asked for is granted. */
 const performAll = async (operation: Operation, input: OperationInput): Promise<void> => {
   const { plan, signal, journal } = operation;
@@ -96,7 +107,7 @@ const performAll = async (operation: Operation, input: OperationInput): Promise<
       throw signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED'
         ? signal.reason
         : stopped(`stopped before this step, as asked: ${step.title}`, 'STOPPED');
-    if (input.confirmStep !== undefined && !(await input.confirmStep(step.title)))
+    if (isChange(step) && input.confirmStep !== undefined && !(await input.confirmStep(step.title)))
       throw stopped(`stopped before this step, nobody confirmed it: ${step.title}`, 'NOT_CONFIRMED');
     await performStep(operation, step, input.acts[step.kind] as Act);
   }

@@ -13,6 +13,9 @@ const titles: Readonly<Record<OperationPlan['operation'], string>> = {
   'replace-member': 'Replace a member of',
 };
 
+/** `Defragment`, `Replace a member of`: before the name of the cluster. */
+export const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];
+
 /** What will be done, in order, with what the operator should know before he confirms it. */
 export const operationText = (plan: OperationPlan, columns = Number.POSITIVE_INFINITY): string => {
   const { observation, steps, notes, findings, digest } = plan;

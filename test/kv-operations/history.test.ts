@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { refuseDuringUpgrade } from '../../src/kv-operations/during-upgrade.ts';
 import { operationRow } from '../../src/kv-operations/history.ts';
 import { findOperations, newOperationId } from '../../src/kv-operations/journal.ts';
+import { operationRecord } from '../../src/kv-operations/record.ts';
+import { recordMarkdown } from '../../src/kv-operations/record-text.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { observationOf } from './observed.ts';
 
@@ -55,6 +57,49 @@ describe('operations in the audit record', () => {
     const id = await newOperationId(fakeHost({ now, files: { [path]: text } }), '/state', 'test');
     expect(id > plan.id).toBe(true);
     expect(id).toMatch(/^20261122T080001Z-/);
+  });
+});
+
+describe('the report of an operation', () => {
+  const steps = [
+    { id: 'n2.stop', kind: 'stop', title: 'stop n2', member: 'n2' },
+    { id: 'n2.add', kind: 'add', title: 'add n2 again', member: 'n2' },
+    { id: 'n2.start', kind: 'start', title: 'start n2', member: 'n2' },
+    { id: 'n2.check', kind: 'check', title: 'check n2', member: 'n2' },
+  ];
+  const command = 'opsctl kv replace-member n2';
+  const finding = { guard: 'data-is-given-up', level: 'warn', member: 'n2', message: 'n2 is healthy' };
+  const entries = [
+    { kind: 'opened', at: '2026-11-22T08:00:00.000Z', run: plan.id, plan, owner },
+    { kind: 'begin', at: '2026-11-22T08:00:01.000Z', step: 'n2.stop' },
+    { kind: 'end', at: '2026-11-22T08:00:02.500Z', step: 'n2.stop', detail: { was_running: true } },
+    { kind: 'begin', at: '2026-11-22T08:00:03.000Z', step: 'n2.add' },
+    { kind: 'failed', at: '2026-11-22T08:00:04.000Z', step: 'n2.add', reason: 'no | leader' },
+    { kind: 'begin', at: '2026-11-22T08:00:05.000Z', step: 'n2.start' },
+  ];
+  const found = {
+    plan: { ...plan, steps, command, findings: [finding] },
+    entries,
+    path: '/j',
+  } as unknown as Parameters<typeof operationRecord>[0];
+  it('says of each step how it ended, how long it took, and what it returned', () => {
+    const record = operationRecord(found);
+    expect(record.steps.map(({ id, outcome, duration_ms }) => [id, outcome, duration_ms])).toEqual([
+      ['n2.stop', 'done', 1500],
+      ['n2.add', 'failed', 1000],
+      ['n2.start', 'interrupted', 0],
+      ['n2.check', 'not begun', 0],
+    ]);
+    expect(record).toMatchObject({ outcome: 'unfinished', by: ['ann@bastion'], next: [command] });
+  });
+  it('as Markdown: a heading, who, the steps in a table, what was warned of, and what goes on', () => {
+    const text = recordMarkdown(operationRecord(found));
+    expect(text.split('\n')[0]).toBe('# Replace a member of test (n2): unfinished');
+    expect(text).toContain('- Goes on with `opsctl kv replace-member n2`');
+    expect(text).toContain('| n2.stop | stop n2 | 1.5 s | done | was running true |');
+    expect(text).toContain('| n2.add | add n2 again | 1.0 s | failed | no \\| leader |');
+    expect(text).toContain('| n2.check | check n2 | – | not begun | – |');
+    expect(text).toContain('| warn | data-is-given-up | n2 | n2 is healthy |');
   });
 });
 

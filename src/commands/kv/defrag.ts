@@ -52,6 +52,7 @@ export const defrag = defineCommand({
       acts: async () => (await import('../../kv-operations/defrag/act.ts')).defragActs,
       question: `Defragment the members of ${opened.cluster.name}?`,
       hasCanary: values.canary !== false,
+      confirmsEach: values['confirm-each'],
     });
   },
 });

@@ -9,8 +9,19 @@ import type { Observation } from '../../kv-upgrade/types.ts';
 import type { Context, Flags } from '../../cli/command.ts';
 import { type Opened, driverFor, endpointFlags } from './cluster.ts';
 import { runFlags, confirmStart } from './running.ts';
+import { confirmFlags } from './window-flags.ts';
 
-export const operationFlags = { ...endpointFlags, canary: runFlags.canary } as const satisfies Flags;
+export const stepFlags = {
+  'confirm-each': {
+    ...confirmFlags['confirm-each'],
+    summary: 'Ask before each step that changes something; "no" stops there, the same command goes on',
+  },
+} as const satisfies Flags;
+export const operationFlags = {
+  ...endpointFlags,
+  ...stepFlags,
+  canary: runFlags.canary,
+} as const satisfies Flags;
 
 /** What differs from one operation to the next. */
 export type Asked = {
@@ -21,8 +32,10 @@ export type Asked = {
   readonly acts: () => Promise<Acts>;
   readonly question: string;
   readonly hasCanary?: boolean;
-  /** Each step is asked for at a terminal. */
+  /** Each step that changes something is asked for: at a terminal, unless --yes was given. */
   readonly asksEachStep?: boolean;
+  /** As --confirm-each says: also with --yes, and refused where nobody can be asked. */
+  readonly confirmsEach?: boolean | undefined;
 };
 
 const refusal = ({ refused, findings }: OperationRefusal): AppError => {
@@ -95,8 +108,10 @@ export const operated = async (context: Context, opened: Opened, asked: Asked): 
   if (plan.steps.length === 0) return recordResult(plan, { text: plan.notes.join('\n') });
   log.info(text);
   if (isResumed) log.info(`this operation was begun at ${plan.made_at} and is not finished: it goes on`);
-  await confirmStart(context, cluster.name, asked.question);
-  const asksEach = asked.asksEachStep === true && context.isInteractive && !context.isConfirmed;
+  await confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach });
+  const asksEach =
+    asked.confirmsEach === true ||
+    (asked.asksEachStep === true && context.isInteractive && !context.isConfirmed);
   const { report, error } = await performOperation({
     ...{ host, state: settings.directories.clusters, cluster, access, driver, plan },
     acts: await asked.acts(),

@@ -2,10 +2,10 @@ import { req, str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
 import { clusterFlags, openCluster } from './cluster.ts';
-import { operated } from './operating.ts';
+import { operated, stepFlags } from './operating.ts';
 import { runFlags } from './running.ts';
 
-const flags = { ...clusterFlags, canary: runFlags.canary } as const satisfies Flags;
+const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
 
 export const replaceMember = defineCommand({
   path: ['kv', 'replace-member'],
@@ -57,6 +57,7 @@ export const replaceMember = defineCommand({
       },
       question: `Replace ${member.name} of ${cluster.name}? Its data are given up.`,
       hasCanary: values.canary !== false,
+      confirmsEach: values['confirm-each'],
     });
   },
 });

@@ -1,11 +1,14 @@
 import { resolve } from 'node:path';
 import { oneOf, str } from '../../core/field.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { type Result, nothing, rawResult, recordResult } from '../../core/result.ts';
+import type { findOperations } from '../../kv-operations/journal.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import type { StoredReport } from '../../kv-upgrade/report/write.ts';
 import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { clusterFlags, openCluster } from './cluster.ts';
+
+type FoundOperation = Awaited<ReturnType<typeof findOperations>>[number];
 
 const flags = {
   ...clusterFlags,
@@ -32,31 +35,43 @@ const args = [
 ] as const satisfies readonly Argument[];
 type Given = ValuesOf<typeof flags, typeof args>;
 
-const foundRun = async (context: Context, values: Given): Promise<FoundRun> => {
-  const { host, settings } = context;
+type Found =
+  | { readonly kind: 'run'; readonly run: string; readonly found: FoundRun }
+  | { readonly kind: 'operation'; readonly run: string; readonly found: FoundOperation };
+
+/** Upgrades, downgrades, restarts and operations, newest first: their names begin with the time. */
+const allRuns = async ({ host, settings }: Context, cluster: string): Promise<Found[]> => {
+  const [{ findRuns }, { findOperations }] = await Promise.all([
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-operations/journal.ts'),
+  ]);
+  const state = settings.directories.clusters;
+  const [runs, operations] = await Promise.all([
+    findRuns(host, state, cluster),
+    findOperations(host, state, cluster),
+  ]);
+  return [
+    ...runs.map((found): Found => ({ kind: 'run', run: found.run, found })),
+    ...operations.map((found): Found => ({ kind: 'operation', run: found.plan.id, found })),
+  ].toSorted((a, b) => (a.run < b.run ? 1 : -1));
+};
+
+const foundRun = async (context: Context, values: Given): Promise<Found> => {
   const { cluster } = await openCluster(context, values);
-  const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
-  const runs = await findRuns(host, settings.directories.clusters, cluster.name);
-  const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
-  if (found === undefined) {
-    const tryThis =
-      runs.length === 0
-        ? ['opsctl kv upgrade']
-        : [
-            `one of ${runs
-              .slice(0, 5)
-              .map(({ run }) => run)
-              .join(', ')}`,
-          ];
-    throw new AppError(
-      'not-found',
-      values.run === undefined
-        ? `there is no run of cluster ${cluster.name} here`
-        : `there is no run ${values.run} of cluster ${cluster.name}`,
-      { code: 'NO_RUN', tryThis },
-    );
-  }
-  return found;
+  const all = await allRuns(context, cluster.name);
+  const found = values.run === undefined ? all[0] : all.find(({ run }) => run === values.run);
+  if (found !== undefined) return found;
+  const newest = all.slice(0, 5).map(({ run }) => run);
+  throw new AppError(
+    'not-found',
+    values.run === undefined
+      ? `there is no run of cluster ${cluster.name} here`
+      : `there is no run ${values.run} of cluster ${cluster.name}`,
+    {
+      code: 'NO_RUN',
+      tryThis: newest.length === 0 ? ['opsctl kv upgrade'] : [`one of ${newest.join(', ')}`],
+    },
+  );
 };
 
 /** The written report, or one made from the journal when the program was ended before it wrote it. */
@@ -92,20 +107,51 @@ const formOf = (values: Given): 'markdown' | 'html' | 'json' | undefined =>
         ? undefined
         : 'markdown');
 
-const textOf = async (
-  { report, events }: StoredReport,
-  form: 'markdown' | 'html' | 'json',
-): Promise<string> => {
-  if (form === 'json') return `${JSON.stringify(report, null, 2)}\n`;
-  if (form === 'html') return (await import('../../kv-upgrade/report/page.ts')).pageFrom(report, events);
-  return (await import('../../kv-upgrade/report/markdown.ts')).markdownFrom(report);
+type Form = ReturnType<typeof formOf>;
+type Shown = {
+  readonly data: object;
+  readonly run: string;
+  textAs(form: NonNullable<Form>): Promise<string>;
+};
+
+const shownReport = (stored: StoredReport): Shown => ({
+  data: stored.report,
+  run: stored.report.run,
+  textAs: async (form) => {
+    if (form === 'json') return `${JSON.stringify(stored.report, null, 2)}\n`;
+    if (form === 'html')
+      return (await import('../../kv-upgrade/report/page.ts')).pageFrom(stored.report, stored.events);
+    return (await import('../../kv-upgrade/report/markdown.ts')).markdownFrom(stored.report);
+  },
+});
+
+const shownOperation = async (found: FoundOperation): Promise<Shown> => {
+  const { operationRecord } = await import('../../kv-operations/record.ts');
+  const record = operationRecord(found);
+  return {
+    data: record,
+    run: record.run,
+    textAs: async (form) => {
+      if (form === 'json') return `${JSON.stringify(record, null, 2)}\n`;
+      if (form === 'html')
+        throw invalidArguments([
+          problem(
+            '--as',
+            'rule',
+            'a page is made of upgrades, downgrades and restarts',
+            'markdown or json, for an operation',
+          ),
+        ]);
+      return (await import('../../kv-operations/record-text.ts')).recordMarkdown(record);
+    },
+  };
 };
 
 export const report = defineCommand({
   path: ['kv', 'report'],
-  summary: 'Show the report of an upgrade: Markdown, JSON or one page with a timeline',
+  summary: 'Show the report of an upgrade or an operation: Markdown, JSON or one page with a timeline',
   about:
-    'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
+    'Upgrades, downgrades and restarts have all three forms; operations as defrag and replace-member have Markdown and JSON. kv history lists them. Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
   args,
   flags,
   examples: [
@@ -113,17 +159,18 @@ export const report = defineCommand({
     { line: 'opsctl kv report --as markdown', says: 'for an issue or a change record' },
   ],
   async run(context, values): Promise<Result> {
-    const stored = await reportOf(context, await foundRun(context, values));
+    const found = await foundRun(context, values);
+    const shown =
+      found.kind === 'run'
+        ? shownReport(await reportOf(context, found.found))
+        : await shownOperation(found.found);
     const form = formOf(values);
     if (values.out !== undefined && form !== undefined) {
-      await context.host.files.replace(
-        resolve(context.host.cwd, values.out),
-        await textOf(stored, form),
-        0o600,
-      );
-      return nothing(`report of run ${stored.report.run} written to ${values.out}`);
+      const path = resolve(context.host.cwd, values.out);
+      await context.host.files.replace(path, await shown.textAs(form), 0o600);
+      return nothing(`report of run ${shown.run} written to ${values.out}`);
     }
-    if (form !== undefined) return rawResult(await textOf(stored, form));
-    return recordResult(stored.report, { text: (await textOf(stored, 'markdown')).trimEnd(), name: 'run' });
+    if (form !== undefined) return rawResult(await shown.textAs(form));
+    return recordResult(shown.data, { text: (await shown.textAs('markdown')).trimEnd(), name: 'run' });
   },
 });

@@ -77,6 +77,13 @@ export const resume = defineCommand({
         action: 'resume',
       });
     }
+    const unused = (['until', 'pause-while-command', 'pause-while-query'] as const).filter(
+      (name) => values[name] !== undefined,
+    );
+    if (unused.length > 0)
+      context.log.warn(
+        `a rollback is never held half-way: ${unused.map((name) => `--${name}`).join(', ')} has no effect on it`,
+      );
     const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },

@@ -3,15 +3,15 @@ import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { crosses, oldWay } from '../../kv-upgrade/plan-kind.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { clusterFlags } from './cluster.ts';
-import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
+import { conducted, confirmStart, rollbackFlags, unfinished } from './running.ts';
 
 export const rollback = defineCommand({
   path: ['kv', 'rollback'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Bring every upgraded member back to the old version, while one still runs it',
   about:
-    'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. Exit code 12 when it is done.',
-  flags: { ...clusterFlags, ...runFlags },
+    'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. It has no window: once begun it goes to its end. Exit code 12 when it is done.',
+  flags: { ...clusterFlags, ...rollbackFlags },
   examples: [
     { line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' },
   ],

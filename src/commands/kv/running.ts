@@ -10,14 +10,15 @@ import { crosses, viewFor } from '../../kv-upgrade/plan-kind.ts';
 import type { Plan } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { outsideFlags, withListeners } from './outside-flags.ts';
-import { refuseWrongWindow, windowFlags, windowOf } from './window-flags.ts';
+import { confirmFlags, refuseWrongWindow, windowFlags, windowOf } from './window-flags.ts';
 import { driverFor, openCluster } from './cluster.ts';
 import type { EndpointValues, Opened } from './cluster.ts';
 import { watched } from './watching.ts';
 import type { Ask } from './watching.ts';
 
-export const runFlags = {
-  ...windowFlags,
+/** Of a rollback, which has no window: once begun it goes to its end. */
+export const rollbackFlags = {
+  ...confirmFlags,
   ...outsideFlags,
   canary: {
     field: bool(),
@@ -34,6 +35,8 @@ export const runFlags = {
     summary: 'End a member with SIGKILL when it ignores the stop for the whole grace',
   },
 } as const satisfies Flags;
+
+export const runFlags = { ...rollbackFlags, ...windowFlags } as const satisfies Flags;
 
 export type RunValues = ValuesOf<typeof runFlags> & CrossingValues;
 

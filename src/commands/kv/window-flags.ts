@@ -8,9 +8,13 @@ import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { earlierMs } from './shown-plan.ts';
 import type { Ask } from './watching.ts';
 
+export const confirmFlags = {
+  'confirm-each': { field: bool(), summary: 'Ask before each member; "no" holds the run there' },
+} as const satisfies Flags;
+
 /** For runs that nobody watches, or that somebody watches closely. */
 export const windowFlags = {
-  'confirm-each': { field: bool(), summary: 'Ask before each member; "no" holds the run there' },
+  ...confirmFlags,
   until: {
     field: str(64, { min: 1 }),
     summary:

@@ -108,6 +108,13 @@ export const beforeMember = async (run: Run, member: string, isLast: boolean): P
   return confirmedEach(run, window, member);
 };
 
+/**
+ * A rollback is the way out of a mixed cluster, and users may be affected by just that: no window and no pause cuts it half-way.
+ * Only the operator may, who is asked before each member where he wanted it.
+ */
+export const beforeReturn = async (run: Run, member: string): Promise<Before> =>
+  run.window === undefined || run.admitted.has(member) ? undefined : confirmedEach(run, run.window, member);
+
 /** The member that this decision would begin with; undefined when it brings one to its end, or touches none. */
 export const memberToBegin = (
   decision: Decision,

@@ -1,7 +1,7 @@
 import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { beforeMember } from './before-member.ts';
+import { beforeReturn } from './before-member.ts';
 import type { Ending } from './ending.ts';
 import { revertMember } from './revert-member.ts';
 import { stopFinding } from '../guards/quorum-survives.ts';
@@ -55,7 +55,7 @@ const refusalNow = async (
   if (!seen.is_reachable) return undefined;
   const finding = stopFinding(observation, seen.name, run.plan.options.accept);
   return finding === undefined
-    ? beforeMember(run, seen.name, false)
+    ? beforeReturn(run, seen.name)
     : stopped(finding.message, ['bring the other members back, then opsctl kv resume']);
 };
 

@@ -5,7 +5,8 @@ const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
     .replaceAll('|', '\\|')
     .replaceAll('\n', ' ');
-const table = (
+/** A table of Markdown with an empty line after it. Pure. */
+export const markdownTable = (
   head: readonly string[],
   rows: readonly (readonly (string | number | undefined)[])[],
 ): string[] =>
@@ -24,7 +25,7 @@ const canaryLines = ({ canary }: Report): string[] =>
     : [
         '## What clients saw',
         '',
-        ...table(
+        ...markdownTable(
           ['Writes', 'Failed', 'Longest gap', 'Median', '99th percentile'],
           [
             [
@@ -42,7 +43,7 @@ const section = (
   title: string,
   head: readonly string[],
   rows: readonly (readonly (string | number | undefined)[])[],
-): string[] => [`## ${title}`, '', ...table(head, rows)];
+): string[] => [`## ${title}`, '', ...markdownTable(head, rows)];
 /** Only where there is something to say. */
 const sectionIfAny = (...[title, head, rows]: Parameters<typeof section>): string[] =>
   rows.length === 0 ? [] : section(title, head, rows);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { beforeMember } from '../../../src/kv-upgrade/execute/before-member.ts';
+import { beforeMember, beforeReturn } from '../../../src/kv-upgrade/execute/before-member.ts';
 import { historyRow } from '../../../src/kv-upgrade/journal/history.ts';
 import { askImpact, impactOf } from '../../../src/kv-upgrade/window/impact.ts';
 import { memberDurations, neededMs } from '../../../src/kv-upgrade/window/learned.ts';
@@ -142,6 +142,19 @@ describe('before each member', () => {
       { kind: 'paused', member: 'n2', reason: 'users are affected (a sample: SlowWrites)' },
       { kind: 'continued', member: 'n2', waited_ms: 30_000 },
     ]);
+  });
+  it('a rollback is held by no window and no pause, only by the operator', async () => {
+    const asked: string[] = [];
+    const over = { until: end('2026-01-02T03:00:00Z') };
+    const busy = { probes: [{ kind: 'command', command: 'exit 0' }] } as const;
+    expect(await beforeReturn(runOn(fakeHost(), { window: window({ ...over, ...busy }) }), 'n2')).toBe(
+      undefined,
+    );
+    const confirmEach = async (member: string): Promise<boolean> => asked.push(member) > 1;
+    const run = runOn(fakeHost(), { window: window({ ...over, confirmEach }) });
+    expect(await beforeReturn(run, 'n2')).toMatchObject({ outcome: 'held', heldFor: 'operator' });
+    expect([await beforeReturn(run, 'n2'), await beforeReturn(run, 'n2')]).toEqual(['look-again', undefined]);
+    expect(asked).toEqual(['n2', 'n2']);
   });
   it('a pause is bounded: by its own limit and by the window', async () => {
     const broken = { probes: [{ kind: 'query', query: 'x', prometheus: 'http://prometheus:9090' }] } as const;

@@ -1,0 +1,63 @@
+/** `--confirm-each` at a real terminal: an upgrade, its rollback, and an operation on a simulated cluster. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { atTerminal } from '../support/at-terminal.ts';
+import { type Program, program } from '../support/built-program.ts';
+
+let home: Program;
+let cluster: string;
+beforeAll(async () => {
+  home = program();
+  cluster = join(home.home, 'sim', 'cluster.yaml');
+  const started = await home.run(['mock', 'kv', 'start', '--dir', 'sim', '-q']);
+  expect([started.code, started.stderr]).toEqual([0, '']);
+});
+afterAll(async () => {
+  await home.run(['mock', 'kv', 'stop', '--dir', 'sim', '-q']);
+  await home.close();
+});
+const kv = (...words: string[]): string[] => ['kv', ...words, '--cluster', cluster];
+const name = async (): Promise<string> => (await home.json(kv('status'))).cluster;
+
+it('asks before each member: yes goes on, no holds the run there; a rollback asks as well, and has no window', async () => {
+  const cluster = await name();
+  const held = await atTerminal(home.home, kv('upgrade', '--confirm-each', '--stable-for', '0'), [
+    [' to go on:', `${cluster}\r`],
+    ['[y/N]', 'y\r'],
+    ['[y/N]', 'n\r'],
+  ]);
+  expect(held.screen.match(/Go on with n\d\? \[y\/N\]/g)?.length).toBeGreaterThanOrEqual(2);
+  expect(held.screen).toContain('nobody confirmed it');
+  expect(held.code).toBe(8);
+  const window = await home.run([...kv('rollback'), '--until', '04:00', '--yes']);
+  expect([window.code, window.stderr]).toEqual([2, expect.stringContaining('--until')]);
+  const back = await atTerminal(home.home, kv('rollback', '--confirm-each'), [
+    [' to go on:', `${cluster}\r`],
+    ['[y/N]', 'y\r'],
+  ]);
+  expect([back.code, back.screen.includes('again (1 rolled back)')], back.screen).toEqual([12, true]);
+});
+
+it('an operation asks before each step that changes something; no stops there, and the same command goes on', async () => {
+  const cluster = await name();
+  const unasked = await home.run([...kv('defrag'), '--confirm-each', '--yes']);
+  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--confirm-each')]);
+  const stopped = await atTerminal(home.home, kv('defrag', '--confirm-each', '--no-canary'), [
+    [' to go on:', `${cluster}\r`],
+    ['(y/N)', 'y\r'],
+    ['(y/N)', 'n\r'],
+  ]);
+  expect([stopped.code, stopped.screen], stopped.screen).toEqual([
+    8,
+    expect.stringContaining('nobody confirmed it'),
+  ]);
+  // A health check changes nothing: it is not asked for.
+  expect(stopped.screen).not.toMatch(/check that .*\? \(y\/N\)/);
+  const ended = await home.run([...kv('defrag'), '--yes', '--no-canary', '-o', 'json']);
+  expect([ended.code, ended.code === 0 ? '' : ended.stderr]).toEqual([0, '']);
+  const report = await home.json(kv('report'));
+  expect(report).toMatchObject({ operation: 'defrag', outcome: 'done', resumes: 1 });
+  const { stdout } = await home.run([...kv('report'), '--as', 'markdown']);
+  expect(stdout).toMatch(/^# Defragment \S+: done\n/);
+  expect((await home.run([...kv('report'), '--as', 'html'])).code).toBe(2);
+});
