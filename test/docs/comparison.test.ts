@@ -4,12 +4,23 @@ import { expect, test } from 'vitest';
 import { findCommand } from '../../src/cli/find.ts';
 import { groups } from '../../src/cli/manifest.ts';
 import { topics } from '../../src/cli/topics.ts';
+import { parseCommand } from '../../src/cli/parse.ts';
 import { comparison, rows } from '../tooling/comparison.mjs';
+import { kvComparison, kvRows } from '../tooling/kv-comparison.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-test('docs/comparison.md is what the table says (npm run docs writes it)', () => {
-  expect(readFileSync(`${root}docs/comparison.md`, 'utf8')).toBe(comparison());
+const isProved = (file: string, title: string): void => {
+  expect(existsSync(`${root}${file}`), file).toBe(true);
+  expect(title).not.toBe('');
+  expect(readFileSync(`${root}${file}`, 'utf8')).toContain(title);
+};
+
+test.each([
+  ['docs/comparison.md', comparison],
+  ['docs/kv-comparison.md', kvComparison],
+])('%s is what the table says (npm run docs writes it)', (file, text) => {
+  expect(readFileSync(`${root}${file}`, 'utf8')).toBe(text());
 });
 
 test('33 rows, each best or equal', () => {
@@ -19,9 +30,7 @@ test('33 rows, each best or equal', () => {
 });
 
 test.each(rows)('%s: the test that proves it is there', (_, __, ___, ____, file, title) => {
-  expect(existsSync(`${root}${file}`)).toBe(true);
-  expect(title).not.toBe('');
-  expect(readFileSync(`${root}${file}`, 'utf8')).toContain(title);
+  isProved(file, title);
 });
 
 test.each(rows)('%s: the program has the command %s', async (_, command) => {
@@ -34,4 +43,15 @@ test.each(rows)('%s: the program has the command %s', async (_, command) => {
   const group = groups.find(({ name }) => name === first);
   const found = group === undefined ? undefined : findCommand(await group.load(words), words);
   expect(found?.kind, command).toBe('command');
+});
+
+test.each(kvRows)('kv: %s', async (_, command, __, file, title) => {
+  isProved(file, title);
+  const [program, ...words] = command.split(' ');
+  expect(program).toBe('opsctl');
+  const group = groups.find(({ name }) => name === words[0]);
+  const found = group === undefined ? undefined : findCommand(await group.load(words), words);
+  if (found?.kind !== 'command') throw new Error(`there is no command ${command}`);
+  // Throws for a flag, an argument or a value that the command does not take.
+  await parseCommand(found.command, words.slice(found.used));
 });

@@ -17,6 +17,7 @@ import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { bundledPackages, noticesText, sbom } from './notices.mjs';
 import { comparison } from './comparison.mjs';
+import { kvComparison } from './kv-comparison.mjs';
 import { explanations } from './explanations.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -166,7 +167,8 @@ const { dist: derived, committed } = await writeDocs(version, {
 });
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
-  for (const [name, text] of Object.entries({ ...committed, 'docs/comparison.md': comparison() })) {
+  const compared = { 'docs/comparison.md': comparison(), 'docs/kv-comparison.md': kvComparison() };
+  for (const [name, text] of Object.entries({ ...committed, ...compared })) {
     put(`${root}${name}`, text);
   }
 }
