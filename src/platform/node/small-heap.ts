@@ -8,10 +8,11 @@ import { builtin } from './builtin.ts';
 export const keepHeapSmall = (): void => builtin.v8.setFlagsFromString('--semi-space-growth-factor=1');
 
 /** Bytes of an answer between two collections of what is young, and how many of those make a collection of everything. */
-const COLLECT_BYTES = 8 * 1024 * 1024;
-const YOUNG_ONES = 8;
+const COLLECT_BYTES = 2 * 1024 * 1024;
+const YOUNG_ONES = 16;
 
-type Collect = (what: { readonly type: 'minor' | 'major' }) => void;
+/** Without an argument everything is collected: Node 20 takes `{ type: 'major' }` for what is young alone. */
+type Collect = (what?: { readonly type: 'minor' }) => void;
 let collect: Collect | undefined;
 
 const collector = (): Collect => {
@@ -34,6 +35,7 @@ export const heapKeeper = (): ((bytes: number) => void) => {
     if (left > 0) return;
     left = COLLECT_BYTES;
     count += 1;
-    collector()({ type: count % YOUNG_ONES === 0 ? 'major' : 'minor' });
+    if (count % YOUNG_ONES === 0) collector()();
+    else collector()({ type: 'minor' });
   };
 };
