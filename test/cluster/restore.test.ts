@@ -1,5 +1,5 @@
 import { consent } from '../support/consent.ts';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -144,6 +144,7 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
     );
     expect(made.code === 0 ? '' : made.stderr).toBe('');
     expect(made.json().to_fill_in).toEqual([]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
     const content = parse(readFileSync(file, 'utf8'));
     expect(content.name).toBe('mine');
     const beside = join(dirname((binariesOf(from) as Binaries).server), 'etcdctl');

@@ -52,8 +52,9 @@ const fillRoot = (root: string, server: string): void => {
   };
   put(server, 'usr/bin/etcd-server');
   for (const tool of ['/bin/sh', '/bin/sleep']) put(tool, tool.slice(1));
+  // Of a program that needs no library ldd says so and fails.
   for (const program of [server, '/bin/sh', '/bin/sleep'])
-    for (const [, path] of execFileSync('ldd', [program], { encoding: 'utf8' }).matchAll(/(\/\S+) \(0x/g))
+    for (const [, path] of spawnSync('ldd', [program], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g))
       put(path as string, (path as string).slice(1));
 };
 

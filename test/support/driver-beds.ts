@@ -50,6 +50,8 @@ export type BedOptions = {
   /** Members read a configuration file; its data directory is a whole path, or relative to where they run. */
   readonly config?: 'whole' | 'relative';
   readonly stopSeconds?: number;
+  /** Entries of its log between two snapshots of a member. */
+  readonly snapshotCount?: number;
   readonly ssh?: SshOptions;
 };
 export type Bed = {
@@ -98,7 +100,7 @@ const fromFile = (place: Place, config: BedOptions['config']): Place => {
   return { ...place, flags: ['--config-file', path] };
 };
 
-const places = async (directory: string): Promise<Place[]> => {
+const places = async (directory: string, { snapshotCount }: BedOptions): Promise<Place[]> => {
   const ports = await freePorts(6);
   const url = (i: number): string => `http://127.0.0.1:${ports[i]}`;
   const all = [0, 1, 2].map((i) => `n${i + 1}=${url(2 * i + 1)}`).join(',');
@@ -115,6 +117,7 @@ const places = async (directory: string): Promise<Place[]> => {
         ...['--listen-client-urls', url(2 * i), '--advertise-client-urls', url(2 * i)],
         ...['--listen-peer-urls', url(2 * i + 1), '--initial-advertise-peer-urls', url(2 * i + 1)],
         ...['--initial-cluster', all],
+        ...(snapshotCount === undefined ? [] : ['--snapshot-count', String(snapshotCount)]),
       ],
     };
   });
@@ -199,8 +202,8 @@ const settingsOf = (
 ): Record<string, unknown> => {
   const then = kind === 'ssh + systemd' ? 'systemd' : 'local';
   const more = { ...(jump ? { proxy_jump: 'jump' } : {}), ...(sudo ? { sudo } : {}) };
-  // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
-  const ssh = { options: ['-F', config], then, ...more };
+  // A connection of a busy machine may take longer than the program waits for one.
+  const ssh = { options: ['-F', config, '-o', 'ConnectTimeout=60'], then, ...more };
   if (kind.startsWith('ssh')) return { driver: 'ssh', ssh };
   if (kind !== 'hooks') return { driver: kind };
   const pid = '$(cat {data_dir}/../pid)';
@@ -301,7 +304,7 @@ export const startBed = async (
     await systemd?.close();
     rmSync(directory, { recursive: true, force: true });
   };
-  const all = (await places(directory)).map((place) => fromFile(place, options.config));
+  const all = (await places(directory, options)).map((place) => fromFile(place, options.config));
   const pid = (place: Place): number | undefined => {
     if (systemd !== undefined) {
       const text = systemd.systemctl('show', '-p', 'MainPID', '--value', `${place.name}.service`);

@@ -14,6 +14,11 @@ const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const is36 = isSoak && hasBinaries('3.6', '3.5-late');
 const [first, middle, last] = is36 ? (['3.4', '3.5', '3.6'] as const) : (['3.3', '3.4', '3.5'] as const);
 const [from, to] = is36 ? ([middle, last] as const) : ([first, middle] as const);
+/**
+ * 3.4 writes a read of the v2 interface into its log at each `/health`, and 3.6 does not start while one stands behind the last snapshot:
+ * here one is taken often enough.
+ */
+const overThreeMinors: BedOptions = is36 ? { snapshotCount: 10 } : {};
 const drivers: readonly BedKind[] = ['local', 'ssh + local', 'systemd', 'ssh + systemd', 'hooks', 'docker'];
 
 let bed: Bed | undefined;
@@ -51,6 +56,8 @@ type Scenario = {
 const failedOn =
   (text: RegExp) => async (one: Bed, wrap: (place: Place, server: string) => string | undefined) => {
     one.offer(from, to, wrap);
+    // Whoever leads comes last, and a server that ends seconds after its gate would outlive the run.
+    expect(outcome(await one.opsctl('kv', 'move-leader', 'n1'))).toBe('0');
     const failed = await one.opsctl(...upgrade);
     expect(outcome(failed)).toMatch(/^12 /);
     expect(failed.stderr).toMatch(text);
@@ -112,7 +119,7 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'upgrade; upgrade again with a failure, and back to the version before',
     minors: 3,
-    options: { restart: 'always' },
+    options: { ...overThreeMinors, restart: 'always' },
     quick: ['systemd'],
     run: async (one) => {
       one.offer(first, middle);
@@ -400,7 +407,7 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'a drop-in selects the program; a failure and a rollback take only theirs away',
     minors: 3,
-    options: { dropIn: true, restart: 'always' },
+    options: { ...overThreeMinors, dropIn: true, restart: 'always' },
     not: withoutUnits,
     quick: ['systemd'],
     run: async (one) => {

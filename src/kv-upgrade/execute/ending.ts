@@ -3,6 +3,7 @@ import type { Category } from '../../core/problem.ts';
 import { progressOf } from '../journal/progress.ts';
 import { newWay, oldWay } from '../plan-kind.ts';
 import type { Run } from '../run.ts';
+import { cureFor } from '../watch/log-lines.ts';
 import type { Finding, HeldFor, Outcome } from '../types.ts';
 
 export type Ending = {
@@ -78,6 +79,7 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
     error: new AppError('rolled-back', message, {
       code: 'MEMBER_REVERTED',
       tryThis: [
+        ...cureFor(reason),
         `fix the new version of ${member}, then opsctl kv resume`,
         `opsctl kv rollback, to bring every member back to ${oldWay(plan)}`,
       ],

@@ -14,14 +14,16 @@ export const markLog = async (run: Run, name: string): Promise<void> => {
   run.logMarks.set(name, (await tailOf(run, name)).slice(-1));
 };
 
-/** The last line that reports an error, else the last line. Pure. */
-const tellingLine = (lines: readonly string[]): string | undefined => {
-  const isError = (line: string): boolean => {
-    const found = classify(line);
-    return found !== undefined && !found.expected;
-  };
-  return lines.findLast(isError) ?? lines.at(-1);
+/** A line of a Go stack trace says where, and not why. */
+const isOfTrace = (line: string): boolean =>
+  /^\s|^goroutine \d|^created by |^[\w./()*-]+\((\{|0x|\.\.\.|\))/.test(line);
+const isError = (line: string): boolean => {
+  const found = classify(line);
+  return found !== undefined && !found.expected && !isOfTrace(line);
 };
+/** The last line that reports an error, else the last line. Pure. */
+export const tellingLine = (lines: readonly string[]): string | undefined =>
+  lines.findLast(isError) ?? lines.at(-1);
 
 /** What the process that was started last wrote into its log: most of the time that is the reason. The log of the version before is none. */
 export const logExcerpt = async (run: Run, name: string): Promise<string> => {

@@ -1,7 +1,8 @@
 import { minorOf, type Minor } from '../../api-specs/etcd/versions.ts';
 import { namesProgram } from '../plan-kind.ts';
-import type { MemberSpec, PlanKind } from '../types.ts';
+import type { HostFacts, MemberSpec, PlanKind } from '../types.ts';
 import { guard, sees, type Log } from './guard.ts';
+import { hintForHost } from './unreachable.ts';
 
 /** Two programs of one minor need two places: the drop-in of a unit is named after the minor, and the one before it would be lost. */
 const losesItsDropIn = (
@@ -47,10 +48,10 @@ const lookAtOld = ({ name, runs, old, from }: Old, log: Log): void => {
 const keepsItsProgram = (kind: PlanKind | undefined, spec: MemberSpec | undefined): boolean =>
   kind === 'restart' && spec !== undefined && !namesProgram(spec);
 
-const unknownVersion = (member: string, error = 'unknown') => ({
+const unknownVersion = (member: string, host: HostFacts, spec: MemberSpec | undefined) => ({
   member,
-  message: `${member}: the new binary cannot be asked for its version: ${error}`,
-  hint: 'check new_binary in the cluster file',
+  message: `${member}: the new binary cannot be asked for its version: ${host.new_binary_error ?? 'unknown'}`,
+  hint: hintForHost(host, spec, 'check new_binary in the cluster file'),
 });
 const otherVersion = (member: string, version: string, to: Minor, kind: PlanKind = 'upgrade') => ({
   member,
@@ -71,8 +72,8 @@ export const binariesAreRight = guard(
       const spec = cluster.members.find((one) => one.name === name);
       if (host === undefined || keepsItsProgram(kind, spec)) continue;
       if (spec !== undefined && losesItsDropIn(kind, spec)) log.fail(lostDropIn(spec));
-      const { new_binary_version: version, new_binary_error: error, old_binary_version: old } = host;
-      if (version === undefined) log.fail(unknownVersion(name, error));
+      const { new_binary_version: version, old_binary_version: old } = host;
+      if (version === undefined) log.fail(unknownVersion(name, host, spec));
       else if (to !== undefined && minorOf(version) !== to) log.fail(otherVersion(name, version, to, kind));
       else right.push(version);
       lookAtOld({ name, runs: server_version, old, from }, log);

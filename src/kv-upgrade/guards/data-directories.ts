@@ -1,5 +1,6 @@
 import type { ClusterFile, HostFacts } from '../types.ts';
 import { guard, sees, type Log } from './guard.ts';
+import { hintForHost } from './unreachable.ts';
 
 /** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
 export const dbFilePresent = guard(
@@ -42,6 +43,7 @@ export const dataDirectories = guard(
     for (const { name, is_reachable, host } of observation.members) {
       if (host === undefined) continue;
       lookAtDirectory(name, host, cluster, log);
+      const spec = cluster.members.find((one) => one.name === name);
       if (host.owner_mismatch !== undefined)
         log.warn({
           member: name,
@@ -49,7 +51,11 @@ export const dataDirectories = guard(
           hint: 'the new process must run as the same user',
         });
       for (const message of host.problems ?? [])
-        log.fail({ member: name, message: `${name}: ${message}`, hint: 'check the cluster file' });
+        log.fail({
+          member: name,
+          message: `${name}: ${message}`,
+          hint: hintForHost(host, spec, 'check the cluster file'),
+        });
       if (is_reachable && host.is_running === false && (host.problems ?? []).length === 0) {
         log.fail({
           member: name,

@@ -191,9 +191,10 @@ const lookAt = async (
       own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
     return { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
   } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
     return {
-      problems: [error instanceof Error ? error.message : String(error)],
-      new_binary_error: 'its host could not be looked at',
+      problems: [reason],
+      new_binary_error: `its host could not be looked at: ${reason}`,
       ...(error instanceof AppError && error.detail.code === 'SSH' ? { is_unreachable: true } : {}),
     };
   }

@@ -1,5 +1,11 @@
 /** What lines of a member's log mean during an upgrade. spec/store#states and spec/store#measured-upgrade. The first match counts. */
-type Meaning = { readonly text: RegExp; readonly expected: boolean; readonly meaning: string };
+type Meaning = {
+  readonly text: RegExp;
+  readonly expected: boolean;
+  readonly meaning: string;
+  /** What to do first, where another program of that version would change nothing. */
+  readonly cure?: string;
+};
 
 const meanings: readonly Meaning[] = [
   // Never expected, whatever else the line says.
@@ -7,6 +13,18 @@ const meanings: readonly Meaning[] = [
     text: /cannot be downgraded|invalid downgrade;/,
     expected: false,
     meaning: 'this version is older than the cluster: it will not start again',
+  },
+  {
+    text: /detected disallowed v2 WAL/,
+    expected: false,
+    meaning: 'the log of the member holds v2 requests, and 3.6 does not start with them',
+    // Up to 3.4 a server logs one at each /health: a cluster that came to 3.5 a short time ago has them without a client of v2.
+    cure: 'restart every member of 3.5 with --snapshot-count=1, write a few keys, and restart it as before: no v2 request, also none of a health check of 3.4, is in its log then',
+  },
+  {
+    text: /detected disallowed|illegal v2store content/,
+    expected: false,
+    meaning: 'the data directory holds v2 data, and 3.6 does not start with it',
   },
   {
     text: /panic|fatal error|failed to recover v3 backend/i,
@@ -17,11 +35,6 @@ const meanings: readonly Meaning[] = [
     text: /cannot unmarshal|error verifying flags|unsupported compaction mode|flag provided but not defined/,
     expected: false,
     meaning: 'this version does not understand its configuration',
-  },
-  {
-    text: /detected disallowed|illegal v2store content/,
-    expected: false,
-    meaning: 'the data directory holds v2 data, and 3.6 does not start with it',
   },
   {
     text: /too many learner members in cluster|removed all voters|unmarshal should never fail|ID exists/,
@@ -122,4 +135,10 @@ export const classify = (line: string): Classified | undefined => {
   const found = meanings.find(({ text }) => text.test(line));
   if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
   return severity.test(line) ? { expected: false } : undefined;
+};
+
+/** What helps against the known cause that a reason names, with the line of the log that it quotes. Pure. */
+export const cureFor = (reason: string): readonly string[] => {
+  const cure = meanings.find(({ text }) => text.test(reason))?.cure;
+  return cure === undefined ? [] : [cure];
 };

@@ -99,6 +99,12 @@ describe('a cluster file', () => {
     ],
     ['an open quote', file({ members: [member(1, { old_command: "a 'b" })] }), /closed quotes/],
     ['systemd without a unit', file({ driver: 'systemd' }), /unit is required with driver systemd/],
+    [
+      'ssh, then systemd, without a unit',
+      // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+      file({ driver: 'ssh', ssh: { then: 'systemd' }, members: [member(1, { host: 'h1' })] }),
+      /unit is required with driver ssh, then systemd/,
+    ],
     ['ssh without a host', file({ driver: 'ssh' }), /host is required with driver ssh/],
     ['hooks without hooks', file({ driver: 'hooks' }), /hooks needs stop, start_old and start_new/],
     ['an unknown driver', file({ driver: 'magic' }), /driver must be one of/],

@@ -251,6 +251,22 @@ describe('guards', () => {
       guards.map(({ id }) => `pass ${id}`),
     );
   });
+  it('a connection that failed is named with its host, and is no mistake in the cluster file', () => {
+    const reason = 'h2: ssh: Connection timed out during banner exchange';
+    const lost = { problems: [reason], new_binary_error: reason, new_binary_version: undefined };
+    const hints = (is_unreachable: boolean): (string | undefined)[] =>
+      findingsOf({
+        observation: host({ ...lost, is_unreachable }),
+        cluster: clusterFile(3, {
+          members: clusterFile().members.map((member) => ({ ...member, host: 'h2' })),
+        }),
+        options: planOptions(),
+        from: '3.3',
+        to: '3.4',
+      }).flatMap(({ level, message, hint }) => (level === 'fail' && message.includes(reason) ? [hint] : []));
+    expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true has to work')));
+    expect(hints(false)).toEqual(['check new_binary in the cluster file', 'check the cluster file']);
+  });
   it('a leader that the file leaves out is no missing leader', () => {
     const four = [1, 2, 3].map((i) => ({
       id: `${1000 + i}`,

@@ -6,6 +6,7 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -207,6 +208,26 @@ describe('static pods', () => {
   });
 });
 
+describe('the process of a static pod', () => {
+  it('names exactly its data directory: a longer path and a program that only mentions it are none', async () => {
+    const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
+    const start = async (name: string, ...words: string[]): Promise<number> => {
+      const path = join(bin, name);
+      if (!existsSync(path)) symlinkSync(process.execPath, path);
+      const argv = ['-e', 'setInterval(() => {}, 1000)', '--', ...words];
+      const { pid } = await real.host.processes.start(path, argv, { detached: true });
+      alive.push(pid);
+      return pid;
+    };
+    await start('etcd', '--data-dir', `${spec.data_dir}-events`);
+    await start('backup', '--data-dir', spec.data_dir as string);
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    expect((await driver.process(spec)).state).toBe('gone');
+    const pid = await start('etcd', '--data-dir', spec.data_dir as string);
+    expect(await driver.process(spec)).toEqual({ state: 'running', pid });
+  });
+});
+
 describe('a static pod whose container ended', () => {
   it('is gone, as crictl tells, although the kubelet has its manifest', async () => {
     const manifest = join(real.directory, 'kv.yaml');
@@ -251,6 +272,31 @@ describe('hooks', () => {
     expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
     expect(driver.describe('stop', spec, 'new')).toEqual([`${log} stop n1 ${spec.data_dir}`]);
     expect(readFileSync(calls, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);
+  });
+  it('is stopped when is_running says so, and not when its stop hook returned', async () => {
+    // Asks and does not wait, as a job of a scheduler does: it is there for three more looks.
+    const left = join(real.directory, 'left');
+    const countdown = program(
+      'countdown',
+      `n=$(cat ${left} 2>/dev/null || echo 3); [ "$n" -gt 0 ] || exit 1; echo $((n-1)) > ${left}; exit 0`,
+    );
+    const hooks = { stop: 'true', start_old: 'true', start_new: 'true', is_running: countdown };
+    const spec = member();
+    const driver = await open(spec, { driver: 'hooks', hooks });
+    expect(await driver.stop(spec, 60_000)).toBe(true);
+    expect(readFileSync(left, 'utf8')).toBe('0\n');
+    const stubborn = await open(spec, { driver: 'hooks', hooks: { ...hooks, is_running: 'true' } });
+    expect(await stubborn.stop(spec, 100)).toBe(false);
+  });
+  it('is killed by the hook kill alone: a stop hook is no kill', async () => {
+    const killed = join(real.directory, 'killed');
+    const hooks = { stop: 'true', start_old: 'true', start_new: 'true' };
+    const spec = member();
+    await expect((await open(spec, { driver: 'hooks', hooks })).kill(spec)).rejects.toThrow(
+      'there is no hook named kill',
+    );
+    await (await open(spec, { driver: 'hooks', hooks: { ...hooks, kill: ['touch', killed] } })).kill(spec);
+    expect(existsSync(killed)).toBe(true);
   });
   it('without is_running nobody can tell', async () => {
     const spec = member();

@@ -1,0 +1,306 @@
+/** Defects of the upgrade that reviews found on real servers, and the tests that would see each again. */
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+
+const root = new URL('../../', import.meta.url).pathname;
+const [unit, clusters] = ['test/kv-upgrade', 'test/cluster'];
+const supervisors = `${unit}/supervisors`;
+const matrix = 'test/support/driver-matrix.ts';
+
+/** defect, file, and the whole title of a test in it. */
+const defects: readonly (readonly [defect: string, file: string, title: string])[] = [
+  // The way back and the drivers.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the title as its file has it
+  ['a start of more than 3 s was a failure', matrix, 'a start that takes ${seconds} s'],
+  [
+    'a unit that is activating was taken for gone',
+    `${unit}/execute/gate.test.ts`,
+    'a server that its start command puts into the background may come a moment later',
+  ],
+  [
+    'a pod whose image is pulled was taken for gone',
+    `${supervisors}/crictl-state.test.ts`,
+    '%s of a member without a process is %s',
+  ],
+  [
+    'the second upgrade of a unit went back to the version before the first',
+    `${supervisors}/systemd.test.ts`,
+    'the way back of the second and the third upgrade is the version before it',
+  ],
+  [
+    'the second upgrade of a container removed its way back',
+    `${supervisors}/containers.test.ts`,
+    'are started, looked at, stopped, and go back to the version before: the first, the second and the third time',
+  ],
+  [
+    'a run after a held one forgot the configuration before',
+    `${unit}/placement.test.ts`,
+    'comes back with its configuration, whichever run rewrote it',
+  ],
+  [
+    'what a login shell prints went into the configuration file',
+    `${supervisors}/ssh.test.ts`,
+    'never reaches data: a configuration file is read and written as it is',
+  ],
+  [
+    'a relative ETCD_DATA_DIR started a member on an empty directory',
+    `${supervisors}/identity.test.ts`,
+    'a relative data directory means the one of the running process',
+  ],
+  [
+    'kv init copied a relative directory of the environment',
+    `${unit}/cluster/find-members.test.ts`,
+    'in its environment, of which only settings of the server are kept, with whole paths',
+  ],
+  [
+    'no restore above 2 GiB',
+    'test/etcd-client/snapshot-file.test.ts',
+    'a snapshot of nine gigabytes is read page by page',
+  ],
+  [
+    'a run that stopped before its stop left the new program installed',
+    `${supervisors}/systemd.test.ts`,
+    'staging changes nothing that a crash would start, and discarding leaves nothing behind',
+  ],
+  [
+    'an abort, then a crash, upgraded a member',
+    matrix,
+    'given up after each step, and a crash of each member; no member changes its version by itself',
+  ],
+  [
+    'a rollback that became impossible blocked the run for ever',
+    `${unit}/decide.test.ts`,
+    'a revert that was begun and became impossible is dropped',
+  ],
+  [
+    'kv resume did not ask the guards',
+    `${clusters}/way-back.test.ts`,
+    'a configuration that the new version would not read is rewritten between stop and start, comments kept, and comes back with a rollback',
+  ],
+  [
+    'a resume kept a snapshot that was older than the stop it protects',
+    `${unit}/decide.test.ts`,
+    'a snapshot of an hour ago predates the stop that it is to protect',
+  ],
+  [
+    'a connection that dropped at the stop left the member down',
+    `${supervisors}/ssh.test.ts`,
+    'between stop and start is made again, and the member is started',
+  ],
+  [
+    'a member that may be down was not named',
+    `${supervisors}/ssh.test.ts`,
+    'for longer than the grace period says that the member may be down',
+  ],
+  [
+    'sockets of ssh in a directory of everybody',
+    `${supervisors}/ssh.test.ts`,
+    'are in a private directory with a short name',
+  ],
+  [
+    'sockets of ssh with names that are too long',
+    `${supervisors}/ssh.test.ts`,
+    'are not used where others may write, or where their names would be too long',
+  ],
+  [
+    'a stop hook was believed',
+    `${supervisors}/drivers.test.ts`,
+    'is stopped when is_running says so, and not when its stop hook returned',
+  ],
+  [
+    'the stop hook was the kill hook',
+    `${supervisors}/drivers.test.ts`,
+    'is killed by the hook kill alone: a stop hook is no kill',
+  ],
+  [
+    'ssh could not stop a server with a configuration file',
+    matrix,
+    'a relative data directory in the configuration file of each member',
+  ],
+  [
+    'a member was started as whoever runs opsctl',
+    `${supervisors}/identity.test.ts`,
+    'its successor runs as the same user, also after a crash of ours',
+  ],
+  [
+    "the operator's ETCD_ variables reached the server",
+    `${supervisors}/identity.test.ts`,
+    "its successor runs in the same directory and with the cluster file's environment, not with the operator's",
+  ],
+  [
+    'kv init wrote a file that everybody can read',
+    `${clusters}/restore.test.ts`,
+    'writes a cluster file from a running cluster with which it can be planned',
+  ],
+  [
+    'a container was replaced by a guess',
+    `${supervisors}/containers.test.ts`,
+    'that are not there any more are never replaced by a guess',
+  ],
+  [
+    'ssh, then systemd, without a unit',
+    `${unit}/cluster/cluster-file.test.ts`,
+    'ssh, then systemd, without a unit',
+  ],
+  // Judgement.
+  [
+    'withdrawn versions passed',
+    `${unit}/guards/seen-or-not.test.ts`,
+    'a withdrawn version as the new one is refused, with its source',
+  ],
+  ['no look at the quota', `${unit}/guards/seen-or-not.test.ts`, 'a database at %d of it: %s'],
+  [
+    'the canary wrote 50 times a second while a person thought',
+    `${unit}/watch/canary.test.ts`,
+    'writes once a second while nothing is replaced, and as often as it was asked to while something is',
+  ],
+  [
+    '--yes passed the point of no return',
+    `${clusters}/crossing.test.ts`,
+    '--yes starts a run and holds before the last member; a loop around resume cannot cross it; the flag made for it does',
+  ],
+  [
+    'a restore that was killed was not to be seen',
+    `${clusters}/restore.test.ts`,
+    'restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version',
+  ],
+  [
+    'a static pod was found and killed by a part of a path',
+    `${supervisors}/drivers.test.ts`,
+    'names exactly its data directory: a longer path and a program that only mentions it are none',
+  ],
+  [
+    'the time of the gate did not know the size of the data',
+    `${unit}/guards/seen-or-not.test.ts`,
+    'the time of the gate grows with the database',
+  ],
+  [
+    'the last member was stopped one second after the one before',
+    `${clusters}/crossing.test.ts`,
+    'all upgraded members are good together for the time asked for before the last one is stopped',
+  ],
+  [
+    'hints that no command could carry out: space',
+    `${clusters}/recover-space.test.ts`,
+    'takes writes again after recover-space, and its hint names that command',
+  ],
+  [
+    'hints that no command could carry out: members',
+    `${clusters}/membership.test.ts`,
+    'a learner is added, refused twice, started, promoted, moved and removed',
+  ],
+  [
+    'a run was known to one machine',
+    `${clusters}/takeover.test.ts`,
+    'is seen, gone on with and rolled back from another one; its progress in the store is small and goes with it',
+  ],
+  [
+    'hashes that were not compared passed',
+    `${unit}/guards/seen-or-not.test.ts`,
+    'are unknown, with the reason',
+  ],
+  [
+    'a failed connection was a mistake in the cluster file',
+    `${unit}/guards/guards.test.ts`,
+    'a connection that failed is named with its host, and is no mistake in the cluster file',
+  ],
+  [
+    'a simulated cluster without gRPC',
+    'test/etcd-sim/grpc.test.ts',
+    'puts and reads with the numbers of rpc.proto',
+  ],
+  [
+    'a simulated cluster without a slow start',
+    'test/etcd-sim/faults.test.ts',
+    'slow-start: it runs before it takes part',
+  ],
+  // Under faults on real servers.
+  [
+    'a version that died after its gate stayed down when no old member was left',
+    `${clusters}/crossing.test.ts`,
+    'a new version that dies when no member of the old one is left is rolled back at once, while the cluster version has not moved',
+  ],
+  [
+    'a resume said something untrue after the crossing',
+    `${clusters}/crossing.test.ts`,
+    'once it has moved the message says so, and resume starts the new version again',
+  ],
+  [
+    'v2 data without a snapshot file was not seen',
+    `${unit}/guards/seen-or-not.test.ts`,
+    'counts what the interface holds now, also without a snapshot file',
+  ],
+  [
+    'the log of the old version was quoted for the new one',
+    `${unit}/execute/log-excerpt.test.ts`,
+    'was written after the start: the log of the version before is none',
+  ],
+  [
+    'the last line of the log was quoted where an error line says more',
+    `${unit}/execute/log-excerpt.test.ts`,
+    'is the last one that reports an error, else the last',
+  ],
+  [
+    'the end of a stack trace was quoted, not the panic',
+    `${unit}/execute/log-excerpt.test.ts`,
+    'is the reason of a panic, not the end of its stack trace',
+  ],
+  [
+    'a member that dies while the question stands changed nothing',
+    `${clusters}/crossing.test.ts`,
+    'a member that dies while the run waits there is rolled back, and the wait does not go on',
+  ],
+  [
+    'a suspended member was not named in a run',
+    `${supervisors}/member-process.test.ts`,
+    'is told from one that is suspended, and that one ends when it is asked to',
+  ],
+  [
+    'a member cut off from its peers: how the run goes on',
+    `${unit}/decide.test.ts`,
+    'the next member itself is cut off from its peers',
+  ],
+  [
+    'nobody knew who confirmed the point of no return',
+    `${unit}/window/window.test.ts`,
+    'says who, what was accepted and confirmed, how it ended and how long was worked on it',
+  ],
+  [
+    'the night of a held run counted as work',
+    `${unit}/report/whole-run.test.ts`,
+    'is one run: the night is no time of it, and what was only told again is left out',
+  ],
+  [
+    'partial snapshots of killed runs stayed',
+    `${unit}/execute/take-snapshot.test.ts`,
+    'is removed before the next one, and nothing else',
+  ],
+  [
+    'snapshots one after the other took most of the time',
+    `${unit}/execute/early-snapshot.test.ts`,
+    'is the one of the member that follows',
+  ],
+  [
+    'no soak after the first member',
+    `${unit}/decide.test.ts`,
+    '--hold-after holds when so many members run the new version, and not before',
+  ],
+  [
+    'no estimate of the duration',
+    `${unit}/format/estimate.test.ts`,
+    'with earlier runs it is as many members as there are left, and the waits',
+  ],
+  [
+    'a start command was shown whole',
+    `${unit}/format/command-text.test.ts`,
+    'a command that replaces another is shown as what changes, a flag with its value',
+  ],
+];
+
+const quotes = ["'", '"', '`'];
+it.each(defects)('%s', (_, file, title) => {
+  expect(existsSync(root + file), `${file} is gone: name the test that took its place`).toBe(true);
+  const text = readFileSync(root + file, 'utf8');
+  const isThere = quotes.some((quote) => text.includes(`${quote}${title}${quote}`));
+  expect(isThere, `${file} has no test "${title}"`).toBe(true);
+});
