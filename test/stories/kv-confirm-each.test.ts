@@ -26,6 +26,12 @@ it('asks before each member: yes goes on, no holds the run there; a rollback ask
     ['[y/N]', 'y\r'],
     ['[y/N]', 'n\r'],
   ]);
+  // What is read before the first question is seen with it on a screen of 24 lines.
+  const before = held.screen.slice(0, held.screen.indexOf(' to go on:')).trim().split('\n');
+  expect(before.length, held.screen).toBeLessThanOrEqual(24);
+  expect(before.every((line) => line.length <= 80)).toBe(true);
+  for (const text of ['point of no return', '-v shows every step and command'])
+    expect(before.join('\n')).toContain(text);
   expect(held.screen.match(/Go on with n\d\? \[y\/N\]/g)?.length).toBeGreaterThanOrEqual(2);
   expect(held.screen).toContain('nobody confirmed it');
   expect(held.code).toBe(8);

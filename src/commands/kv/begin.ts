@@ -2,7 +2,7 @@ import { recordResult, type Result } from '../../core/result.ts';
 import type { PlanKind } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { refusalError } from './outcome.ts';
-import { shownPlan } from './shown-plan.ts';
+import { announcedPlan, shownPlan } from './shown-plan.ts';
 import { planFlags, prepare } from './planning.ts';
 import type { Prepared } from './planning.ts';
 import { adopted, conducted, confirmStart, runFlags } from './running.ts';
@@ -54,12 +54,13 @@ export const begin = async (
     throw refusalError(made);
   }
   if (context.isDryRun) return recordResult(made, { text: await shownPlan(context, made, 'stdout') });
+  const { name } = opened.cluster;
+  const asked = question(name, made.from, made.to);
   if (context.isInteractive && !context.isConfirmed)
-    context.log.info(`${await shownPlan(context, made, 'stderr')}\n`);
+    context.log.info(`${await announcedPlan(context, made, asked)}\n`);
   else
     for (const { level, message, hint } of made.findings)
       if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
-  const { name } = opened.cluster;
-  await confirmStart(context, name, question(name, made.from, made.to), values);
+  await confirmStart(context, name, asked, values);
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };

@@ -26,3 +26,16 @@ export const shownPlan = async (
   const tookMs = await earlierMs(context, plan.cluster);
   return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs });
 };
+
+/** What is read before the question: the whole plan with -v or where it fits, else its summary. Both are seen at once with the question. */
+export const announcedPlan = async (context: Context, plan: Plan, question: string): Promise<string> => {
+  const { rows } = context.host.terminal.stderr;
+  const whole = await shownPlan(context, plan, 'stderr');
+  if (context.isVerbose === true || rows === undefined) return whole;
+  const { planSummary, questionRows } = await import('../../kv-upgrade/format/plan-summary.ts');
+  const columns = columnsOf(context.host.terminal.stderr);
+  // An empty line between the plan and the question.
+  const room = rows - questionRows(question, columns) - 1;
+  if (whole.split('\n').length <= room) return whole;
+  return planSummary(plan, { columns, rows: room, tookMs: await earlierMs(context, plan.cluster) });
+};

@@ -8,7 +8,7 @@ import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cl
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { refuseOpenRun, refuseOthersWork } from './begin.ts';
 import { planFlags, prepare } from './planning.ts';
-import { shownPlan } from './shown-plan.ts';
+import { announcedPlan, shownPlan } from './shown-plan.ts';
 import { conducted, confirmStart, crossingFlags, runFlags } from './running.ts';
 
 const flags = {
@@ -89,10 +89,10 @@ export const upgrade = defineCommand({
   run: async (context, values) => upgradeRun(context, values),
 });
 
-/** Before the question the whole plan, which has the warnings too; without a question the warnings alone. */
-const announce = async (context: Context, plan: Plan): Promise<void> => {
+/** Before the question the plan, which has the warnings too; without a question the warnings alone. */
+const announce = async (context: Context, plan: Plan, question: string): Promise<void> => {
   if (context.isInteractive && !context.isConfirmed) {
-    context.log.info(`${await shownPlan(context, plan, 'stderr')}\n`);
+    context.log.info(`${await announcedPlan(context, plan, question)}\n`);
     return;
   }
   for (const { level, message, hint } of plan.findings)
@@ -116,12 +116,9 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof flags>) => {
     return recordResult(made, {
       text: await shownPlan(context, made, 'stdout'),
     });
-  await announce(context, made);
-  await confirmStart(
-    context,
-    opened.cluster.name,
-    `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`,
-    values,
-  );
+  const { name } = opened.cluster;
+  const question = `Upgrade ${name} from ${made.from} to ${made.to}?`;
+  await announce(context, made, question);
+  await confirmStart(context, name, question, values);
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };
