@@ -146,7 +146,7 @@ describe('a bucket that cannot be used', () => {
       { AWS_ACCESS_KEY_ID: 'AKIA-NOBODY' },
       4,
       'BAD_CREDENTIALS',
-      'does not accept the access key',
+      'bucket backups: the access key is not known there',
     ],
     ['no bucket in the URL', ['s3:///x'], {}, 2, 'USAGE', 'must be s3://BUCKET'],
     ['credentials in the URL', ['s3://key:geheim@backups/x'], {}, 2, 'USAGE', 'must be s3://BUCKET'],
@@ -233,6 +233,19 @@ describe('what a service answers', () => {
     expect(seen('ENOTFOUND')).toEqual(['network', 'UNREACHABLE']);
     expect(seen('AbortError')).toEqual(['interrupted', 'INTERRUPTED']);
     expect(seen('InvalidStorageClass', 400)).toEqual(['refused', 'STORAGE_FAILED']);
+    // Each names the bucket: several may be in one cluster file and environment.
+    for (const code of [
+      'RequestTimeTooSkewed',
+      'SignatureDoesNotMatch',
+      'InvalidAccessKeyId',
+      'ExpiredToken',
+      'AccessDenied',
+      'ENOTFOUND',
+      'SlowDown',
+    ])
+      expect(
+        (bucketFailure({ ...place, bucket: 'backups-7' }, new BucketError(code, '')) as Error).message,
+      ).toContain('bucket backups-7');
     const other = new Error('ENOSPC');
     expect(bucketFailure(place, other)).toBe(other);
   });

@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { schedulers, scheduleText } from '../../src/kv-snapshots/emit.ts';
@@ -12,6 +15,37 @@ const job = {
   program: ['/usr/bin/node', '/opt/opsctl/bin/opsctl.js'],
   calendar,
   image: 'registry.example/opsctl:1',
+};
+
+/** The text holds two files, each below its path. */
+const unitsIn = (text: string): readonly (readonly [name: string, text: string])[] =>
+  text
+    .split(/^(?=# \/etc\/systemd\/system\/)/m)
+    .filter((part) => part.trim() !== '')
+    .map((part) => [/system\/(\S+)/.exec(part)?.[1] ?? '', part] as const);
+
+const verifyUnits = async (): Promise<void> => {
+  const directory = mkdtempSync(join(tmpdir(), 'units-'));
+  try {
+    const units = unitsIn(await scheduleText('systemd', { ...job, program: [process.execPath] }));
+    expect(units.map(([name]) => name)).toEqual([
+      'opsctl-snapshot-prod.service',
+      'opsctl-snapshot-prod.timer',
+    ]);
+    for (const [name, text] of units) writeFileSync(join(directory, name), text);
+    const paths = units.map(([name]) => join(directory, name));
+    const verified = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], {
+      encoding: 'utf8',
+      env: { ...process.env, SYSTEMD_UNIT_PATH: `${directory}:` },
+    });
+    // Other units of the machine are read too: only what is said of ours counts.
+    expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
+    expect(verified.status, verified.stderr).toBe(0);
+    const read = spawnSync('systemd-analyze', ['calendar', calendar.systemd], { encoding: 'utf8' });
+    expect([read.status, read.stdout]).toEqual([0, expect.stringContaining('Next elapse')]);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 };
 
 describe('how often', () => {
@@ -42,6 +76,11 @@ describe('what a scheduler is given', () => {
     );
     expect(text).toContain('OnCalendar=*-*-* 00/6:07:00\n');
     expect(text).toContain('Persistent=yes');
+  });
+  it('systemd itself finds nothing wrong with the units, and reads the calendar', ({ skip }) => {
+    const found = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' });
+    if (found.error !== undefined) return skip('there is no systemd-analyze');
+    return verifyUnits();
   });
   it('cron: the shell that runs the line gets the same words', async () => {
     const line = (await scheduleText('cron', job)).split('\n')[1] ?? '';

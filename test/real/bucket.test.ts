@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDestination } from '../../src/kv-snapshots/destination.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import type { Host } from '../../src/platform/host.ts';
+import { opsctl } from '../support/program.ts';
 import { startMoto } from '../support/moto-server.ts';
 import type { Moto } from '../support/moto-server.ts';
 import { realMoto } from './services.mjs';
@@ -83,3 +84,72 @@ describe.runIf(!('missing' in realMoto()))('an S3-compatible service', () => {
     for (const one of [broken, interrupted]) one.close();
   });
 });
+
+/** A request that only the service's own users may make; before it is asked to check anything. */
+const iam = async (action: string, parameters: Readonly<Record<string, string>>): Promise<string> => {
+  const scope = 'Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0';
+  const reply = await fetch(moto.url, {
+    method: 'POST',
+    headers: { authorization: `AWS4-HMAC-SHA256 ${scope}` },
+    body: new URLSearchParams({ Action: action, Version: '2010-05-08', ...parameters }),
+  });
+  const text = await reply.text();
+  expect([action, reply.status], text).toEqual([action, 200]);
+  return text;
+};
+const between = (text: string, tag: string): string => new RegExp(`<${tag}>([^<]+)`).exec(text)?.[1] ?? '';
+
+describe.runIf(!('missing' in realMoto()))(
+  'an S3-compatible service that checks keys, signatures and rights',
+  () => {
+    it('a wrong key, a wrong secret and a missing right: each names the bucket, the cause and what to try', async () => {
+      await iam('CreateUser', { UserName: 'backup' });
+      const policy = { Effect: 'Allow', Action: ['s3:ListBucket'], Resource: '*' };
+      const PolicyDocument = JSON.stringify({ Version: '2012-10-17', Statement: [policy] });
+      await iam('PutUserPolicy', { UserName: 'backup', PolicyName: 'list', PolicyDocument });
+      const made = await iam('CreateAccessKey', { UserName: 'backup' });
+      const [id, secret] = [between(made, 'AccessKeyId'), between(made, 'SecretAccessKey')];
+      expect((await fetch(`${moto.url}/moto-api/reset-auth`, { method: 'POST', body: '0' })).status).toBe(
+        200,
+      );
+      const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+        opsctl(['kv', 'snapshot', ...words, '-o', 'json'], {
+          home,
+          env: {
+            ...{ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_ENDPOINT_URL_S3: moto.url },
+            ...env,
+          },
+        });
+      const said = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
+      const list = ['list', 's3://backups/x'];
+      const allowed = await run(list);
+      expect(allowed.code === 0 ? '' : allowed.stderr).toBe('');
+      const wrong = [
+        [
+          { AWS_SECRET_ACCESS_KEY: 'another-secret' },
+          'to bucket backups: the secret does not belong to the access key',
+        ],
+        [{ AWS_ACCESS_KEY_ID: 'AKIANOBODY' }, 'bucket backups: the access key is not known there'],
+      ] as const;
+      for (const [env, cause] of wrong) {
+        const ran = await run(list, env);
+        expect([ran.code, said(ran).code, said(ran).message]).toEqual([
+          4,
+          'BAD_CREDENTIALS',
+          expect.stringContaining(cause),
+        ]);
+        expect(said(ran).hint).toContain('AWS_SECRET_ACCESS_KEY');
+        expect(ran.stderr).not.toContain('another-secret');
+      }
+      writeFileSync(join(home, 'file'), 'x');
+      const user = { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret };
+      const destination = await destinationOf(nodeHost({ env: user }));
+      await expect(destination.put(name, join(home, 'file'), 1)).rejects.toMatchObject({
+        category: 'refused',
+        message: expect.stringContaining('with bucket backups'),
+        detail: { code: 'ACCESS_DENIED', tryThis: [expect.stringContaining('s3:PutObject')] },
+      });
+      destination.close();
+    });
+  },
+);

@@ -24,7 +24,8 @@ const unpacked = (name, packages, { suite = release(), isWhole = true } = {}) =>
   return missing === undefined ? { tree } : { missing };
 };
 const pythonOf = (tree) => join(tree, 'usr/lib/python3/dist-packages');
-const python = () => onPath('python3');
+/** Packages of Debian belong to its own interpreter: another one that is first on PATH brings packages of other versions. */
+const python = () => (existsSync('/usr/bin/python3') ? '/usr/bin/python3' : onPath('python3'));
 
 /** {"server", "promtool"} or {"missing": why}. */
 export const realPrometheus = () => {
