@@ -2,6 +2,7 @@
 import type { Minor } from '../api-specs/etcd/versions.ts';
 import type { Outcome, Owner, SnapshotRecord } from './journal-types.ts';
 import type { Finding } from './observation-types.ts';
+import type { PlanKind } from './plan-types.ts';
 
 export type GateCheck =
   | 'process'
@@ -47,6 +48,8 @@ export type CanaryReport = {
 };
 export type Report = {
   readonly run: string;
+  /** Absent in reports of earlier versions, and for an upgrade. */
+  readonly kind?: PlanKind;
   readonly cluster: string;
   readonly from: Minor;
   readonly to: Minor;

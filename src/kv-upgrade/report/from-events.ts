@@ -90,6 +90,7 @@ const stepRows = ({ plan, events }: ReportInput): Report['steps'] =>
 /** What a run did, from its events. Pure. */
 export const reportFrom = (input: ReportInput): Report => ({
   run: input.run,
+  ...(input.plan.kind === undefined ? {} : { kind: input.plan.kind }),
   cluster: input.plan.cluster,
   from: input.plan.from,
   to: input.plan.to,

@@ -1,4 +1,11 @@
-import type { Outcome, Report } from '../types.ts';
+import { kindOf } from '../plan-kind.ts';
+import type { Outcome, PlanKind, Report } from '../types.ts';
+
+const titles: Readonly<Record<PlanKind, string>> = {
+  upgrade: 'Upgrade',
+  downgrade: 'Downgrade',
+  restart: 'Rolling restart',
+};
 
 /** `412 ms`, `8.3 s`, `4 min 05 s`, `9 h 30 min`. */
 export const durationText = (ms: number): string => {
@@ -46,3 +53,10 @@ export const gateText = (gate: Report['members'][number]['gate']): string => {
   const skipped = count(null);
   return `${count(true)} checks passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 };
+
+/** `Upgrade of prod`: a report says what the run was. Pure. */
+export const runTitle = (report: Pick<Report, 'kind' | 'cluster'>): string =>
+  `${titles[kindOf(report)]} of ${report.cluster}`;
+/** `from 3.5 to 3.6`; a restart stays where it is. Pure. */
+export const runWay = (report: Pick<Report, 'kind' | 'from' | 'to'>): string =>
+  kindOf(report) === 'restart' ? `on ${report.from}` : `from ${report.from} to ${report.to}`;

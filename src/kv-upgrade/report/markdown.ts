@@ -1,5 +1,5 @@
 import type { Report } from '../types.ts';
-import { durationText, gateText, momentText, outcomeText, sizeText } from './labels.ts';
+import { durationText, gateText, momentText, outcomeText, runTitle, runWay, sizeText } from './labels.ts';
 
 const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
@@ -49,7 +49,7 @@ const sectionIfAny = (...[title, head, rows]: Parameters<typeof section>): strin
   rows.length === 0 ? [] : section(title, head, rows);
 
 const headLines = (report: Report): string[] => [
-  `# Upgrade of ${report.cluster} from ${report.from} to ${report.to}: ${outcomeText[report.outcome]}`,
+  `# ${runTitle(report)} ${runWay(report)}: ${outcomeText[report.outcome]}`,
   '',
   report.message,
   '',

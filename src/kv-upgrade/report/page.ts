@@ -2,7 +2,15 @@ import type { Report, UpgradeEvent } from '../types.ts';
 import { pageStyles } from './page-styles.ts';
 import { timelineFrom } from './timeline.ts';
 import { escaped, timelineSvg } from './timeline-svg.ts';
-import { durationText, gateText, momentText, outcomeMood, outcomeText, sizeText } from './labels.ts';
+import {
+  durationText,
+  gateText,
+  momentText,
+  outcomeMood,
+  outcomeText,
+  runTitle,
+  sizeText,
+} from './labels.ts';
 
 type Cell = string | number | undefined | { readonly html: string };
 const cellHtml = (cell: Cell): string =>
@@ -170,7 +178,7 @@ const longestGap = (report: Report, events: readonly UpgradeEvent[]): number | u
 
 /** The report as one page that needs nothing but itself. Without events it has no drawing. Pure. */
 export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
-  const title = `Upgrade of ${report.cluster}`;
+  const title = runTitle(report);
   return pageWith(`${title}: ${outcomeText[report.outcome]}`, [
     `<header><h1>${escaped(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
     `<p class="message">${escaped(report.message)}</p>`,

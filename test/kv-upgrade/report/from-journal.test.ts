@@ -77,6 +77,17 @@ describe('a report from the journal alone', () => {
     expect(markdownFrom(made.report)).toContain('# Upgrade of shop from 3.2 to 3.3: done');
     expect(pageFrom(made.report, made.events)).toContain('n2 was unavailable for 5.0 s');
   });
+  it.each([
+    ['downgrade', 'Downgrade of shop from 3.2 to 3.3: done', 'Downgrade of shop'],
+    ['restart', 'Rolling restart of shop on 3.2: done', 'Rolling restart of shop'],
+  ] as const)('a %s is called what it was', (kind, heading, title) => {
+    const [first, ...rest] = whole;
+    const entries = [{ ...first, plan: { ...plan, kind } } as JournalEntry, ...rest];
+    const made = reportFromJournal(entries, '/j');
+    if (made === undefined) throw new Error('expected a report');
+    expect(markdownFrom(made.report).split('\n')[0]).toBe(`# ${heading}`);
+    expect(pageFrom(made.report, made.events)).toContain(`<h1>${title}</h1>`);
+  });
   it('tells a failed step and a member that got its old version back', () => {
     const entries = lines(
       opened,
