@@ -71,6 +71,26 @@ describe('what an engine is given', () => {
     expect(Object.keys(hosts)).toEqual(['b', 'a', 'eu-cluster', 'us-cluster', 'd']);
     expect(hosts.b).toEqual({ opsctl_cluster_file: '/c/b.yaml', ansible_connection: 'local' });
   });
+  it('Argo: only fields that a Workflow has (argo-workflows, api/jsonschema, August 2026)', () => {
+    const object = parse(fleetText('argo', { ...options, image: 'registry.example/opsctl:1' }));
+    const { spec } = object;
+    const containers = spec.templates.flatMap(({ container = [] }) => container);
+    const fields: readonly (readonly [readonly object[], readonly string[]])[] = [
+      [[object], ['apiVersion', 'kind', 'metadata', 'spec']],
+      [[object.metadata], ['generateName']],
+      [[spec], ['entrypoint', 'templates', 'volumes']],
+      [spec.templates, ['container', 'inputs', 'name', 'steps']],
+      [spec.templates[0].steps.flat(), ['arguments', 'name', 'template']],
+      [spec.volumes, ['configMap', 'name', 'persistentVolumeClaim']],
+      [containers, ['args', 'env', 'image', 'volumeMounts']],
+    ];
+    for (const [objects, known] of fields)
+      expect([...new Set(objects.flatMap(Object.keys))].toSorted()).toEqual(known);
+    expect([object.apiVersion, object.kind]).toEqual(['argoproj.io/v1alpha1', 'Workflow']);
+    // RFC 1123, as the names of steps, volumes and of the claim have to be.
+    const names = [...spec.templates[0].steps.flat(), ...spec.volumes].map(({ name }) => name);
+    for (const name of names) expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+  });
   it('Argo: one group of steps after the other', () => {
     const { spec } = parse(fleetText('argo', options));
     const steps = spec.templates[0].steps.map((group: { name: string }[]) => group.map(({ name }) => name));
