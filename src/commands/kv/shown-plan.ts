@@ -31,7 +31,8 @@ export const shownPlan = async (
 export const announcedPlan = async (context: Context, plan: Plan, question: string): Promise<string> => {
   const { rows } = context.host.terminal.stderr;
   const whole = await shownPlan(context, plan, 'stderr');
-  if (context.isVerbose === true || rows === undefined) return whole;
+  // Some terminals do not know their size, and say 0.
+  if (context.isVerbose === true || rows === undefined || rows === 0) return whole;
   const { planSummary, questionRows } = await import('../../kv-upgrade/format/plan-summary.ts');
   const columns = columnsOf(context.host.terminal.stderr);
   // An empty line between the plan and the question.
