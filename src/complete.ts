@@ -171,6 +171,7 @@ export const complete = (words: readonly string[], isDescribed = false, read = b
   try {
     fs.writeSync(1, text.map((one) => `${one}\n`).join(''));
   } catch (error) {
-    if ((error as { code?: string }).code !== 'EPIPE') throw error;
+    // A shell that reads no longer, or cannot: TAB never complains.
+    if (!['EPIPE', 'ENOSPC'].includes((error as { code?: string }).code ?? '')) throw error;
   }
 };

@@ -3,7 +3,7 @@ import { AppError } from '../core/problem.ts';
 import type { BaseAccount } from './keep-account.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { AuthContext } from './auth-context.ts';
-import type { ClientAuthentication } from './protocol/token-client.ts';
+import type { ClientAuthentication } from '../core/sign-in-words.ts';
 import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { acquire, type Lock } from './credential-store/lock.ts';
 

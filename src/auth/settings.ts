@@ -1,11 +1,11 @@
 import { authPaths } from '../api-specs/oauth/endpoints.ts';
 import { demo } from '../api-specs/oauth/demo.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
+import { type ClientAuthentication, clientAuthentications } from '../core/sign-in-words.ts';
 import type { AuthContext } from './auth-context.ts';
 import { endpointProblems, endpointsFrom, type Endpoints, isLoopback, serverKey } from './endpoints.ts';
 import { type ClientKey, isClientAuthentication } from './protocol/client-authentication.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/issuer.ts';
-import { type ClientAuthentication, clientAuthentications } from './protocol/token-client.ts';
 
 export type ServerOptions = {
   readonly issuer?: string;

@@ -6,7 +6,7 @@ import type { AuthContext } from './auth-context.ts';
 import { instantNow } from './clock.ts';
 import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
 import { withMachineHints } from './machine/hints.ts';
-import type { MachineMethodName } from './machine/method-names.ts';
+import type { MachineMethodName } from '../core/sign-in-words.ts';
 import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
 import { isSendable } from './protocol/token-body.ts';
 import { storedAccount } from './server-profiles.ts';

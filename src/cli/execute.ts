@@ -11,7 +11,7 @@ import { DryRunStop, makeContext } from './context.ts';
 import type { Globals } from './globals.ts';
 import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
-import { choices, maxTimeOf, paceOf, settingFlags } from './options.ts';
+import { choices, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
 import { type SeenRecords, seenRecords } from './seen-records.ts';
 import { type Stopper, deafStopper, endedBy, limited, stopper } from './stopper.ts';
 import type { Tracing } from './tracing.ts';
@@ -57,24 +57,26 @@ const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: T
   await trace.end();
 };
 
+/** `config` is how a wrong setting is found and removed: it shows settings and lets none of them take effect. */
+const isConfig = (path: Command['path']): boolean => path[0] === 'config';
+
 /** The settings of this run; no output shows their secrets. */
 const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Globals): Settings => {
   const settings = loadSettings(host, settingFlags(globals));
   for (const secret of secretsOf(settings)) redactor.hide(secret);
-  // `config` is how such a setting is removed again.
-  if (path[0] !== 'config') refuseLongSecrets(settings);
+  if (!isConfig(path)) refuseLongSecrets(settings);
   return settings;
 };
 
 /** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
 const stopperFor = (
   host: Host,
-  { leavesSignalsToChild }: Command,
+  { path, leavesSignalsToChild }: Command,
   settings: Settings,
   { filter }: OutputOptions,
 ): Stopper => {
   const own = leavesSignalsToChild === true ? deafStopper(host) : stopper(host);
-  const stop = limited(host, own, maxTimeOf(settings));
+  const stop = isConfig(path) ? own : limited(host, own, maxTimeOf(settings));
   stop.signal.addEventListener('abort', () => void filter?.run?.kill());
   return stop;
 };
@@ -90,7 +92,8 @@ export const execute = async (
   refuseDryRun(command, globals);
   const { redactor } = run;
   const own = settingsFor(run, command, globals);
-  const trace = await tracingOf(withCaFile(run.host, own), globals, redactor, command);
+  const trusting = isConfig(command.path) ? run.host : withCaFile(run.host, own);
+  const trace = await tracingOf(trusting, globals, redactor, command);
   const settings = trace.settings(own);
   const { host } = trace;
   const log = makeLogger(host, options, redactor);
@@ -100,7 +103,7 @@ export const execute = async (
   const context = makeContext({
     seen,
     ...choices(host, globals, options),
-    ...paceOf(settings),
+    ...(isConfig(command.path) ? noPace : paceOf(settings)),
     host,
     settings,
     log,

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/settings.ts';
+import { type Settings, removalOf } from '../config/settings.ts';
 import { parseDuration } from '../core/duration.ts';
 import { formatNames, formatRow } from '../core/output-format.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
@@ -72,9 +72,17 @@ const rateOf = (settings: Settings): number | undefined => {
   if (/^[1-9]\d*$/.test(rate.value)) return Number(rate.value);
   throw new AppError(
     'config',
-    `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
+    `rate_per_minute must be a whole number from 1, or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
+    { code: 'RATE', tryThis: [removalOf(rate)] },
   );
 };
+/** For a command that sends nothing. */
+export const noPace = {
+  timeoutMs: undefined,
+  ratePerMinute: undefined,
+  isRateDefault: false,
+  rateStore: undefined,
+} as const;
 /** How long requests may take and how many there may be in a minute. */
 export const paceOf = (settings: Settings) => ({
   timeoutMs: timeoutOf(settings),

@@ -1,4 +1,4 @@
-import { machineMethodNames } from '../auth/machine/method-names.ts';
+import { machineMethodNames } from '../core/sign-in-words.ts';
 import { bool, int, list, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import type { Flags, ValuesOf } from '../cli/command.ts';

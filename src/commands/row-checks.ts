@@ -1,6 +1,7 @@
 import type { Fields } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
+import { shellLine } from '../core/shell.ts';
 import { flagName } from '../cli/table-flags.ts';
 
 /** What the row cannot be sent without, in the words of its flags. */
@@ -19,10 +20,11 @@ export const requiredAreGiven = (operation: Operation, input: LooseInput, words:
 export const somethingChanges = (operation: Operation, input: LooseInput, words: string): void => {
   const names = Object.keys(operation.body ?? {});
   if (operation.method !== 'PUT' || names.length === 0 || Object.keys(input.body ?? {}).length > 0) return;
-  const flags = names.slice(0, 3).map((name) => `--${flagName(name)}`);
+  const [name = ''] = names.includes('name') ? ['name'] : names;
+  const record = shellLine(Object.values(input.params ?? {}).map(String));
   throw usageError(
     `${words}: nothing to change; nothing was sent`,
     [],
-    [`${words} ${flags[0]} …`, `${words} --help`],
+    [`${words} ${record} --${flagName(name)} …`, `${words} --help`],
   );
 };

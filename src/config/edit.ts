@@ -1,8 +1,7 @@
-import { durationMs } from '../core/duration.ts';
-import { AppError, problem, usageError } from '../core/problem.ts';
+import { AppError, usageError } from '../core/problem.ts';
 import { nearest } from '../core/nearest.ts';
+import { refuseWrongValue } from './check-value.ts';
 import { type Key, keyNamed, keys } from './keys.ts';
-import { urlIsSafe, urlIsWellFormed } from './guards.ts';
 import { MOCK_PROFILE, type Profiles, profileNames } from './profiles.ts';
 import type { Settings } from './settings.ts';
 
@@ -43,40 +42,9 @@ export const profileToChange = ({ profile }: Settings, key: Key): string => {
   );
 };
 
-/** A value that was typed just now is a wrong argument, not a wrong configuration. */
-const asUsage = ({ key }: Key, error: AppError | undefined): AppError | undefined =>
-  error &&
-  new AppError('usage', error.message, {
-    ...error.detail,
-    problems: [problem(key, 'format', error.message)],
-  });
-
-const wrongValue = (key: Key, value: string): AppError | undefined => {
-  if (value === '')
-    return usageError(`${key.key}: the value is empty`, [], [`opsctl config unset ${key.key}`]);
-  const setting = { key: key.key, value, origin: 'argument' };
-  if (key.kind === 'url') return asUsage(key, urlIsWellFormed(setting) ?? urlIsSafe(setting));
-  if (key.kind === 'duration' && durationMs(value) === undefined)
-    return usageError(
-      `${key.key}: ${JSON.stringify(value)} is not a duration`,
-      [],
-      ['write it like 30s or 5m'],
-    );
-  if (key.kind === 'header' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value))
-    return usageError(`${key.key}: ${JSON.stringify(value)} is not a header name`);
-  if (key.key === 'mock' && value !== 'never')
-    return usageError(
-      `mock can only be \`never\`; got ${JSON.stringify(value)}`,
-      [],
-      ['opsctl config unset mock'],
-    );
-  return undefined;
-};
-
 /** The stored settings with one value set. The first real profile becomes the one that is used. Pure; throws on a wrong value. */
 export const withSetting = (stored: Profiles, profile: string, key: Key, value: string): Profiles => {
-  const wrong = wrongValue(key, value);
-  if (wrong !== undefined) throw wrong;
+  refuseWrongValue(key, value);
   const profiles = { ...stored.profiles, [profile]: { ...stored.profiles[profile], [key.key]: value } };
   const current = stored.current ?? (profile === DEFAULT_PROFILE ? DEFAULT_PROFILE : undefined);
   return { ...(current === undefined ? {} : { current }), profiles };

@@ -77,10 +77,16 @@ export const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTo
 const loopback = (host: string): boolean =>
   host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 
+/** What is wrong with a base URL: the sentence after its name, and how to write it. */
+export type UrlFault = { readonly code: string; readonly why: string; readonly tryThis: string };
+
 /** An absolute http or https URL without the parts that a base URL cannot have. A password in it is not repeated. */
-export const urlIsWellFormed = ({ key, value, origin }: Setting): AppError | undefined => {
-  const wrong = (why: string): AppError =>
-    configError('URL_MALFORMED', `${key} (${origin}) ${why}`, 'write it like https://api.example.com');
+const formFault = (value: string): UrlFault | undefined => {
+  const wrong = (why: string): UrlFault => ({
+    code: 'URL_MALFORMED',
+    why,
+    tryThis: 'write it like https://api.example.com',
+  });
   if (!URL.canParse(value)) return wrong(`is not a URL: ${JSON.stringify(value)}`);
   const url = new URL(value);
   if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');
@@ -89,9 +95,18 @@ export const urlIsWellFormed = ({ key, value, origin }: Setting): AppError | und
 };
 
 /** spec/sign-in and spec/tracker#authentication: HTTPS only; spec/program#settings: plain HTTP is for loopback. */
-export const urlIsSafe = ({ key, value, origin }: Setting): AppError | undefined => {
+const transportFault = (value: string): UrlFault | undefined => {
   const url = new URL(value);
   if (url.protocol === 'https:' || loopback(url.hostname)) return undefined;
-  const message = `${key} (${origin}) would send tokens unencrypted to ${url.hostname}; plain HTTP is allowed for loopback only`;
-  return configError('PLAIN_HTTP', message, value.replace(/^http:/i, 'https:'));
+  const why = `would send tokens unencrypted to ${url.hostname}; plain HTTP is allowed for loopback only`;
+  return { code: 'PLAIN_HTTP', why, tryThis: value.replace(/^http:/i, 'https:') };
+};
+
+/** The first thing that speaks against a base URL; undefined for a good one. Pure. */
+export const urlFault = (value: string): UrlFault | undefined => formFault(value) ?? transportFault(value);
+
+/** The same for a setting, as an error that says where the setting comes from. */
+export const urlIsUsable = ({ key, value, origin }: Setting): AppError | undefined => {
+  const fault = urlFault(value);
+  return fault && configError(fault.code, `${key} (${origin}) ${fault.why}`, fault.tryThis);
 };

@@ -1,3 +1,5 @@
+import { clientAuthentications, machineMethodNames } from '../core/sign-in-words.ts';
+
 /** One setting. A flag beats its environment name, that the profile, that the fallback. */
 export type Key = {
   readonly key: string;
@@ -8,7 +10,9 @@ export type Key = {
   readonly fallback?: string;
   /** Masked in every listing and refused as an argument, where other users of the machine could read it. */
   readonly secret?: true;
-  readonly kind?: 'url' | 'file' | 'duration' | 'header';
+  readonly kind?: 'url' | 'file' | 'duration' | 'header' | 'count' | 'rate';
+  /** The only values there are. */
+  readonly words?: readonly string[];
 };
 
 /** spec/program#settings: every setting, its environment name and its default. `config list`, help and the README are made from it. */
@@ -80,6 +84,7 @@ export const keys: readonly Key[] = [
   {
     key: 'auth.client_auth',
     env: 'OPSCTL_CLIENT_AUTH',
+    words: clientAuthentications,
     summary: 'How the client proves itself: body, basic or private_key_jwt (default: as the metadata say)',
   },
   {
@@ -93,7 +98,8 @@ export const keys: readonly Key[] = [
     key: 'auth.method',
     env: 'OPSCTL_AUTH_METHOD',
     flag: 'method',
-    summary: 'Sign-in method: browser, service-account, client-credentials or token-exchange',
+    words: ['browser', ...machineMethodNames],
+    summary: `Sign-in method: browser, ${machineMethodNames.join(', ').replace(/, (?=[^,]*$)/, ' or ')}`,
   },
   {
     key: 'auth.service_account_key',
@@ -165,10 +171,16 @@ export const keys: readonly Key[] = [
     kind: 'file',
     summary: "File with newer data of the store's versions",
   },
-  { key: 'mock', env: 'OPSCTL_MOCK', summary: '`never` turns the embedded mock server off' },
+  {
+    key: 'mock',
+    env: 'OPSCTL_MOCK',
+    words: ['never'],
+    summary: '`never` turns the embedded mock server off',
+  },
   {
     key: 'rate_per_minute',
     env: 'OPSCTL_RATE_PER_MINUTE',
+    kind: 'rate',
     summary: 'Requests a minute of all commands of this profile together, or `off`',
     fallback: '195',
   },
@@ -181,6 +193,7 @@ export const keys: readonly Key[] = [
   {
     key: 'rate_share',
     env: 'OPSCTL_RATE_SHARE',
+    kind: 'count',
     summary: 'Machines that divide the rate among them while the store cannot be reached',
     fallback: '10',
   },

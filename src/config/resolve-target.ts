@@ -1,6 +1,6 @@
 import { nearest } from '../core/nearest.ts';
 import { AppError } from '../core/problem.ts';
-import { type Endpoint, mockGuards, urlIsSafe, urlIsWellFormed } from './guards.ts';
+import { type Endpoint, mockGuards, urlIsUsable } from './guards.ts';
 import type { Setting, Settings } from './settings.ts';
 
 /** Where a service is by configuration, or that the embedded mock is meant. */
@@ -33,7 +33,7 @@ const endpoints: Readonly<Record<ServiceName, Endpoint>> = {
 export const checkedUrl = (settings: Settings, key: string): Setting | undefined => {
   const setting = settings.get(key);
   if (setting === undefined) return undefined;
-  const wrong = urlIsWellFormed(setting) ?? urlIsSafe(setting);
+  const wrong = urlIsUsable(setting);
   if (wrong !== undefined) throw wrong;
   return { ...setting, value: setting.value.replace(/\/+$/, '') };
 };

@@ -1,6 +1,14 @@
 /** One setting with the place it came from: `flag --tracker-url`, `environment OPSCTL_TRACKER_URL`, `profile work`, `default`. */
 export type Setting = { readonly key: string; readonly value: string; readonly origin: string };
 
+/** What to type so that this setting no longer counts. */
+export const removalOf = ({ key, origin }: Setting): string => {
+  const [from, name] = origin.split(' ');
+  if (from === 'environment') return `unset ${name}`;
+  if (from === 'flag') return `leave ${name} out`;
+  return `opsctl config unset ${key} --profile ${name}`;
+};
+
 export type Directories = {
   readonly config: string;
   readonly state: string;

@@ -1,16 +1,17 @@
 import { resolve } from 'node:path';
 import type { Host, HttpRequest } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
-import type { Settings } from './settings.ts';
+import { type Setting, type Settings, removalOf } from './settings.ts';
 
-const readAuthorities = (host: Host, path: string, origin: string): string => {
+const readAuthorities = (host: Host, setting: Setting): string => {
+  const path = resolve(host.cwd, setting.value);
   const text = host.files.readNow(path);
   if (text?.includes('-----BEGIN CERTIFICATE-----')) return text;
   const why =
     text === undefined ? 'does not exist' : 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)';
-  throw new AppError('config', `\`ca_file\` (${origin}): ${path} ${why}`, {
+  throw new AppError('config', `\`ca_file\` (${setting.origin}): ${path} ${why}`, {
     code: 'CA_FILE',
-    tryThis: ['opsctl config unset ca_file'],
+    tryThis: [removalOf(setting)],
   });
 };
 
@@ -18,7 +19,7 @@ const readAuthorities = (host: Host, path: string, origin: string): string => {
 export const withCaFile = (host: Host, settings: Settings): Host => {
   const setting = settings.get('ca_file');
   if (setting === undefined) return host;
-  const extraCa = readAuthorities(host, resolve(host.cwd, setting.value), setting.origin);
+  const extraCa = readAuthorities(host, setting);
   const request = (given: HttpRequest) =>
     host.network.request(given.tls?.ca === undefined ? { ...given, tls: { ...given.tls, extraCa } } : given);
   const network: Host['network'] = { ...host.network, request };

@@ -7,7 +7,7 @@ export const exitCodes: Readonly<Record<Category | 'done', Row>> = {
   done: { code: 0, meaning: 'done' },
   unknown: {
     code: 1,
-    meaning: 'failed for another cause: a full disk, a missing permission, a bug',
+    meaning: 'failed for a cause that no other code names, most likely a bug',
     advice: 'Run it again with --debug; `opsctl doctor` looks at the machine',
   },
   usage: {
@@ -17,7 +17,8 @@ export const exitCodes: Readonly<Record<Category | 'done', Row>> = {
   },
   config: {
     code: 3,
-    meaning: 'configuration: a setting is missing, wrong or contradicts another',
+    meaning:
+      'configuration: a setting is missing or wrong, or a file or disk cannot be used (permission, no space)',
     advice: '`opsctl config list --show-origin` shows where each value comes from',
   },
   auth: {

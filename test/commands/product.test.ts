@@ -1,5 +1,5 @@
 /** Defects that a newcomer met, each with the line that showed it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -56,6 +56,7 @@ it('every doctor says pass, warn, fail or unknown, and general names the version
 it('an update that changes nothing is refused before anything is sent', async () => {
   const { code, stderr } = await run('tracker labels update bug');
   expect([code, stderr]).toEqual([2, expect.stringContaining('nothing to change; nothing was sent')]);
+  expect(stderr).toContain('try: opsctl tracker labels update bug --name …');
 });
 
 it('a label that does not exist is made only when that is asked for', async () => {
@@ -111,4 +112,32 @@ describe('api', () => {
     expect((await run('api tracker DELETE /labels/1 --paginate')).code).toBe(2);
     expect((await run('api tracker GET /member --paginate')).code).toBe(2);
   });
+});
+
+it('a wrong value typed for a setting is told once, with what to type instead', async () => {
+  const { code, stderr } = await run('config set tracker.url notaurl --profile work');
+  expect(code).toBe(2);
+  expect(stderr).toBe(
+    'error: tracker.url is not a URL: "notaurl"\n  try: write it like https://api.example.com\n',
+  );
+  const method = await run('config set auth.method browsr --profile work');
+  expect([method.code, method.stderr]).toEqual([2, expect.stringContaining('did you mean browser?')]);
+});
+
+it.each([
+  ['ca_file', '/no/such/ca.pem', 'CA_FILE'],
+  ['rate_per_minute', 'many', 'RATE'],
+  ['timeout', 'soon', 'USAGE'],
+  ['max_time', 'soon', 'USAGE'],
+])('a stored %s that stops every command is shown and removed by `config`', async (key, value, errorCode) => {
+  // As an editor, or an earlier version, may have left it.
+  mkdirSync(join(home, 'config'), { recursive: true });
+  writeFileSync(join(home, 'config/config.json'), JSON.stringify({ profiles: { broken: { [key]: value } } }));
+  const stopped = await run('tracker labels list --profile broken -o json');
+  const { code, hint } = JSON.parse(stopped.stderr);
+  expect([stopped.code === 0, code]).toEqual([false, errorCode]);
+  expect((await run('config list --profile broken')).code).toBe(0);
+  if (errorCode !== 'USAGE') expect(hint).toBe(`opsctl config unset ${key} --profile broken`);
+  expect((await run(`config unset ${key} --profile broken`)).code).toBe(0);
+  expect((await run('config get timeout --profile broken')).stdout).toBe('30s\n');
 });

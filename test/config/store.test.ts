@@ -98,6 +98,12 @@ describe('values', () => {
     ['tracker.token_header', 'two words', 'usage'],
     ['mock', 'always', 'usage'],
     ['timeout', '', 'usage'],
+    ['timeout', '0', 'usage'],
+    ['max_time', '25d', 'usage'],
+    ['rate_per_minute', 'many', 'usage'],
+    ['rate_share', '0', 'usage'],
+    ['auth.method', 'browsr', 'usage'],
+    ['auth.client_auth', 'post', 'usage'],
   ])('%s = %j is refused (%s)', (name, value, category) => {
     expect(() => withSetting({ profiles: {} }, 'work', knownKey(name), value)).toThrow(
       expect.objectContaining({ category }),

@@ -1,6 +1,6 @@
 import { elapsedMs, type Instant } from '../clock.ts';
 import type { Endpoints } from '../endpoints.ts';
-import type { ClientAuthentication } from '../protocol/token-client.ts';
+import type { ClientAuthentication } from '../../core/sign-in-words.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */

@@ -9,7 +9,7 @@ import { tokenClientOf } from '../token-client-of.ts';
 import { processTokenResponse, type TokenResponse } from '../protocol/token-response.ts';
 import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
-import { type MachineMethodName, machineMethodNames } from './method-names.ts';
+import { type MachineMethodName, machineMethodNames } from '../../core/sign-in-words.ts';
 import { isMachineMethod, machineMethods, type MachineOptions } from './methods.ts';
 
 export type MachineToken = {

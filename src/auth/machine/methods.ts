@@ -4,7 +4,7 @@ import type { AuthContext } from '../auth-context.ts';
 import { scopeText } from '../scopes.ts';
 import type { ServerOptions } from '../settings.ts';
 import { identityToken } from './identity-token.ts';
-import type { MachineMethodName } from './method-names.ts';
+import type { MachineMethodName } from '../../core/sign-in-words.ts';
 import { type KeyFile, readKeyFile } from './key-file.ts';
 import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
 

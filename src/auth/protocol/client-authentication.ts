@@ -2,12 +2,8 @@ import { clientAssertionType } from '../../api-specs/oauth/grant-types.ts';
 import type { HttpRequest } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
-import {
-  type ClientAuthentication,
-  clientAuthentications,
-  formRequest,
-  type TokenClient,
-} from './token-client.ts';
+import { type ClientAuthentication, clientAuthentications } from '../../core/sign-in-words.ts';
+import { formRequest, type TokenClient } from './token-client.ts';
 
 export const isClientAuthentication = (text: string): text is ClientAuthentication =>
   (clientAuthentications as readonly string[]).includes(text);

@@ -3,7 +3,7 @@ import type { AuthContext } from '../auth-context.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { withDeadline } from './deadline.ts';
 import { networkFailure } from './failure.ts';
-import type { ClientAuthentication } from './token-client.ts';
+import type { ClientAuthentication } from '../../core/sign-in-words.ts';
 
 /** What a server says about itself at its issuer address. */
 export type IssuerMetadata = {

@@ -1,9 +1,6 @@
 import type { HttpRequest } from '../../platform/host.ts';
+import type { ClientAuthentication } from '../../core/sign-in-words.ts';
 import type { Endpoints } from '../endpoints.ts';
-
-/** How a client proves itself: in the body as the document has it, by HTTP Basic, or by a signature (RFC 7523 2.2). */
-export const clientAuthentications = ['body', 'basic', 'private_key_jwt'] as const;
-export type ClientAuthentication = (typeof clientAuthentications)[number];
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {

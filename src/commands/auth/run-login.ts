@@ -21,7 +21,7 @@ import type { LoginValues, ServerValues } from '../login-flags.ts';
 import { machineLogin } from '../../auth/machine/machine-login.ts';
 import { machineHints } from '../../auth/machine/hints.ts';
 import { configuredMethod, machineOptions } from '../../auth/machine/machine-token.ts';
-import type { MachineMethodName } from '../../auth/machine/method-names.ts';
+import type { MachineMethodName } from '../../core/sign-in-words.ts';
 import { isMachineMethod } from '../../auth/machine/methods.ts';
 import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
 import { readSecret } from './read-secret.ts';

@@ -103,13 +103,12 @@ const closing = (findings: readonly Finding[], values: PlanValues): string[] => 
         : `Ready for an upgrade, with ${some(warns.length, 'warning')}.`,
       `Next: opsctl kv upgrade${sameOptions(values)}`,
     ];
-  const mayPass = [...new Set(failures.map(({ guard }) => guard))].filter((guard) =>
-    acceptable.includes(guard),
-  );
+  const failed = [...new Set(failures.map(({ guard }) => guard))];
   return [
     `${some(failures.length, 'finding')} against an upgrade now; nothing was changed.`,
-    ...(mayPass.length === 0
-      ? []
-      : [`To go on all the same, knowing why: ${mayPass.map((guard) => `--accept ${guard}`).join(' ')}`]),
+    // As long as one of them can never be accepted, accepting the others leads nowhere.
+    ...(failed.every((guard) => acceptable.includes(guard))
+      ? [`To go on all the same, knowing why: ${failed.map((guard) => `--accept ${guard}`).join(' ')}`]
+      : []),
   ];
 };

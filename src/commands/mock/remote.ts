@@ -60,7 +60,10 @@ export const isServed = (context: Context): boolean =>
 const noServer = (): AppError =>
   new AppError('config', 'no mock server is running', {
     code: 'NO_MOCK_SERVER',
-    tryThis: ['opsctl mock start', 'opsctl mock run -- COMMAND'],
+    tryThis: [
+      'opsctl mock start',
+      'OPSCTL_MOCK_URL=URL names a server that runs elsewhere, as with `mock serve --ephemeral`',
+    ],
   });
 
 /** For commands that ask a server what it received: without one there is nothing to ask. */
