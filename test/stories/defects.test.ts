@@ -1,0 +1,56 @@
+/** Every defect of the second look is gone: its line is typed again, or the test that proves it is there. */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Line, type Proof, defects } from './defects.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const bin = process.env.OPSCTL_TEST_BIN ?? join(root, 'bin/opsctl.js');
+
+let work = '';
+beforeAll(() => {
+  work = mkdtempSync(join(tmpdir(), 'opsctl-defects-'));
+  mkdirSync(join(work, 'bin'));
+  writeFileSync(join(work, 'bin/opsctl'), `#!/bin/sh\nexec '${process.execPath}' '${bin}' "$@"\n`);
+  chmodSync(join(work, 'bin/opsctl'), 0o755);
+});
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+/** In an empty directory, as in a new terminal. */
+const inBash = (line: string) => {
+  const home = mkdtempSync(join(work, 'home-'));
+  const env = { PATH: `${work}/bin:${process.env.PATH}`, HOME: home, OPSCTL_HOME: home, LANG: 'C.UTF-8' };
+  return spawnSync('bash', ['--norc', '-c', line], {
+    cwd: home,
+    env,
+    encoding: 'utf8',
+    input: '',
+    timeout: 100_000,
+  });
+};
+const isProof = (shown: Line | Proof): shown is Proof => 'file' in shown;
+
+test('each of the 42 has its row', () => {
+  expect(defects.map(([number]) => number)).toEqual(Array.from({ length: 42 }, (_, i) => i + 1));
+});
+
+test.each(defects.map(([number, what, ...shown]) => ({ number, what, shown })))(
+  '$number: $what',
+  ({ shown }) => {
+    expect(shown.length).toBeGreaterThan(0);
+    for (const one of shown) {
+      if (isProof(one)) {
+        expect(existsSync(join(root, one.file)), one.file).toBe(true);
+        expect(readFileSync(join(root, one.file), 'utf8'), one.file).toContain(one.title);
+        continue;
+      }
+      const { status, stdout, stderr } = inBash(one.line);
+      expect(status, `${one.line}\n${stderr}`).toBe(one.code);
+      if (one.out !== undefined) expect(stdout, one.line).toMatch(one.out);
+      if (one.err !== undefined) expect(stderr, one.line).toMatch(one.err);
+      if (one.never !== undefined) expect(stdout + stderr, one.line).not.toMatch(one.never);
+    }
+  },
+);
