@@ -8,7 +8,7 @@ const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsc
 const root = fileURLToPath(new URL('../../', import.meta.url));
 /** A prompt that no answer holds. */
 const PROMPT = 'ready%%';
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 
 export type ShellName = 'bash' | 'zsh' | 'fish';
 const shells: Readonly<Record<ShellName, { readonly command: string; readonly setup: string }>> = {
