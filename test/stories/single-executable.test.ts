@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cachedNode } from '../tooling/nodes.mjs';
+import { sha256 } from '../tooling/release.mjs';
 import { nodeOfExecutables, singleExecutable } from '../tooling/single-executable.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -21,6 +22,13 @@ describe.skipIf(node === undefined)('single executable', () => {
   }, 300_000);
   afterAll(() => rmSync(work, { recursive: true, force: true }));
 
+  test('the same build gives the same bytes', async () => {
+    const again = join(work, 'again');
+    await singleExecutable({ dist: `${root}dist`, node: node ?? '', to: again });
+    expect(sha256(again)).toBe(sha256(program));
+    rmSync(again);
+  });
+
   /** No Node on PATH. */
   const run = (args: readonly string[], home = mkdtempSync(join(work, 'home-'))) => {
     const env = { PATH: '/usr/bin:/bin', HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', LANG: 'C.UTF-8' };
@@ -29,6 +37,8 @@ describe.skipIf(node === undefined)('single executable', () => {
   const good = (args: readonly string[], home?: string): string => {
     const { status, stdout, stderr } = run(args, home);
     expect(status, `opsctl ${args.join(' ')}\n${stdout}\n${stderr}`).toBe(0);
+    // Its code cache is taken: Node warns of one that it refuses.
+    expect(stderr).not.toMatch(/code cache/i);
     return stdout;
   };
 

@@ -1,5 +1,5 @@
 // `npm run release [-- DIRECTORY [URL]]`: tarball, Debian package, Homebrew formula, an executable for this system and
-// SHA256SUMS, from a clean build. The same commit gives the same bytes, except for the executable (Node puts a code cache into it). URL is where the tarball will be found.
+// SHA256SUMS, from a clean build. The same commit gives the same bytes. URL is where the tarball will be found.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -18,7 +18,7 @@ const assetsOf = (dist) => {
   return Object.fromEntries([
     ...beside('', ['version.txt', 'help.txt']),
     ...beside('chunks', ['jq.wasm', 'explanations.json']),
-    ...beside('tree', readdirSync(join(dist, 'tree'))),
+    ...beside('tree', readdirSync(join(dist, 'tree')).sort()),
   ]);
 };
 
@@ -47,13 +47,17 @@ const bundleProgram = (outfile, version) =>
     define: { OPSCTL_VERSION: JSON.stringify(version), OPSCTL_SINGLE_EXECUTABLE: 'true' },
   });
 
+/** V8 puts random numbers into a code cache. With `--hash-seed` it would be the same bytes too, and refused at each start. */
+const sameCache = ['--random-seed=1'];
+
 /** Makes the executable `to` from the build in `dist`, with the Node at `node`. */
 export const singleExecutable = async ({ dist, node, to }) => {
   const work = mkdtempSync(join(tmpdir(), 'opsctl-single-'));
   try {
-    const main = join(work, 'opsctl.cjs');
+    // The path of the program gets into the executable: a name in the working directory is the same everywhere.
+    const main = 'opsctl.cjs';
     const jqThread = join(work, 'jq-thread.mjs');
-    await bundleProgram(main, readFileSync(join(dist, 'version.txt'), 'utf8').trim());
+    await bundleProgram(join(work, main), readFileSync(join(dist, 'version.txt'), 'utf8').trim());
     await bundle('src/platform/node/jq-thread.mjs', jqThread, { format: 'esm' });
     const config = join(work, 'sea.json');
     writeFileSync(
@@ -66,7 +70,10 @@ export const singleExecutable = async ({ dist, node, to }) => {
         assets: { ...assetsOf(dist), 'jq-thread.mjs': jqThread },
       }),
     );
-    const { status, stderr } = spawnSync(node, ['--build-sea', config], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(node, [...sameCache, '--build-sea', config], {
+      cwd: work,
+      encoding: 'utf8',
+    });
     if (status !== 0) throw new Error(`node --build-sea ended with ${status}: ${stderr.trim()}`);
   } finally {
     rmSync(work, { recursive: true, force: true });
