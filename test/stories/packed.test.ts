@@ -1,25 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { cachedNode } from '../tooling/nodes.mjs';
-import { type Packed, pack, sha256 } from '../tooling/release.mjs';
+import { type Packed, install, pack, sha256 } from '../tooling/release.mjs';
 
 /** What a user gets: the package is built from a copy of the sources alone, installed without a registry, and run from there. */
 const root = new URL('../../', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'opsctl-packed-'));
-const program = join(work, 'prefix/lib/node_modules/opsctl/bin/opsctl.js');
+let program = '';
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string };
 let packed: Packed;
 let again: Packed;
@@ -52,14 +43,7 @@ const run = (node: string, args: readonly string[]) => {
 beforeAll(() => {
   packed = pack(copyOf('one'), join(work, 'tarball-one'));
   again = pack(copyOf('two'), join(work, 'tarball-two'));
-  mkdirSync(join(work, 'prefix/lib'), { recursive: true });
-  const args = ['--prefix', join(work, 'prefix'), '--cache', join(work, 'no-cache'), '--offline'];
-  const { status, stderr } = spawnSync('npm', ['install', '-g', '--ignore-scripts', ...args, packed.path], {
-    cwd: work,
-    encoding: 'utf8',
-    env: environment(work),
-  });
-  if (status !== 0) throw new Error(`npm install ended with ${status}: ${stderr}`);
+  program = install(packed.path, join(work, 'prefix'));
 }, 300_000);
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 

@@ -31,8 +31,8 @@ export const rows = [
   [
     'Built-in query',
     "opsctl tracker labels list --jq '.[].name'",
-    'equal',
-    'gh: --jq; kubectl: jsonpath',
+    'best',
+    'gh: --jq only beside --json FIELDS, on some commands; kubectl: jsonpath',
     'test/output/render.test.ts',
     'a filter that wants no more rows ends the reading',
   ],
@@ -71,10 +71,10 @@ export const rows = [
   [
     'Colour rules',
     'NO_COLOR=1 opsctl doctor',
-    'equal',
-    'gh: NO_COLOR, CLICOLOR_FORCE',
+    'best',
+    'gh: NO_COLOR, CLICOLOR_FORCE; no --color, no FORCE_COLOR',
     'test/output/color.test.ts',
-    'without colour a theme changes nothing',
+    '--color=%s with %j, terminal %s: %s',
   ],
   [
     'Standard output is data only',
@@ -111,10 +111,10 @@ export const rows = [
   [
     'Did you mean',
     'opsctl trcker labels list',
-    'equal',
-    'gh, kubectl: commands',
-    'test/cli/misuse.test.ts',
-    'a flag that stands before its command is named with its place',
+    'best',
+    'gh: commands; a mistyped flag or value gets the list of all',
+    'test/stories/defects.ts',
+    'did-you-mean was uneven',
   ],
   [
     'Exit codes',
@@ -135,10 +135,10 @@ export const rows = [
   [
     'No question with --yes',
     'opsctl tracker labels delete bug --yes',
-    'equal',
-    'gh, heroku',
-    'test/cli/dry-run.test.ts',
-    'every command looks only, shows what it would do, or refuses --dry-run',
+    'best',
+    'gh: --yes, --force or nothing to ask, by command (gist and secret delete never ask)',
+    'test/cli/asks-before.test.ts',
+    'every command that deletes asks first, and one flag answers for all of them',
   ],
   [
     'Typed-name confirmation',
@@ -159,10 +159,10 @@ export const rows = [
   [
     'Keychain',
     'opsctl auth status',
-    'equal',
-    'gh: since 2.24',
-    'test/platform/keychain.test.ts',
-    'a keychain that cannot be asked refuses',
+    'best',
+    'gh 2.23: plain text in a file [later ones: the keychain, and plain text where there is none]',
+    'test/auth/credential-store/store.test.ts',
+    'what is stored is encrypted, 0600, and read back',
   ],
   [
     'Completion',
@@ -183,10 +183,10 @@ export const rows = [
   [
     'Generated reference',
     'opsctl reference tracker labels create',
-    'equal',
-    'gh: gen-docs; restish',
-    'test/docs/published.test.ts',
-    'completions and the derived parts of the README are what the tables say',
+    'best',
+    'gh reference: commands and flags; no fields, limits or errors, and no JSON',
+    'test/stories/explain.test.ts',
+    'commands -o json is the complete registry',
   ],
   [
     'Update notice',
@@ -239,10 +239,10 @@ export const rows = [
   [
     'Accessible prompts',
     'ACCESSIBLE=1 opsctl tracker labels create',
-    'equal',
-    'gh: GH_ACCESSIBLE_PROMPTER',
-    'test/stories/asking.test.ts',
-    'numbers the choices in plain lines with ACCESSIBLE',
+    'best',
+    'gh 2.23: none [later ones: GH_ACCESSIBLE_PROMPTER, for prompts]',
+    'test/platform/terminal.test.ts',
+    'questions for a screen reader are not redrawn',
   ],
   [
     'One executable, and npm',

@@ -1,3 +1,4 @@
 export type Packed = { readonly path: string; readonly name: string; readonly files: readonly string[] };
 export declare const pack: (from: string, to: string) => Packed;
+export declare const install: (tarball: string, prefix: string) => string;
 export declare const sha256: (path: string) => string;

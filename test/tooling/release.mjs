@@ -25,6 +25,22 @@ export const pack = (from, to) => {
   return { path: join(to, filename), name: filename, files: files.map(({ path }) => path) };
 };
 
+/** Installs a tarball as `npm install --global` does, without a registry; the path of its program. */
+export const install = (tarball, prefix) => {
+  mkdirSync(join(prefix, 'lib'), { recursive: true });
+  const kept = Object.entries(process.env).filter(([name]) => !/^(OPSCTL_|npm_)/i.test(name));
+  const { status, stderr } = spawnSync(
+    'npm',
+    [
+      ...['install', '-g', '--ignore-scripts', '--offline', '--prefix', prefix],
+      ...['--cache', join(prefix, 'no-cache'), tarball],
+    ],
+    { cwd: prefix, encoding: 'utf8', env: { ...Object.fromEntries(kept), HOME: prefix } },
+  );
+  if (status !== 0) throw new Error(`npm install ended with ${status}: ${stderr}`);
+  return join(prefix, 'lib/node_modules/opsctl/bin/opsctl.js');
+};
+
 export const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

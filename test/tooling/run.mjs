@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
 import { failedTests, failureLines } from './failures.mjs';
 import { nodeOf } from './nodes.mjs';
+import { install, pack } from './release.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const kind = process.argv[2] ?? 'test';
@@ -33,14 +34,21 @@ const step = (title, command, args, env = {}) => {
   return status === 0;
 };
 
+/** A network of its own in which only this machine can be reached. */
+const loopbackOnly = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
+/** Stories that make the package or the executable themselves. */
+const ofTheBuild = ['--exclude', '**/packed.test.ts', '--exclude', '**/single-executable.test.ts'];
+
 /** One vitest run; its own figures come from its JSON report. */
-const vitest = (title, args, env = {}, node = process.execPath) => {
+const vitest = (title, args, env = {}, node = process.execPath, isOffline = false) => {
   process.stdout.write(`\n== ${title}\n`);
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
   const report = join(directory, 'report.json');
+  const [command, ...before] = isOffline ? [...loopbackOnly, node] : [node];
   const { status, signal } = spawnSync(
-    node,
+    command,
     [
+      ...before,
       join(root, 'node_modules', 'vitest', 'vitest.mjs'),
       'run',
       '--reporter=dot',
@@ -103,7 +111,7 @@ step('types', bin('tsc'), ['--noEmit', '-p', '.', '--singleThreaded']);
 step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
 if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
 else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
-else if (built && kind !== 'nodes') {
+else if (built && kind !== 'nodes' && kind !== 'package') {
   step('unused code', bin('knip'), ['--no-progress']);
   vitest('tests', ['--project', 'fast'], env);
   // A few changes of the code that moves data, by this run's seed: two of them is the least. The soak makes one in each file and demands nine of ten.
@@ -114,7 +122,8 @@ else if (built && kind !== 'nodes') {
   ]);
   vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
 }
-// `npm run test:soak` also runs everything on the other Nodes; `node test/tooling/run.mjs nodes` only that.
+// `npm run test:soak` also runs everything on the other Nodes, and the stories on the installed package; `node
+// test/tooling/run.mjs nodes` and `… package` only that.
 for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
   const node = nodeOf(major);
   const before = { ...count };
@@ -126,6 +135,25 @@ for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
     `Node ${major}: ${count.passed - before.passed} passed, ${count.failed - before.failed} failed, ${count.skipped - before.skipped} skipped\n`,
   );
 }
+/** What users install, on every Node and without a network: the stories run its program in place of the one built here. */
+const storiesOfPackage = () => {
+  const work = mkdtempSync(join(tmpdir(), 'opsctl-installed-'));
+  const isolated = spawnSync('unshare', ['-rn', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
+  try {
+    const program = install(pack(root, work).path, join(work, 'prefix'));
+    for (const major of [20, 22, 24, 26]) {
+      const node = process.version.startsWith(`v${major}.`) ? process.execPath : nodeOf(major);
+      const title = `Node ${major}: stories of the installed package, ${isolated ? 'offline' : 'with a network'}`;
+      const env = { OPSCTL_TEST_BIN: program, OPSCTL_TEST_SEED: seed };
+      if (node === undefined) count.skipped += 1;
+      else vitest(title, ['--project', 'real', 'test/stories', ...ofTheBuild], env, node, isolated);
+    }
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+};
+if (kind === 'soak' || kind === 'package') storiesOfPackage();
+
 const table = missingTable(parts);
 if (table.length > 0) process.stdout.write(`\n== missing on this machine\n${table.join('\n')}\n`);
 const unforgiven = failing(parts);

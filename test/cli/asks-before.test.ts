@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { groups } from '../../src/cli/manifest.ts';
+import { globalFlags } from '../../src/cli/globals.ts';
+
+test('every command that deletes asks first, and one flag answers for all of them', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const deleting = commands.filter(({ operation }) => operation?.operation.method === 'DELETE');
+  expect(deleting.length).toBeGreaterThan(20);
+  const asks = deleting.filter(({ operation }) => /[.?]$/.test(operation?.operation.cli?.confirm ?? ''));
+  expect(deleting.filter((one) => !asks.includes(one)).map(({ path }) => path.join(' '))).toEqual([]);
+  expect(Object.keys(globalFlags)).toContain('yes');
+  const own = deleting.filter(({ flags = {} }) => ['yes', 'confirm', 'force'].some((name) => name in flags));
+  expect(own.map(({ path }) => path.join(' '))).toEqual([]);
+});
