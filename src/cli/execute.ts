@@ -68,6 +68,10 @@ const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Global
   return settings;
 };
 
+const hostFor = ({ host }: Run, { path }: Command, settings: Settings): Host =>
+  isConfig(path) ? host : withCaFile(host, settings);
+const paceFor = ({ path }: Command, settings: Settings) => (isConfig(path) ? noPace : paceOf(settings));
+
 /** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
 const stopperFor = (
   host: Host,
@@ -92,8 +96,7 @@ export const execute = async (
   refuseDryRun(command, globals);
   const { redactor } = run;
   const own = settingsFor(run, command, globals);
-  const trusting = isConfig(command.path) ? run.host : withCaFile(run.host, own);
-  const trace = await tracingOf(trusting, globals, redactor, command);
+  const trace = await tracingOf(hostFor(run, command, own), globals, redactor, command);
   const settings = trace.settings(own);
   const { host } = trace;
   const log = makeLogger(host, options, redactor);
@@ -103,7 +106,7 @@ export const execute = async (
   const context = makeContext({
     seen,
     ...choices(host, globals, options),
-    ...(isConfig(command.path) ? noPace : paceOf(settings)),
+    ...paceFor(command, settings),
     host,
     settings,
     log,

@@ -135,7 +135,9 @@ const attempt = async (
   );
   note(options);
   if (options.jq !== undefined || options.columns !== undefined || options.template !== undefined)
-    await (await import('../output/check.ts')).checkOutput(options, run.host);
+    await (await import('../output/check.ts')).checkOutput(options, run.host).catch((error: unknown) => {
+      throw ofCommand(command, error);
+    });
   return execute(run, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import type { Settings } from '../config/settings.ts';
 import { printable } from '../output/printable.ts';
@@ -70,6 +70,18 @@ const writeTraces = async (
   );
 };
 
+/** Judged before anything is sent: at the end it would be too late to say so. */
+const refuseMissingDirectories = async ({ files, cwd }: Host, { har, record }: Globals): Promise<void> => {
+  for (const [flag, file] of Object.entries({ '--har': har, '--record': record })) {
+    if (file === undefined) continue;
+    const directory = dirname(resolve(cwd, file));
+    if ((await files.realPath(directory)) === undefined)
+      throw invalidArguments([
+        problem(flag, 'rule', `names ${file}, and there is no directory ${directory}`, 'make it first'),
+      ]);
+  }
+};
+
 /**
  * `--debug` prints each exchange as it ends; `--har` and `--record` write all of them at the end. Every secret of the run is
  * replaced in all three. `--replay` takes the answers from such a record.
@@ -83,6 +95,7 @@ export const traced = async (
   const { debug, har, record, replay } = globals;
   if (record !== undefined && replay !== undefined)
     throw invalidArguments([problem('--record', 'exclusive', 'cannot be given together with --replay')]);
+  await refuseMissingDirectories(given, globals);
   const from =
     replay === undefined
       ? undefined

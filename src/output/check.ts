@@ -6,6 +6,8 @@ import type { OutputOptions } from './types.ts';
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
 export const outputProblems = ({ format, columns, jq, template }: OutputOptions): Problem[] => {
+  if (columns?.length === 0)
+    return [problem('--columns', 'required', 'names no column', 'write them like id,name')];
   const other = [jq && '--jq', columns && '--columns', format && `-o ${format}`].find(Boolean);
   if (template !== undefined && other)
     return [

@@ -165,3 +165,9 @@ describe('only the real files', () => {
     expect((await nodeFiles.info(at('b', 'sub', 'f')))?.mode).toBe(0o640);
   });
 });
+
+test('a file that cannot be replaced is named, not the temporary one beside it', async () => {
+  const path = at('no', 'report.html');
+  await expect(nodeFiles.replace(path, 'x')).rejects.toMatchObject({ code: 'ENOENT', path });
+  await expect(nodeFiles.replace(path, 'x')).rejects.toThrow(`'${path}'`);
+});

@@ -56,9 +56,24 @@ test('--template prints each row as text; a broken one is refused before anythin
   expect(one.stdout).toBe('onboarding\t3\n');
   const broken = await home.run(['tracker', 'labels', 'create', '--name', 'never', '--template', '{{name']);
   expect([broken.code, broken.stdout]).toEqual([2, '']);
-  expect(broken.stderr).toContain('--template is no Mustache template');
+  expect(broken.stderr).toMatch(
+    /^error: opsctl tracker labels create: .*\n {2}--template is no Mustache template/,
+  );
   expect(
     (await home.json(['tracker', 'labels', 'list'])).map(({ name }: { name: string }) => name),
   ).not.toContain('never');
   expect((await home.run(['tracker', 'labels', 'list', '--template', 'x', '--jq', '.'])).code).toBe(2);
+});
+
+test('a trace that could not be written, and columns that are none, are refused before anything is sent', async () => {
+  for (const wrong of [
+    ['--har', 'nowhere/t.har'],
+    ['--record', 'nowhere/t.json'],
+    ['--columns', ','],
+  ]) {
+    const refused = await home.run(['tracker', 'labels', 'create', '--name', 'never', ...wrong]);
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toContain(wrong[0] ?? '');
+  }
+  expect((await home.run(['tracker', 'labels', 'list', '-o', 'name'])).stdout).not.toContain('never');
 });

@@ -43,6 +43,13 @@ const fill = async (
   }
 };
 
+/** The same error in terms of the file that was asked for: nobody knows the temporary one. */
+const about = (thrown: unknown, temporary: string, path: string): unknown => {
+  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return thrown;
+  thrown.message = thrown.message.replaceAll(temporary, path);
+  return Object.assign(thrown, { path });
+};
+
 const replaceWith = async (
   path: string,
   mode: number | undefined,
@@ -59,7 +66,7 @@ const replaceWith = async (
     await fs.promises.rename(temporary, real);
   } catch (error) {
     await fs.promises.rm(temporary, { force: true });
-    throw error;
+    throw about(error, temporary, path);
   }
   await syncDirectory(directory);
 };
