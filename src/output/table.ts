@@ -156,20 +156,25 @@ const fitted = (
 
 /** A record with more fields than these is shown without those that nobody looks at. */
 const MANY = 12;
+/** JSON text of this many characters is no line that a person reads. */
 const LONG = 200;
+const isLongJson = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !(Array.isArray(value) && value.every((one) => typeof one !== 'object')) &&
+  cellText(value).length >= LONG;
 
 /** Fields worth a line: those of the view, and of the rest what has a value that a person reads. Pure. */
 const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]): string[] => {
   const has = (name: string): boolean => columnOf(data, name) !== undefined;
-  if (first.length + rest.length <= MANY) return [...first, ...rest];
+  if (first.length + rest.length <= MANY)
+    return [...first, ...rest.filter((name) => !isLongJson(columnOf(data, name)))];
   const isRead = (name: string): boolean => {
     const value = columnOf(data, name);
     if (value === null || value === '' || value === false || /(^|_)(entity_type|global_id)$/.test(name))
       return false;
-    const isNested =
-      typeof value === 'object' && !(Array.isArray(value) && value.every((one) => typeof one !== 'object'));
     const text = cellText(value);
-    return text !== '' && text !== '[]' && text !== '{}' && (!isNested || text.length < LONG);
+    return text !== '' && text !== '[]' && text !== '{}' && !isLongJson(value);
   };
   return [...first.filter(has), ...rest.filter(isRead)];
 };

@@ -77,6 +77,9 @@ test('a record shows what people look at; --all-fields shows everything', async 
   const { text, hidden } = await recordText(record, ['id', 'name'], options);
   expect(text).toBe(`id         1\nname       x\nowner_ids\n  ${uuid}\n`);
   expect(hidden).toBe(14);
+  const stats = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`number_${i}`, 0]));
+  const short = await recordText({ id: 1, name: 'x', stats }, ['id', 'name'], options);
+  expect([short.text, short.hidden]).toEqual(['id    1\nname  x\n', 1]);
   const all = await recordText(record, ['id', 'name'], { ...options, allFields: true });
   expect(all.text.split('\n').length).toBeGreaterThan(17);
 });
