@@ -18,7 +18,9 @@ export const limits = {
   eventBytes: 2 * 1024 * 1024,
   /** An upload to the mock server. */
   uploadBytes: 256 * 1024 * 1024,
-  /** Uploads to the mock server that are held in memory at once; the next one waits. */
+  /** A request to the mock server that is still arriving is held in memory so far; the rest goes to a file. */
+  arrivingBytes: 256 * 1024,
+  /** Uploads to the mock server that are held in memory at once, after they have arrived; the next one waits. */
   uploadsAtOnceBytes: 256 * 1024 * 1024,
   /** Request line and headers. */
   urlBytes: 16 * 1024,

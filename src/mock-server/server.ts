@@ -1,5 +1,5 @@
 import { limits } from '../core/limits.ts';
-import { type Host, type Incoming, type Listener, NetworkError, type Outgoing } from '../platform/host.ts';
+import type { Host, Incoming, Listener, Outgoing } from '../platform/host.ts';
 import { CONTROL_PATH, type Controlled, control } from './control.ts';
 import { type Fault, answersAlone, chanceFrom, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
 import type { Journal } from './journal.ts';
@@ -18,11 +18,12 @@ import type {
   ServiceEntry,
   Environment,
 } from './service.ts';
+import { arrived } from './spool.ts';
 import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
 import { makeSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
 import { throttled } from './throttled.ts';
-import { failureBody } from './errors.ts';
+import { diskFull, failureOf, json, message } from './failure.ts';
 import { makeEnvironment } from './environment.ts';
 
 export type MockSetup = {
@@ -61,13 +62,6 @@ export type RunningMock = {
 };
 
 const NOTHING = new Uint8Array(0);
-const json = { 'content-type': 'application/json; charset=utf-8' };
-const message = (status: number, text: string, path = ''): MockReply => ({
-  status,
-  headers: json,
-  body: failureBody(path, status, text),
-});
-
 const split = (url: string): { path: string; query: string } => {
   const mark = url.indexOf('?');
   return mark === -1 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
@@ -77,8 +71,6 @@ const bodyLimit = (type: string | undefined): number =>
     ? limits.bodyBytes
     : limits.uploadBytes;
 const uploadRoom = (): Room => makeRoom(limits.uploadsAtOnceBytes);
-const isTooLarge = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === 'TOO_LARGE';
-
 type Serving = {
   readonly setup: MockSetup;
   readonly on: Controlled;
@@ -123,13 +115,30 @@ const hasBody = (headers: Incoming['headers']): boolean =>
 const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
   const limit = bodyLimit(noted.headers['content-type']);
-  const take = (): Promise<MockReply> =>
-    incoming.read(limit).then((body) => {
-      noteBody(noted, body);
-      return ask(serving, requestFrom(incoming, noted, body), noted);
-    });
-  const size = Math.min(limit, Number(noted.headers['content-length'] ?? limit));
-  return size <= limits.bodyBytes ? take() : serving.room(size, take);
+  const answered = (body: Uint8Array): MockReply | Promise<MockReply> => {
+    noteBody(noted, body);
+    return ask(serving, requestFrom(incoming, noted, body), noted);
+  };
+  const announced = Number(noted.headers['content-length'] ?? limit);
+  return announced <= limits.arrivingBytes
+    ? incoming.read(limit).then(answered)
+    : serveLong(serving, incoming, limit, answered);
+};
+
+/** A long body comes into memory when all of it has arrived and there is room for it. */
+const serveLong = async (
+  { setup, room }: Serving,
+  incoming: Incoming,
+  limit: number,
+  answered: (body: Uint8Array) => MockReply | Promise<MockReply>,
+): Promise<MockReply> => {
+  const body = await arrived(setup.host, incoming, limit);
+  if (body === 'disk full') return diskFull(setup.host.files.temporaryDirectory(), incoming.url);
+  try {
+    return await room(body.sizeBytes, async () => answered(body.read()));
+  } finally {
+    body.close();
+  }
 };
 
 const serveFaulty = async (
@@ -177,18 +186,6 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
   return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
 };
 
-const failureOf = (setup: MockSetup, { id, path }: Noted, error: unknown): Outgoing => {
-  if (isTooLarge(error))
-    return {
-      ...message(413, 'the request body is too large', path),
-      headers: { ...json, connection: 'close' },
-    };
-  // The client went away in the middle of its own request: nobody reads the answer, and nothing has failed here.
-  if (error instanceof NetworkError && error.code === 'RESET') return message(400, error.message, path);
-  setup.failed(error, id);
-  return message(500, `internal error of the mock server; request ${id}`, path);
-};
-
 /** The answer as it leaves, with the number of its request; what became of it is noted. */
 const finishes =
   ({ host }: MockSetup) =>
@@ -205,7 +202,7 @@ const handlerFor = (serving: Serving) => {
   const run = setup.host.now().toString(36);
   const finish = finishes(setup);
   let count = 0;
-  const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup, noted, error);
+  const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup.failed, noted, error);
   const departed = departure(setup.host, setup.journal);
   const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
     departed().then(

@@ -90,6 +90,8 @@ export type Incoming = {
   /** Aborted when the client has gone before the answer was written. */
   readonly signal: AbortSignal;
   body(): AsyncIterable<Bytes>;
+  /** Hands over the body piece by piece as it arrives; rejects with TOO_LARGE past the limit, and with what `take` throws. */
+  receive(limitBytes: number, take: (chunk: Bytes) => void): Promise<void>;
   /** The whole body; rejects with TOO_LARGE past the limit. */
   read(limitBytes: number): Promise<Bytes>;
 };
@@ -194,6 +196,7 @@ export type AppendFile = {
 };
 /** All paths are absolute. Missing files are `undefined`, not exceptions; other errors carry the system's `code`. */
 export type FileParts = {
+  /** Bytes that the file has now; it may still grow. */
   readonly size: number;
   /** Fewer bytes at its end. */
   read(from: number, length: number): Bytes;

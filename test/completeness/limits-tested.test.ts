@@ -5,15 +5,17 @@ import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { framesOf } from '../../src/etcd-sim/grpc/frames.ts';
 import { Reply } from '../../src/platform/node/reply.ts';
+import { makePlayer } from '../../src/mock-server/cassette/player.ts';
+import { makeRecorder } from '../../src/mock-server/cassette/recorder.ts';
+import { makeRoom } from '../../src/mock-server/room.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { TOKEN, startTracker } from '../support/tracker-server.ts';
 import { realHost } from '../support/real-host.ts';
 
 const root = new URL('../', import.meta.url);
 /** What no test reaches, and why. */
 const untested: Readonly<Record<string, string>> = {
   replyTimeouts: 'a test would have to wait so many timeouts',
-  cassetteBytes: 'memory: 256 MiB and their copy as text',
-  uploadBytes: 'memory: the same reader as bodyBytes, with 256 MiB',
-  uploadsAtOnceBytes: 'the room is tested with small numbers',
 };
 
 const needs = (name: string, texts: readonly string[]): string[] =>
@@ -58,6 +60,72 @@ test('a URL: n bytes and n + 1', async () => {
 test('headers: what fits beside a URL, and more than both', async () => {
   expect(await statusOf('/', 'a'.repeat(limits.headerBytes))).toBe('200');
   expect(await statusOf('/', 'a'.repeat(limits.headerBytes + limits.urlBytes + 1))).toBe('431');
+});
+
+/** A POST of which only the head comes. Node asks for the body first, whatever its size; a refusal follows at once. */
+const announce = (origin: string, path: string, size: number) => {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  let said = '';
+  const asked = new Promise((resolve) => socket.once('data', resolve));
+  const ended = new Promise((resolve) => socket.once('end', resolve));
+  socket.on('data', (chunk) => (said += chunk)).on('error', () => {});
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ntracker-token: ${TOKEN}\r\ncontent-type: image/png\r\ncontent-length: ${size}\r\nexpect: 100-continue\r\n\r\n`,
+  );
+  return { asked, ended, said: () => said, leave: () => socket.destroy() };
+};
+const wanted = 'HTTP/1.1 100 Continue\r\n\r\n';
+const checkAnnounced = async (origin: string, path: string, limit: number): Promise<void> => {
+  const tooLarge = announce(origin, path, limit + 1);
+  await tooLarge.ended;
+  expect(tooLarge.said().replace(wanted, '').slice(0, 'HTTP/1.1 413'.length)).toBe('HTTP/1.1 413');
+  const fits = announce(origin, path, limit);
+  await fits.asked;
+  // Whatever the server has to say to it is said before a later request has its answer.
+  await announce(origin, path, limit + 1).ended;
+  expect(fits.said()).toBe(wanted);
+  fits.leave();
+};
+
+test('an upload to the mock server: n bytes and n + 1', async () => {
+  const server = await startTracker({}, 'empty');
+  await checkAnnounced(new URL(server.base).origin, '/api/v3/files', limits.uploadBytes);
+  await server.close();
+});
+
+test('a request to a recorder and to a player: n bytes and n + 1', async () => {
+  const { host, close } = await realHost();
+  const file = fakeHost().files.append('/cassette.ndjson', 0o600);
+  const recorder = makeRecorder(host, 'http://127.0.0.1:1', file);
+  const player = makePlayer({ upstream: 'http://127.0.0.1:1', exchanges: [] });
+  for (const { handle } of [recorder, player]) {
+    const listener = await host.network.listen(handle, { host: '127.0.0.1', port: 0 });
+    await checkAnnounced(`http://127.0.0.1:${listener.port}`, '/', limits.cassetteBytes);
+    await listener.close();
+  }
+  await close();
+});
+
+test('uploads that have arrived and are in memory at once: n bytes and n + 1', async () => {
+  const room = makeRoom(limits.uploadsAtOnceBytes);
+  const half = limits.uploadsAtOnceBytes / 2;
+  const inside: string[] = [];
+  let leave = (): void => {};
+  const stay = new Promise<void>((end) => {
+    leave = end;
+  });
+  const enter = (name: string, bytes: number): Promise<void> =>
+    room(bytes, () => {
+      inside.push(name);
+      return stay;
+    });
+  const all = [enter('a', half), enter('b', half), enter('one byte', 1)];
+  await new Promise((turn) => setImmediate(turn));
+  expect(inside).toEqual(['a', 'b']);
+  leave();
+  await Promise.all(all);
+  expect(inside).toEqual(['a', 'b', 'one byte']);
 });
 
 test('an answer that is read whole: n bytes and n + 1', async () => {

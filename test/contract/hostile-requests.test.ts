@@ -74,3 +74,24 @@ test('a client has less time for the head than for the whole, and there is a cei
   expect(limits.headMs).toBeLessThan(limits.requestMs);
   expect(limits.connections).toBeGreaterThan(500);
 });
+
+test('uploads that do not come to an end hold up no other one', async () => {
+  const head = (size: number): string =>
+    [
+      `POST /api/v3/files?token=${TOKEN} HTTP/1.1`,
+      'Host: 127.0.0.1',
+      'Content-Type: multipart/form-data; boundary=b',
+      `Content-Length: ${size}`,
+      '',
+      '--b\r\n',
+    ].join('\r\n');
+  // Each of them alone would fill the room for uploads that are in memory.
+  const slow = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
+  for (const socket of slow)
+    await new Promise<void>((sent) => socket.write(head(limits.uploadBytes), () => sent()));
+  const form = new FormData();
+  form.append('file0', new Blob([new Uint8Array(limits.bodyBytes + 1).fill(7)]), 'large.bin');
+  const { status, body } = await server.ask('POST', '/files', form);
+  expect([status, body[0].size]).toEqual([201, limits.bodyBytes + 1]);
+  for (const socket of slow) socket.destroy();
+});

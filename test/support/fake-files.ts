@@ -73,12 +73,14 @@ export const fakeFiles = (
     read: async (path) => textOf(entries.get(path)),
     readBytes: async (path) => entries.get(path)?.bytes,
     openParts: (path) => {
-      const bytes = entries.get(path)?.bytes;
-      return bytes === undefined
+      const entry = entries.get(path);
+      return entry === undefined
         ? undefined
         : {
-            size: bytes.length,
-            read: (from, length) => bytes.subarray(from, from + length),
+            get size() {
+              return entry.bytes.length;
+            },
+            read: (from, length) => entry.bytes.subarray(from, from + length),
             close: () => {},
           };
     },
@@ -100,10 +102,15 @@ export const fakeFiles = (
     },
     append(path, mode) {
       if (!entries.has(path)) put(path, new Uint8Array(0), mode);
+      // A file that was removed is still written and read by whoever had opened it.
+      const entry = get(path);
       return {
-        write: (data) => put(path, joined([get(path).bytes, bytesOf(data)])),
+        write: (data) => {
+          entry.bytes = joined([entry.bytes, bytesOf(data)]);
+          entry.modifiedMs = now();
+        },
         sync: () => {},
-        sizeBytes: () => get(path).bytes.length,
+        sizeBytes: () => entry.bytes.length,
         close: () => {},
       };
     },

@@ -112,10 +112,13 @@ const openParts = (path: string): FileParts | undefined => {
     if (isMissing(error)) return undefined;
     throw error;
   }
-  const { size } = fs.fstatSync(file);
+  const sizeNow = (): number => fs.fstatSync(file).size;
   return {
-    size,
+    get size() {
+      return sizeNow();
+    },
     read: (from, length) => {
+      const size = sizeNow();
       const bytes = new Uint8Array(Math.max(0, Math.min(length, size - from)));
       let done = 0;
       while (done < bytes.length) {

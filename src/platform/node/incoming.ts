@@ -9,25 +9,48 @@ const gone = (): NetworkError =>
   new NetworkError('RESET', 'the client closed the connection before its request was complete', true);
 
 /** Listens for pieces instead of iterating: the usual body is one piece, and this path is the hot one of the mock. */
-const readAll = (message: IncomingMessage, limit: number): Promise<Bytes> =>
+const receive = <T>(
+  message: IncomingMessage,
+  limit: number,
+  take: (chunk: Buffer) => void,
+  whole: () => T,
+): Promise<T> =>
   new Promise((resolve, reject) => {
     if (Number(message.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit));
-    const chunks: Buffer[] = [];
     let size = 0;
+    let isRefused = false;
+    const refuse = (error: unknown): void => {
+      isRefused = true;
+      reject(error);
+    };
+    // What comes after a refusal is read and dropped, so that the client sees the answer.
     message.on('data', (chunk: Buffer) => {
+      if (isRefused) return;
       size += chunk.length;
-      if (size > limit) reject(tooLarge(limit));
-      else chunks.push(chunk);
+      if (size > limit) return refuse(tooLarge(limit));
+      try {
+        take(chunk);
+      } catch (error) {
+        refuse(error);
+      }
     });
-    message.on('end', () =>
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size)),
-    );
+    message.on('end', () => resolve(whole()));
     message.on('error', () => reject(gone()));
     // Every request closes; making an error each time would be a tenth of the work of a small request.
     message.on('close', () => {
       if (!message.readableEnded) reject(gone());
     });
   });
+
+const readAll = (message: IncomingMessage, limit: number): Promise<Bytes> => {
+  const chunks: Buffer[] = [];
+  return receive(
+    message,
+    limit,
+    (chunk) => chunks.push(chunk),
+    () => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+  );
+};
 
 /** One request as the handler sees it; what few handlers need is made only when it is asked for. */
 class Request implements Incoming {
@@ -74,13 +97,21 @@ class Request implements Incoming {
     }
   }
 
-  read(limitBytes: number): Promise<Bytes> {
+  #hasBody(): boolean {
     const { headers, httpVersionMajor } = this.#message;
-    const hasBody =
+    return (
       headers['content-length'] !== undefined ||
       headers['transfer-encoding'] !== undefined ||
-      httpVersionMajor === 2;
-    return hasBody ? readAll(this.#message, limitBytes) : Promise.resolve(NOTHING);
+      httpVersionMajor === 2
+    );
+  }
+
+  receive(limitBytes: number, take: (chunk: Bytes) => void): Promise<void> {
+    return this.#hasBody() ? receive(this.#message, limitBytes, take, () => undefined) : Promise.resolve();
+  }
+
+  read(limitBytes: number): Promise<Bytes> {
+    return this.#hasBody() ? readAll(this.#message, limitBytes) : Promise.resolve(NOTHING);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Address, Handler, Listener, Outgoing } from '../host.ts';
+import { type Address, type Handler, type Listener, NetworkError, type Outgoing } from '../host.ts';
 import { limits } from '../../core/limits.ts';
 import { answer } from './answer.ts';
 import { builtin } from './builtin.ts';
@@ -22,6 +22,15 @@ const failed: Outgoing = {
   headers: { 'content-type': 'application/json' },
   body: '{"message":"internal error"}',
 };
+
+const tooLarge: Outgoing = {
+  status: 413,
+  headers: { 'content-type': 'application/json', connection: 'close' },
+  body: '{"message":"the request body is too large"}',
+};
+/** What the client hears when a handler gave no answer. */
+const failureAnswer = (error: unknown): Outgoing =>
+  error instanceof NetworkError && error.code === 'TOO_LARGE' ? tooLarge : failed;
 
 const twoHosts: Outgoing = {
   status: 400,
@@ -53,7 +62,7 @@ const onRequest = (handler: Handler, at: Address) => {
     try {
       const made = handler(incomingFrom(message, response, isTls));
       // A handler that answers at once costs no promise.
-      if (made instanceof Promise) made.then(give, () => give(failed));
+      if (made instanceof Promise) made.then(give, (error: unknown) => give(failureAnswer(error)));
       else give(made);
     } catch {
       give(failed);

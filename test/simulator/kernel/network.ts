@@ -55,6 +55,10 @@ const incomingFrom = (request: HttpRequest, body: Buffer, signal: AbortSignal): 
     async *body() {
       yield body;
     },
+    receive: async (limit, take) => {
+      if (body.length > limit) throw new NetworkError('TOO_LARGE', 'the body is too large', true);
+      take(body);
+    },
     read: async (limit) => {
       if (body.length > limit) throw new NetworkError('TOO_LARGE', 'the body is too large', true);
       return body;

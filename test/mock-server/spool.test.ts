@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
+import { arrived } from '../../src/mock-server/spool.ts';
+import type { Bytes, Incoming } from '../../src/platform/host.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+/** A request whose body comes in these pieces; `between` looks around after each. */
+const coming = (pieces: readonly Bytes[], between: () => void = () => {}): Incoming =>
+  ({
+    async receive(_: number, take: (chunk: Bytes) => void) {
+      for (const piece of pieces) {
+        take(piece);
+        between();
+        await Promise.resolve();
+      }
+    },
+  }) as Partial<Incoming> as Incoming;
+const filled = (size: number, value: number): Bytes => new Uint8Array(size).fill(value);
+const n = limits.arrivingBytes;
+
+test.each([
+  ['nothing', []],
+  ['a little', [filled(3, 1), filled(4, 2)]],
+  ['as much as is held: n bytes', [filled(n - 1, 1), filled(1, 2)]],
+  ['one byte more: n + 1', [filled(n, 1), filled(1, 2)]],
+  ['more in one piece', [filled(n * 2, 7)]],
+  ['more in many pieces', [filled(n, 1), filled(n, 2), filled(n, 3)]],
+])('%s arrives as it was sent', async (_, pieces) => {
+  const body = await arrived(fakeHost(), coming(pieces), Number.POSITIVE_INFINITY);
+  if (body === 'disk full') throw new Error(body);
+  expect(body.sizeBytes).toBe(Buffer.concat(pieces).length);
+  expect(Buffer.compare(body.read(), Buffer.concat(pieces))).toBe(0);
+  body.close();
+});
+
+test.each([
+  [n, 0],
+  [n + 1, 1],
+])('of %i bytes, %i file is made, for its owner only, and it has no name afterwards', async (size, count) => {
+  const host = fakeHost();
+  const made: number[] = [];
+  const { append } = host.files;
+  host.files.append = (path, mode) => {
+    made.push(mode ?? 0);
+    return append(path, mode);
+  };
+  const body = await arrived(host, coming([filled(size, 1)]), Number.POSITIVE_INFINITY);
+  if (body === 'disk full') throw new Error(body);
+  expect(made).toEqual(Array(count).fill(0o600));
+  expect(await host.files.list(host.files.temporaryDirectory())).toEqual([]);
+  expect(body.read().length).toBe(size);
+});
+
+test('a disk that is full is said, any other failure is thrown; both files are closed', async () => {
+  for (const [code, outcome] of [
+    ['ENOSPC', 'disk full'],
+    ['EIO', 'thrown'],
+  ]) {
+    const host = fakeHost();
+    const closed: string[] = [];
+    const { append, openParts } = host.files;
+    host.files.append = (path, mode) => ({
+      ...append(path, mode),
+      write: () => {
+        throw Object.assign(new Error(code), { code });
+      },
+      close: () => closed.push('written'),
+    });
+    host.files.openParts = (path) => {
+      const parts = openParts(path);
+      return parts && { ...parts, close: () => closed.push('read') };
+    };
+    const told = await arrived(host, coming([filled(n + 1, 1)]), Number.POSITIVE_INFINITY).catch(
+      () => 'thrown',
+    );
+    expect(told).toBe(outcome);
+    expect(closed.sort()).toEqual(['read', 'written']);
+  }
+});
