@@ -1,6 +1,6 @@
 import { type Field, type Fields, bare, list, oneOf, str } from '../core/field.ts';
 import { problem, usageError } from '../core/problem.ts';
-import type { Flag, Flags, Values } from './command.ts';
+import type { Flag, Values } from './command.ts';
 
 export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' };
 

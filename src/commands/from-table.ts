@@ -9,7 +9,7 @@ import {
 import { AppError } from '../core/problem.ts';
 import { type Result, nothing, recordResult, rowsResult } from '../core/result.ts';
 import { jsonRow } from '../core/json.ts';
-import type { Argument, Command, Context, Flag, Flags, Values } from '../cli/command.ts';
+import type { Argument, Command, Context, Flag, Values } from '../cli/command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from '../names/naming.ts';
 import { flagsOf, valuesOf } from '../cli/table-flags.ts';
 import { requiredAreGiven, somethingChanges } from './row-checks.ts';

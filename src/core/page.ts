@@ -5,9 +5,7 @@ export type Block =
   /** Terms with what they mean: flags, arguments, commands. */
   | { readonly kind: 'terms'; readonly rows: readonly (readonly [string, string])[] }
   /** Lines for a shell; `note` says what they are for. */
-  | { readonly kind: 'shell'; readonly lines: readonly string[]; readonly note?: string }
-  /** Lines that stay as they are: a file, an answer. */
-  | { readonly kind: 'literal'; readonly lines: readonly string[]; readonly note?: string };
+  | { readonly kind: 'shell'; readonly lines: readonly string[]; readonly note?: string };
 
 export type Page = {
   /** `opsctl tracker labels create`, `opsctl help output`. */
@@ -21,5 +19,3 @@ export const prose = (text: string): Block => ({ kind: 'text', text });
 export const terms = (rows: readonly (readonly [string, string])[]): Block => ({ kind: 'terms', rows });
 export const shell = (note: string | undefined, ...lines: string[]): Block =>
   note === undefined ? { kind: 'shell', lines } : { kind: 'shell', lines, note };
-const literal = (note: string | undefined, ...lines: string[]): Block =>
-  note === undefined ? { kind: 'literal', lines } : { kind: 'literal', lines, note };

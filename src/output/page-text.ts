@@ -79,8 +79,6 @@ const blockLines = (block: Block, width: number): string[] => {
         ...block.lines.flatMap((line) => commandLine(line, width - 2)).map((line) => `  ${line}`),
         '',
       ];
-    case 'literal':
-      return [...noteLine(block.note, width), ...block.lines.map((line) => `  ${line}`.trimEnd()), ''];
   }
 };
 

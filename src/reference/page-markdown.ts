@@ -13,8 +13,6 @@ const blockText = (block: Block): string => {
         : `| | |\n|---|---|\n${block.rows.map(([term, text]) => `| \`${cell(term.trim())}\` | ${cell(text)} |`).join('\n')}\n`;
     case 'shell':
       return `${block.note === undefined ? '' : `${block.note}:\n\n`}\`\`\`sh\n${block.lines.join('\n')}\n\`\`\`\n`;
-    case 'literal':
-      return `${block.note === undefined ? '' : `${block.note}:\n\n`}\`\`\`text\n${block.lines.join('\n')}\n\`\`\`\n`;
   }
 };
 

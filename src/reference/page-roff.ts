@@ -26,7 +26,6 @@ const blockLines = (block: Block): string[] => {
           : ['.TP', `\\fB${escaped(term.trim())}\\fR`, escaped(text)],
       );
     case 'shell':
-    case 'literal':
       return [
         ...(block.note === undefined ? [] : ['.PP', `${escaped(block.note)}:`]),
         '.PP',

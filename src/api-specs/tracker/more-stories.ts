@@ -15,7 +15,7 @@ import {
   uuid,
 } from '../../core/field.ts';
 import { type Resource, op } from '../../core/operation.ts';
-import { archived, customFieldInputs, ints, labelInputs, uuids, when } from './fields.ts';
+import { archived, customFieldInputs, labelInputs, uuids, when } from './fields.ts';
 import { stories } from './stories.ts';
 import { storySlim } from './story-records.ts';
 

@@ -1,5 +1,5 @@
 import { wholeInput } from '../../cli/standard-input.ts';
-import { defineCommand, type Argument, type Context, type Flag, type ValuesOf } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flag, type ValuesOf } from '../../cli/command.ts';
 import { bool, int, req, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';

@@ -1,4 +1,4 @@
-import { bool, int, list, oneOf, str } from '../../core/field.ts';
+import { bool, int, list, oneOf } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';

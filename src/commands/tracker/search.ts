@@ -38,13 +38,6 @@ type Group = {
   readonly total?: number;
 };
 type Answer = Readonly<Record<string, Group | undefined>>;
-const kinds = {
-  story: 'stories',
-  epic: 'epics',
-  iteration: 'iterations',
-  milestone: 'milestones',
-  objective: 'milestones',
-} as const;
 
 /** spec/tracker#search: `next` is a path with query from the host's root; it is sent as it is. */
 const nextPage = async (context: Context, path: string): Promise<Answer> => {

@@ -173,7 +173,7 @@ ${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in
 ${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
   stage,
   activate,
-  discard: (member, { next }) =>
+  discard: (_member, { next }) =>
     next.program === undefined
       ? 'true'
       : `[ -e ${quoted(next.drop_in ?? '/nonexistent')} ] || rm -f ${quoted(next.program)}`,

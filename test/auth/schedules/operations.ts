@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { AuthContext } from '../../../src/auth/auth-context.ts';
 import { checkCallback } from '../../../src/auth/callback.ts';
-import type { Account, StoredCredentials } from '../../../src/auth/credential-store/account.ts';
+import type { Account } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { applyEvent } from '../../../src/auth/events/effect.ts';
 import { complete } from '../../../src/auth/complete-login.ts';
 import { renewed } from '../../../src/auth/renew.ts';
 import { signOut } from '../../../src/auth/sign-out.ts';
-import type { Host } from '../../../src/platform/host.ts';
 import type { Environment } from './environment.ts';
 
 export type Outcome = { readonly ok: boolean; readonly code?: string; readonly removed?: boolean };
@@ -105,7 +104,3 @@ export const operations = {
     }),
 } as const satisfies Record<string, Operation>;
 export type OperationName = keyof typeof operations;
-
-/** What is stored at the end, read by a process that was not there. */
-const finalState = (host: Host, context: (host: Host) => AuthContext): Promise<StoredCredentials> =>
-  openCredentialStore(context(host)).read();

@@ -4,7 +4,6 @@ import {
   s256ChallengePattern,
   verifierPattern,
 } from '../../../api-specs/oauth/endpoints.ts';
-import { scopeRow, splitScopes } from '../../../api-specs/oauth/scopes.ts';
 import { isClientActive } from '../client-life.ts';
 import { OAuthPageError } from '../errors.ts';
 import { redirectRules } from './redirect-uri.ts';
