@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { peers } from '../peers/install.mjs';
 import { testCache } from '../tooling/cache.mjs';
@@ -17,6 +17,7 @@ import { cachedNode, nodeOf } from '../tooling/nodes.mjs';
 import { realServers, releases } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
 import { realAnsible, realMoto, realPrometheus, realRedis } from './services.mjs';
+import { testsReaching } from './reaching.mjs';
 import { librariesIn, realSshd } from './sshd.mjs';
 import { realSudo } from './sudo.mjs';
 
@@ -72,16 +73,23 @@ const isOnPath = (command, env) =>
     .split(delimiter)
     .some((directory) => directory !== '' && existsSync(join(directory, command)));
 
-/** Test files that start a command, found by reading them: a list by hand would go stale. */
+/** Everything under test/, to find the tests that start a command by reading them: a list by hand would go stale. */
 const testFiles = () =>
   readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
     .filter(
-      (entry) =>
-        entry.isFile() && /\.(ts|mjs)$/.test(entry.name) && !/node_modules|\/real$/.test(entry.parentPath),
+      (entry) => entry.isFile() && /\.(ts|mjs)$/.test(entry.name) && !/node_modules/.test(entry.parentPath),
     )
     .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => ({ name: path.replace(root, ''), text: readFileSync(path, 'utf8') }));
-const naming = (files, pattern) => files.filter(({ text }) => pattern.test(text)).map(({ name }) => name);
+
+    .map((path) => ({ name: relative(root, path), text: readFileSync(path, 'utf8') }));
+/** What finds and fetches parts names all of them, and uses none. */
+const isProvider = ({ name }) =>
+  /^test\/real\/[^/]*\.m[jt]s$/.test(name) || name === 'test/tooling/parts.test.ts';
+const naming = (files, pattern) =>
+  testsReaching(
+    files.filter(({ name }) => name !== 'test/real/parts.mjs'),
+    files.filter((file) => !isProvider(file) && pattern.test(file.text)).map(({ name }) => name),
+  );
 
 const release = () =>
   /^VERSION_CODENAME=(\S+)/m.exec(
@@ -186,7 +194,7 @@ const peerParts = (files) => {
   return [
     {
       name: 'peer programs',
-      tests: naming(files, /peers\/install\.mjs/),
+      tests: naming(files, /from '.*\/install\.mjs'/),
       missing,
       supply: 'npm install in test/peers',
     },

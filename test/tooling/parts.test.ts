@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { testsReaching } from '../real/reaching.mjs';
 import { type Part, failing, missingTable, partsEnvironment } from '../real/parts.mjs';
 
 const parts: readonly Part[] = [
@@ -38,4 +39,20 @@ test('on CI a missing part fails the run, unless nobody can supply it there', ()
 test('what was fetched comes after what the machine has', () => {
   const { PATH } = partsEnvironment({ PATH: '/usr/bin', OPSCTL_TEST_CACHE: '/nowhere/cache' });
   expect(PATH).toBe('/usr/bin:/nowhere/cache/bin');
+});
+
+test('a part leaves out the tests that reach it, through helpers and in a circle too', () => {
+  const files = Object.entries({
+    'test/support/shell.ts': "spawn('zsh')",
+    'test/support/session.ts': "import { shell } from './shell.ts';\nimport '../stories/circle.ts';",
+    'test/stories/circle.ts': "export { session } from '../support/session.ts';",
+    'test/stories/b.test.ts': "const { session } = await import('../support/session.ts');",
+    'test/a.test.ts': "import {\n  shell,\n} from './support/shell.ts';",
+    'test/other.test.ts': "import { readFile } from 'node:fs';",
+  }).map(([name, text]) => ({ name, text }));
+  expect(testsReaching(files, ['test/support/shell.ts'])).toEqual([
+    'test/a.test.ts',
+    'test/stories/b.test.ts',
+  ]);
+  expect(testsReaching(files, ['test/other.test.ts'])).toEqual(['test/other.test.ts']);
 });
