@@ -20,9 +20,10 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
   },
   { from: 'platform/terminal.ts', to: ['core/'], instead: 'The terminal of the Host has no implementation.' },
   { from: 'platform/bucket.ts', to: ['core/'], instead: 'The bucket of the Host has no implementation.' },
+  { from: 'platform/jq-run.ts', to: [], instead: 'A run of jq is a shape.' },
   {
     from: 'platform/host.ts',
-    to: ['core/', 'platform/bucket.ts', 'platform/terminal.ts'],
+    to: ['core/', 'platform/bucket.ts', 'platform/jq-run.ts', 'platform/terminal.ts'],
     instead: 'The Host interface has no implementation.',
   },
   {

@@ -1,6 +1,7 @@
 import { jsonOfAnyDepth } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
-import type { Bytes, Host, JqRun } from '../platform/host.ts';
+import type { Bytes, Host } from '../platform/host.ts';
+import type { JqRun } from '../platform/jq-run.ts';
 import { type Rows, batchesOf } from './batches.ts';
 import { type OutputFormat, isJsonStream } from '../core/output-format.ts';
 

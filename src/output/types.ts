@@ -2,7 +2,8 @@ import type { OutputFormat } from '../core/output-format.ts';
 import type { ReportFormat } from '../core/report-format.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
-import type { Host, JqRun } from '../platform/host.ts';
+import type { Host } from '../platform/host.ts';
+import type { JqRun } from '../platform/jq-run.ts';
 
 /** What the flags and the environment decided, once for a run. */
 export type OutputOptions = {

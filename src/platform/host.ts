@@ -1,4 +1,5 @@
 /** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+import type { JqRun } from './jq-run.ts';
 import type { Bucket, BucketPlace } from './bucket.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -245,19 +246,6 @@ export type Keychain = {
 
 /** Runs a script on a Redis server: one step for all its clients. */
 export type RunScript = (script: string, keys: string[], args: (string | number)[]) => Promise<number>;
-
-/** A jq that was started with a program and flags: JSON goes in and results come out as they flow, without a copy of the whole. */
-export type JqRun = {
-  /** `no`: jq ended before it asked for input. */
-  readonly compiled: Promise<'yes' | 'no'>;
-  /** Resolves when there is room for more; false when jq has ended and wants none. */
-  write(data: string | Bytes): Promise<boolean>;
-  end(): void;
-  output(): AsyncIterable<Bytes>;
-  /** As the command line's: 0 is success, 5 an error in the program, 3 a program that does not compile; null when it was killed. */
-  readonly finished: Promise<{ readonly code: number | null; readonly stderr: string }>;
-  kill(): Promise<void>;
-};
 
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;

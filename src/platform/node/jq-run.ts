@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { Bytes, JqRun } from '../host.ts';
+import type { Bytes } from '../host.ts';
+import type { JqRun } from '../jq-run.ts';
 import { buildFile, isSingleExecutable } from './build-files.ts';
 import { keepHeapSmall } from './small-heap.ts';
 
