@@ -122,8 +122,11 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     const { ID } = JSON.parse(
       (await call(`${url}${minor === '3.2' ? '/v3alpha' : '/v3beta'}/lease/grant`, { TTL: '60' })).text,
     );
-    const id = BigInt(ID).toString(16);
+    const id = BigInt(ID).toString(16).padStart(16, '0');
     expect((await kv(minor, 'put', 'leased', 'x', '--lease', id)).code).toBe(0);
+    expect((await kv(minor, 'get', 'leased')).json()).toMatchObject({ value: 'x', lease: id });
+    const [keyOnly] = (await kv(minor, 'get', 'leased', '--prefix', '--keys-only')).json();
+    expect(Object.keys(keyOnly)).not.toContain('value');
     expect((await kv(minor, 'lease', 'timetolive', id, '--keys')).stdout).toMatch(
       new RegExp(
         `^lease ${id} granted with TTL\\(60s\\), remaining\\(\\d+s\\), attached keys\\(\\[leased\\]\\)\n$`,
@@ -132,7 +135,7 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     if (minor !== '3.2') expect((await kv(minor, 'lease', 'list')).json()).toEqual([{ id }]);
     else expect(error(await failing(minor, 'lease', 'list'))).toMatchObject({ code: 'UNIMPLEMENTED' });
     expect((await kv(minor, 'lease', 'timetolive', '1234abcd')).stdout).toBe(
-      'lease 1234abcd already expired\n',
+      'lease 000000001234abcd already expired\n',
     );
     expect((await kv(minor, 'lease', 'timetolive', 'xyz')).code).toBe(2);
   });

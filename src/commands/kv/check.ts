@@ -1,11 +1,12 @@
 import type { CheckFinding } from '../../core/finding.ts';
-import { recordResult } from '../../core/result.ts';
+import { type Result, recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
+import { alarmMessages } from '../../kv-upgrade/guards/no-alarms.ts';
 import type { Finding } from '../../kv-upgrade/types.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { arrived } from './outcome.ts';
-import { type PlanValues, planFlags, prepare } from './planning.ts';
+import { type PlanValues, type Prepared, planFlags, prepare } from './planning.ts';
 
 export const check = defineCommand({
   path: ['kv', 'check'],
@@ -19,7 +20,7 @@ export const check = defineCommand({
     const prepared = await prepare(context, values);
     const { made, observation, opened, options } = prepared;
     const done = await arrived(prepared);
-    if (done !== undefined) return done;
+    if (done !== undefined) return alarmed(prepared) ?? done;
     const [{ findingsText, wayText }, { wayOf }] = await Promise.all([
       import('../../kv-upgrade/format/texts.ts'),
       import('../../kv-upgrade/plan.ts'),
@@ -55,6 +56,25 @@ export const check = defineCommand({
     );
   },
 });
+
+/** A cluster that has arrived is not guarded; an alarm of it refuses writes all the same. */
+const alarmed = ({ observation, opened }: Pick<Prepared, 'observation' | 'opened'>): Result | undefined => {
+  const alarms = alarmMessages(observation);
+  if (alarms.length === 0) return undefined;
+  const findings = alarms.map((said) => ({ guard: 'no-alarms', level: 'fail' as const, ...said }));
+  const { name } = opened.cluster;
+  return recordResult(
+    { ok: false, cluster: name, ...countsOf(findings), findings },
+    {
+      text: [
+        `Cluster ${name} has the version that was asked for, and an alarm is raised:`,
+        ...alarms.flatMap(({ message, hint }) => [`  ${message}`, `    ${hint}`]),
+      ].join('\n'),
+      findings: () => findings.map((one) => reportable(one, undefined)),
+    },
+    'no',
+  );
+};
 
 const countsOf = (findings: readonly Finding[]) => {
   const count = (level: string): number => findings.filter((finding) => finding.level === level).length;

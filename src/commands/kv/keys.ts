@@ -4,9 +4,10 @@ import { bool, int, req, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
+import type { KeyValue } from '../../etcd-client/key-value.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
-import { decimalLease } from './lease.ts';
+import { decimalLease, hexLease } from './lease.ts';
 
 // Not `key`, which is the flag for the key of the client certificate.
 const keyArgument = {
@@ -102,6 +103,14 @@ export const put = defineCommand({
   },
 });
 
+/** A key as it is shown: its lease as other commands take it, and no empty value where none was asked for. */
+const shown = ({ key, value, lease, ...rest }: KeyValue, isKeyOnly: boolean) => ({
+  key,
+  ...(isKeyOnly ? {} : { value }),
+  ...rest,
+  ...(lease === undefined ? {} : { lease: hexLease(lease) }),
+});
+
 export const get = defineCommand({
   path: ['kv', 'get'],
   summary: 'Read keys',
@@ -132,9 +141,11 @@ export const get = defineCommand({
       keysOnly: values['keys-only'],
       isSerializable: values.serializable,
     };
-    const { kvs } = await askAny(context, opened, (store) => store.range(key, options), values);
+    const answer = await askAny(context, opened, (store) => store.range(key, options), values);
+    const kvs = answer.kvs.map((kv) => shown(kv, values['keys-only'] === true));
+    const columns = ['key', ...(values['keys-only'] === true ? [] : ['value']), 'mod_revision'];
     if (options.rangeEnd !== undefined)
-      return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
+      return rowsResult(kvs, { columns: [...columns, 'lease'], name: 'key' });
     const [found] = kvs;
     if (found?.value_base64 !== undefined)
       context.log.warn(
@@ -143,8 +154,8 @@ export const get = defineCommand({
     if (found === undefined)
       throw new AppError('not-found', `there is no key ${values['key-name']}`, { code: 'NO_KEY' });
     return recordResult(found, {
-      columns: ['key', 'value', 'mod_revision', 'version', 'lease'],
-      name: 'value',
+      columns: [...columns, 'version', 'lease'],
+      name: values['keys-only'] === true ? 'key' : 'value',
     });
   },
 });

@@ -5,14 +5,13 @@ import { defineCommand, type Argument, type Context } from '../../cli/command.ts
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
-import { decimalLease } from './lease.ts';
+import { decimalLease, hexLease } from './lease.ts';
 
 const leaseArgument = {
   name: 'lease-id',
   field: req(str(undefined, { min: 1 })),
   summary: 'Hexadecimal id of the lease',
 } as const satisfies Argument;
-const hex = (decimal: string): string => BigInt.asUintN(64, BigInt(decimal)).toString(16);
 const longestTtl = 9_000_000_000;
 
 export const leaseGrant = defineCommand({
@@ -40,7 +39,7 @@ export const leaseGrant = defineCommand({
       // The store may give more than was asked for: a lease lives at least as long as an election takes.
       return store.timeToLive(id);
     });
-    const id = hex(lease.id);
+    const id = hexLease(lease.id);
     return recordResult(
       { id, granted_ttl_seconds: lease.granted_seconds },
       { message: `lease ${id} granted with TTL(${lease.granted_seconds}s)` },
@@ -61,12 +60,15 @@ export const leaseRevoke = defineCommand({
     if (keys.length > 0)
       await context.confirm(`Delete the ${keys.length} key${keys.length === 1 ? '' : 's'} attached to it?`);
     await askAny(context, opened, (store) => store.revoke(id));
-    return recordResult({ id: hex(id), deleted_keys: keys.length }, { message: `lease ${hex(id)} revoked` });
+    return recordResult(
+      { id: hexLease(id), deleted_keys: keys.length },
+      { message: `lease ${hexLease(id)} revoked` },
+    );
   },
 });
 
 const expired = (id: string): AppError =>
-  new AppError('not-found', `lease ${hex(id)} expired or was revoked`, {
+  new AppError('not-found', `lease ${hexLease(id)} expired or was revoked`, {
     code: 'LEASE_NOT_FOUND',
     tryThis: ['opsctl kv lease grant TTL'],
   });
@@ -77,7 +79,7 @@ async function* renewals(context: Context, opened: Opened, id: string, isOnce: b
   for (;;) {
     const ttl = await askAny(context, opened, (store) => store.keepAlive(id));
     if (ttl <= 0) throw expired(id);
-    yield { id: hex(id), ttl_seconds: ttl };
+    yield { id: hexLease(id), ttl_seconds: ttl };
     if (isOnce) return;
     await host.sleep((ttl * 1000) / 3, signal);
   }

@@ -14,6 +14,10 @@ export const decimalLease = (id: string, path = '<lease-id>'): string => {
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
 };
 
+/** An id as people and the store's ctl write it: 16 hexadecimal digits. */
+export const hexLease = (decimal: string): string =>
+  BigInt.asUintN(64, BigInt(decimal)).toString(16).padStart(16, '0');
+
 export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],
   summary: 'Show how long a lease still lives',
@@ -29,10 +33,9 @@ export const leaseTimeToLive = defineCommand({
   ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const id = String(values['lease-id']).replace(/^0x/i, '').toLowerCase();
-    const seen = await askAny(context, opened, (store) =>
-      store.timeToLive(decimalLease(id), values.keys ?? false),
-    );
+    const asked = decimalLease(values['lease-id']);
+    const id = hexLease(asked);
+    const seen = await askAny(context, opened, (store) => store.timeToLive(asked, values.keys ?? false));
     const isExpired = seen.ttl_seconds < 0 || (seen.ttl_seconds === 0 && seen.granted_seconds === 0);
     const data = {
       id,
@@ -64,7 +67,7 @@ export const leaseList = defineCommand({
         tryThis: ['opsctl kv lease timetolive ID, for one you know'],
       });
     return rowsResult(
-      leases.map((id) => ({ id: BigInt.asUintN(64, BigInt(id)).toString(16) })),
+      leases.map((id) => ({ id: hexLease(id) })),
       { columns: ['id'] },
     );
   },
