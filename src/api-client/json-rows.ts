@@ -42,10 +42,10 @@ export class JsonRows {
   push(chunk: Bytes): Bytes[] {
     const rows: Bytes[] = [];
     let start = this.#place === 'before' ? this.#open(chunk) : 0;
-    for (let at = start; at < chunk.length && this.#place === 'within'; at++) {
-      const byte = chunk[at];
-      if (!this.#endsRow(byte)) continue;
-      this.#end(rows, chunk.subarray(start, at), byte === CLOSE_LIST);
+    while (this.#place === 'within') {
+      const at = this.#rowEnd(chunk, start);
+      if (at === chunk.length) break;
+      this.#end(rows, chunk.subarray(start, at), chunk[at] === CLOSE_LIST);
       start = at + 1;
     }
     if (this.#place === 'within') this.#hold(chunk.subarray(start));
@@ -62,19 +62,33 @@ export class JsonRows {
     this.#place = 'within';
     return at + 1;
   }
-  /** Takes one byte: whether the row that it follows is complete. */
-  #endsRow(byte: number | undefined): boolean {
-    if (this.#isText) this.#inText(byte);
-    else if (byte === QUOTE) this.#isText = true;
-    else if (byte === OPEN_LIST || byte === OPEN_RECORD) this.#depth += 1;
-    else if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) return true;
-    else if (byte === CLOSE_LIST || byte === CLOSE_RECORD) this.#depth -= 1;
-    return false;
+  /** Where the row that `from` is in ends; the length of the piece when that is not here. Few lines for each byte: lists are long. */
+  #rowEnd(chunk: Bytes, from: number): number {
+    let at = this.#isText ? this.#textEnd(chunk, from) + 1 : from;
+    this.#isText = at > chunk.length;
+    let depth = this.#depth;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (byte === QUOTE) {
+        at = this.#textEnd(chunk, at + 1);
+        this.#isText = at === chunk.length;
+      } else if (byte === OPEN_LIST || byte === OPEN_RECORD) depth += 1;
+      else if (depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) break;
+      else if (byte === CLOSE_LIST || byte === CLOSE_RECORD) depth -= 1;
+    }
+    this.#depth = depth;
+    return Math.min(at, chunk.length);
   }
-  #inText(byte: number | undefined): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (byte === BACKSLASH) this.#isEscaped = true;
-    else if (byte === QUOTE) this.#isText = false;
+  /** Where the text that `from` is in ends; the length of the piece when that is not here. */
+  #textEnd(chunk: Bytes, from: number): number {
+    let at = this.#isEscaped ? from + 1 : from;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (byte === QUOTE) break;
+      if (byte === BACKSLASH) at += 1;
+    }
+    this.#isEscaped = at > chunk.length;
+    return Math.min(at, chunk.length);
   }
   #end(rows: Bytes[], last: Bytes, isLast: boolean): void {
     if (isLast) this.#place = 'after';
