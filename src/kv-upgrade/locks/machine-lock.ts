@@ -27,8 +27,8 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
 /** A command that was killed while it took the lock leaves an empty one, which counts as left behind a second later. */
 const beingTakenMs = 1500;
 const pollMs = 100;
-const isBeingTaken = (seen: Seen<Holder & Held>): boolean =>
-  seen.kind === 'none' || (seen.kind === 'held' && seen.by === undefined);
+/** A lock that was left and could not be taken over has a claimant, who may have died before it wrote its name. */
+const isBeingTaken = (seen: Seen<Holder & Held>): boolean => seen.kind !== 'held' || seen.by === undefined;
 
 /** One operator at a time on this machine. A lock whose process has gone is taken over, by one of those that want it. */
 export const lockMachine = async (

@@ -17,6 +17,20 @@ test('a lock that a killed command left empty is waited for and taken over', asy
   await close();
 });
 
+test('a take-over that was killed before its claim was written is waited for and repeated', async () => {
+  const { host, directory, close } = await realHost();
+  const path = `${directory}/shop/lock`;
+  await host.files.makeDirectory(`${directory}/shop`, 0o700);
+  // No process has this number.
+  const gone = { pid: 2 ** 30, machine: host.hostname, nonce: 'gone', sinceMs: host.now() };
+  await host.files.create(path, JSON.stringify(gone), 0o600);
+  await host.files.create(`${path}.claim-gone`, '', 0o600);
+  const lock = await lockMachine(host, directory, 'shop', held);
+  expect(host.files.readNow(path)).toContain('run-1');
+  await lock.release();
+  await close();
+});
+
 test('a lock whose holder lives is refused at once', async () => {
   const { host, directory, close } = await realHost();
   const lock = await lockMachine(host, directory, 'shop', held);
