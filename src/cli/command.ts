@@ -18,6 +18,8 @@ export type Flag = {
   /** `--no-browser` style: true unless given. */
   readonly negated?: true;
   readonly hidden?: true;
+  /** Says what the line acts on: the commands that its messages name are written with it. */
+  readonly isRepeated?: true;
   /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`, `kv-member`). */
   readonly complete?: string;
   /** Values worth offering where the field itself allows others too. */

@@ -5,7 +5,7 @@ import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './argv.ts';
-import type { Command } from './command.ts';
+import type { Command, Values } from './command.ts';
 import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
@@ -118,6 +118,12 @@ const withReports = async (
 const reads = ({ path, operation }: Command): boolean =>
   operation?.operation.method === 'GET' || path.at(-1) === 'search' || onlyLooks(path.join(' '));
 
+/** The flags of a line that the next line needs too: `--cluster FILE`. */
+const repeatedFlags = ({ flags = {} }: Command, values: Values): readonly string[] =>
+  Object.entries(flags).flatMap(([name, { isRepeated }]) =>
+    isRepeated === true && typeof values[name] === 'string' ? [name] : [],
+  );
+
 /** One try of a line: its values are read, then the command runs. */
 const attempt = async (
   run: Run,
@@ -138,7 +144,10 @@ const attempt = async (
     await (await import('../output/check.ts')).checkOutput(options, run.host).catch((error: unknown) => {
       throw ofCommand(command, error);
     });
-  return execute(run, command, values, globals, options).catch((error: unknown) => {
+  const repeated = repeatedFlags(command, values);
+  const same =
+    repeated.length === 0 ? command : (await import('./same-target.ts')).withSameTarget(command, repeated);
+  return execute(run, same, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
 };

@@ -151,7 +151,9 @@ describe.runIf(hasBinaries(from, to))('the way back', () => {
     expect(error(refused)).toMatchObject({ code: 'GUARD', message: expect.stringContaining(last.name) });
     expect(JSON.parse(refused.stderr.trim().split('\n').at(-1) as string).data).toMatchObject({
       members: members.map(({ name }) => ({ name, state: 'up' })),
-      next: ['opsctl kv resume', 'opsctl kv rollback'],
+      next: ['resume', 'rollback'].map(
+        (name) => `opsctl kv ${name} --cluster ${join(cluster.directory, 'cluster.yaml')}`,
+      ),
     });
     expect((await versions()).sort()).toEqual([from, to, to]);
     writeFileSync(last.config_file, before);

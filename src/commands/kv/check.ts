@@ -51,7 +51,7 @@ export const check = defineCommand({
     const file = values.cluster;
     return recordResult(
       data,
-      { text, findings: () => findings.map((one) => reportable(one, file)) },
+      { text, namesCommands: true, findings: () => findings.map((one) => reportable(one, file)) },
       isGood ? undefined : 'no',
     );
   },
@@ -70,6 +70,7 @@ const alarmed = ({ observation, opened }: Pick<Prepared, 'observation' | 'opened
         `Cluster ${name} has the version that was asked for, and an alarm is raised:`,
         ...alarms.flatMap(({ message, hint }) => [`  ${message}`, `    ${hint}`]),
       ].join('\n'),
+      namesCommands: true,
       findings: () => findings.map((one) => reportable(one, undefined)),
     },
     'no',

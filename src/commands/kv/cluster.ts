@@ -14,6 +14,7 @@ export const clusterFlags = {
     summary: 'Cluster file (default: OPSCTL_KV_CLUSTER, else the simulated cluster that runs)',
     value: 'file',
     complete: 'file',
+    isRepeated: true,
   },
 } as const satisfies Flags;
 export const endpointFlags = {

@@ -125,6 +125,7 @@ export const operated = async (context: Context, opened: Opened, asked: Asked): 
     const data = { members: report.members, next: report.next, journal: report.journal };
     throw new AppError(error.category, error.message, { ...error.detail, data });
   }
-  if (isFormatGiven !== true && !host.terminal.stdout.isTty) return rawResult(`${reportText(report)}\n`);
-  return recordResult(report, { text: reportText(report), name: 'run' });
+  if (isFormatGiven !== true && !host.terminal.stdout.isTty)
+    return { ...rawResult(`${reportText(report)}\n`), view: { namesCommands: true } };
+  return recordResult(report, { text: reportText(report), name: 'run', namesCommands: true });
 };

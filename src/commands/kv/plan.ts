@@ -47,10 +47,9 @@ export const plan = defineCommand({
         ? undefined
         : `plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`;
     // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
-    if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty) {
-      if (next !== undefined) context.log.info(next);
-      return rawResult(`${text}\n`);
-    }
-    return recordResult(made, { text, name: 'digest', message: next });
+    const view = { text, name: 'digest', message: next, namesCommands: true } as const;
+    if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty)
+      return { ...rawResult(`${text}\n`), view };
+    return recordResult(made, view);
   },
 });

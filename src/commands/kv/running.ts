@@ -251,5 +251,5 @@ export const endedRun = async (context: Context, values: EndpointValues): Promis
     return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
   if (!isRolledBack(entries)) return undefined;
   const message = `nothing to go on with: run ${run} was rolled back to its end; opsctl kv upgrade begins a new one`;
-  return recordResult({ run, outcome: 'rolled-back' }, { message }, 'rolled-back');
+  return recordResult({ run, outcome: 'rolled-back' }, { message, namesCommands: true }, 'rolled-back');
 };

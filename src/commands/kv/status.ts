@@ -148,7 +148,7 @@ export const status = defineCommand({
     const text = [observationText(observation, columns), ...wrapped(said, columns)].join('\n');
     return recordResult(
       data,
-      { text },
+      { text, namesCommands: true },
       observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
     );
   },

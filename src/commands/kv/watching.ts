@@ -88,11 +88,12 @@ const finished = (context: Context, { ending, report }: SessionResult): Result =
   }
   const exit = ending.category === undefined ? {} : { exit: ending.category };
   // A job's log ends with the outcome and where the report is, not with three hundred lines of it.
-  if (isFormatGiven !== true && !host.terminal.stdout.isTty) return { ...rawResult(`${text}\n`), ...exit };
+  if (isFormatGiven !== true && !host.terminal.stdout.isTty)
+    return { ...rawResult(`${text}\n`), view: { namesCommands: true }, ...exit };
   return {
     kind: 'record',
     data: report,
-    view: { text, name: 'run' },
+    view: { text, name: 'run', namesCommands: true },
     ...exit,
   };
 };

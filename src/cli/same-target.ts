@@ -1,0 +1,98 @@
+import { AppError, type Problem, reworded } from '../core/problem.ts';
+import type { Result } from '../core/result.ts';
+import { shellLine } from '../core/shell.ts';
+import type { Command, Flags } from './command.ts';
+import { findGroup } from './find.ts';
+
+type Known = { readonly path: string; readonly flags: Flags };
+
+/** Commands of this program named in a text get these flags behind their words, where they take them. Pure. */
+export const withFlags = (
+  text: string,
+  flags: Readonly<Record<string, string>>,
+  commands: readonly Known[],
+): string =>
+  text.replaceAll(/\bopsctl((?: [a-z][a-z-]*)+)/g, (line, words: string, at: number) => {
+    const named = commands
+      .filter(({ path }) => words === ` ${path}` || words.startsWith(` ${path} `))
+      .toSorted((one, other) => other.path.length - one.path.length)[0];
+    if (named === undefined) return line;
+    const rest = text.slice(at + line.length);
+    const taken = Object.entries(flags).filter(
+      ([name]) => named.flags[name] !== undefined && !rest.startsWith(` --${name} `),
+    );
+    const added = taken.map(([name, value]) => ` ${shellLine([`--${name}`, value])}`).join('');
+    const after = ` ${named.path}`.length;
+    return `opsctl${words.slice(0, after)}${added}${words.slice(after)}`;
+  });
+
+type Words = (text: string) => string;
+
+/** `next` of a report lists commands. */
+const nextIn = (data: unknown, words: Words): unknown => {
+  if (typeof data !== 'object' || data === null || !('next' in data) || !Array.isArray(data.next))
+    return data;
+  return { ...data, next: data.next.map((one) => (typeof one === 'string' ? words(one) : one)) };
+};
+
+const problemWith = (one: Problem, words: Words): Problem => ({
+  ...one,
+  message: words(one.message),
+  ...(one.hint === undefined ? {} : { hint: words(one.hint) }),
+});
+
+const errorWith = (error: AppError, words: Words): AppError => {
+  const { tryThis, problems, data } = error.detail;
+  const detail = {
+    ...error.detail,
+    ...(tryThis === undefined ? {} : { tryThis: tryThis.map(words) }),
+    ...(problems === undefined ? {} : { problems: problems.map((one) => problemWith(one, words)) }),
+    ...(data === undefined ? {} : { data: nextIn(data, words) }),
+    cause: error,
+  };
+  return reworded(error, detail, words(error.message));
+};
+
+const resultWith = (result: Result, words: Words): Result => {
+  const { view } = result;
+  if (view?.namesCommands !== true) return result;
+  const { text, message } = view;
+  const named = {
+    ...view,
+    ...(text === undefined ? {} : { text: words(text) }),
+    ...(message === undefined ? {} : { message: words(message) }),
+  };
+  if (result.kind === 'record') return { ...result, data: nextIn(result.data, words), view: named };
+  if (result.kind === 'raw' && Array.isArray(result.chunks)) {
+    const chunks: readonly (string | Uint8Array)[] = result.chunks;
+    return {
+      ...result,
+      chunks: chunks.map((one) => (typeof one === 'string' ? words(one) : one)),
+      view: named,
+    };
+  }
+  return { ...result, view: named };
+};
+
+/** What this command says to type next acts on what this line acted on, so that it can be pasted. */
+export const withSameTarget = (command: Command, names: readonly string[]): Command => ({
+  ...command,
+  run: async (context, values) => {
+    const flags = Object.fromEntries(names.map((name) => [name, String(values[name])]));
+    const known = async (): Promise<readonly Known[]> =>
+      (await findGroup(command.path[0] ?? '').load()).map(({ path, flags: own = {} }) => ({
+        path: path.join(' '),
+        flags: own,
+      }));
+    try {
+      const result = await command.run(context, values);
+      if (result.view?.namesCommands !== true) return result;
+      const commands = await known();
+      return resultWith(result, (text) => withFlags(text, flags, commands));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      const commands = await known();
+      throw errorWith(error, (text) => withFlags(text, flags, commands));
+    }
+  },
+});
