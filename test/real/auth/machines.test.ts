@@ -185,11 +185,13 @@ describe('tokens for other programs', () => {
     },
   );
   test('auth exec: at a terminal Ctrl-C is for the command, which may go on', async () => {
-    const loop = 'trap "echo caught" INT; echo ready; read -r line; echo "got $line"; exit 5';
+    // A shell looks for a trap and then reads; a signal between the two waits for the next line, which this test sends only after it.
+    const loop =
+      "process.on('SIGINT', () => console.log('caught')); process.stdin.on('data', (line) => { console.log(`got ${line}`); process.exit(5); }); console.log('ready');";
     const { stdout, code } = await atTerminal(
       run,
       env(),
-      ['auth', 'exec', '--', 'bash', '-c', loop],
+      ['auth', 'exec', '--', process.execPath, '-e', loop],
       [
         ['ready', '\u0003'],
         ['caught', 'more\r'],
