@@ -1,5 +1,13 @@
 import { dirname } from 'node:path';
-import { type Try, thisProcess, tryLock, unlock, waitForLock } from '../platform/file-lock.ts';
+import {
+  type Holder,
+  type Seen,
+  type Try,
+  thisProcess,
+  tryLock,
+  unlock,
+  waitForLock,
+} from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import { configFile } from './directories.ts';
@@ -18,12 +26,12 @@ const schema = {
   },
 } as const;
 
+type ConfModule = typeof import('conf');
 /**
  * conf reads the file and checks the shape of what is to be kept. Its own way to the disk takes a short write on a full
  * disk for a whole one and does not sync the directory, so the text goes to `Files.replace` (DECISIONS 82).
  */
-const checkedText = async (directory: string, next: Profiles): Promise<string> => {
-  const { default: Conf } = await import('conf');
+const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Profiles): string => {
   let text: string | undefined;
   const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
     cwd: directory,
@@ -43,16 +51,19 @@ const checkedText = async (directory: string, next: Profiles): Promise<string> =
 };
 
 /** Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles hold tokens. */
-const write = async (host: Host, file: string, next: Profiles): Promise<void> =>
-  host.files.replace(file, await checkedText(dirname(file), next), 0o600);
+const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> =>
+  host.files.replace(file, checkedText(conf, dirname(file), next), 0o600);
 
 /** Two commands that change settings at once must not lose one of the changes. */
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const me = thisProcess(host);
-  const attempt = async (): Promise<Try<true, undefined>> =>
-    (await tryLock(host, path, me, foreignAgeMs)) === true ? { got: true } : { busy: undefined };
+  const attempt = async (): Promise<Try<true, Seen<Holder>>> => {
+    const seen = await tryLock(host, path, me, foreignAgeMs);
+    return seen === true ? { got: true } : { busy: seen };
+  };
   await waitForLock(host, attempt, {
     waitMs: patienceMs,
+    holder: (seen) => (seen.kind === 'held' ? seen.by?.nonce : undefined),
     pauseMs: () => 20 + (host.random(1)[0] ?? 0) / 8,
     expired: () =>
       new AppError('config', `another command holds ${path}`, {
@@ -71,5 +82,7 @@ const locked = async (host: Host, path: string, act: () => Promise<void>): Promi
 export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   const file = configFile(host);
   await host.files.makeDirectory(dirname(file), 0o700);
-  await locked(host, `${file}.lock`, () => write(host, file, change(readProfiles(host))));
+  // Loading it takes longer than the change, and whoever else changes settings would wait for it.
+  const conf = await import('conf');
+  await locked(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
 };

@@ -126,6 +126,8 @@ export const unlock = async (host: Pick<Host, 'files'>, path: string, { nonce }:
 export type Try<R, B> = { readonly got: R } | { readonly busy: B };
 export type Wait<B> = {
   readonly waitMs: number;
+  /** Whose name is given: then `waitMs` is for one holder, so that a queue that moves is waited for however long it is. */
+  holder?(by: B): string | undefined;
   /** Time to the next try. It differs between processes, so that they do not all try at once. */
   pauseMs(): number;
   readonly signal?: AbortSignal;
@@ -139,12 +141,18 @@ export type Wait<B> = {
 export const waitForLock = async <R, B>(
   host: Pick<Host, 'elapsed' | 'sleep'>,
   attempt: () => Promise<Try<R, B>>,
-  { waitMs, pauseMs, signal, onBusy, expired }: Wait<B>,
+  { waitMs, holder, pauseMs, signal, onBusy, expired }: Wait<B>,
 ): Promise<R> => {
-  const start = host.elapsed();
+  let start = host.elapsed();
+  let last: string | undefined;
   for (;;) {
     const tried = await attempt();
     if ('got' in tried) return tried.got;
+    const now = holder?.(tried.busy);
+    if (now !== undefined && now !== last) {
+      start = host.elapsed();
+      last = now;
+    }
     const waitedMs = host.elapsed() - start;
     if (waitedMs >= waitMs) throw expired(tried.busy);
     await onBusy?.(tried.busy, waitedMs);

@@ -11,7 +11,7 @@ import { configFile } from '../../src/config/directories.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
 import { changeProfiles } from '../../src/config/store.ts';
-import { thisProcess } from '../../src/platform/file-lock.ts';
+import { type Holder, thisProcess } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -68,6 +68,25 @@ describe('the file', () => {
     await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({
       detail: { code: 'CONFIG_LOCKED' },
     });
+  });
+
+  test('a lock that passes from one command to the next is waited for, however many there are', async () => {
+    await changeProfiles(real.host, (stored) => stored);
+    const lock = `${configFile(real.host)}.lock`;
+    const heldBy = (holder: Holder) => real.host.files.replace(lock, JSON.stringify(holder));
+    let [elapsed, left] = [0, 8];
+    await heldBy(thisProcess(real.host));
+    const queued: Host = {
+      ...real.host,
+      elapsed: () => elapsed,
+      sleep: async () => {
+        elapsed += 10_000;
+        left -= 1;
+        await (left > 0 ? heldBy(thisProcess(real.host)) : real.host.files.remove(lock));
+      },
+    };
+    await changeProfiles(queued, (stored) => withSetting(stored, 'work', timeout, '1s'));
+    expect([left, readProfiles(real.host).profiles]).toEqual([0, { work: { timeout: '1s' } }]);
   });
 });
 
