@@ -167,7 +167,9 @@ const numbered = (names: readonly string[], word: string): number[] =>
     )
     .sort((a, b) => a - b);
 
-export type State = { readonly store: Store; readonly journal: Journal };
+/** A write that the end of the process cut off: no answer had confirmed it. */
+export type CutOff = { readonly path: string; readonly bytes: number };
+export type State = { readonly store: Store; readonly journal: Journal; readonly cutOff: readonly CutOff[] };
 
 /** Reads the state kept in `directory` (made when missing) and goes on writing there. One process at a time: see owner.ts. */
 export const openState = async (
@@ -184,10 +186,13 @@ export const openState = async (
   const apply = ({ collection, key, value }: Entry) => store.collection(collection).load(key, value);
   const snapshotBytes =
     snapshot === 0 ? 0 : (await readJournal(files, join(directory, `snapshot-${snapshot}`), apply)).sizeBytes;
+  const cutOff: CutOff[] = [];
   for (const generation of journals) {
     const path = join(directory, `journal-${generation}`);
     const { goodBytes, sizeBytes } = await readJournal(files, path, apply);
-    if (goodBytes < sizeBytes) await files.truncate(path, goodBytes);
+    if (goodBytes === sizeBytes) continue;
+    await files.truncate(path, goodBytes);
+    cutOff.push({ path, bytes: sizeBytes - goodBytes });
   }
   const left = names.filter(
     (name) => /^(snapshot|journal)-\d+$/.test(name) && Number(name.split('-')[1]) < snapshot,
@@ -200,7 +205,7 @@ export const openState = async (
     { generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes },
     compactAtBytes,
   );
-  return { store, journal };
+  return { store, journal, cutOff };
 };
 
 /** Deletes what is kept in `directory`, readable or not. */

@@ -93,6 +93,25 @@ describe('a line that was cut', () => {
     expect(await names()).toEqual(['a', 'c']);
   });
 
+  it('is said with its size wherever the cut is, and every whole line is kept', async () => {
+    await write('a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd');
+    const given = ['a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd'];
+    const whole = readFileSync(journalPath());
+    for (let size = 0; size <= whole.length; size += 1) {
+      const kept = whole.subarray(0, size);
+      writeFileSync(journalPath(), kept);
+      const { journal, store, cutOff } = await open();
+      await journal.close();
+      const end = kept.lastIndexOf(10) + 1;
+      const lines = kept.subarray(0, end).toString('latin1').split('\n').length - 2;
+      const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
+      expect(found, `cut at ${size}`).toEqual(given.slice(0, Math.max(0, lines)));
+      expect(cutOff, `cut at ${size}`).toEqual(
+        size === end ? [] : [{ path: journalPath(), bytes: size - end }],
+      );
+    }
+  });
+
   it('may be the very first', async () => {
     await write('a');
     truncateSync(journalPath(), 5);

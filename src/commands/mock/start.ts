@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { openState } from '../../mock-server/journal.ts';
+import { type CutOff, openState } from '../../mock-server/journal.ts';
 import { type MockSetup, type RunningMock, startMock } from '../../mock-server/server.ts';
 import type { MockOptions } from '../../mock-server/service.ts';
 import type { SeedKind } from '../../mock-server/service-set.ts';
@@ -64,9 +64,13 @@ const identityOf = async (host: Host, { tls, directory }: StartOptions) => {
   };
 };
 
+const cutOffText = ({ path, bytes }: CutOff): string =>
+  `${path} ended in the middle of a write: its last ${bytes} bytes are dropped, everything before them is kept; no answer had confirmed that write`;
+
 /** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
   const state = given.directory === undefined ? undefined : await openState(host.files, given.directory);
+  for (const one of state?.cutOff ?? []) given.warn(cutOffText(one));
   const { identity, forgetIdentity } = await identityOf(host, given);
   const setup: MockSetup = {
     host,
