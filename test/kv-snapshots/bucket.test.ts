@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { program } from '../support/built-program.ts';
 import { opsctl } from '../support/program.ts';
 import { startS3 } from '../support/s3-server.ts';
 import type { S3Server } from '../support/s3-server.ts';
@@ -206,6 +207,29 @@ describe('snapshots in a directory', () => {
       ),
     ).toEqual([false, true, true, true]);
     expect(readFileSync(join(directory, 'mine.db'))).toHaveLength(544);
+  });
+});
+
+/** A module that sets the clock of the program that loads it. */
+const clockAheadBy = (minutes: number): string =>
+  `data:text/javascript,${encodeURIComponent(`const Real = Date, ahead = ${minutes * 60_000};
+globalThis.Date = class extends Real {
+  constructor(...words) { if (words.length > 0) super(...words); else super(Real.now() + ahead); }
+  static now() { return Real.now() + ahead; }
+};`)}`;
+
+describe('a machine whose clock is wrong', () => {
+  // The service refuses a signature that is a quarter of an hour off; the answer has its time, by which the next one is signed.
+  it.each([60, -60])('by %i minutes signs again by the time of the service', async (minutes) => {
+    await stored('skew', 'prod-20261101T010000Z-r7.db');
+    const wrong = program();
+    try {
+      const words = ['kv', 'snapshot', 'list', 's3://backups/skew', '--s3-endpoint', s3.url];
+      const env = { ...s3.env, NODE_OPTIONS: `--import=${clockAheadBy(minutes)}` };
+      expect(await wrong.json(words, { env })).toMatchObject([{ name: 'prod-20261101T010000Z-r7.db' }]);
+    } finally {
+      await wrong.close();
+    }
   });
 });
 
