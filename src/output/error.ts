@@ -105,12 +105,26 @@ const errorJson = (error: AppError, notes: readonly string[]) => ({
 const isInMessage = (message: string, one: Problem): boolean =>
   message.endsWith(problemText(one)) || (one.rule === 'unknown' && message.includes(`'${one.path}'`));
 
+/** Three members with one mistake need one hint: it stands with the first of them, or below all of them. Pure. */
+const withHintsOnce = (problems: readonly Problem[], tryThis: readonly string[]): Problem[] => {
+  const said = new Set(tryThis);
+  return problems.map((one) => {
+    const { hint, ...rest } = one;
+    if (hint === undefined || !said.has(hint)) {
+      if (hint !== undefined) said.add(hint);
+      return one;
+    }
+    return rest;
+  });
+};
+
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
 const errorLines = ({ message, detail }: AppError): string[] => [
   message,
-  ...(detail.problems ?? [])
-    .filter((one) => !isInMessage(message, one))
-    .map((one) => `  ${problemText(one)}`),
+  ...withHintsOnce(
+    (detail.problems ?? []).filter((one) => !isInMessage(message, one)),
+    detail.tryThis ?? [],
+  ).map((one) => `  ${problemText(one)}`),
   ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),

@@ -48,6 +48,20 @@ test('for a person: what happened, each problem, what to try, where to read on',
   });
 });
 
+test('for a person a hint is said once; a script finds it with each problem', async () => {
+  const hint = 'put a 3.4 binary there';
+  const three = ['n1', 'n2', 'n3'].map((name) => problem(name, 'rule', 'has the wrong binary', hint));
+  const error = (tryThis: readonly string[]) =>
+    new AppError('unsafe', 'refused', { problems: three, tryThis });
+  expect((await shown(error([hint]))).err.split('\n').slice(1, -1)).toEqual([
+    ...['n1', 'n2', 'n3'].map((name) => `  ${name} has the wrong binary`),
+    `  try: ${hint}`,
+  ]);
+  expect((await shown(error([]))).err.match(/put a 3\.4/g)).toHaveLength(1);
+  const { problems } = JSON.parse((await shown(error([hint]), { format: 'json' })).err);
+  expect(problems).toEqual(three);
+});
+
 test.each(['json', 'ndjson'] as const)(
   'under -o %s: one JSON object on one line of stderr',
   async (format) => {

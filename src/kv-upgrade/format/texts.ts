@@ -19,12 +19,17 @@ const findingText = ({ level, guard, message, hint }: Finding, columns: number):
     ? first
     : `${first}\n${indent}→ ${wrap(hint, room - 2, `${indent}  `)}`;
 };
-/** One line each, worst last, so that a refusal is what the eye meets. */
+/** One line each, worst last, so that a refusal is what the eye meets. What several in a row ask for stands below the last of them. */
 export const findingsText = (findings: readonly Finding[], columns = Number.POSITIVE_INFINITY): string => {
   const order = { pass: 0, unknown: 1, warn: 2, fail: 3 };
-  return findings
-    .toSorted((a, b) => order[a.level] - order[b.level])
-    .map((one) => findingText(one, columns))
+  const sorted = findings.toSorted((a, b) => order[a.level] - order[b.level]);
+  return sorted
+    .map((one, at) => {
+      const { hint, ...rest } = one;
+      const next = sorted[at + 1];
+      const isSaidBelow = next?.level === one.level && next.guard === one.guard && next.hint === hint;
+      return findingText(isSaidBelow ? rest : one, columns);
+    })
     .join('\n');
 };
 

@@ -149,14 +149,20 @@ if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
 ${await made(ask)}`;
 };
 
+/** The same words in the same order as the scripts; in brackets stands what only the container itself tells. */
 const describe = (tool: string, kind: StepKind, member: MemberSpec): string[] => {
-  if (kind === 'stop') return [`${tool} stop ${member.container}`];
+  const { container } = member;
+  if (kind === 'stop') return [`${tool} kill --signal=[its stop signal] ${container}`];
   if (kind !== 'start') return [];
   const run =
     member.new_command === undefined
-      ? `${tool} run -d --name ${member.container} [the same arguments] ${member.new_image}`
+      ? `${tool} run -d --name ${container} [the same arguments] ${member.new_image}`
       : shellLine(filled(member.new_command, wordsFor(member)));
-  return [`${tool} rename ${member.container} [kept name]`, run];
+  return [
+    `${tool} update --restart=no ${container} || true`,
+    `${tool} rename ${container} ${container}-[version]-[run]`,
+    run,
+  ];
 };
 
 /** docker, and podman, which answers to the same words. */

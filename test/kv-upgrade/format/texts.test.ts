@@ -33,6 +33,21 @@ it('the plan names the leader, and what its stop means before 3.3', () => {
   ).toEqual(['10. stop n1']);
 });
 
+it('a hint that several members share is said once, below them', () => {
+  const findings = ['n1', 'n2', 'n3'].map((name) => ({
+    guard: 'binaries-are-right',
+    level: 'fail' as const,
+    member: name,
+    message: `${name}: the new binary is 3.5.30, the upgrade goes to 3.4`,
+    hint: 'put a 3.4 binary there; nothing was stopped',
+  }));
+  const text = findingsText([...findings, { guard: 'quota', level: 'fail', message: 'full', hint: 'defrag' }]);
+  expect(text.split('\n').map((line) => line.trim().slice(0, 12))).toEqual([
+    ...['✗ fail     b', '✗ fail     b', '✗ fail     b', '→ put a 3.4 '],
+    ...['✗ fail     q', '→ defrag'],
+  ]);
+});
+
 const longest = (text: string): number =>
   Math.max(...text.split('\n').map((line) => (line.trim().startsWith('$') ? 0 : line.length)));
 it('on a terminal no line is longer than it, but for commands, which are copied', () => {

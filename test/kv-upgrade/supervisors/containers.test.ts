@@ -97,6 +97,33 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     expect(readFileSync(real.at('calls'), 'utf8')).not.toContain('ETCD_NAME');
   });
 
+  it('are described by the commands that are run, in their order', async () => {
+    daemon(tool);
+    const spec = member('kv:3.4');
+    const driver = await open(spec);
+    const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r1' });
+    const changing = (lines: readonly string[]): string[] =>
+      lines
+        .map((line) => line.replace(`${tool} `, '').split(' ')[0] ?? '')
+        .filter((verb) => !['inspect', 'image', 'version', 'info'].includes(verb));
+    const since = (before: number): string[] =>
+      changing(readFileSync(real.at('calls'), 'utf8').trim().split('\n').slice(before));
+    const calls = (): number => readFileSync(real.at('calls'), 'utf8').trim().split('\n').length;
+    let before = calls();
+    await driver.stop(spec, 1000);
+    expect(since(before)).toEqual(changing(driver.describe('stop', spec, 'new')));
+    before = calls();
+    await driver.activate(spec, 'new', placement);
+    await driver.start(spec, 'new', placement);
+    const described = driver.describe('start', spec, 'new');
+    expect(since(before)).toEqual(changing(described));
+    // The name under which the container before is kept, and the image, are the ones that are there afterwards.
+    const kept = /rename etcd1 (\S+)/.exec(described.join('\n'))?.[1];
+    expect(kept?.replace('[version]', '3.3').replace('[run]', 'r1')).toBe('etcd1-3.3-r1');
+    expect(Object.keys(containers()).toSorted()).toEqual(['etcd1', 'etcd1-3.3-r1']);
+    expect(described.at(-1)).toMatch(/ run -d --name etcd1 .* kv:3\.4$/);
+  });
+
   it('that are not there any more are never replaced by a guess', async () => {
     daemon(tool);
     const spec = member('kv:3.4');
