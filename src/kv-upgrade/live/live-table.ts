@@ -127,17 +127,17 @@ const table = (state: LiveState, look: Look): string[] => {
   );
 };
 
-/** A rollback that was asked for is no failure. */
-const isAsWanted = ({ outcome, isRollback }: LiveState): boolean =>
-  outcome === 'done' || outcome === 'held' || (outcome === 'rolled-back' && isRollback);
+/** A rollback that was asked for is no failure; a run that holds is not over. */
+const outcomeMark = ({ outcome, isRollback }: LiveState, frame: number): readonly [string, Paint] => {
+  if (outcome === undefined) return mark('running', frame);
+  if (outcome === 'held') return ['!', 'yellow'];
+  return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
+};
 
 /** The lines of the table as they stand now. Pure. */
 export const liveLines = (state: LiveState, look: Look): string[] => {
   if (state.title === '') return [];
-  const [turn, color] =
-    state.outcome === undefined
-      ? mark('running', look.frame)
-      : mark(isAsWanted(state) ? 'done' : 'failed', look.frame);
+  const [turn, color] = outcomeMark(state, look.frame);
   const confirm =
     state.confirm === 'none'
       ? []

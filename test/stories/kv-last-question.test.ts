@@ -1,0 +1,54 @@
+/** The point of no return: what a job's log says when nobody is asked, and what a person reads and types at a real terminal. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { atTerminal } from '../support/at-terminal.ts';
+import { type Program, program } from '../support/built-program.ts';
+
+let home: Program;
+let file: string;
+beforeAll(async () => {
+  home = program();
+  file = join(home.home, 'sim', 'cluster.yaml');
+  const started = await home.run(['mock', 'kv', 'start', '--dir', 'sim', '--monitor-ms', '200', '-q']);
+  expect([started.code, started.stderr]).toEqual([0, '']);
+});
+afterAll(async () => {
+  await home.run(['mock', 'kv', 'stop', '--dir', 'sim', '-q']);
+  await home.close();
+});
+const kv = (...words: string[]): string[] => ['kv', ...words, '--cluster', file];
+
+it("a job's log ends with the outcome, where the report is and what comes next, not with the report", async () => {
+  const held = await home.run(kv('upgrade', '--yes', '--stable-for', '0'));
+  expect(held.code, held.stderr).toBe(8);
+  const lines = held.stdout.trim().split('\n');
+  expect(lines.length, held.stdout).toBeLessThanOrEqual(12);
+  expect(held.stdout).not.toContain('{');
+  expect(lines[0]).toMatch(/^held before n\d, the last member of 3\.2/);
+  for (const start of ['report ', 'journal ', 'next: '])
+    expect(lines.filter((line) => line.startsWith(start))).toHaveLength(1);
+});
+
+it('the last question says what yes and no lead to; the word that started the run is a no, the version is a yes', async () => {
+  const { cluster } = await home.json(kv('status'));
+  const resume = (answer: string) =>
+    atTerminal(home.home, kv('resume'), [
+      [' to go on:', `${cluster}\r`],
+      ['to cross it', `${answer}\r`],
+    ]);
+  const held = await resume(cluster);
+  expect(held.code, held.screen).toBe(8);
+  for (const text of [
+    /Point of no return: n\d is the last member on 3\.2\./,
+    /Now: +n1 3\.\d\.\d+.*good together\s+for/s,
+    /Yes: +n\d is replaced and the cluster becomes 3\.3; then only kv restore goes\s+back/,
+    /No: +the run holds here and nothing is lost: opsctl kv resume goes on, opsctl\s+kv rollback goes back/,
+    /Type 3\.3 to cross it, anything else to hold:/,
+  ])
+    expect(held.screen).toMatch(text);
+  // A run that holds has not succeeded.
+  expect(held.screen).toMatch(/! held before n\d/);
+  const crossed = await resume('3.3');
+  expect(crossed.code, crossed.screen).toBe(0);
+  expect((await home.json(kv('status'))).cluster_version).toBe('3.3.0');
+});
