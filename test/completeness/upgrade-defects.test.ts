@@ -142,6 +142,11 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
     `${unit}/cluster/cluster-file.test.ts`,
     'ssh, then systemd, without a unit',
   ],
+  [
+    'the plan of a container showed other commands than are run',
+    `${supervisors}/containers.test.ts`,
+    'are described by the commands that are run, in their order',
+  ],
   // Judgement.
   [
     'withdrawn versions passed',
@@ -249,6 +254,21 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
     'a member that dies while the question stands changed nothing',
     `${clusters}/crossing.test.ts`,
     'a member that dies while the run waits there is rolled back, and the wait does not go on',
+  ],
+  [
+    'the last question took the word that began the run, and did not say what no means',
+    'test/stories/kv-last-question.test.ts',
+    'the last question says what yes and no lead to; the word that started the run is a no, the version is a yes',
+  ],
+  [
+    'one hint for each of the members',
+    `${unit}/format/texts.test.ts`,
+    'a hint that several members share is said once, below them',
+  ],
+  [
+    "three hundred lines of report at the end of a job's log",
+    'test/stories/kv-last-question.test.ts',
+    "a job's log ends with the outcome, where the report is and what comes next, not with the report",
   ],
   [
     'a suspended member was not named in a run',

@@ -1,4 +1,4 @@
-import { minorOf, type Minor } from '../../api-specs/etcd/versions.ts';
+import { minorOf, rowOf, type Minor } from '../../api-specs/etcd/versions.ts';
 import { namesProgram } from '../plan-kind.ts';
 import type { HostFacts, MemberSpec, PlanKind } from '../types.ts';
 import { guard, sees, type Log } from './guard.ts';
@@ -74,7 +74,9 @@ export const binariesAreRight = guard(
       if (spec !== undefined && losesItsDropIn(kind, spec)) log.fail(lostDropIn(spec));
       const { new_binary_version: version, old_binary_version: old } = host;
       if (version === undefined) log.fail(unknownVersion(name, host, spec));
-      else if (to !== undefined && minorOf(version) !== to) log.fail(otherVersion(name, version, to, kind));
+      // No binary is right for a version that is not known: version-path says so.
+      else if (rowOf(to) !== undefined && to !== undefined && minorOf(version) !== to)
+        log.fail(otherVersion(name, version, to, kind));
       else right.push(version);
       lookAtOld({ name, runs: server_version, old, from }, log);
     }

@@ -57,11 +57,11 @@ export const versionPath = guard('version-path', 'the way is one minor version f
     for (const problem of downgradeProblems(input, from)) log.fail(problem);
     return;
   }
+  const known = `it knows ${versionRows.map((row) => row.minor).join(', ')}`;
   if (to === undefined)
-    return log.fail({
-      message: `there is no version after ${from} that this tool knows`,
-      hint: `it knows ${versionRows.map((row) => row.minor).join(', ')}`,
-    });
+    return log.fail({ message: `there is no version after ${from} that this tool knows`, hint: known });
+  if (rowOf(to) === undefined)
+    return log.fail({ message: `this tool does not know a version ${to}`, hint: known });
   if (compareVersions(to, from) < 0)
     return log.fail({
       message: `${from} to ${to} is a downgrade: the store refuses to start`,

@@ -60,3 +60,24 @@ export const runTitle = (report: Pick<Report, 'kind' | 'cluster'>): string =>
 /** `from 3.5 to 3.6`; a restart stays where it is. Pure. */
 export const runWay = (report: Pick<Report, 'kind' | 'from' | 'to'>): string =>
   kindOf(report) === 'restart' ? `on ${report.from}` : `from ${report.from} to ${report.to}`;
+
+/** The version of all members, when they agree. */
+const common = (versions: readonly (string | undefined)[]): string | undefined =>
+  new Set(versions).size === 1 ? versions[0] : undefined;
+/** What the members ran before and after. A restart stays on its minor: there the patch versions differ, or nothing but the start. Pure. */
+export const versionNames = (
+  report: Pick<Report, 'kind' | 'from' | 'to' | 'members'>,
+): { readonly before: string; readonly after: string } => {
+  const { from, to, members } = report;
+  if (kindOf(report) !== 'restart') return { before: from, after: to };
+  const before = common(members.map(({ version_before }) => version_before));
+  const after = common(members.map(({ version_after }) => version_after));
+  return before !== undefined && after !== undefined && before !== after
+    ? { before, after }
+    : { before: from, after: `${to}, restarted` };
+};
+/** `3.5 → 3.6`, `3.5.16 → 3.5.30`; of a restart with the same program `3.5, restarted`. Pure. */
+export const wayText = (report: Parameters<typeof versionNames>[0]): string => {
+  const { before, after } = versionNames(report);
+  return after.startsWith(`${before},`) ? after : `${before} → ${after}`;
+};

@@ -10,6 +10,8 @@ import {
   outcomeText,
   runTitle,
   sizeText,
+  versionNames,
+  wayText,
 } from './labels.ts';
 
 type Cell = string | number | undefined | { readonly html: string };
@@ -37,7 +39,7 @@ const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefi
   const downMs = members.flatMap((member) => member.down_ms ?? []);
   const longest = downMs.length === 0 ? undefined : durationText(Math.max(...downMs));
   const all: readonly (readonly [string | number | undefined, string])[] = [
-    [`${report.from} → ${report.to}`, `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
+    [wayText(report), `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
     [durationText(report.duration_ms), isInParts ? 'active time, without the breaks' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
     [longest, 'longest a member was unavailable'],
@@ -54,10 +56,11 @@ const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefi
 };
 
 const legend = (report: Report, isInParts: boolean): string => {
+  const { before, after } = versionNames(report);
   const rows = [
-    ['--old', report.from],
+    ['--old', before],
     ['--down', 'member unavailable, or no write'],
-    ['--new', report.to],
+    ['--new', after],
     ['--lead', 'leader'],
   ];
   const marks = rows.map(

@@ -1,6 +1,6 @@
 import type { Report } from '../types.ts';
 import type { Point, Timeline } from './timeline.ts';
-import { durationText } from './labels.ts';
+import { durationText, versionNames } from './labels.ts';
 
 export const escaped = (text: string | number | undefined): string =>
   String(text ?? '')
@@ -67,7 +67,8 @@ const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] =>
 ];
 
 const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scale, y: number): string[] => {
-  const words = { old: report.from, new: report.to, down: 'unavailable' };
+  const { before, after } = versionNames(report);
+  const words = { old: before, new: after, down: 'unavailable' };
   const spans = lane.spans.flatMap(({ kind, fromMs, toMs }) => {
     const width = x(toMs) - x(fromMs);
     const text =

@@ -1,3 +1,5 @@
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { kindOf } from '../plan-kind.ts';
 import type { Report, UpgradeEvent } from '../types.ts';
 
 /** Times are milliseconds since the start of the run. */
@@ -126,8 +128,9 @@ export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): T
     event.event === 'canary' ? [{ atMs: event.elapsed_ms, latencyMs: event.latency_ms, ok: event.ok }] : [],
   );
   const pauses = pausesOf(events);
+  // A restart begins with what it ends with, but for the start itself.
   const isNewAtStart = (version: string | undefined): boolean =>
-    version?.startsWith(`${report.to}.`) ?? false;
+    kindOf(report) !== 'restart' && minorOf(version) === report.to;
   return {
     durationMs,
     lanes: report.members.map((member) =>

@@ -41,7 +41,10 @@ it('a hint that several members share is said once, below them', () => {
     message: `${name}: the new binary is 3.5.30, the upgrade goes to 3.4`,
     hint: 'put a 3.4 binary there; nothing was stopped',
   }));
-  const text = findingsText([...findings, { guard: 'quota', level: 'fail', message: 'full', hint: 'defrag' }]);
+  const text = findingsText([
+    ...findings,
+    { guard: 'quota', level: 'fail', message: 'full', hint: 'defrag' },
+  ]);
   expect(text.split('\n').map((line) => line.trim().slice(0, 12))).toEqual([
     ...['✗ fail     b', '✗ fail     b', '✗ fail     b', '→ put a 3.4 '],
     ...['✗ fail     q', '→ defrag'],

@@ -305,6 +305,17 @@ describe('guards', () => {
     ]);
     expect(said(122_880)).toEqual(['pass there is room for the new version, the snapshots and the copies']);
   });
+  it('a version that is not known is said, and no binary is blamed for not being it', () => {
+    const input = {
+      ...{ observation: observed(), cluster: clusterFile(3, { to: '9.9' }), options: planOptions() },
+      ...({ from: '3.3', to: '9.9' } as const),
+    };
+    const failed = findingsOf(input).filter(({ level }) => level === 'fail');
+    expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
+      'version-path: this tool does not know a version 9.9',
+    ]);
+    expect(failed[0]?.hint).toMatch(/^it knows 3\.\d, .*3\.6/);
+  });
   it('every refusal says what to do', () => {
     for (const [, , observation, cluster = {}, options = {}] of refused) {
       const input = {

@@ -88,6 +88,27 @@ describe('a report from the journal alone', () => {
     expect(markdownFrom(made.report).split('\n')[0]).toBe(`# ${heading}`);
     expect(pageFrom(made.report, made.events)).toContain(`<h1>${title}</h1>`);
   });
+  it.each([
+    ['3.5.16', '3.5.16', '3.5, restarted', '3.5', '3.5, restarted'],
+    ['3.5.16', '3.5.30', '3.5.16 → 3.5.30', '3.5.16', '3.5.30'],
+  ])(
+    'the page of a restart from %s to %s says %s, and when each member was started',
+    (before, after, way, old, fresh) => {
+      const of = { ...plan, kind: 'restart', from: '3.5', to: '3.5' } as const;
+      const [first, ...rest] = whole;
+      const made = reportFromJournal([{ ...first, plan: of } as JournalEntry, ...rest], '/j');
+      if (made === undefined) throw new Error('expected a report');
+      const members = made.report.members.map((one) => ({
+        ...one,
+        version_before: before,
+        version_after: after,
+      }));
+      const page = pageFrom({ ...made.report, members }, made.events);
+      expect(page).toContain(`<div class="card"><b>${way}</b>`);
+      for (const text of [`n2 ran ${old} for`, `n2 ran ${fresh} for`]) expect(page).toContain(text);
+      expect(page).not.toContain('3.5 → 3.5');
+    },
+  );
   it('tells a failed step and a member that got its old version back', () => {
     const entries = lines(
       opened,
