@@ -56,10 +56,10 @@ if (!isMainThread) {
   const tab = ['__complete', 'tracker', 'labels', 'create', '--co'];
   const cases = [
     ['node -e 0', ['-e', '0'], 1],
-    ['--version', [bin, '--version'], 1.4],
-    ['--help', [bin, '--help'], 1.4],
-    ['__complete', [bin, ...tab], 1.4],
-    ['tracker labels create --help', [bin, 'tracker', 'labels', 'create', '--help'], 2.5],
+    ['--version', [bin, '--version'], 1.2],
+    ['--help', [bin, '--help'], 1.2],
+    ['__complete', [bin, ...tab], 1.3],
+    ['tracker labels create --help', [bin, 'tracker', 'labels', 'create', '--help'], 2.3],
     ['tracker labels list (one GET)', [bin, 'tracker', 'labels', 'list', '-o', 'json'], 2.8],
   ];
   /** As many rounds as asked for, each case once in a round; the first round warms up. */

@@ -1,4 +1,4 @@
-// Builds dist/ (split ESM bundle), then lets the built program write what is derived from the tables:
+// Builds dist/ (split CommonJS bundle, which bin/load.js loads), then lets the built program write what is derived from the tables:
 // help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
 import {
   existsSync,
@@ -84,16 +84,12 @@ const bundle = await rolldown({
   },
   platform: 'node',
   external: ['@napi-rs/keyring'],
-  // CommonJS packages ask for their directory.
-  transform: {
-    target: 'node20.19',
-    define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname' },
-  },
+  transform: { target: 'node20.19', define: { OPSCTL_VERSION: JSON.stringify(version) } },
   // The same module is loaded at once here and lazily there: that is what the groups are for.
   checks: { ineffectiveDynamicImport: false },
 });
 const { output } = await bundle.generate({
-  format: 'esm',
+  format: 'cjs',
   minify: true,
   chunkFileNames: 'chunks/[name]-[hash].js',
   codeSplitting: {
@@ -137,6 +133,7 @@ const put = (path, contents) => {
 const chunksFirst = [...output].sort(
   (a, b) => Number(b.fileName.startsWith('chunks/')) - Number(a.fileName.startsWith('chunks/')),
 );
+put(`${dist}/package.json`, '{ "type": "commonjs" }\n');
 put(`${dist}/chunks/jq.wasm`, jqModule);
 put(`${dist}/chunks/explanations.json`, JSON.stringify(explanations(root)));
 put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);

@@ -11,6 +11,9 @@ export const page: Page = {
     prose(
       'Tokens that you set (`config set tracker.token --stdin`) are in config.json, which only you can read. Secrets are never taken from the command line, where other users of the machine could see them.',
     ),
+    prose(
+      'The cache directory holds compiled code of the program (`code`). It is used only while you own it and nobody else can write to it; NODE_DISABLE_COMPILE_CACHE=1 does without.',
+    ),
     heading('What is redacted'),
     prose(
       'Every secret that the program has loaded is replaced by *** in answers, messages, --debug traces, HAR files and journals: by its value, in plain form, URL-encoded and in base64. Only `auth token` and `config get --reveal` print one, because that is what you asked for.',

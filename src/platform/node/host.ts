@@ -9,6 +9,7 @@ import { elapsedMs } from './elapsed.ts';
 import { nodeFiles } from './files.ts';
 import { nodeKeychain } from './keychain.ts';
 import { nodeProcesses } from './processes.ts';
+import { keepHeapSmall } from './small-heap.ts';
 import { nodeTerminal } from './terminal.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -94,8 +95,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     random: (bytes) => builtin.crypto.randomBytes(bytes),
     memoryBytes: () => process.memoryUsage.rss(),
-    // The engine would let the space of new objects grow to 16 MiB three times over.
-    keepMemorySmall: () => builtin.v8.setFlagsFromString('--semi-space-growth-factor=1'),
+    keepMemorySmall: keepHeapSmall,
     network: lazyNetwork(env),
     processes: nodeProcesses(env),
     files: nodeFiles,

@@ -5,7 +5,21 @@ import { builtin } from './builtin.ts';
  * is a third of the memory of the process. It looks at this factor whenever it would grow (a factor of 1: it stays as it is).
  * Each new isolate resets the factor, so a thread that is started later calls this again.
  */
-export const keepHeapSmall = (): void => builtin.v8.setFlagsFromString('--semi-space-growth-factor=1');
+export const keepHeapSmall = (): void => {
+  builtin.v8.setFlagsFromString('--semi-space-growth-factor=1');
+  restoreAtEnd();
+};
+
+let willRestore = false;
+/** bin/load.js keeps compiled code at the end of a run, and V8 takes it back only under the flags that it had then. */
+const restoreAtEnd = (): void => {
+  if (willRestore) return;
+  willRestore = true;
+  process.prependOnceListener('exit', () => {
+    for (const flag of ['--semi-space-growth-factor=2', '--no-expose-gc'])
+      builtin.v8.setFlagsFromString(flag);
+  });
+};
 
 /** Bytes of an answer between two collections of what is young, and how many of those make a collection of everything. */
 const COLLECT_BYTES = 2 * 1024 * 1024;

@@ -1,0 +1,105 @@
+// Loads the program's files, and keeps what V8 compiled of them for the next start: compiling was half of the time of a
+// short command. Node has this for itself only from 22.8 on (module.enableCompileCache).
+const fs = require('node:fs');
+const { basename, dirname, isAbsolute, join, resolve } = require('node:path');
+const { Script, constants } = require('node:vm');
+
+const { env } = process;
+const OLD_MS = 7 * 24 * 3_600_000;
+/** Smaller files are compiled as fast as they are read. */
+const MIN_BYTES = 4096;
+
+/** The cache directory of the program (src/config/directories.ts has all of them). */
+const cacheRoot = () => {
+  if (env.OPSCTL_HOME) return resolve(env.OPSCTL_HOME, 'cache');
+  const isWindows = process.platform === 'win32';
+  const place = isWindows ? env.LOCALAPPDATA : env.XDG_CACHE_HOME;
+  const home = env.HOME || require('node:os').homedir();
+  const root =
+    place && isAbsolute(place) ? place : join(home, ...(isWindows ? ['AppData', 'Local'] : ['.cache']));
+  return join(root, 'opsctl', ...(isWindows ? ['cache'] : []));
+};
+
+/** What lies there is run: only a directory that nobody else can write to is trusted. */
+const isPrivate = (directory) => {
+  const found = fs.statSync(directory, { throwIfNoEntry: false });
+  if (process.platform === 'win32') return found !== undefined;
+  return found !== undefined && found.uid === process.getuid() && (found.mode & 0o022) === 0;
+};
+
+const directory = join(cacheRoot(), 'code');
+/** Code is good for one version of Node on one kind of processor. */
+const suffix = `-${process.version}-${process.arch}.bin`;
+const isWanted = !env.NODE_DISABLE_COMPILE_CACHE;
+const isTrusted = isWanted && isPrivate(directory);
+const loaded = new Map();
+/** Files of this run whose compiled code is not kept yet, and where it goes. */
+const fresh = new Map();
+
+const kept = (place) => {
+  try {
+    return isTrusted ? fs.readFileSync(place) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const compiled = (file) => {
+  const source = `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(file, 'utf8')}\n})`;
+  const options = { filename: file, importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+  // V8 compares no more than the length of the source: without a hash of it in the name nothing can be kept.
+  if (!isWanted || source.length < MIN_BYTES || !/-[\w-]{8}\.js$/.test(file))
+    return new Script(source, options);
+  const place = join(directory, `${basename(file)}${suffix}`);
+  const script = new Script(source, { ...options, cachedData: kept(place) });
+  if (script.cachedDataRejected !== false) fresh.set(place, script);
+  return script;
+};
+
+/** A file of the build by its path, as `require` would load it. */
+const load = (file) => {
+  const known = loaded.get(file);
+  if (known !== undefined) return known.exports;
+  const own = { exports: {} };
+  loaded.set(file, own);
+  const beside = (name) => (name.startsWith('.') ? load(join(dirname(file), name)) : require(name));
+  compiled(file).runInThisContext().call(own.exports, own.exports, beside, own, file, dirname(file));
+  return own.exports;
+};
+
+/** Code of other builds and other versions of Node goes when it is old. */
+const tidy = () => {
+  for (const name of fs.readdirSync(directory)) {
+    const path = join(directory, name);
+    if (!fresh.has(path) && Date.now() - fs.statSync(path).mtimeMs > OLD_MS) fs.rmSync(path, { force: true });
+  }
+};
+
+/** Whole or not at all, also after a power cut: V8 would run damaged code. */
+const put = (place, data) => {
+  const unfinished = `${place}.${process.pid}`;
+  const descriptor = fs.openSync(unfinished, 'wx', 0o600);
+  try {
+    fs.writeSync(descriptor, data);
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+  fs.renameSync(unfinished, place);
+};
+
+/** At the end of a run, so that functions which were compiled on the way are kept as well. */
+const keep = () => {
+  if (fresh.size === 0) return;
+  try {
+    fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (!isPrivate(directory)) return;
+    for (const [place, script] of fresh) put(place, script.createCachedData());
+    tidy();
+  } catch {
+    // A cache that cannot be written (no home, no space, read-only) is no reason to fail, nor to say anything.
+  }
+};
+process.on('exit', keep);
+
+module.exports = { load };

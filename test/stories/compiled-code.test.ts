@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+
+let opsctl: Program;
+let directory = '';
+beforeEach(() => {
+  opsctl = program();
+  directory = join(opsctl.home, 'cache', 'code');
+});
+afterEach(() => opsctl.close());
+
+const help = async (env: Record<string, string> = {}): Promise<void> => {
+  const { code, stdout, stderr } = await opsctl.run(['tracker', 'labels', 'create', '--help'], { env });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain('opsctl tracker labels create --name <text>');
+};
+/** Every file by its name and inode: a file that is written again is another one. */
+const files = (): Record<string, number> =>
+  Object.fromEntries(readdirSync(directory).map((name) => [name, statSync(join(directory, name)).ino]));
+const mode = (path: string): number => statSync(path).mode & 0o777;
+
+test('compiled code is kept for its user alone, and the next start takes it', async () => {
+  await help();
+  const first = files();
+  expect(Object.keys(first)).toContainEqual(expect.stringMatching(/^core-.*\.bin$/));
+  expect(mode(directory)).toBe(0o700);
+  for (const name of Object.keys(first)) expect(mode(join(directory, name))).toBe(0o600);
+  await help();
+  expect(files()).toEqual(first);
+});
+
+test('code of a run that changed flags of V8 is taken as well', async () => {
+  const server = createServer((_, reply) => reply.end('[{"id":1,"name":"bug"}]')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const env = { OPSCTL_TRACKER_URL: `http://127.0.0.1:${port}`, OPSCTL_TRACKER_TOKEN: 'made-up' };
+  const { code } = await opsctl.run(['tracker', 'labels', 'list'], { env });
+  server.close();
+  expect(code).toBe(0);
+  const first = files();
+  await help();
+  expect(files()).toMatchObject(first);
+});
+
+test.skipIf(process.platform === 'win32')(
+  'a directory that others can write to is neither used nor written',
+  async () => {
+    mkdirSync(directory, { recursive: true });
+    chmodSync(directory, 0o777);
+    await help();
+    expect(readdirSync(directory)).toEqual([]);
+  },
+);
+
+test('a damaged file is compiled again', async () => {
+  await help();
+  const first = files();
+  for (const name of Object.keys(first)) truncateSync(join(directory, name), 100);
+  await help();
+  const second = files();
+  expect(Object.keys(second)).toEqual(Object.keys(first));
+  for (const [name, inode] of Object.entries(second)) {
+    expect(inode).not.toBe(first[name]);
+    expect(statSync(join(directory, name)).size).toBeGreaterThan(100);
+  }
+});
+
+test('a cache that cannot be written, and one that is not wanted, change nothing', async () => {
+  await help({ NODE_DISABLE_COMPILE_CACHE: '1' });
+  expect(existsSync(directory)).toBe(false);
+  mkdirSync(join(opsctl.home, 'cache'));
+  writeFileSync(directory, 'no directory');
+  await help();
+});
