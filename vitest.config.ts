@@ -20,6 +20,8 @@ const real = [
 /** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
+/** The program keeps its compiled code for the next start; a home that lives for one test has no next. */
+const env = { NODE_DISABLE_COMPILE_CACHE: '1' };
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 
@@ -34,6 +36,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [...never, ...real],
           chaiConfig,
+          env,
           testTimeout: 120_000,
           hookTimeout: 120_000,
           maxWorkers: 3,
@@ -48,6 +51,7 @@ export default defineConfig({
           include: real,
           exclude: never,
           chaiConfig,
+          env,
           testTimeout: 180_000,
           hookTimeout: 180_000,
           maxWorkers: 3,

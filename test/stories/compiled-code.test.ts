@@ -17,7 +17,7 @@ import { type Program, program } from '../support/built-program.ts';
 let opsctl: Program;
 let directory = '';
 beforeEach(() => {
-  opsctl = program();
+  opsctl = program({ NODE_DISABLE_COMPILE_CACHE: '' });
   directory = join(opsctl.home, 'cache', 'code');
 });
 afterEach(() => opsctl.close());
