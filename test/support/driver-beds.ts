@@ -50,6 +50,8 @@ export type BedOptions = {
   /** Members read a configuration file; its data directory is a whole path, or relative to where they run. */
   readonly config?: 'whole' | 'relative';
   readonly stopSeconds?: number;
+  /** For so long all upgraded members must be good together before the last one is stopped. */
+  readonly stableSeconds?: number;
   /** Entries of its log between two snapshots of a member. */
   readonly snapshotCount?: number;
   readonly ssh?: SshOptions;
@@ -350,7 +352,7 @@ export const startBed = async (
     const timeouts = {
       stop_seconds: options.stopSeconds ?? 60,
       gate_seconds: 90,
-      stable_before_last_seconds: 1,
+      stable_before_last_seconds: options.stableSeconds ?? 1,
     };
     const settings = settingsOf(kind, ssh?.config, options);
     writeFileSync(file, stringify({ name: 'bed', to: minorText(to), ...settings, timeouts, members }));

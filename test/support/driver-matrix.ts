@@ -53,17 +53,21 @@ type Scenario = {
   readonly quick?: readonly BedKind[];
 };
 
+/** A daemon brings a container up again by itself: a run that has never seen it gone must at least not come to its end. */
+const failedCodes = ({ kind }: Bed): RegExp => (kind === 'docker' ? /^(8|12) / : /^12 /);
 const failedOn =
   (text: RegExp) => async (one: Bed, wrap: (place: Place, server: string) => string | undefined) => {
     one.offer(from, to, wrap);
     // Whoever leads comes last, and a server that ends seconds after its gate would outlive the run.
     expect(outcome(await one.opsctl('kv', 'move-leader', 'n1'))).toBe('0');
     const failed = await one.opsctl(...upgrade);
-    expect(outcome(failed)).toMatch(/^12 /);
+    expect(outcome(failed)).toMatch(failedCodes(one));
     expect(failed.stderr).toMatch(text);
+    if (failed.code === 8) expect(outcome(await one.opsctl('kv', 'rollback', '--yes'))).toMatch(/^12 /);
     expect((await one.versions())[1]).toBe(from);
     one.offer(from, to);
-    expect(outcome(await one.opsctl(...resume))).toBe('0');
+    const again = failed.code === 8 ? upgrade : resume;
+    expect(outcome(await one.opsctl(...again))).toBe('0');
     expect(await one.versions()).toEqual(all(to));
   };
 
@@ -168,6 +172,8 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: 'the new version ends after its gate',
+    // Longer than it lives.
+    options: { stableSeconds: 6 },
     run: (one) => failedOn(/n2/)(one, n2(dyingAfter(4))),
   },
   {

@@ -31,6 +31,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
         remove: () => {},
         isWatched: () => true,
         goodSince: () => 0,
+        restartsOf: () => 0,
         signal: () => new AbortController().signal,
         finish: async () => {},
       },

@@ -128,14 +128,18 @@ const heldBefore = (run: Run, member: string, isLast: boolean, observation: Obse
   return heldWith(`${where}: everything can still go back to ${oldWay(plan)}; go on with opsctl kv resume`);
 };
 
-const neverStable = ({ plan }: Run, name: string): Ending =>
-  stoppedWith(
+const neverStable = ({ plan, members }: Run, name: string): Ending => {
+  const again = plan.order
+    .filter((one) => members.restartsOf(one) > 0)
+    .map((one) => `; ${one} ended and was started again by its service manager ${members.restartsOf(one)} ×`);
+  return stoppedWith(
     new AppError(
       'stopped',
-      `the upgraded members were not good together for ${stableBeforeLastMs(plan) / 1000} s: ${name}, the last member of ${plan.from}, was not stopped`,
+      `the upgraded members were not good together for ${stableBeforeLastMs(plan) / 1000} s: ${name}, the last member of ${plan.from}, was not stopped${again.join('')}`,
       { code: 'NOT_STABLE', tryThis: ['opsctl kv status', 'opsctl kv resume', 'opsctl kv rollback'] },
     ),
   );
+};
 
 /** The question before the point of no return. A member whose process ends meanwhile breaks it off; a question that the operator broke off is answered: no. */
 const asked = async (

@@ -13,12 +13,14 @@ export type MemberWatch = {
   isWatched(name: string): boolean;
   /** Since when all of these have been good without a break, by `elapsed`; undefined while one of them is not. */
   goodSince(names: readonly string[]): number | undefined;
+  /** How often its service manager has brought it up again under this watch: a version that keeps ending may be healthy at every look. */
+  restartsOf(name: string): number;
   /** Aborted when the process of a watched member has ended. Every wait that can be broken off listens to it. */
   signal(): AbortSignal;
   finish(): Promise<void>;
 };
 
-type Watched = { isEnded: boolean; goodSince: number | undefined };
+type Watched = { isEnded: boolean; goodSince: number | undefined; pid: number | undefined; restarts: number };
 
 const ENDED = 'MEMBER_ENDED';
 const memberEnded = (name: string): AppError =>
@@ -51,6 +53,16 @@ const ended = (board: Board, name: string, one: Watched): void => {
   board.alarm.abort(memberEnded(name));
 };
 
+/** Another process than at the look before: it was not good all the time between them. */
+const noticeRestart = (one: Watched, pid: number | undefined): void => {
+  if (pid === undefined) return;
+  if (one.pid !== undefined && one.pid !== pid) {
+    one.restarts += 1;
+    one.goodSince = undefined;
+  }
+  one.pid = pid;
+};
+
 /** Looks at every member under watch once; at their health only every `healthMs`. */
 const lookingAt = (board: Board, { host, driver, access, cluster }: Parts): (() => Promise<void>) => {
   const specOf = (name: string): MemberSpec =>
@@ -68,9 +80,11 @@ const lookingAt = (board: Board, { host, driver, access, cluster }: Parts): (() 
     if (isHealthTurn) healthAt = host.elapsed() + healthMs;
     await Promise.all(
       [...board.watched].map(async ([name, one]) => {
-        if ((await driver.process(specOf(name))).state === 'gone') return ended(board, name, one);
+        const seen = await driver.process(specOf(name));
+        if (seen.state === 'gone') return ended(board, name, one);
         // Whoever watches over it has started it again.
         one.isEnded = false;
+        if (seen.state === 'running') noticeRestart(one, seen.pid);
         if (isHealthTurn) await health(name, one);
       }),
     );
@@ -98,13 +112,14 @@ export const watchMembers = (parts: Parts): MemberWatch => {
   })();
   return {
     add: (name, exited) => {
-      const one: Watched = { isEnded: false, goodSince: host.elapsed() };
+      const one: Watched = { isEnded: false, goodSince: host.elapsed(), pid: undefined, restarts: 0 };
       board.watched.set(name, one);
       void exited?.then(() => ended(board, name, one));
     },
     remove: (name) => void board.watched.delete(name),
     isWatched: (name) => board.watched.has(name),
     goodSince: (names) => goodTogether(board, names),
+    restartsOf: (name) => board.watched.get(name)?.restarts ?? 0,
     signal: () => {
       if (board.alarm.signal.aborted) board.alarm = new AbortController();
       return board.alarm.signal;
