@@ -140,6 +140,17 @@ describe('the gate of a member', () => {
     await passGate(gate, 1000);
   });
 
+  it('the process is looked at four times a second: over ssh every look costs', async () => {
+    let looks = 0;
+    const { run, gate } = gateOf({ isHealthy: false }, () => {
+      looks += 1;
+      return true;
+    });
+    await failing(passGate(gate, 2000));
+    expect(looks).toBeLessThanOrEqual(1 + run.host.elapsed() / 250);
+    expect(looks).toBeGreaterThanOrEqual(run.host.elapsed() / 300);
+  });
+
   it.each([
     [{ code: 3, signal: null }, 'its process ended (exit code 3)'],
     [{ code: null, signal: 'SIGKILL' }, 'its process ended (SIGKILL)'],
