@@ -7,16 +7,41 @@ const changesOf = (source: string): string[] =>
 test('a mutant changes one operator, condition, boolean or number, and no type, import or text', () => {
   const source =
     "import { a } from './a.ts';\ntype T = 1 | 2;\nconst f = (x: number) => (x > 1 && !a ? 'yes' : 'no');\n";
-  expect(changesOf(source)).toEqual(['x > 1 && !a → !(x > 1 && !a)', '&& → ||', '> → <=', '1 → 2', '!a → a']);
+  expect(changesOf(source)).toEqual([
+    'x > 1 && !a → !(x > 1 && !a)',
+    '&& → ||',
+    '> → <=',
+    '> → >=',
+    '1 → 2',
+    '!a → a',
+  ]);
 });
 
 test('a comparison is not turned around twice', () => {
-  expect(changesOf('if (a === b) c();')).toEqual(['=== → !==']);
+  expect(changesOf('if (a === b) c = d;')).toEqual(['=== → !==']);
 });
 
 test('no millisecond more and no letter more of an excerpt: nothing can tell them apart', () => {
   expect(
-    changesOf('const probeMs = 30 * 1000; f({ stop_seconds: 8 }); text.slice(0, 200); n = 1024;'),
+    changesOf('const probeMs = 30 * 1000; g = f({ stop_seconds: 8 }); h = text.slice(0, 200); n = 1024;'),
   ).toEqual([]);
-  expect(changesOf('const tries = 2; text.slice(0, 2);')).toEqual(['2 → 3', '0 → 1', '2 → 3']);
+  expect(changesOf('const tries = 2; h = text.slice(0, 2);')).toEqual(['2 → 3', '0 → 1', '2 → 3']);
+});
+
+test('a statement that calls is left out, and what is said to people stays', () => {
+  expect(changesOf('await save(x);')).toEqual(['await save(x); → ;']);
+  expect(
+    changesOf(
+      "log(a ? 1 : 2); throw new AppError('usage', `${n === 1 ? 'one' : n + 1}`, { tryThis: [a ? 'b' : 'c'] });",
+    ),
+  ).toEqual([]);
+  expect(changesOf("throw new AppError('usage', 'no', { code: a ? A : B });")).toEqual(['a → !(a)']);
+});
+
+test('how long is waited is seen by no test, and what is waited for is', () => {
+  expect(changesOf('await host.sleep(100); if (host.elapsed() > until) stop();')).toEqual([
+    'await host.sleep(100); → ;',
+    '> → <=',
+    'stop(); → ;',
+  ]);
 });

@@ -14,6 +14,7 @@ const OPERATORS = {
   '||': '&&',
   '??': '&&',
 };
+const BOUNDARIES = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' };
 
 /**
  * Numbers whose neighbor no test can tell apart that does not depend on the speed of the machine: durations (one millisecond
@@ -22,7 +23,7 @@ const OPERATORS = {
 const isTimed = (node, source) =>
   node.type === 'BinaryExpression' &&
   /[<>]/.test(node.operator) &&
-  /elapsed\(\)|now\(\)/.test(source.slice(node.start, node.end));
+  /elapsed\(\)|now\(\)|Ms\b|until\b/i.test(source.slice(node.start, node.end));
 const isDuration = (name) => /(?:^|_|[a-z])(?:ms|seconds)$/i.test(name);
 const EXCERPT = 20;
 
@@ -41,17 +42,46 @@ const isExcerpt = (node, source) =>
   ) &&
   node.arguments.some(({ value }) => typeof value === 'number' && Math.abs(value) >= EXCERPT);
 
+const SENTENCES = /^(?:text|message|hint|reason|summary|about)$/;
+const WORDING = /^(?:tryThis|warn|log)$/;
+const isText = ({ type, value, quasis }) =>
+  (type === 'Literal' && typeof value === 'string') || (type === 'TemplateLiteral' && quasis.length > 0);
+const calleeOf = ({ callee }) => callee?.name ?? callee?.property?.name ?? '';
+/** The end of a word, or several words. */
+const isSpoken = (node, source) =>
+  isText(node) && /^'(?:s|es|ies)'$|\s/.test(source.slice(node.start, node.end));
+/** Sentences for people: the plural of a word, or whether a reason stands behind it. Tests hold the ones that matter word by word; what a change of the others breaks is no behaviour. */
+const isWording = (node, source) => {
+  const isEither =
+    node.type === 'ConditionalExpression' &&
+    [node.consequent, node.alternate].every(isText) &&
+    [node.consequent, node.alternate].some((one) => isSpoken(one, source));
+  if (node.type === 'CallExpression') return WORDING.test(calleeOf(node));
+  if (node.type !== 'Property') return isEither;
+  return WORDING.test(nameOf(node)) || (SENTENCES.test(nameOf(node)) && isText(node.value));
+};
+const isWait = (node) =>
+  node.type === 'CallExpression' && /^(?:sleep|setTimeout|setInterval|timeout)$/.test(calleeOf(node));
+/** Of an error its class and code are behaviour, and its second argument is the sentence. */
+const withoutSentence = (node) =>
+  node.type === 'NewExpression' && /Error$/.test(calleeOf(node))
+    ? { ...node, arguments: node.arguments.filter((_, i) => i !== (calleeOf(node) === 'AppError' ? 1 : 0)) }
+    : node;
+
 /** Every change that can be made to a text: where, and what stands there afterwards. */
 export const mutantsOf = (source) => {
   const found = new Map();
   const add = (start, end, text) => {
     const whole = source.slice(0, start) + text + source.slice(end);
-    found.set(`${start} ${end} ${whole.length}`, { start, end, text });
+    found.set(`${start} ${end} ${text} ${whole.length}`, { start, end, text });
   };
-  const between = ({ left, right, operator }) => {
+  const between = (node) => {
+    const { left, right, operator } = node;
     const at = source.indexOf(operator, left.end);
-    if (OPERATORS[operator] !== undefined && at >= 0 && at < right.start)
-      add(at, at + operator.length, OPERATORS[operator]);
+    if (at < 0 || at >= right.start) return;
+    if (OPERATORS[operator] !== undefined) add(at, at + operator.length, OPERATORS[operator]);
+    if (BOUNDARIES[operator] !== undefined && !isTimed(node, source))
+      add(at, at + operator.length, BOUNDARIES[operator]);
   };
   const negated = ({ test }) => {
     // The flipped operator of the same comparison is the same change.
@@ -65,6 +95,10 @@ export const mutantsOf = (source) => {
       operator === '!' && add(start, end, source.slice(argument.start, argument.end)),
     ConditionalExpression: negated,
     IfStatement: negated,
+    ExpressionStatement: ({ expression, start, end }) => {
+      const call = expression.type === 'AwaitExpression' ? expression.argument : expression;
+      if (call.type === 'CallExpression' && !isWording(call, source)) add(start, end, ';');
+    },
     Literal: ({ value, start, end }, isUnseen) => {
       if (typeof value === 'boolean') add(start, end, String(!value));
       if (typeof value === 'number' && !isUnseen && value !== 1024) add(start, end, String(value + 1));
@@ -74,11 +108,14 @@ export const mutantsOf = (source) => {
     if (Array.isArray(node)) for (const one of node) visit(one, isUnseen);
     if (typeof node?.type !== 'string' || /^(Import|TS(?!AsExpression|NonNull|Satisfies))/.test(node.type))
       return;
+    if (isWording(node, source)) return;
     byType[node.type]?.(node, isUnseen);
     const name = nameOf(node);
     const below =
-      name === '' ? isUnseen || isTimed(node, source) || isExcerpt(node, source) : isDuration(name);
-    for (const part of Object.values(node)) if (typeof part === 'object') visit(part, below);
+      name === ''
+        ? isUnseen || isTimed(node, source) || isExcerpt(node, source) || isWait(node)
+        : isDuration(name);
+    for (const part of Object.values(withoutSentence(node))) if (typeof part === 'object') visit(part, below);
   };
   visit(parseAst(source, { lang: 'ts' }), false);
   return [...found.values()];

@@ -39,7 +39,9 @@ export const makeTestsFor = (root, tests) => {
       try {
         text = readFileSync(join(root, file), 'utf8');
       } catch {}
-      const found = [...text.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)];
+      // A type is no code that runs.
+      const values = text.replaceAll(/^(?:import|export) type [^;]*;$/gm, '');
+      const found = [...values.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)];
       cache.set(
         file,
         found.map(([, to]) => join(dirname(file), to)),
@@ -61,11 +63,13 @@ export const makeTestsFor = (root, tests) => {
     const name = basename(file, '.ts');
     if (test === `${mirror}/${name}.test.ts`) return 0;
     const isHome = [mirror, ...(HOMES[dirname(file)] ?? [])].some((one) => test.startsWith(`${one}/`));
-    const steps = stepsFrom(test, file, isHome ? MOST_STEPS_AT_HOME : MOST_STEPS);
+    const isArea = test.split('/')[1] === file.split('/')[1];
+    const steps = stepsFrom(test, file, isHome || isArea ? MOST_STEPS_AT_HOME : MOST_STEPS);
     if (steps === 1) return importsOf(test).length / 1000 + 1;
-    if (!isHome || steps >= FAR * 2) return steps;
+    if ((!isHome && !isArea) || steps >= FAR * 2) return steps;
     const words = basename(test, '.test.ts').split('-');
-    return 1.5 + steps / 20 - (name.split('-').some((word) => words.includes(word)) ? 0.4 : 0);
+    const isNamed = name.split('-').some((word) => words.includes(word));
+    return (isHome ? 1.5 : 1.7) + steps / 20 - (isNamed ? 0.4 : 0);
   };
   return (file) =>
     tests

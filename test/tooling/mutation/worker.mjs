@@ -14,8 +14,8 @@ const vitest = await createVitest('test', {
 });
 await vitest.standalone();
 const project = vitest.projects[0];
-// A process that runs several files keeps their modules, and with them the mutant before.
-Object.assign(project.config, { isolate: true, maxWorkers: 1 });
+// The files of one batch share a process, which ends with the batch: a mutant is never loaded from the one before.
+Object.assign(project.config, { isolate: false, maxWorkers: 1 });
 
 process.on('message', async ({ changed, tests, pattern }) => {
   if (pattern === undefined) vitest.resetGlobalTestNamePattern();
