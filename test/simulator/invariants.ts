@@ -74,14 +74,25 @@ export const aSecretIsNowhereInPlainText = (
     secrets.some((secret) => text.includes(secret)) ? [`${path} shows a secret`] : [],
   );
 
-/** Numbers are events in their order. A member that ends after the last look, which follows the journal's line, nobody could have seen. */
-export const noMemberIsStoppedWhileAnotherIsDown = (
+type Other = {
+  readonly member: string;
+  /** When it ended, if it is down. */
+  readonly ended?: number;
+  /** When the run sent its last request for the version of this member. */
+  readonly looked: number;
+};
+/** A member is stopped only after every other member was looked at after the journal's line of that stop. Numbers are events in their order: what ends after the look nobody could have seen. */
+export const aMemberIsStoppedAfterALookAtTheOthers = (
   { member, begun }: { readonly member: string; readonly begun: number },
-  down: readonly { readonly member: string; readonly ended: number }[],
-): string[] =>
-  down
-    .filter(({ ended }) => ended < begun)
-    .map((other) => `${member} was stopped while ${other.member} was down`);
+  others: readonly Other[],
+): string[] => [
+  ...others
+    .filter(({ looked }) => looked < begun)
+    .map((other) => `${member} was stopped without a look at ${other.member}`),
+  ...others
+    .filter(({ looked, ended }) => looked >= begun && ended !== undefined && ended < looked)
+    .map((other) => `${member} was stopped while ${other.member} was down`),
+];
 
 export const membersDownAtOnce = (most: number, allowed: number): string[] =>
   most <= allowed ? [] : [`${most} members were down at once`];

@@ -75,5 +75,6 @@ Error.stackTraceLimit = values.history === undefined ? 3 : 20;
 for (const operation of operations)
   if (values.operation === undefined || operation.name === values.operation)
     await (values.effects ? playEveryEffect(operation) : playHistories(operation));
-process.stdout.write(`${JSON.stringify(figures, undefined, 1)}\n`);
-process.exit(figures.failures.some(({ broken }) => broken.length > 0) ? 1 : 0);
+const code = figures.failures.some(({ broken }) => broken.length > 0) ? 1 : 0;
+// A pipe takes a long trace in pieces, and an exit would cut it off.
+process.stdout.write(`${JSON.stringify(figures, undefined, 1)}\n`, () => process.exit(code));

@@ -3,8 +3,8 @@ import type { JournalEntry } from '../../../src/kv-upgrade/types.ts';
 import type { History } from '../history.ts';
 import {
   aHealthCheckPassesOnlyWhatIsHealthy,
+  aMemberIsStoppedAfterALookAtTheOthers,
   afterACrashTheNextCommandSucceeds,
-  noMemberIsStoppedWhileAnotherIsDown,
 } from '../invariants.ts';
 import type { Ended, Process } from '../kernel/kernel.ts';
 import { HOME } from '../kernel/machine.ts';
@@ -13,7 +13,8 @@ import { type Ran, command } from './service.ts';
 
 export const DIRECTORY = `${HOME}/cluster`;
 export const FILE = `${DIRECTORY}/cluster.yaml`;
-export const SIZE = 3;
+export const MEMBERS = ['n1', 'n2', 'n3'];
+export const SIZE = MEMBERS.length;
 export const versions = { old: '3.2.32', new: '3.3.27' };
 export const consent = ['--cluster', FILE, '--yes', '-o', 'json'];
 export const upgrade = ['kv', 'upgrade', ...consent, '--accept-point-of-no-return', '--stable-for', '0'];
@@ -60,7 +61,7 @@ const lastOf = ({ kernel }: History, name: string): Process | undefined =>
 
 /** Started again by a person, as they ran last. */
 export const startAgain = async (history: History): Promise<void> => {
-  for (const name of ['n1', 'n2', 'n3']) {
+  for (const name of MEMBERS) {
     const last = lastOf(history, name);
     if (last?.isDead !== true) continue;
     const binary = versionOf(last) === versions.new ? 'new' : 'old';
@@ -78,18 +79,49 @@ const lastEntry = ({ desk }: History, label: string): JournalEntry | undefined =
     : (JSON.parse(text.split('\n').at(-1) ?? '') as JournalEntry);
 };
 
+/** When each member was asked for its version, as a run does whenever it looks at the cluster; `at` is undefined for what others ask. */
+const looksAt = ({ net }: History) => {
+  const names = new Map<string, string>();
+  const looked = new Map<string, number>();
+  return {
+    note: (label: string, at: number | undefined): void => {
+      const port = /^GET \S+:(\d+)\/version$/.exec(label)?.[1];
+      if (port === undefined) return;
+      const owner = net.listening.get(Number(port))?.owner;
+      // Nobody listens at the port of a member that is down.
+      if (owner !== undefined) names.set(port, nameOf(owner));
+      const name = names.get(port);
+      if (name !== undefined && at !== undefined) looked.set(name, at);
+    },
+    lastAt: (name: string): number => looked.get(name) ?? 0,
+  };
+};
+
+type Begun = { readonly step: string; readonly at: number; readonly by: Process };
 /** What members run, the most that were down at once, and whether the run did what it must not. `sick` is a member whose new version is never healthy, until it is cured. */
 export const watchMembers = (history: History, sick?: string) => {
   const { kernel } = history;
   let neverHealthy = sick;
   const endedAt = new Map<string, number>();
+  const looks = looksAt(history);
   const broken: string[] = [];
   // Events in their order: several happen in one millisecond.
   let [events, mostDown] = [0, 0];
-  let begun: { readonly step: string; readonly at: number } | undefined;
+  let begun: Begun | undefined;
   const runsNew = (name: string): boolean => {
     const last = lastOf(history, name);
     return last !== undefined && versionOf(last) === versions.new;
+  };
+  const isDown = (name: string): boolean => lastOf(history, name)?.isDead !== false;
+  const noteEntry = (by: Process, entry: JournalEntry | undefined): void => {
+    if (entry?.kind === 'begin') {
+      // A second line of the same step says what the look has shown.
+      const isSame = begun?.step === entry.step && begun.by === by;
+      begun = isSame ? begun : { step: entry.step, at: events, by };
+    }
+    if (entry?.kind === 'reverting') begun = undefined;
+    if (entry?.kind === 'end' && entry.step === `${neverHealthy}.gate`)
+      broken.push(...aHealthCheckPassesOnlyWhatIsHealthy(neverHealthy ?? '', runsNew(neverHealthy ?? '')));
   };
   kernel.onDeath = (process) => {
     if (!isMember(process)) return;
@@ -97,25 +129,19 @@ export const watchMembers = (history: History, sick?: string) => {
     endedAt.set(nameOf(process), events);
     mostDown = Math.max(mostDown, SIZE - membersOf(history).length);
   };
-  kernel.onEffect = (_, label) => {
-    if (!isJournalLine(label)) return;
-    const entry = lastEntry(history, label);
+  kernel.onEffect = (process, label) => {
     events += 1;
-    if (entry?.kind === 'begin') begun = { step: entry.step, at: events };
-    if (entry?.kind === 'end' && entry.step === `${neverHealthy}.gate`)
-      broken.push(...aHealthCheckPassesOnlyWhatIsHealthy(neverHealthy ?? '', runsNew(neverHealthy ?? '')));
+    if (isJournalLine(label)) noteEntry(process, lastEntry(history, label));
+    else looks.note(label, process === begun?.by ? events : undefined);
   };
   kernel.onSignal = (target, signal) => {
     const member = nameOf(target);
     if (!isMember(target) || signal !== 'SIGTERM' || begun?.step !== `${member}.stop`) return;
-    const alive = membersOf(history).map(nameOf);
-    const down = [...endedAt].filter(([name]) => name !== member && !alive.includes(name));
-    broken.push(
-      ...noMemberIsStoppedWhileAnotherIsDown(
-        { member, begun: begun.at },
-        down.map(([name, ended]) => ({ member: name, ended })),
-      ),
-    );
+    const others = MEMBERS.filter((name) => name !== member).map((name) => {
+      const ended = isDown(name) ? endedAt.get(name) : undefined;
+      return { member: name, looked: looks.lastAt(name), ...(ended === undefined ? {} : { ended }) };
+    });
+    broken.push(...aMemberIsStoppedAfterALookAtTheOthers({ member, begun: begun.at }, others));
   };
   return {
     cured: () => {

@@ -14,6 +14,7 @@ import { readKey, writeKey } from './cluster-client.ts';
 import {
   DIRECTORY,
   FILE,
+  MEMBERS,
   SIZE,
   consent,
   membersOf,
@@ -110,7 +111,7 @@ export const kvRestore: Operation = {
       ...(values.kind === 'done'
         ? theEndIsWhatWasAskedFor('what the members hold', values.value, wanted)
         : afterACrashTheNextCommandSucceeds('reading', values)),
-      ...whatIsKeptAsideIsThereOnce(['n1', 'n2', 'n3'], keptAside(history)),
+      ...whatIsKeptAsideIsThereOnce(MEMBERS, keptAside(history)),
       ...nothingOfTheRestoreIsLeft([...filesBelow(history.desk.disk, DIRECTORY).keys()]),
     ];
   },
