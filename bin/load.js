@@ -1,5 +1,6 @@
 // Loads the program's files, and keeps what V8 compiled of them for the next start: compiling was half of the time of a
 // short command. Node has this for itself only from 22.8 on (module.enableCompileCache).
+const { hash } = require('node:crypto');
 const fs = require('node:fs');
 const { basename, dirname, isAbsolute, join, resolve } = require('node:path');
 const { Script, constants } = require('node:vm');
@@ -36,9 +37,16 @@ const loaded = new Map();
 /** Files of this run whose compiled code is not kept yet, and where it goes. */
 const fresh = new Map();
 
+/** V8 checks no sum of its own: it would run damaged code. */
+const SUM_BYTES = 32;
+const sumOf = (data) => hash('sha256', data, 'buffer');
+
 const kept = (place) => {
   try {
-    return isTrusted ? fs.readFileSync(place) : undefined;
+    if (!isTrusted) return undefined;
+    const bytes = fs.readFileSync(place);
+    const data = bytes.subarray(SUM_BYTES);
+    return sumOf(data).equals(bytes.subarray(0, SUM_BYTES)) ? data : undefined;
   } catch {
     return undefined;
   }
@@ -52,6 +60,7 @@ const compiled = (file) => {
     return new Script(source, options);
   const place = join(directory, `${basename(file)}${suffix}`);
   const script = new Script(source, { ...options, cachedData: kept(place) });
+  // Undefined without kept code, true when V8 refused it.
   if (script.cachedDataRejected !== false) fresh.set(place, script);
   return script;
 };
@@ -75,23 +84,30 @@ const tidy = () => {
   }
 };
 
-/** Whole or not at all, also after a power cut: V8 would run damaged code. */
+/** Whole or not at all; what was begun on a full disk is removed. */
 const put = (place, data) => {
   const unfinished = `${place}.${process.pid}`;
-  const descriptor = fs.openSync(unfinished, 'wx', 0o600);
   try {
-    fs.writeSync(descriptor, data);
-    fs.fsyncSync(descriptor);
-  } finally {
-    fs.closeSync(descriptor);
+    fs.writeFileSync(unfinished, Buffer.concat([sumOf(data), data]), { mode: 0o600, flush: true });
+    fs.renameSync(unfinished, place);
+  } catch (error) {
+    fs.rmSync(unfinished, { force: true });
+    throw error;
   }
-  fs.renameSync(unfinished, place);
+};
+
+/** Under sudo the home may be another user's: nothing of root's is left there. */
+const isOwnPlace = (path) => {
+  if (process.platform === 'win32') return true;
+  const found = fs.statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? isOwnPlace(dirname(path)) : found.uid === process.getuid();
 };
 
 /** At the end of a run, so that functions which were compiled on the way are kept as well. */
 const keep = () => {
   if (fresh.size === 0) return;
   try {
+    if (!isOwnPlace(directory)) return;
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     if (!isPrivate(directory)) return;
     for (const [place, script] of fresh) put(place, script.createCachedData());

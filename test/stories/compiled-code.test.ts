@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
+  readFileSync,
   readdirSync,
   statSync,
   truncateSync,
@@ -65,10 +67,21 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-test('a damaged file is compiled again', async () => {
+/** One bit in the middle: the length, and all that V8 looks at, stay as they were. */
+const flipBit = (path: string): void => {
+  const bytes = readFileSync(path);
+  const middle = bytes.length >> 1;
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+};
+
+test.each([
+  ['cut off', (path: string) => truncateSync(path, 100)],
+  ['one bit flipped', flipBit],
+])('a damaged file is compiled again: %s', async (_, damage) => {
   await help();
   const first = files();
-  for (const name of Object.keys(first)) truncateSync(join(directory, name), 100);
+  for (const name of Object.keys(first)) damage(join(directory, name));
   await help();
   const second = files();
   expect(Object.keys(second)).toEqual(Object.keys(first));
@@ -84,4 +97,11 @@ test('a cache that cannot be written, and one that is not wanted, change nothing
   mkdirSync(join(opsctl.home, 'cache'));
   writeFileSync(directory, 'no directory');
   await help();
+});
+
+test.skipIf(process.getuid?.() !== 0)('root keeps nothing in the home of another user', async () => {
+  mkdirSync(join(opsctl.home, 'cache'));
+  chownSync(join(opsctl.home, 'cache'), 1, 1);
+  await help();
+  expect(existsSync(directory)).toBe(false);
 });
