@@ -278,7 +278,8 @@ const startProcesses = (all: readonly Place[], from: string, { uid, cwd }: BedOp
   }
 };
 
-const collected = (child: ChildProcess): Promise<Ended> =>
+/** Its end, with what it said. */
+export const collected = (child: ChildProcess): Promise<Ended> =>
   new Promise((resolve) => {
     let [stdout, stderr] = ['', ''];
     child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));

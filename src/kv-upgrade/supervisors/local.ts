@@ -17,17 +17,22 @@ const pidFileWithinMs = 1000;
 const tailBytes = 256 * 1024;
 
 const mostSaidBytes = 64 * 1024;
+/** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
+const versionWithinMs = 10_000;
 /** Version that a program says of itself with --version. */
 export const binaryVersion = async (
   host: Host,
   binary: string | undefined,
 ): Promise<{ readonly version?: string; readonly error?: string }> => {
   if (binary === undefined) return { error: 'no binary is named' };
-  const done = await host.processes.run(binary, ['--version'], { timeoutMs: 1200, maxBytes: mostSaidBytes });
+  const limits = { timeoutMs: versionWithinMs, maxBytes: mostSaidBytes };
+  const done = await host.processes.run(binary, ['--version'], limits);
   const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
   if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
   if (version === undefined)
-    return { error: `${binary} --version does not log a version${done.timedOut ? ' within 1.2 s' : ''}` };
+    return {
+      error: `${binary} --version does not log a version${done.timedOut ? ` within ${versionWithinMs / 1000} s` : ''}`,
+    };
   return { version };
 };
 
