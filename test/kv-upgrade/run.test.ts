@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { stopReason } from '../../src/kv-upgrade/run.ts';
+import { identityOf, stopReason } from '../../src/kv-upgrade/run.ts';
 import type { JournalEntry } from '../../src/kv-upgrade/types.ts';
 import { planned } from '../support/observations.ts';
 
@@ -24,4 +24,19 @@ it('who stopped a run reads where the cluster is, and both ways on', () => {
     'opsctl kv resume',
     'opsctl kv rollback, to bring all back to 3.3',
   ]);
+});
+
+it('a member is whom the run last saw before it was stopped, and else whom it planned', () => {
+  const begun = (step: string, member_id?: string): JournalEntry => ({
+    ...{ kind: 'begin', at: '2026-01-01T00:00:00.000Z', step },
+    ...(member_id === undefined ? {} : { note: { member_id } }),
+  });
+  const idAfter = (...entries: readonly JournalEntry[]) =>
+    identityOf({ plan: planned(), journal: { entries } as never }, 'n2');
+  expect(idAfter()).toEqual({ member_id: '1002', cluster_id: '77' });
+  expect(idAfter(begun('n2.stop'))).toEqual({ member_id: '1002', cluster_id: '77' });
+  expect(idAfter(begun('n1.stop', '9001'), begun('n2.snapshot', '9001')).member_id).toBe('1002');
+  expect(idAfter(begun('n2.stop', '9001'), begun('n2.stop', '9002'), begun('n2.stop')).member_id).toBe(
+    '9002',
+  );
 });

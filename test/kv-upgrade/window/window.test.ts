@@ -285,6 +285,31 @@ describe('a notice', () => {
   });
 });
 
+describe('notices to a receiver that hangs', () => {
+  it('wait up to a hundred; the next one is dropped with one warning, and the end does not wait for ever', async () => {
+    const [warned, sent]: [string[], string[]] = [[], []];
+    const host = fakeHost();
+    const hanging: typeof host.network.request = ({ url, signal }) => {
+      sent.push(url);
+      return new Promise((_, reject) =>
+        signal?.addEventListener('abort', () => reject(new Error('it was given up'))),
+      );
+    };
+    const { take, finish } = notifier(
+      { ...host, network: { ...host.network, request: hanging } },
+      { url: 'http://127.0.0.1:1/T0/secret', shape: 'json' },
+      named,
+      (text) => warned.push(text),
+    );
+    for (let n = 0; n < 100; n += 1) take(finished);
+    expect(warned).toEqual([]);
+    take(finished);
+    expect(warned).toEqual([expect.stringContaining('too many notices wait')]);
+    await finish();
+    expect([sent.length, warned.length]).toEqual([1, 1]);
+  });
+});
+
 describe('the metrics file', () => {
   it('is OpenMetrics with progress, members by version, times and the outcome', () => {
     const text = metricsText({
