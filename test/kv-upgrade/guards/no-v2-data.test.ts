@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf } from '../../../src/kv-upgrade/guards/all.ts';
+import { checksV2 } from '../../../src/kv-upgrade/guards/no-v2-data.ts';
 import type { ClusterFile, MemberSeen } from '../../../src/kv-upgrade/types.ts';
 import { clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 
@@ -39,4 +40,16 @@ describe('v2 data on the way to 3.6', () => {
       'fail',
     ]);
   });
+});
+
+it('the store’s program looks on the way from 3.5 to 3.6 only, and on this machine only', () => {
+  const looks = (
+    from: string,
+    to: string,
+    cluster: Partial<ClusterFile> = { utl_binary: 'etcdutl' },
+  ): boolean => checksV2(clusterFile(1, cluster), { from, to } as never);
+  expect(looks('3.5', '3.6')).toBe(true);
+  expect([looks('3.4', '3.6'), looks('3.5', '3.5'), looks('3.6', '3.5')]).toEqual([false, false, false]);
+  expect(looks('3.5', '3.6', {})).toBe(false);
+  expect(looks('3.5', '3.6', { utl_binary: 'etcdutl', driver: 'ssh' } as never)).toBe(false);
 });

@@ -130,6 +130,8 @@ it('writes all forms and reads the report and its events back', async () => {
     'report.json',
     'report.md',
   ]);
+  for (const name of await host.files.list(directory))
+    expect((await host.files.info(`${directory}/${name}`))?.mode, name).toBe(0o600);
   expect(await readReport(host, `${directory}/none`)).toBeUndefined();
   await close();
 });
