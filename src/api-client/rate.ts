@@ -95,12 +95,13 @@ export const turnOf = (lines: readonly Line[], id: string, nowMs: number, rule: 
   return Math.max(at === Number.POSITIVE_INFINITY ? nowMs + LOOK_AGAIN_MS : at, blocked);
 };
 
+type OnWait = (ms: number) => undefined | Promise<'no limit' | undefined>;
 export type Bucket = {
   /**
    * Resolves when this request may go, with what must be called when its answer has begun or failed. `onWait` hears how long,
-   * once, when it is more than a moment.
+   * once, when it is more than a moment; when it finds out that there is no limit, nobody waits any longer.
    */
-  admit(onWait?: (ms: number) => void): Promise<() => unknown>;
+  admit(onWait?: OnWait): Promise<() => unknown>;
   /** The service said no: nobody of this profile asks again before then. */
   block(untilMs: number): void;
   /** The service says that it has no limit. */
@@ -205,6 +206,11 @@ export const makeBucket = (
   const { note, place, waited } = queueOf(host, directory, files, signal);
   const rule: Rule = { limit, windowMs, isAlive: aliveOn(host) };
   let openUntil = 0;
+  const open = (): void => {
+    if (host.now() < openUntil) return;
+    openUntil = host.now() + OPEN_MS / 2;
+    files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
+  };
 
   return {
     admit: async (onWait) => {
@@ -216,19 +222,20 @@ export const makeBucket = (
           await files.prune(ticket.epoch);
           return () => void note('d', ticket);
         }
-        if (waitMs > 500 && !hasSaid) onWait?.(waitMs);
+        const isFree = waitMs > 500 && !hasSaid && (await onWait?.(waitMs)) === 'no limit';
         hasSaid ||= waitMs > 500;
-        mine = await waited(ticket, waitMs);
+        if (isFree) {
+          // A new place, behind the line that opens: one that the service holds back (429) waits on.
+          note('x', ticket);
+          open();
+        }
+        mine = isFree ? await place() : await waited(ticket, waitMs);
       }
       return () => undefined;
     },
     block: (untilMs) => {
       files.add(files.now(), `b ${Math.round(untilMs)}\n`);
     },
-    open: () => {
-      if (host.now() < openUntil) return;
-      openUntil = host.now() + OPEN_MS / 2;
-      files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
-    },
+    open,
   };
 };

@@ -67,7 +67,7 @@ const mockTarget = (settings: Settings, service: ServiceName, server: Embedded):
 
 /** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
 const configuredTarget = (
-  { settings, log }: Environment,
+  { host, settings, log }: Environment,
   service: ServiceName,
   found: Extract<ReturnType<typeof resolveTarget>, { readonly baseUrl: string }>,
 ): Target => {
@@ -78,7 +78,12 @@ const configuredTarget = (
   const target = { baseUrl, headers, isMock: false, origin };
   if (service !== 'tracker') return target;
   const server = new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-');
-  return { ...target, rateKey: `${settings.profile.name}-${server}`, wording: wordingOf(settings) };
+  return {
+    ...target,
+    rateKey: `${settings.profile.name}-${server}`,
+    hasNoLimit: async () => (await import('./mock/has-no-limit.ts')).hasNoLimit(host, baseUrl),
+    wording: wordingOf(settings),
+  };
 };
 
 /** spec/program#settings: configured, or the embedded mock server; one for all services of a command. */

@@ -74,7 +74,8 @@ const mockIsNotOff: Guard = (settings, { url }) => {
 /** spec/program#settings: a script must never believe that it changed a real service when it changed the mock. The first that refuses is said. */
 export const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
 
-const loopback = (host: string): boolean =>
+/** A host name that leads to this machine. Pure. */
+export const loopback = (host: string): boolean =>
   host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 
 /** What is wrong with a base URL: the sentence after its name, and how to write it. */
