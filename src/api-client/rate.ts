@@ -194,6 +194,20 @@ const queueOf = (host: Host, directory: string, files: Files, signal: AbortSigna
   return { note, place, waited };
 };
 
+/** That there is no limit: written once in some minutes, not for each answer. */
+const openingOf = (host: Host, files: Files) => {
+  let openUntil = 0;
+  const isOpen = (): boolean => host.now() < openUntil;
+  return {
+    isOpen,
+    open: (): void => {
+      if (isOpen()) return;
+      openUntil = host.now() + OPEN_MS / 2;
+      files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
+    },
+  };
+};
+
 /** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
 export const makeBucket = (
   host: Host,
@@ -205,16 +219,11 @@ export const makeBucket = (
   const files = ticketFiles(host, directory, key);
   const { note, place, waited } = queueOf(host, directory, files, signal);
   const rule: Rule = { limit, windowMs, isAlive: aliveOn(host) };
-  let openUntil = 0;
-  const open = (): void => {
-    if (host.now() < openUntil) return;
-    openUntil = host.now() + OPEN_MS / 2;
-    files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
-  };
+  const { open, isOpen } = openingOf(host, files);
 
   return {
     admit: async (onWait) => {
-      let mine = host.now() < openUntil ? undefined : await place();
+      let mine = isOpen() ? undefined : await place();
       for (let hasSaid = false; mine !== undefined; ) {
         const ticket: Ticket = mine;
         const waitMs = turnOf(files.read(ticket.epoch), ticket.id, host.now(), rule) - host.now();
