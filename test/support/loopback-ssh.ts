@@ -103,7 +103,10 @@ const writeEtc = (etc: string): void => {
 const withinScript = (tree: string | undefined): string =>
   [
     'set -e',
+    // The units of a systemd of the tests are mounted there: what lies over all of /etc would hide them.
+    'units=; if grep -q " /etc/systemd/system " /proc/self/mounts; then units=$0-units; mkdir -p "$units"; mount --bind /etc/systemd/system "$units"; fi',
     'mount -t overlay overlay -o "lowerdir=$0:/etc" /etc',
+    '[ -z "$units" ] || mount --bind "$units" /etc/systemd/system',
     ...(tree === undefined ? [] : [`mount -t overlay overlay -o 'lowerdir=${tree}/usr:/usr' /usr`]),
     'mkdir -p /run/sshd; chmod 755 /run/sshd; exec "$@"',
   ].join('\n');
