@@ -9,7 +9,7 @@ import { ownHostJudge } from './host-header.ts';
 import { listenBoth } from './listen-both.ts';
 import type { Noted } from './noted.ts';
 import { type Room, makeRoom } from './room.ts';
-import { RequestLog, noteBody } from './request-log.ts';
+import { RequestLog, headersOnce, noteBody } from './request-log.ts';
 import type {
   MockOptions,
   MockReply,
@@ -204,6 +204,7 @@ const handlerFor = (serving: Serving) => {
   let count = 0;
   const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup.failed, noted, error);
   const departed = departure(setup.host, setup.journal);
+  const once = headersOnce();
   const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
     departed().then(
       () => finish(noted, since, out),
@@ -219,7 +220,7 @@ const handlerFor = (serving: Serving) => {
       method: incoming.method,
       path,
       query,
-      headers: incoming.headers,
+      headers: once(incoming.headers),
     };
     try {
       const made = route(serving, incoming, noted);

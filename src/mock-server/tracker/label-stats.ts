@@ -46,13 +46,27 @@ export const fullLabel = (state: Tracker, label: StoredLabel) => ({
   stats: labelStats(state, label.id),
 });
 
+/** All labels that no story and no epic carries have the same stats: most labels at the moment they are made. */
+const statsText = (state: Tracker, id: number): string => {
+  const isUsed =
+    state.counters.of('label', id).total > 0 || state.epics.index('label', labelsOfEpic).count(id) > 0;
+  const made = (): string => JSON.stringify(labelStats(state, id));
+  return isUsed ? made() : state.cache.once('stats of an unused label', made);
+};
+/** The text of `fullLabel`, put together: making the object first takes three times as long. */
+export const labelText = (state: Tracker, label: StoredLabel): string => {
+  const own = JSON.stringify(label).slice(0, -1);
+  const url = JSON.stringify(appUrl(state, 'label', label.id));
+  return `${own},"app_url":${url},"stats":${statsText(state, label.id)}}`;
+};
+
 /** Texts, made again only when the label or a story or epic that counts for it changed. */
 export const slimLabelText = (state: Tracker, label: StoredLabel): string =>
   state.cache.text('label.slim', label, [], () => JSON.stringify(slimLabel(state, label)));
 export const fullLabelText = (state: Tracker, label: StoredLabel): string => {
   const counts = state.counters.of('label', label.id);
   return state.cache.text('label', label, [counts, counts.version, state.epics.version], () =>
-    JSON.stringify(fullLabel(state, label)),
+    labelText(state, label),
   );
 };
 

@@ -1,8 +1,8 @@
 import type { labels } from '../../api-specs/tracker/labels.ts';
-import type { Handlers } from '../table-service.ts';
+import { type Handlers, Json } from '../table-service.ts';
 import { epicSlim } from './epic-view.ts';
 import { newLabel } from './label-inputs.ts';
-import { fullLabel, fullLabelText, labelsOfEpic, slimLabelText } from './label-stats.ts';
+import { fullLabel, fullLabelText, labelText, labelsOfEpic, slimLabelText } from './label-stats.ts';
 import { found, given, now } from './records.ts';
 import { labelNameIsUnused } from './rules/names.ts';
 import type { Tracker } from './state.ts';
@@ -16,7 +16,7 @@ export const labelHandlers: Handlers<{ labels: typeof labels }, Tracker>['labels
     }),
   create: ({ state, body }) => {
     labelNameIsUnused(state, body.name);
-    return fullLabel(state, newLabel(state, body));
+    return new Json(labelText(state, newLabel(state, body)));
   },
   get: ({ state, params }) => fullLabel(state, found(state.labels, params['label-public-id'])),
   update: ({ state, params, body }) => {

@@ -4,7 +4,14 @@ import type { Tracker } from './state.ts';
 
 /** Whole seconds in UTC (spec/tracker#records-1). */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-export const now = ({ env }: Tracker): string => timestamp(env.now());
+/** Thousands of records are made in one second: its text is written once. */
+export const now = ({ env, cache }: Tracker): string => {
+  const ms = env.now();
+  const last = cache.once('the last second', () => ({ second: Number.NaN, text: '' }));
+  const second = Math.floor(ms / 1000);
+  if (second !== last.second) [last.second, last.text] = [second, timestamp(ms)];
+  return last.text;
+};
 const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const inUtc = (text: string): string =>
   IN_UTC.test(text) ? text : new Date(text).toISOString().replace('.000Z', 'Z');
