@@ -3,7 +3,7 @@
 const { hash } = require('node:crypto');
 const fs = require('node:fs');
 const { basename, dirname, isAbsolute, join, resolve } = require('node:path');
-const { Script, constants } = require('node:vm');
+const { Script } = require('node:vm');
 
 const { env } = process;
 const OLD_MS = 7 * 24 * 3_600_000;
@@ -21,17 +21,34 @@ const cacheRoot = () => {
   return join(root, 'opsctl', ...(isWindows ? ['cache'] : []));
 };
 
+/** Nothing about the cache may stop the program: not a home that is a file, nor one that cannot be searched. */
+const lookAt = (path) => {
+  try {
+    return fs.statSync(path);
+  } catch {
+    return undefined;
+  }
+};
+
 /** What lies there is run: only a directory that nobody else can write to is trusted. */
 const isPrivate = (directory) => {
-  const found = fs.statSync(directory, { throwIfNoEntry: false });
+  const found = lookAt(directory);
   if (process.platform === 'win32') return found !== undefined;
   return found !== undefined && found.uid === process.getuid() && (found.mode & 0o022) === 0;
 };
 
-const directory = join(cacheRoot(), 'code');
+/** A user without a home (a container's made-up user id) has no cache. */
+const cacheDirectory = () => {
+  try {
+    return join(cacheRoot(), 'code');
+  } catch {
+    return undefined;
+  }
+};
+const directory = cacheDirectory();
 /** Code is good for one version of Node on one kind of processor. */
 const suffix = `-${process.version}-${process.arch}.bin`;
-const isWanted = !env.NODE_DISABLE_COMPILE_CACHE;
+const isWanted = directory !== undefined && !env.NODE_DISABLE_COMPILE_CACHE;
 const isTrusted = isWanted && isPrivate(directory);
 const loaded = new Map();
 /** Files of this run whose compiled code is not kept yet, and where it goes. */
@@ -54,7 +71,7 @@ const kept = (place) => {
 
 const compiled = (file) => {
   const source = `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(file, 'utf8')}\n})`;
-  const options = { filename: file, importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+  const options = { filename: file };
   // V8 compares no more than the length of the source: without a hash of it in the name nothing can be kept.
   if (!isWanted || source.length < MIN_BYTES || !/-[\w-]{8}\.js$/.test(file))
     return new Script(source, options);
@@ -96,10 +113,17 @@ const put = (place, data) => {
   }
 };
 
+/** Node's own recursive `mkdir` never ends where a directory that is there lets none be made in it (/proc, automounts). */
+const makeDirectory = (path) => {
+  if (fs.existsSync(path)) return;
+  if (!fs.existsSync(dirname(path))) makeDirectory(dirname(path));
+  fs.mkdirSync(path, { mode: 0o700 });
+};
+
 /** Under sudo the home may be another user's: nothing of root's is left there. */
 const isOwnPlace = (path) => {
   if (process.platform === 'win32') return true;
-  const found = fs.statSync(path, { throwIfNoEntry: false });
+  const found = lookAt(path);
   return found === undefined ? isOwnPlace(dirname(path)) : found.uid === process.getuid();
 };
 
@@ -108,7 +132,7 @@ const keep = () => {
   if (fresh.size === 0) return;
   try {
     if (!isOwnPlace(directory)) return;
-    fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     if (!isPrivate(directory)) return;
     for (const [place, script] of fresh) put(place, script.createCachedData());
     tidy();

@@ -1,17 +1,22 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
@@ -104,4 +109,23 @@ test.skipIf(process.getuid?.() !== 0)('root keeps nothing in the home of another
   chownSync(join(opsctl.home, 'cache'), 1, 1);
   await help();
   expect(existsSync(directory)).toBe(false);
+});
+
+test.skipIf(process.platform === 'win32').each(['/dev/null/x', '/proc/opsctl-nothing', '/dev/full'])(
+  'a home in which nothing can be kept changes nothing: %s',
+  async (home) => {
+    await help({ OPSCTL_HOME: home });
+  },
+);
+
+test.skipIf(process.getuid?.() !== 0)('a user without a home keeps nothing', () => {
+  const place = mkdtempSync(join(tmpdir(), 'opsctl-readable-'));
+  chmodSync(place, 0o755);
+  for (const name of ['bin', 'dist', 'package.json'])
+    cpSync(new URL(`../../${name}`, import.meta.url), join(place, name), { recursive: true });
+  const line = [join(place, 'bin/opsctl.js'), 'tracker', 'labels', 'create', '--help'];
+  // No entry in /etc/passwd, no HOME: a container that runs under a made-up user id.
+  const ended = spawnSync(process.execPath, line, { uid: 54_321, env: {}, encoding: 'utf8', cwd: '/' });
+  rmSync(place, { recursive: true, force: true });
+  expect([ended.status, ended.stderr]).toEqual([0, '']);
 });

@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
+import { createRequire, isBuiltin } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -71,8 +71,20 @@ const commanderWithoutChildren = {
   load: (id) => (id === '\0no-children' ? 'export default {};' : null),
 };
 
+const externals = ['@napi-rs/keyring'];
+/** `import()` finds no loader in code that V8 compiled at an earlier start: what is not bundled is required instead. */
+const requireExternals = {
+  name: 'require-externals',
+  renderChunk: (code) =>
+    code.replace(/\bimport\((["'`])([^"'`]+)\1\)/g, (whole, _, name) =>
+      externals.includes(name) || isBuiltin(name)
+        ? `Promise.resolve().then(() => require("${name}"))`
+        : whole,
+    ),
+};
+
 const bundle = await rolldown({
-  plugins: [commanderWithoutChildren],
+  plugins: [commanderWithoutChildren, requireExternals],
   cwd: root,
   preserveEntrySignatures: 'allow-extension',
   input: {
@@ -83,7 +95,7 @@ const bundle = await rolldown({
     crash: 'src/crash.ts',
   },
   platform: 'node',
-  external: ['@napi-rs/keyring'],
+  external: externals,
   transform: { target: 'node20.19', define: { OPSCTL_VERSION: JSON.stringify(version) } },
   // The same module is loaded at once here and lazily there: that is what the groups are for.
   checks: { ineffectiveDynamicImport: false },
