@@ -82,6 +82,13 @@ type Serving = {
   isOwnHost(host: string | undefined): boolean;
 };
 
+const tell = (service: MockService, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
+  noted.service = service.name;
+  return service.owns(request.path)
+    ? service.handle(request)
+    : message(404, `no service of this server has the path ${request.path}`);
+};
+
 const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
   const document =
     request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
@@ -90,13 +97,9 @@ const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockRe
   if (service === undefined) return message(404, `no service of this server has the path ${request.path}`);
   // HEAD is GET without the body (RFC 9110 9.3.2); the server leaves it out when it writes.
   const asked = request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
-  const tell = (found: MockService) => {
-    noted.service = found.name;
-    return found.owns(request.path)
-      ? found.handle(asked)
-      : message(404, `no service of this server has the path ${request.path}`);
-  };
-  return service instanceof Promise ? service.then(tell) : tell(service);
+  return service instanceof Promise
+    ? service.then((loaded) => tell(loaded, asked, noted))
+    : tell(service, asked, noted);
 };
 
 const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRequest => ({
@@ -225,9 +228,10 @@ const handlerFor = (serving: Serving) => {
     try {
       const made = route(serving, incoming, noted);
       if (!(made instanceof Promise)) return leave(noted, since, made);
-      return made
-        .then((out) => leave(noted, since, out))
-        .catch((error: unknown) => finish(noted, since, failed(noted, error)));
+      return made.then(
+        (out) => leave(noted, since, out),
+        (error: unknown) => finish(noted, since, failed(noted, error)),
+      );
     } catch (error) {
       return finish(noted, since, failed(noted, error));
     }
