@@ -95,13 +95,12 @@ export const turnOf = (lines: readonly Line[], id: string, nowMs: number, rule: 
   return Math.max(at === Number.POSITIVE_INFINITY ? nowMs + LOOK_AGAIN_MS : at, blocked);
 };
 
-type OnWait = (ms: number) => undefined | Promise<'no limit' | undefined>;
 export type Bucket = {
   /**
    * Resolves when this request may go, with what must be called when its answer has begun or failed. `onWait` hears how long,
-   * once, when it is more than a moment; when it finds out that there is no limit, nobody waits any longer.
+   * once, when it is more than a moment.
    */
-  admit(onWait?: OnWait): Promise<() => unknown>;
+  admit(onWait?: (ms: number) => void): Promise<() => unknown>;
   /** The service said no: nobody of this profile asks again before then. */
   block(untilMs: number): void;
   /** The service says that it has no limit. */
@@ -194,20 +193,6 @@ const queueOf = (host: Host, directory: string, files: Files, signal: AbortSigna
   return { note, place, waited };
 };
 
-/** That there is no limit: written once in some minutes, not for each answer. */
-const openingOf = (host: Host, files: Files) => {
-  let openUntil = 0;
-  const isOpen = (): boolean => host.now() < openUntil;
-  return {
-    isOpen,
-    open: (): void => {
-      if (isOpen()) return;
-      openUntil = host.now() + OPEN_MS / 2;
-      files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
-    },
-  };
-};
-
 /** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
 export const makeBucket = (
   host: Host,
@@ -219,11 +204,11 @@ export const makeBucket = (
   const files = ticketFiles(host, directory, key);
   const { note, place, waited } = queueOf(host, directory, files, signal);
   const rule: Rule = { limit, windowMs, isAlive: aliveOn(host) };
-  const { open, isOpen } = openingOf(host, files);
+  let openUntil = 0;
 
   return {
     admit: async (onWait) => {
-      let mine = isOpen() ? undefined : await place();
+      let mine = host.now() < openUntil ? undefined : await place();
       for (let hasSaid = false; mine !== undefined; ) {
         const ticket: Ticket = mine;
         const waitMs = turnOf(files.read(ticket.epoch), ticket.id, host.now(), rule) - host.now();
@@ -231,20 +216,19 @@ export const makeBucket = (
           await files.prune(ticket.epoch);
           return () => void note('d', ticket);
         }
-        const isFree = waitMs > 500 && !hasSaid && (await onWait?.(waitMs)) === 'no limit';
+        if (waitMs > 500 && !hasSaid) onWait?.(waitMs);
         hasSaid ||= waitMs > 500;
-        if (isFree) {
-          // A new place, behind the line that opens: one that the service holds back (429) waits on.
-          note('x', ticket);
-          open();
-        }
-        mine = isFree ? await place() : await waited(ticket, waitMs);
+        mine = await waited(ticket, waitMs);
       }
       return () => undefined;
     },
     block: (untilMs) => {
       files.add(files.now(), `b ${Math.round(untilMs)}\n`);
     },
-    open,
+    open: () => {
+      if (host.now() < openUntil) return;
+      openUntil = host.now() + OPEN_MS / 2;
+      files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
+    },
   };
 };

@@ -129,8 +129,6 @@ export type Target = {
   readonly origin: string;
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
   readonly rateKey?: string;
-  /** Asks a server on this machine whether it is a mock without a limit; called before a request would wait for the default one. */
-  readonly hasNoLimit?: () => Promise<boolean>;
   /** Where a deployment of the tracker differs from the documents. */
   readonly wording?: { readonly basePath?: string; readonly planningWord?: string };
 };

@@ -64,15 +64,10 @@ export type Sender = (request: HttpRequest) => Promise<HttpReply>;
 export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
   const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
-  const sayWait = (ms: number): void =>
+  const onWait = (ms: number): void =>
     log.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
   return (to) => {
     const bucket = bucketOf(to);
-    const onWait = async (ms: number): Promise<'no limit' | undefined> => {
-      if (pace.isRateDefault && (await to.hasNoLimit?.()) === true) return 'no limit';
-      sayWait(ms);
-      return undefined;
-    };
     const onRetry = (delayMs: number, why: string): void => {
       if (why === 'answer 429') bucket?.block(host.now() + delayMs);
       log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);

@@ -1,3 +1,4 @@
+import { loopback } from '../config/guards.ts';
 import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Host } from '../platform/host.ts';
@@ -66,24 +67,24 @@ const mockTarget = (settings: Settings, service: ServiceName, server: Embedded):
 });
 
 /** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
-const configuredTarget = (
+const configuredTarget = async (
   { host, settings, log }: Environment,
   service: ServiceName,
   found: Extract<ReturnType<typeof resolveTarget>, { readonly baseUrl: string }>,
-): Target => {
+): Promise<Target> => {
   const { baseUrl, origin, token, header, prefix } = found;
   if (token !== undefined) log.hide(token);
   const headers: Record<string, string> =
     token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
   const target = { baseUrl, headers, isMock: false, origin };
   if (service !== 'tracker') return target;
-  const server = new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-');
-  return {
-    ...target,
-    rateKey: `${settings.profile.name}-${server}`,
-    hasNoLimit: async () => (await import('./mock/has-no-limit.ts')).hasNoLimit(host, baseUrl),
-    wording: wordingOf(settings),
-  };
+  const { host: address, hostname } = new URL(baseUrl);
+  const rateKey = `${settings.profile.name}-${address.replace(/[^A-Za-z0-9.]/g, '-')}`;
+  const isFree =
+    loopback(hostname) &&
+    settings.get('rate_per_minute')?.origin === 'default' &&
+    (await import('./mock/own-unlimited.ts')).isOwnUnlimitedMock(host, settings, baseUrl);
+  return { ...target, ...(isFree ? {} : { rateKey }), wording: wordingOf(settings) };
 };
 
 /** spec/program#settings: configured, or the embedded mock server; one for all services of a command. */
@@ -102,7 +103,7 @@ export const makeReach = (env: Environment): Reach => {
     const target =
       found.kind === 'mock'
         ? mockTarget(settings, service, await mock())
-        : configuredTarget(env, service, found);
+        : await configuredTarget(env, service, found);
     return takesSignIn(service, target.headers)
       ? { ...target, headers: await signedIn(env, reach, target.isMock) }
       : target;

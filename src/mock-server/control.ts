@@ -193,7 +193,6 @@ const routes: readonly Route[] = [
   { method: 'POST', path: /^webhooks\/trigger$/, run: ofTracker('webhooks/trigger') },
   { method: 'POST', path: /^webhooks\/resend$/, run: ofTracker('webhooks/resend') },
   { method: 'GET', path: /^status$/, run: status },
-  { method: 'GET', path: /^rate$/, run: ({ env }) => ({ per_minute: env.options.ratePerMinute ?? 'off' }) },
   { method: 'POST', path: /^reset$/, run: reset },
   { method: 'GET', path: /^state$/, run: wholeState },
   { method: 'PUT', path: /^state$/, run: restore },

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Logger } from '../../src/cli/command.ts';
+import { mockDirectory } from '../../src/commands/mock/embedded.ts';
 import { makeReach } from '../../src/commands/target.ts';
 import { loadSettings } from '../../src/config/load.ts';
+import { own } from '../../src/mock-server/instance-lock.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -26,6 +28,37 @@ afterEach(() => machine.close());
 
 const get = async (baseUrl: string, path: string, headers: Readonly<Record<string, string>>) =>
   (await machine.host.network.request({ method: 'GET', url: baseUrl + path, headers })).status;
+
+/** A mock server of the state directory, as its file tells of it. */
+const published = async (tracker: object): Promise<void> => {
+  const directory = mockDirectory(loadSettings(machine.host, {}));
+  const mine = await own(machine.host, directory, { what: 'the test', waitMs: 1000 });
+  if (mine.kind !== 'owned') throw new Error('somebody else has the directory');
+  const url = 'http://127.0.0.1:4711';
+  await mine.publish({
+    url,
+    ready: { ready: true, url, tracker: { base_url: url, token: 't', ...tracker } },
+  });
+};
+const paceAt = async (url: string, env: Record<string, string>, tracker: object) => {
+  const { reach } = await begin({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 't', ...env });
+  await published(tracker);
+  return (await reach('tracker')).rateKey;
+};
+
+describe('the pace of a tracker that is named by its URL', () => {
+  const off = { rate_limit: 'off' };
+  it('is none for the mock server of the state directory that has no limit', async () => {
+    expect(await paceAt('http://127.0.0.1:4711', {}, off)).toBeUndefined();
+  });
+  it.each([
+    ['the mock has a limit', 'http://127.0.0.1:4711', {}, {}],
+    ['another server of this machine', 'http://127.0.0.1:4712', {}, off],
+    ['the user set a rate', 'http://127.0.0.1:4711', { OPSCTL_RATE_PER_MINUTE: '50' }, off],
+  ])('is kept: %s', async (_, url, env, tracker) => {
+    expect(await paceAt(url, env, tracker)).toMatch(/^mock-127\.0\.0\.1-471\d$/);
+  });
+});
 
 describe('where a command finds its services', () => {
   it('is one embedded server for all of them when nothing is configured', async () => {
