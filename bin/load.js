@@ -93,9 +93,9 @@ const load = (file) => {
   return own.exports;
 };
 
-/** Code of other builds and other versions of Node goes when it is old. */
+/** Code of other builds and other versions of Node goes when it is old; whatever else lies there stays: a profile may be called `code`. */
 const tidy = () => {
-  for (const name of fs.readdirSync(directory)) {
+  for (const name of fs.readdirSync(directory).filter((one) => /\.js-v[\w.-]+\.bin(\.\d+)?$/.test(one))) {
     const path = join(directory, name);
     if (!fresh.has(path) && Date.now() - fs.statSync(path).mtimeMs > OLD_MS) fs.rmSync(path, { force: true });
   }
@@ -142,4 +142,4 @@ const keep = () => {
 };
 process.on('exit', keep);
 
-module.exports = { load };
+module.exports = { load, directory };

@@ -9,9 +9,11 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  realpathSync,
   rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,6 +21,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { directoriesOf } from '../../src/config/directories.ts';
+import { fakeHost } from '../support/fake-host.ts';
 import { type Program, program } from '../support/built-program.ts';
 
 let opsctl: Program;
@@ -131,4 +135,35 @@ test.skipIf(!mayBeOthers)('a user without a home keeps nothing', () => {
   const ended = spawnSync(process.execPath, line, { uid: 54_321, env: {}, encoding: 'utf8', cwd: '/' });
   rmSync(place, { recursive: true, force: true });
   expect([ended.status, ended.stderr]).toEqual([0, '']);
+});
+
+test('old code goes, and nothing else that lies there', async () => {
+  await help();
+  const core = Object.keys(files()).find((name) => name.startsWith('core-'));
+  const old = 'core-AAAAAAAA.js-v20.19.0-x64.bin';
+  for (const name of [old, `${old}.4711`, 'labels.json']) {
+    writeFileSync(join(directory, name), '');
+    utimesSync(join(directory, name), 0, 0);
+  }
+  // Only a start that keeps code looks at what is old.
+  truncateSync(join(directory, core as string), 100);
+  await help();
+  const left = Object.keys(files());
+  expect(left).toContain('labels.json');
+  expect(left.filter((name) => name.startsWith(old))).toEqual([]);
+});
+
+test.each<[string, Record<string, string>]>([
+  ['one directory', { OPSCTL_HOME: '/made/up' }],
+  ['a relative one', { OPSCTL_HOME: 'made/up' }],
+  ['its own place', { HOME: '/home/of/one', XDG_CACHE_HOME: '/made/up' }],
+  ['a relative place, which is ignored', { HOME: '/home/of/one', XDG_CACHE_HOME: 'made/up' }],
+  ['the home', { HOME: '/home/of/one' }],
+])('the cache directory is that of the settings: %s', (_, env) => {
+  const cwd = realpathSync(tmpdir());
+  const loader = new URL('../../bin/load.js', import.meta.url).pathname;
+  const line = ['-p', `require(${JSON.stringify(loader)}).directory`];
+  const { stdout } = spawnSync(process.execPath, line, { cwd, env, encoding: 'utf8' });
+  const host = { env, cwd, platform: process.platform, files: fakeHost().files };
+  expect(stdout.trim()).toBe(directoriesOf(host, 'code').cache);
 });
