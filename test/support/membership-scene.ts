@@ -9,8 +9,8 @@ export type Scene = {
   readonly free: readonly string[];
   /** Starts a further member with these flags, besides its name and data directory; `data` names the directory. */
   start(name: string, data: string, flags: readonly string[]): ChildProcess;
-  /** Ends the member and waits until n1 knows that it is gone. */
-  kill(name: string): Promise<void>;
+  /** Ends the member, whose id in decimal digits is given too, and waits until n1 knows that it is gone. */
+  kill(name: string, id: string): Promise<void>;
 };
 export type Told = Record<string, { readonly status: number; readonly body: unknown }>;
 
@@ -178,7 +178,7 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
   told['a removed member starts again'] = { status: (await ended(child)) ?? -1, body: undefined };
   await tell('remove it twice', url, '/cluster/member/remove', { ID: id });
   const [second, third] = [await idOf(url, peerUrls[1] as string), await idOf(url, peerUrls[2] as string)];
-  await scene.kill('n3');
+  await scene.kill('n3', third);
   // It may have led: a change that is proposed before its successor has applied everything is dropped.
   await eventually('n1 follows a leader that is there and has applied everything', async () => {
     const { json } = await post(url, '/maintenance/status', {});

@@ -1,6 +1,6 @@
 /** A real interactive shell on a terminal of its own: keys go in, the screen comes out. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -47,8 +47,11 @@ export const shellSession = async (
 ): Promise<ShellSession> => {
   const bin = join(home, 'bin');
   mkdirSync(bin, { recursive: true });
-  writeFileSync(join(bin, 'opsctl'), `#!/bin/sh\nexec ${process.execPath} ${BIN} "$@"\n`);
-  chmodSync(join(bin, 'opsctl'), 0o755);
+  // Sessions share a home, and a program that is being started cannot be written to: it is replaced as a whole.
+  const fresh = join(bin, `.opsctl-${process.pid}`);
+  writeFileSync(fresh, `#!/bin/sh\nexec ${process.execPath} ${BIN} "$@"\n`);
+  chmodSync(fresh, 0o755);
+  renameSync(fresh, join(bin, 'opsctl'));
   const { command, setup } = shells[shell];
   const child: ChildProcess = spawn('script', ['-qec', `stty cols 120 rows 40; ${command}`, '/dev/null'], {
     cwd,
