@@ -1,7 +1,7 @@
 import { AppError, type Problem, reworded } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import { shellLine } from '../core/shell.ts';
-import type { Command, Flags } from './command.ts';
+import type { Command, Context, Flags } from './command.ts';
 import { findGroup } from './find.ts';
 
 type Known = { readonly path: string; readonly flags: Flags };
@@ -53,46 +53,75 @@ const errorWith = (error: AppError, words: Words): AppError => {
   return reworded(error, detail, words(error.message));
 };
 
+/** An error may come after some rows. */
+async function* rowsWith(
+  rows: Iterable<unknown> | AsyncIterable<unknown>,
+  words: Words,
+): AsyncGenerator<unknown> {
+  try {
+    yield* rows;
+  } catch (error) {
+    throw error instanceof AppError ? errorWith(error, words) : error;
+  }
+}
+
+type Chunks = Extract<Result, { kind: 'raw' }>['chunks'];
+const chunksWith = (chunks: Chunks, words: Words): Chunks => {
+  if (!Array.isArray(chunks)) return chunks;
+  const pieces: readonly (string | Uint8Array)[] = chunks;
+  return pieces.map((one) => (typeof one === 'string' ? words(one) : one));
+};
+
+/** What the store holds stays as it is: only a message, and a text that is said to name commands, are completed. */
 const resultWith = (result: Result, words: Words): Result => {
   const { view } = result;
-  if (view?.namesCommands !== true) return result;
-  const { text, message } = view;
-  const named = {
-    ...view,
-    ...(text === undefined ? {} : { text: words(text) }),
-    ...(message === undefined ? {} : { message: words(message) }),
-  };
-  if (result.kind === 'record') return { ...result, data: nextIn(result.data, words), view: named };
-  if (result.kind === 'raw' && Array.isArray(result.chunks)) {
-    const chunks: readonly (string | Uint8Array)[] = result.chunks;
-    return {
-      ...result,
-      chunks: chunks.map((one) => (typeof one === 'string' ? words(one) : one)),
-      view: named,
-    };
+  const namesCommands = view?.namesCommands === true;
+  const { text, message } = view ?? {};
+  const named =
+    view === undefined
+      ? {}
+      : {
+          view: {
+            ...view,
+            ...(text === undefined || !namesCommands ? {} : { text: words(text) }),
+            ...(message === undefined ? {} : { message: words(message) }),
+          },
+        };
+  switch (result.kind) {
+    case 'rows':
+      return { ...result, ...named, rows: rowsWith(result.rows, words) };
+    case 'record':
+      return { ...result, ...named, ...(namesCommands ? { data: nextIn(result.data, words) } : {}) };
+    case 'raw':
+      return namesCommands ? { ...result, chunks: chunksWith(result.chunks, words) } : result;
+    default:
+      return { ...result, ...named };
   }
-  return { ...result, view: named };
 };
+
+const speaking = (context: Context, words: Words): Context => ({
+  ...context,
+  log: {
+    ...context.log,
+    info: (text) => context.log.info(words(text)),
+    warn: (text) => context.log.warn(words(text)),
+  },
+});
 
 /** What this command says to type next acts on what this line acted on, so that it can be pasted. */
 export const withSameTarget = (command: Command, names: readonly string[]): Command => ({
   ...command,
   run: async (context, values) => {
     const flags = Object.fromEntries(names.map((name) => [name, String(values[name])]));
-    const known = async (): Promise<readonly Known[]> =>
-      (await findGroup(command.path[0] ?? '').load()).map(({ path, flags: own = {} }) => ({
-        path: path.join(' '),
-        flags: own,
-      }));
+    const known = (await findGroup(command.path[0] ?? '').load()).map(({ path, flags: own = {} }) => ({
+      path: path.join(' '),
+      flags: own,
+    }));
+    const words = (text: string): string => withFlags(text, flags, known);
     try {
-      const result = await command.run(context, values);
-      if (result.view?.namesCommands !== true) return result;
-      const commands = await known();
-      return resultWith(result, (text) => withFlags(text, flags, commands));
+      return resultWith(await command.run(speaking(context, words), values), words);
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      const commands = await known();
-      throw errorWith(error, (text) => withFlags(text, flags, commands));
+      throw error instanceof AppError ? errorWith(error, words) : error;
     }
   },
 });

@@ -11,7 +11,7 @@ export type View = {
   readonly text?: string;
   /** The field that `-o name` prints; `id` unless given. */
   readonly name?: string;
-  /** `text` and `message` name commands to type next: they get the flags that say what this line acted on. */
+  /** `text` names commands to type next, as every message does: they get the flags that say what this line acted on. */
   readonly namesCommands?: true;
   /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */
   readonly findings?: () => readonly CheckFinding[];

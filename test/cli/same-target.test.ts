@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { withFlags, withSameTarget } from '../../src/cli/same-target.ts';
 import { findGroup } from '../../src/cli/find.ts';
-import type { Context } from '../../src/cli/command.ts';
+import type { Command, Context, Values } from '../../src/cli/command.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { rawResult, recordResult, type Result } from '../../src/core/result.ts';
+import { nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 
 const commands = (await findGroup('kv').load()).map(({ path, flags = {} }) => ({
   path: path.join(' '),
@@ -36,6 +36,7 @@ test('a command that takes no cluster file, and other text, stay as they are', (
   for (const text of [
     'opsctl kv versions',
     'opsctl labels apply',
+    'opsctl kv init --endpoints URL',
     'opsctl kv nothing-like-it',
     'myopsctl kv resume',
   ])
@@ -48,10 +49,58 @@ test('a name that a shell would split is quoted', () => {
   );
 });
 
-const running = (run: () => Promise<Result>) =>
-  withSameTarget({ path: ['kv', 'status'], summary: 'for the test', run }, ['cluster']).run({} as Context, {
-    cluster: 'a.yaml',
+const log: string[] = [];
+const context = {
+  log: { info: (text: string) => log.push(text), warn: (text: string) => log.push(text) },
+} as unknown as Context;
+const running = (run: Command['run'], values: Values = { cluster: 'a.yaml' }) =>
+  withSameTarget({ path: ['kv', 'status'], summary: 'for the test', run }, Object.keys(values)).run(
+    context,
+    values,
+  );
+
+test('endpoints are repeated where a command takes them', async () => {
+  const result = await running(
+    async () => nothing('opsctl kv status shows it before opsctl kv upgrade; opsctl mock kv start'),
+    { endpoints: 'a:1,b:2' },
+  );
+  expect(result.view?.message).toBe(
+    'opsctl kv status --endpoints a:1,b:2 shows it before opsctl kv upgrade; opsctl mock kv start',
+  );
+});
+
+test('what is said meanwhile names the cluster too', async () => {
+  await running(async (inner) => {
+    inner.log.info('go on: opsctl kv resume');
+    inner.log.warn('opsctl kv check');
+    return nothing();
   });
+  expect(log).toEqual(['go on: opsctl kv resume --cluster a.yaml', 'opsctl kv check --cluster a.yaml']);
+});
+
+test('an error that comes after some rows is completed; other failures stay what they are', async () => {
+  const failingWith = async (error: Error) => {
+    const result = await running(async () =>
+      rowsResult(
+        (function* () {
+          yield 1;
+          throw error;
+        })(),
+      ),
+    );
+    const seen: unknown[] = [];
+    if (result.kind === 'rows') for await (const row of result.rows) seen.push(row);
+    return seen;
+  };
+  const refused = new AppError('unsafe', 'refused', { code: 'X', tryThis: ['opsctl kv resume'] });
+  await expect(failingWith(refused)).rejects.toMatchObject({
+    category: 'unsafe',
+    detail: { code: 'X', tryThis: ['opsctl kv resume --cluster a.yaml'] },
+  });
+  const bug = new TypeError('bug');
+  await expect(failingWith(bug)).rejects.toBe(bug);
+  await expect(running(() => Promise.reject(bug))).rejects.toBe(bug);
+});
 
 test('an error keeps its kind and code; its hints, problems and next steps name the cluster', async () => {
   const error = await running(async () => {
@@ -88,6 +137,12 @@ test('a result that names commands gets the cluster; values of the store never c
   ).toMatchObject({
     chunks: ['opsctl kv status --cluster a.yaml\n'],
   });
-  const stored = recordResult({ value: 'opsctl kv resume' }, { text: 'opsctl kv resume' });
-  expect(await running(async () => stored)).toEqual(stored);
+  const stored = recordResult(
+    { value: 'opsctl kv resume' },
+    { text: 'opsctl kv resume', message: 'see opsctl kv get' },
+  );
+  expect(await running(async () => stored)).toEqual({
+    ...stored,
+    view: { text: 'opsctl kv resume', message: 'see opsctl kv get --cluster a.yaml' },
+  });
 });

@@ -17,12 +17,13 @@ export const clusterFlags = {
     isRepeated: true,
   },
 } as const satisfies Flags;
-export const endpointFlags = {
-  ...clusterFlags,
+/** Members by their addresses, and how to be let in. */
+export const addressFlags = {
   endpoints: {
     field: str(undefined, { min: 1 }),
     summary: 'Members to talk to, instead of a cluster file: host:port or URL, comma-separated',
     value: 'list',
+    isRepeated: true,
   },
   user: {
     field: str(undefined, { min: 1 }),
@@ -59,6 +60,7 @@ export const endpointFlags = {
     value: 'name',
   },
 } as const satisfies Flags;
+export const endpointFlags = { ...clusterFlags, ...addressFlags } as const satisfies Flags;
 
 export type EndpointValues = ValuesOf<typeof endpointFlags>;
 

@@ -19,7 +19,6 @@ import { plan } from './plan.ts';
 import { restart } from './restart.ts';
 import { restore } from './restore.ts';
 import { rollback } from './rollback.ts';
-import { namingItsCluster } from './same-cluster.ts';
 import { snapshotCommands } from './snapshot.ts';
 import { status } from './status.ts';
 import { recoverSpace } from './recover-space.ts';
@@ -30,7 +29,7 @@ import { watch } from './watch.ts';
 import { upgrade } from './upgrade.ts';
 import { versions } from './versions.ts';
 
-const all: readonly Command[] = [
+export const commands: readonly Command[] = [
   ...[init, schema, status, top, check, plan, upgrade, downgrade, restart, resume, rollback],
   ...[abort, restore, history],
   ...[health, version, versions, endpointHealth, endpointStatus, endpointHash],
@@ -41,4 +40,3 @@ const all: readonly Command[] = [
   ...[configLint, configMigrate],
   ...extraCommands,
 ];
-export const commands: readonly Command[] = all.map(namingItsCluster);

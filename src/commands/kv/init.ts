@@ -6,10 +6,10 @@ import type { Described } from '../../kv-upgrade/cluster/describe-members.ts';
 import { driverKinds } from '../../kv-upgrade/cluster/drivers.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { addressFlags, openCluster } from './cluster.ts';
 
 const flags = {
-  ...endpointFlags,
+  ...addressFlags,
   out: {
     field: str(undefined, { min: 1 }),
     summary: 'File to write (default: standard output)',
@@ -93,7 +93,7 @@ export const init = defineCommand({
   run: async (context, values) => {
     const { host, log } = context;
     const endpoints = await endpointsOf(context, values);
-    const opened = await openCluster(context, { ...values, endpoints, cluster: undefined });
+    const opened = await openCluster(context, { ...values, endpoints });
     const listed = await askAny(context, opened, (store) => store.members());
     const file = values.out === undefined ? undefined : resolve(host.cwd, values.out);
     const directory = file === undefined ? host.cwd : dirname(file);

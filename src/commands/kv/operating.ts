@@ -104,8 +104,9 @@ export const operated = async (context: Context, opened: Opened, asked: Asked): 
     import('../../kv-operations/perform.ts'),
   ]);
   const text = operationText(plan, columnsOf(host.terminal.stderr));
-  if (context.isDryRun) return recordResult(plan, { text });
-  if (plan.steps.length === 0) return recordResult(plan, { text: plan.notes.join('\n') });
+  if (context.isDryRun) return recordResult(plan, { text, namesCommands: true });
+  if (plan.steps.length === 0)
+    return recordResult(plan, { text: plan.notes.join('\n'), namesCommands: true });
   log.info(text);
   if (isResumed) log.info(`this operation was begun at ${plan.made_at} and is not finished: it goes on`);
   await confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach });
