@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 /** An object of its own for each project: vitest takes the definitions out of the one it is given. */
@@ -20,8 +21,8 @@ const real = [
 /** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
-/** The program keeps its compiled code for the next start; a home that lives for one test has no next. */
-const env = { NODE_DISABLE_COMPILE_CACHE: '1' };
+/** The program keeps its compiled code for the next start. A home that lives for one test has no next, so all of them share one place. */
+const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)) };
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 

@@ -37,10 +37,10 @@ const isPrivate = (directory) => {
   return found !== undefined && found.uid === process.getuid() && (found.mode & 0o022) === 0;
 };
 
-/** A user without a home (a container's made-up user id) has no cache. */
+/** Where Node is told to keep its own, else in the cache directory. A user without a home (a container's made-up user id) has none. */
 const cacheDirectory = () => {
   try {
-    return join(cacheRoot(), 'code');
+    return env.NODE_COMPILE_CACHE ? resolve(env.NODE_COMPILE_CACHE, 'opsctl') : join(cacheRoot(), 'code');
   } catch {
     return undefined;
   }

@@ -6,6 +6,7 @@ const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_HOME', 'One directory for configuration, state and cache; else the XDG directories'],
   ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
   ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts beside its own'],
+  ['NODE_COMPILE_CACHE', 'Directory for compiled code of the program, instead of the cache directory'],
   ['NODE_DISABLE_COMPILE_CACHE', 'When set, compiled code of the program is neither kept nor used'],
   ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],
   ['OPSCTL_KEYCHAIN', '`never` keeps credentials in an encrypted file instead of the system keychain'],

@@ -28,7 +28,7 @@ import { type Program, program } from '../support/built-program.ts';
 let opsctl: Program;
 let directory = '';
 beforeEach(() => {
-  opsctl = program({ NODE_DISABLE_COMPILE_CACHE: '' });
+  opsctl = program({ NODE_COMPILE_CACHE: '' });
   directory = join(opsctl.home, 'cache', 'code');
 });
 afterEach(() => opsctl.close());
@@ -51,6 +51,15 @@ test('compiled code is kept for its user alone, and the next start takes it', as
   for (const name of Object.keys(first)) expect(mode(join(directory, name))).toBe(0o600);
   await help();
   expect(files()).toEqual(first);
+});
+
+test('it is kept where Node keeps its own, when that is named', async () => {
+  const place = join(opsctl.home, 'of-a-job');
+  await help({ NODE_COMPILE_CACHE: place });
+  expect(existsSync(directory)).toBe(false);
+  const names = readdirSync(join(place, 'opsctl'));
+  expect(names).toContainEqual(expect.stringMatching(/^core-.*\.bin$/));
+  expect(mode(join(place, 'opsctl'))).toBe(0o700);
 });
 
 test('code of a run that changed flags of V8 is taken as well', async () => {

@@ -12,7 +12,7 @@ export const page: Page = {
       'Tokens that you set (`config set tracker.token --stdin`) are in config.json, which only you can read. Secrets are never taken from the command line, where other users of the machine could see them.',
     ),
     prose(
-      'The cache directory holds compiled code of the program (`code`). It is used only while you own it and nobody else can write to it; NODE_DISABLE_COMPILE_CACHE=1 does without.',
+      'The cache directory holds compiled code of the program (`code`). It is used only while you own it and nobody else can write to it; NODE_COMPILE_CACHE names another directory, NODE_DISABLE_COMPILE_CACHE=1 does without.',
     ),
     heading('What is redacted'),
     prose(
