@@ -150,10 +150,13 @@ const versionFacts = (fresh: Version, old: Version): HostFacts => ({
   ...(old.version === undefined ? {} : { old_binary_version: old.version }),
 });
 
+/** Most members end within some milliseconds, and every one of them is down time; one that takes seconds is looked at less often. */
 const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
+  const began = host.elapsed();
   while (host.processes.isAlive(pid)) {
-    if (host.elapsed() > until) return false;
-    await host.sleep(pollMs);
+    const now = host.elapsed();
+    if (now > until) return false;
+    await host.sleep(Math.min(pollMs, Math.max(1, (now - began) / 20)));
   }
   return true;
 };
