@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** An object of its own for each project: vitest takes the definitions out of the one it is given. */
 const common = () => ({ define: { OPSCTL_VERSION: '"0.0.0-test"' } });
@@ -26,9 +27,22 @@ const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/cod
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 
+/** What waits for minutes begins first: at the end nothing else would be left to run beside it. Vitest knows only how large files are. */
+const longest = ['/test/cluster/driver-matrix', '/test/cluster/cut', '/test/cluster/', '/test/simulator/', '/test/real/'];
+const rank = ({ moduleId }: TestSpecification): number => {
+  const at = longest.findIndex((place) => moduleId.includes(place));
+  return at < 0 ? longest.length : at;
+};
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
 /** The fast files share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         ...common(),
