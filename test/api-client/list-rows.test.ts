@@ -90,3 +90,40 @@ test('a cut line is made up for when the list is still the same, and told when i
   });
   await expect(all(await twice(['[1,', reset], ['[1,', reset]))).rejects.toBe(reset);
 });
+
+test('the first batch is large enough for columns, the others come as they arrive', async () => {
+  const piece = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, i) => `${from + i},`).join('');
+  const rows = await open(['[', piece(0, 300), piece(300, 499), piece(499, 500), '500,', '501,', '502]']);
+  const sizes: number[] = [];
+  for await (const batch of rows) sizes.push(batch.length);
+  expect(sizes).toEqual([500, 1, 1, 1]);
+});
+
+test('what came before the line was cut is read; who leaves early ends the answer', async () => {
+  const rows = await open(['[1,2,', reset]);
+  expect((await rows.next()).value?.map(text)).toEqual(['1', '2']);
+  await expect(rows.next()).rejects.toBe(reset);
+  let isEnded = false;
+  const answer = reply([]);
+  const stream = async function* () {
+    try {
+      for (let i = 0; i < 2000; i++) yield Buffer.from(i === 0 ? '[' : `${i},`);
+    } finally {
+      isEnded = true;
+    }
+  };
+  for await (const _ of await openList(labels.list, { ...answer, stream }, 'http://t.example/x')) break;
+  expect(isEnded).toBe(true);
+});
+
+test('every blank of JSON may stand around rows, and nothing else', () => {
+  expect(cut('[ 1\t,\r\n2 ] \t\r\n', 1).map((row) => row.trim())).toEqual(['1', '2']);
+  expect(cut('[ \t\r\n]', 1)).toEqual([]);
+  expect(() => cut('[1]\v', 1)).toThrow('broken off');
+});
+
+test('a row of exactly the limit is read', () => {
+  expect(cut('["12345678"]', 3, 10)).toEqual(['"12345678"']);
+  expect(() => cut('["123456789"]', 3, 10)).toThrow('row 1 of the list');
+});

@@ -156,3 +156,54 @@ test('fifty buckets on one directory: no window has more than the limit, though 
   // The clock of tickets has whole milliseconds.
   expect(seen.filter((time, i) => i >= 20 && time - (seen[i - 20] ?? 0) < windowMs - 2)).toEqual([]);
 });
+
+test('who passed while there was no limit holds no place afterwards', () => {
+  const lines: Line[] = [{ kind: 'open', untilMs: 1000 }, ticket('a', 999), ticket('b', 1000)];
+  expect(turnOf(lines, 'b', 1001, rule(1))).toBe(1001);
+  expect(turnOf([...lines, ticket('c', 1002)], 'c', 1003, rule(1))).toBeGreaterThan(1003);
+});
+
+test('of several places the one that is free first is waited for', () => {
+  const lines = [ticket('a', 0), ticket('b', 1), ticket('c', 2), done('b', 10), done('a', 20)];
+  expect(turnOf(lines, 'c', 30, rule(2))).toBe(10 + WINDOW_MS);
+  expect(turnOf(lines, 'c', 30, rule(1))).toBe(20 + WINDOW_MS);
+  expect(turnOf(lines, 'c', 30, rule(3))).toBe(30);
+});
+
+test('a refusal of the service is told to every bucket of the directory', async () => {
+  const host = fakeHost();
+  await makeBucket(host, '/state', 'k', 9).admit();
+  const start = host.now();
+  makeBucket(host, '/state', 'k', 9).block(start + 30_000);
+  await makeBucket(host, '/state', 'k', 9).admit();
+  expect(host.now() - start).toBe(30_000);
+  await makeBucket(host, '/state', 'other', 9).admit();
+  expect(host.now() - start).toBe(30_000);
+});
+
+test('files that nobody reads any more are removed, those of other keys stay', async () => {
+  const host = fakeHost();
+  const epoch = Math.floor(host.now() / (3 * 60_000));
+  const names = [`rate-k-${epoch - 2}`, `rate-k-${epoch - 1}`, `rate-other-${epoch - 2}`, 'rate-k-notes'];
+  for (const name of names) await host.files.replace(`/state/${name}`, '', 0o600);
+  await makeBucket(host, '/state', 'k', 1).admit();
+  expect((await host.files.list('/state')).sort()).toEqual(
+    [`rate-k-${epoch - 1}`, `rate-k-${epoch}`, 'rate-k-notes', `rate-other-${epoch - 2}`].sort(),
+  );
+});
+
+test.each([
+  ['of this process is waited for', '4242/testhost', Number.POSITIVE_INFINITY],
+  ['of a process that has ended frees its place after two windows', '4243/testhost', 2 * WINDOW_MS],
+  ['of another machine is taken to be under way for some minutes', '7/elsewhere', 10 * 60_000],
+])('an unanswered request %s', async (_, owner, most) => {
+  const host = fakeHost();
+  const start = host.now();
+  const epoch = Math.floor(start / (3 * 60_000));
+  await host.files.replace(`/state/rate-k-${epoch}`, `t ${start} ${owner}/${start}/x1\n`, 0o600);
+  const waits: number[] = [];
+  await makeBucket(host, '/state', 'k', 1).admit((ms) => waits.push(ms));
+  const waited = host.now() - start;
+  if (most === 2 * WINDOW_MS) expect([waited, waits]).toEqual([most, [most]]);
+  else expect(waited).toBeGreaterThan(2 * WINDOW_MS);
+});

@@ -2,36 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { parseAst } from 'rolldown/parseAst';
+import { marked } from '../tooling/marks.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Blocks get a mark behind their brace; what an arrow or a condition stands for becomes `(mark, value)`. */
-const marksFor = (source) => {
-  const inserts = [];
-  const value = ({ start, end }) => inserts.push([start, `(__reached[${count++}] = 1, `], [end, ')']);
-  const visit = (node) => {
-    if (Array.isArray(node)) for (const one of node) visit(one);
-    if (typeof node?.type !== 'string' || node.type.startsWith('TSType')) return;
-    if (node.type === 'BlockStatement' || node.type === 'FunctionBody')
-      inserts.push([node.start + 1, `__reached[${count++}] = 1;`]);
-    if (node.type === 'ConditionalExpression')
-      for (const part of [node.consequent, node.alternate]) value(part);
-    for (const part of Object.values(node)) if (typeof part === 'object' && part !== null) visit(part);
-  };
-  visit(parseAst(source, { lang: 'ts' }));
-  return inserts;
-};
-
 let count = 0;
-const marked = (source) => {
-  // From the end; of two marks at one place the inner one first.
-  const inserts = marksFor(source).map(([at, mark], order) => ({ at, mark, order }));
-  inserts.sort((a, b) => b.at - a.at || b.order - a.order);
-  let text = source;
-  for (const { at, mark } of inserts) text = text.slice(0, at) + mark + text.slice(at);
-  return text;
-};
 
 export const buildFuzzer = async (outfile) => {
   await build({
@@ -52,7 +27,7 @@ export const buildFuzzer = async (outfile) => {
         name: 'marks',
         setup: ({ onLoad }) =>
           onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => ({
-            contents: marked(readFileSync(path, 'utf8')),
+            contents: marked(readFileSync(path, 'utf8'), () => `__reached[${count++}] = 1`),
             loader: 'ts',
           })),
       },

@@ -3,14 +3,15 @@
 // Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N] [--seed S] [--least RATE] [PATH …]
 // --why prints what killed each; --no-scenes leaves out the runs on the simulated machine, which take most of the time.
 // Works on a copy: an interrupted run leaves the sources as they are.
-import { fork } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { generator, mutantsOf } from './mutation/mutants.mjs';
-import { isUnitTest, makeTestsFor, sceneFor } from './mutation/tests-for.mjs';
+import { takeReach } from './mutation/reach.mjs';
+import { makeRunner } from './mutation/runner.mjs';
+import { isUnitTest, makeDistance, makeMayReach, makeTestsFor, sceneFor } from './mutation/tests-for.mjs';
 
 /** The code that moves data or secrets. */
 const AREAS = [
@@ -23,10 +24,11 @@ const AREAS = [
   'src/bulk',
   'src/api-client',
 ];
-/** How many of the tests that look at a file are asked, one batch after the other while the mutant lives. */
-const batches = [4, 12, 32];
+/** How long tests may take: a part of it for the start, and many times what they took without a mutant, on a machine that may be busy. */
 const startMs = 60_000;
-const runMs = 90_000;
+const BUSY = 5;
+/** A run on the simulated machine is built first. */
+const sceneMs = 300_000;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -63,107 +65,80 @@ const copyTree = () => {
   return copy;
 };
 
-/** The vitest that runs the tests. A mutant may loop for ever or fill the memory: then the whole process group is ended. */
-const makeRunner = (copy) => {
-  let child;
-  const message = (ms) =>
-    new Promise((done) => {
-      const finish = (answer) => {
-        clearTimeout(timer);
-        child.off('message', finish).off('exit', ended);
-        done(answer);
-      };
-      const ended = () => finish(undefined);
-      const timer = setTimeout(ended, ms);
-      child.on('message', finish).on('exit', ended);
-    });
-  const stop = () => {
-    try {
-      if (child !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It has ended by itself.
-    }
-    child = undefined;
+/** Asks tests about one change: `isKilled`, and why. What did not end in time counts only when it ends without the change. */
+const makeAsking =
+  (copy, runner) =>
+  async ({ file, source, mutated, tests, pattern, ms }) => {
+    const put = (text) => writeFileSync(join(copy, file), text);
+    const ask = () => runner.run({ changed: [file], tests, pattern, ms });
+    if (tests.length === 0) return { isKilled: false, why: 'no test reaches it' };
+    put(mutated);
+    const said = await ask();
+    put(source);
+    if (said?.isPassed === true) return { isKilled: false, why: 'alive' };
+    if (said !== undefined && !/^Test timed out/.test(said.why ?? ''))
+      return { isKilled: true, why: said.why };
+    const without = await ask();
+    return { isKilled: without?.isPassed === true, why: without?.isPassed ? 'never ended' : 'not decided' };
   };
-  const start = async () => {
-    child = fork(join(copy, 'test/tooling/mutation/worker.mjs'), [], {
-      cwd: copy,
-      detached: true,
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      env: { ...process.env, OPSCTL_SOAK: '', NO_COLOR: '1', NODE_OPTIONS: '--max-old-space-size=1024' },
-    });
-    await message(startMs);
-  };
-  let before = [];
-  /** Passed, failed, or endless. */
-  const run = async (changed, tests, pattern) => {
-    if (child === undefined) await start();
-    const answer = message(runMs);
-    child.send({ changed: [...before, ...changed], tests, pattern });
-    before = changed;
-    const found = await answer;
-    if (flags.why)
-      process.stdout.write(`  ${found === undefined ? 'never ended' : (found.why ?? 'alive')}\n`);
-    if (found === undefined) stop();
-    if (found === undefined) return 'endless';
-    return found.isPassed ? 'passed' : 'failed';
-  };
-  return { run, stop };
-};
 
 const main = async () => {
-  const testsFor = makeTestsFor(root, filesBelow('test').filter(isUnitTest));
   const wanted = (positionals.length > 0 ? positionals : AREAS).flatMap(filesBelow);
   const files = flags.sample === undefined ? wanted : shuffled(wanted);
+  const most = Number(flags.sample ?? Number.POSITIVE_INFINITY);
+  const mutants = files
+    .flatMap((file) => {
+      const source = readFileSync(join(root, file), 'utf8');
+      return shuffled(mutantsOf(source))
+        .slice(0, Number(flags['per-file']))
+        .map((mutant) => ({ file, source, ...mutant }));
+    })
+    .slice(0, most);
   const copy = copyTree();
   const runner = makeRunner(copy);
+  const asking = makeAsking(copy, runner);
   const counts = new Map();
-  let made = 0;
-  let killed = 0;
-  const tryOne = async (file, source, { start, end, text }) => {
+  const tryOne = async (testsFor, reach, { file, source, start, end, text }) => {
     const line = source.slice(0, start).split('\n').length;
-    const what = `${file}:${line}: ${source.slice(start, end).slice(0, 60)} → ${text.slice(0, 60)}`;
-    const tests = testsFor(file);
     const mutated = source.slice(0, start) + text + source.slice(end);
-    writeFileSync(join(copy, file), mutated);
-    let isAlive = true;
-    const ask = async (some, pattern) => {
-      if (!isAlive || some.length === 0) return;
-      const ended = await runner.run([file], some, pattern);
-      isAlive = ended === 'passed';
-      if (ended !== 'endless') return;
-      // A busy machine may be the reason; then the tests do not end without the mutant either.
-      writeFileSync(join(copy, file), source);
-      isAlive = (await runner.run([file], some, pattern)) === 'endless';
-      writeFileSync(join(copy, file), mutated);
-    };
-    // The nearest tests first: most mutants die there, and the others are not run.
-    for (const [i, to] of batches.entries()) await ask(tests.slice(batches[i - 1] ?? 0, to));
+    const near = testsFor({ file, start });
+    const ms = near.reduce((sum, test) => sum + reach.ms(test), 0) * BUSY + startMs;
+    let answer = await asking({ file, source, mutated, tests: near, ms });
     const scene = flags.scenes ? sceneFor(file) : undefined;
-    if (scene !== undefined) await ask([scene.test], scene.pattern);
-    writeFileSync(join(copy, file), source);
-    if (flags.why && !isAlive) process.stdout.write(`killed:   ${what}\n`);
-    if (isAlive) process.stdout.write(`survived: ${what}\n`);
-    return !isAlive;
+    if (!answer.isKilled && scene !== undefined) {
+      const seen = await asking({
+        file,
+        source,
+        mutated,
+        tests: [scene.test],
+        pattern: scene.pattern,
+        ms: sceneMs,
+      });
+      answer = seen.isKilled ? seen : answer;
+    }
+    const what = `${file}:${line}: ${source.slice(start, end).slice(0, 60)} → ${text.slice(0, 60)}`;
+    if (!answer.isKilled) process.stdout.write(`survived: ${what} (${near.length} tests, ${answer.why})\n`);
+    else if (flags.why) process.stdout.write(`killed:   ${what} (${answer.why})\n`);
+    return answer.isKilled;
   };
   try {
-    for (const file of files) {
-      if (made >= Number(flags.sample ?? Number.POSITIVE_INFINITY)) break;
-      const source = readFileSync(join(copy, file), 'utf8');
-      const mutants = shuffled(mutantsOf(source)).slice(0, Number(flags['per-file']));
-      for (const mutant of mutants) {
-        const isKilled = await tryOne(file, source, mutant);
-        made += 1;
-        killed += isKilled ? 1 : 0;
-        const folder = dirname(file);
-        const [all, dead] = counts.get(folder) ?? [0, 0];
-        counts.set(folder, [all + 1, dead + (isKilled ? 1 : 0)]);
-      }
+    const changed = [...new Set(mutants.map(({ file }) => file))];
+    const tests = filesBelow('test').filter(isUnitTest).filter(makeMayReach(root, changed));
+    const reach = await takeReach(copy, changed, tests);
+    for (const test of reach.failed) process.stdout.write(`fails without a mutant, not asked: ${test}\n`);
+    const testsFor = makeTestsFor(makeDistance(root), reach, tests);
+    for (const mutant of mutants) {
+      const isKilled = await tryOne(testsFor, reach, mutant);
+      const folder = dirname(mutant.file);
+      const [all, dead] = counts.get(folder) ?? [0, 0];
+      counts.set(folder, [all + 1, dead + (isKilled ? 1 : 0)]);
     }
   } finally {
     runner.stop();
     rmSync(copy, { recursive: true, force: true });
   }
+  const made = mutants.length;
+  const killed = [...counts.values()].reduce((sum, [, dead]) => sum + dead, 0);
   const rate = made === 0 ? 1 : killed / made;
   if (flags.sample === undefined)
     for (const [folder, [all, dead]] of counts) process.stdout.write(`${folder}: ${dead} of ${all}\n`);

@@ -40,8 +40,19 @@ test('a statement that calls is left out, and what is said to people stays', () 
 
 test('how long is waited is seen by no test, and what is waited for is', () => {
   expect(changesOf('await host.sleep(100); if (host.elapsed() > until) stop();')).toEqual([
-    'await host.sleep(100); → ;',
     '> → <=',
     'stop(); → ;',
   ]);
+});
+
+test('every change is a text that can be read', () => {
+  expect(changesOf('f(a ?? b ?? c);')).toEqual([
+    'f(a ?? b ?? c); → ;',
+    'a ?? b ?? c → ((a ?? b) && (c))',
+    'a ?? b → ((a) && (b))',
+  ]);
+});
+
+test('a size is taken by its name, not by one MiB more', () => {
+  expect(changesOf('const most = 64 * 1024 * 1024, tries = 2 * 3;')).toEqual(['2 → 3', '3 → 4']);
 });

@@ -12,13 +12,16 @@ const OPERATORS = {
   '-': '+',
   '&&': '||',
   '||': '&&',
-  '??': '&&',
 };
 const BOUNDARIES = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' };
 
+const isSize = ({ type, operator, left, right }) =>
+  type === 'BinaryExpression' &&
+  operator === '*' &&
+  [left, right].some((one) => one.value === 1024 || isSize(one));
 /**
  * Numbers whose neighbor no test can tell apart that does not depend on the speed of the machine: durations (one millisecond
- * more), and sizes in multiples of 1024, which tests take by their name; and how much of a text an excerpt shows.
+ * more), and sizes in multiples of 1024 (a MiB more), which tests take by their name; and how much of a text an excerpt shows.
  */
 const isTimed = (node, source) =>
   node.type === 'BinaryExpression' &&
@@ -47,6 +50,8 @@ const WORDING = /^(?:tryThis|warn|log)$/;
 const isText = ({ type, value, quasis }) =>
   (type === 'Literal' && typeof value === 'string') || (type === 'TemplateLiteral' && quasis.length > 0);
 const calleeOf = ({ callee }) => callee?.name ?? callee?.property?.name ?? '';
+/** Left out, it changes the speed and nothing else. */
+const isPause = (call) => calleeOf(call) === 'sleep';
 /** The end of a word, or several words. */
 const isSpoken = (node, source) =>
   isText(node) && /^'(?:s|es|ies)'$|\s/.test(source.slice(node.start, node.end));
@@ -90,14 +95,19 @@ export const mutantsOf = (source) => {
   };
   const byType = {
     BinaryExpression: between,
-    LogicalExpression: between,
+    LogicalExpression: (node) => {
+      const [left, right] = [node.left, node.right].map(({ start, end }) => source.slice(start, end));
+      // Beside another `??` the grammar demands parentheses.
+      if (node.operator === '??') add(node.start, node.end, `((${left}) && (${right}))`);
+      else between(node);
+    },
     UnaryExpression: ({ operator, argument, start, end }) =>
       operator === '!' && add(start, end, source.slice(argument.start, argument.end)),
     ConditionalExpression: negated,
     IfStatement: negated,
     ExpressionStatement: ({ expression, start, end }) => {
       const call = expression.type === 'AwaitExpression' ? expression.argument : expression;
-      if (call.type === 'CallExpression' && !isWording(call, source)) add(start, end, ';');
+      if (call.type === 'CallExpression' && !isWording(call, source) && !isPause(call)) add(start, end, ';');
     },
     Literal: ({ value, start, end }, isUnseen) => {
       if (typeof value === 'boolean') add(start, end, String(!value));
@@ -113,7 +123,7 @@ export const mutantsOf = (source) => {
     const name = nameOf(node);
     const below =
       name === ''
-        ? isUnseen || isTimed(node, source) || isExcerpt(node, source) || isWait(node)
+        ? isUnseen || isTimed(node, source) || isSize(node) || isExcerpt(node, source) || isWait(node)
         : isDuration(name);
     for (const part of Object.values(withoutSentence(node))) if (typeof part === 'object') visit(part, below);
   };

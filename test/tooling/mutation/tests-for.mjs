@@ -1,8 +1,10 @@
-// Which tests look at a source file, nearest first.
+// Which tests are asked about a change, nearest first.
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 const FAR = 9;
+/** What all of these do not notice, no other will. */
+const MOST_TESTS = 64;
 /** Farther away a test reaches nearly everything; in the folder of a file it is about the file even so. */
 const MOST_STEPS = 3;
 const MOST_STEPS_AT_HOME = 12;
@@ -30,10 +32,10 @@ export const sceneFor = (file) => {
   return folder && { test: 'test/simulator/simulator.test.ts', pattern: `${SCENES[folder]}.*histories` };
 };
 
-/** By imports: a test of the same name in the mirrored folder, a test that imports the file, its folder, then what reaches it. */
-export const makeTestsFor = (root, tests) => {
+/** The files that a file imports. */
+const makeImportsOf = (root) => {
   const cache = new Map();
-  const importsOf = (file) => {
+  return (file) => {
     if (!cache.has(file)) {
       let text = '';
       try {
@@ -49,6 +51,21 @@ export const makeTestsFor = (root, tests) => {
     }
     return cache.get(file);
   };
+};
+
+/** Whether a test can reach one of the files at all. */
+export const makeMayReach = (root, files) => {
+  const importsOf = makeImportsOf(root);
+  return (test) => {
+    const known = new Set([test]);
+    for (const one of known) for (const next of importsOf(one)) known.add(next);
+    return files.some((file) => known.has(file));
+  };
+};
+
+/** How far a test is from a file, by imports: of the same name in the mirrored folder, one that imports the file, its folder, then what reaches it. */
+export const makeDistance = (root) => {
+  const importsOf = makeImportsOf(root);
   const stepsFrom = (test, file, most) => {
     const known = new Set([test]);
     let edge = [test];
@@ -58,7 +75,7 @@ export const makeTestsFor = (root, tests) => {
     }
     return FAR * 2;
   };
-  const distance = (test, file) => {
+  return (test, file) => {
     const mirror = dirname(file).replace(/^src\//, 'test/');
     const name = basename(file, '.ts');
     if (test === `${mirror}/${name}.test.ts`) return 0;
@@ -71,10 +88,19 @@ export const makeTestsFor = (root, tests) => {
     const isNamed = name.split('-').some((word) => words.includes(word));
     return (isHome ? 1.5 : 1.7) + steps / 20 - (isNamed ? 0.4 : 0);
   };
-  return (file) =>
-    tests
-      .map((test) => [distance(test, file), test])
-      .filter(([far]) => far < FAR)
-      .sort(([a], [b]) => a - b)
-      .map(([, test]) => test);
+};
+
+/** Those that reach the place of the change; for what a module does when it is loaded, those that reach anything of its file, and those near it. */
+export const makeTestsFor = (distance, reach, tests) => {
+  const near = (file) => tests.filter((test) => !reach.failed.includes(test) && distance(test, file) < FAR);
+  return ({ file, start }) => {
+    const asked = reach.isLoaded({ file, start })
+      ? new Set([...reach.reachedIn(file), ...near(file)])
+      : reach.reachedBy({ file, start });
+    return [...asked]
+      .map((test) => [distance(test, file), reach.ms(test), test])
+      .sort(([a, aMs], [b, bMs]) => a - b || aMs - bMs)
+      .map(([, , test]) => test)
+      .slice(0, MOST_TESTS);
+  };
 };

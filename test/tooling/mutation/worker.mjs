@@ -1,21 +1,28 @@
 // One vitest for all mutants of a run: modules that did not change are not transformed again. Its parent sends the file that
-// changed and the tests to run, and ends this process when a mutant never ends.
+// changed and the tests to run in their order, and ends this process when a mutant never ends.
+// With OPSCTL_MARKS, a directory, nothing is changed: it runs each test once and writes what it reached there.
 import { resolve } from 'node:path';
 import { createVitest } from 'vitest/node';
+
+const isMarking = process.env.OPSCTL_MARKS !== undefined;
+/** The nearest tests first; the first failure ends a batch. */
+class AsGiven {
+  sort = (files) => files;
+  shard = (files) => files;
+}
 
 const vitest = await createVitest('test', {
   root: process.cwd(),
   project: ['fast'],
   watch: true,
-  bail: 1,
   reporters: [{}],
-  maxWorkers: 1,
-  testTimeout: 20_000,
+  ...(isMarking ? {} : { bail: 1, maxWorkers: 1, testTimeout: 20_000, sequence: { sequencer: AsGiven } }),
 });
 await vitest.standalone();
 const project = vitest.projects[0];
 // The files of one batch share a process, which ends with the batch: a mutant is never loaded from the one before.
-Object.assign(project.config, { isolate: false, maxWorkers: 1 });
+if (isMarking) project.config.setupFiles = [resolve('test/tooling/mutation/reached.mjs')];
+else Object.assign(project.config, { isolate: false, maxWorkers: 1 });
 
 process.on('message', async ({ changed, tests, pattern }) => {
   if (pattern === undefined) vitest.resetGlobalTestNamePattern();
@@ -34,6 +41,11 @@ process.on('message', async ({ changed, tests, pattern }) => {
   process.send({
     why: why?.message?.split('\n')[0].slice(0, 150),
     isPassed: unhandledErrors.length === 0 && testModules.every((one) => one.ok()),
+    modules: testModules.map((one) => ({
+      test: one.moduleId,
+      isPassed: one.ok(),
+      ms: one.diagnostic().duration,
+    })),
   });
 });
 process.on('disconnect', () => process.exit());
