@@ -208,7 +208,7 @@ export type Files = {
   readBytes(path: string): Promise<Bytes | undefined>;
   /** Small settings on the way of every command. */
   readNow(path: string): string | undefined;
-  stream(path: string, fromByte?: number): AsyncIterable<Bytes>;
+  stream(path: string): AsyncIterable<Bytes>;
   /** Parts of a file of any size; undefined when it is missing. */
   openParts(path: string): FileParts | undefined;
   /** Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new text. */

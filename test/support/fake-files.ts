@@ -85,8 +85,8 @@ export const fakeFiles = (
           };
     },
     readNow: (path) => textOf(entries.get(path)),
-    async *stream(path, fromByte = 0) {
-      yield get(path).bytes.subarray(fromByte);
+    async *stream(path) {
+      yield get(path).bytes;
     },
     replace: async (path, data, mode) => put(path, bytesOf(data), mode),
     async replaceStream(path, data, mode) {

@@ -253,17 +253,19 @@ const pidFileWritten = async (host: Host, path: string, started: Started): Promi
     await host.sleep(1);
 };
 
+/** Read at once: it is part of what happens between a stop and a start. */
 const logTail = async (host: Host, path: string | undefined, lines: number): Promise<readonly string[]> => {
-  const info = path === undefined ? undefined : await host.files.info(path);
-  if (path === undefined || info === undefined) return [];
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of host.files.stream(path, Math.max(0, info.sizeBytes - tailBytes)))
-    chunks.push(chunk);
-  return Buffer.concat(chunks)
-    .toString()
-    .split('\n')
-    .filter((line) => line !== '')
-    .slice(-lines);
+  const log = path === undefined ? undefined : host.files.openParts(path);
+  if (log === undefined) return [];
+  try {
+    const text = Buffer.from(log.read(Math.max(0, log.size - tailBytes), tailBytes)).toString();
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .slice(-lines);
+  } finally {
+    log.close();
+  }
 };
 
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {

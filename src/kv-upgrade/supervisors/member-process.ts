@@ -71,7 +71,10 @@ const otherwise = async (
   member: MemberSpec,
   running: ProcessInfo,
 ): Promise<string | undefined> => {
-  const [directory, own] = [await directoryOf(table, member, running), await ownPath(table, member.data_dir)];
+  const [directory, own] = await Promise.all([
+    directoryOf(table, member, running),
+    ownPath(table, member.data_dir),
+  ]);
   if (directory !== undefined && own !== undefined)
     return directory === own ? undefined : `which runs on the data directory ${directory}`;
   // A script of the operator's own says nothing of what it started: the server below it does.
@@ -97,8 +100,11 @@ export const memberProcess = async (table: ProcessTable, member: MemberSpec): Pr
 
 const isServer = async (table: ProcessTable, member: MemberSpec, running: ProcessInfo): Promise<boolean> => {
   if (!isProgram(member, running) || running.state === 'Z') return false;
-  const directory = await directoryOf(table, member, running);
-  if (directory !== undefined) return directory === (await ownPath(table, member.data_dir));
+  const [directory, own] = await Promise.all([
+    directoryOf(table, member, running),
+    ownPath(table, member.data_dir),
+  ]);
+  if (directory !== undefined) return directory === own;
   return (
     (await hasOwnConfig(table, member, running)) ||
     (member.config_file !== undefined &&
@@ -111,9 +117,9 @@ export const unnamedServer = async (
   table: ProcessTable,
   member: MemberSpec,
 ): Promise<ProcessInfo | undefined> => {
-  for (const running of await table.all(programsOf(member)))
-    if (await isServer(table, member, running)) return running;
-  return undefined;
+  const servers = await table.all(programsOf(member));
+  const isOwn = await Promise.all(servers.map((running) => isServer(table, member, running)));
+  return servers.find((_, at) => isOwn[at]);
 };
 
 const descendsFrom = async (table: ProcessTable, child: ProcessInfo, pid: number): Promise<boolean> => {

@@ -104,10 +104,13 @@ const isWritable = (path: string): Promise<boolean> =>
 
 const realPath = (path: string): Promise<string | undefined> => orMissing(fs.promises.realpath(path));
 
+/** To open a pipe waits for whoever writes into it. */
+const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
+
 const openParts = (path: string): FileParts | undefined => {
   let file: number;
   try {
-    file = fs.openSync(path, 'r');
+    file = fs.openSync(path, WITHOUT_WAITING);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
@@ -137,7 +140,7 @@ export const nodeFiles: Files = {
   read: (path) => orMissing(readFile(path).then((bytes) => bytes.toString('utf8'))),
   readBytes: (path) => orMissing(readFile(path)),
   readNow,
-  stream: (path, fromByte = 0) => fs.createReadStream(path, { start: fromByte }),
+  stream: (path) => fs.createReadStream(path),
   openParts,
   replace,
   replaceStream,
