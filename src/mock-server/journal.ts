@@ -34,8 +34,6 @@ export class Journal {
   /** Size of the file up to its last acknowledged line, while a failed write may have left a piece behind it. */
   #failedAt: number | undefined;
   #compaction: Promise<void> | undefined;
-  /** Why the last compaction did not work; the journal goes on without it. */
-  compactionError: unknown;
   constructor(files: Files, directory: string, store: Store, found: Found, compactAtBytes: number) {
     this.#files = files;
     this.#directory = directory;
@@ -89,9 +87,8 @@ export class Journal {
   }
   #compactSoon(): void {
     this.#compaction ??= this.#compact()
-      .catch((error: unknown) => {
-        this.compactionError = error;
-      })
+      // The journal goes on without it; the next write tries again.
+      .catch(() => {})
       .finally(() => {
         this.#compaction = undefined;
       });

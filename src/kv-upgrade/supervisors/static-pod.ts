@@ -87,7 +87,7 @@ mv -f ${parked(member)} ${quoted(member.manifest)}`;
     askedVersion(member[`${which}_binary`]) ??
     `printf '%s\\n' ${quoted(member[`${which}_image`])} | sed 's/@.*//; s/.*:v*//'`,
   describe: (kind, member, which) => {
-    if (kind === 'stop') return [`mv ${member.manifest} ASIDE`];
+    if (kind === 'stop') return [`mv -f ${quoted(member.manifest)} ${parked(member)}`];
     return kind === 'start' ? [`write ${member.manifest} with image ${member[`${which}_image`]}`] : [];
   },
 });
