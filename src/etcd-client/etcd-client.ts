@@ -261,6 +261,3 @@ export const openStore = (host: Host, endpoint: Endpoint) => {
   };
 };
 export type Store = ReturnType<typeof openStore>;
-
-/** 64-bit ids are decimal on the wire and hexadecimal for people. */
-export const hexId = (decimal: string): string => BigInt(decimal).toString(16);

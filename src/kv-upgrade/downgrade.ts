@@ -1,5 +1,5 @@
 /** What a downgrade can and cannot do, said before it starts. */
-import { hexId } from '../etcd-client/etcd-client.ts';
+import { hexId } from '../etcd-client/hex-id.ts';
 import { minorOf } from '../api-specs/etcd/versions.ts';
 import type { MemberSeen } from './types.ts';
 

@@ -1,25 +1,47 @@
 import type { Command } from '../../cli/command.ts';
 import { abort } from './abort.ts';
 import { check } from './check.ts';
-import { configLint, configMigrate } from './configuration.ts';
+import { configLint } from './config-lint.ts';
+import { configMigrate } from './config-migrate.ts';
 import { compact } from './compact.ts';
 import { defrag } from './defrag.ts';
-import { endpointHealth, endpointStatus, health, version } from './endpoint.ts';
+import { endpointHealth } from './endpoint-health.ts';
+import { endpointStatus } from './endpoint-status.ts';
+import { health } from './health.ts';
+import { version } from './version.ts';
 import { endpointHash } from './endpoint-hash.ts';
 import { downgrade } from './downgrade.ts';
-import { extraCommands } from './generic.ts';
-import { del, get, put } from './keys.ts';
+import { fleet } from './fleet.ts';
+import { del } from './del.ts';
+import { get } from './get.ts';
+import { put } from './put.ts';
 import { history } from './history.ts';
 import { init, schema } from './init.ts';
-import { leaseGrant, leaseKeepAlive, leaseRevoke } from './lease-change.ts';
-import { leaseList, leaseTimeToLive } from './lease.ts';
-import { memberAdd, memberPromote, memberRemove, memberUpdate } from './member-change.ts';
-import { alarmDisarm, alarmList, memberList, moveLeader } from './members.ts';
+import { leaseGrant } from './lease-grant.ts';
+import { leaseKeepAlive } from './lease-keep-alive.ts';
+import { leaseRevoke } from './lease-revoke.ts';
+import { leaseList } from './lease-list.ts';
+import { leaseTimeToLive } from './lease-timetolive.ts';
+import { memberAdd } from './member-add.ts';
+import { memberPromote } from './member-promote.ts';
+import { memberRemove } from './member-remove.ts';
+import { memberUpdate } from './member-update.ts';
+import { alarmDisarm } from './alarm-disarm.ts';
+import { alarmList } from './alarm-list.ts';
+import { memberList } from './member-list.ts';
+import { moveLeader } from './move-leader.ts';
 import { plan } from './plan.ts';
 import { restart } from './restart.ts';
+import { rehearse } from './rehearse.ts';
+import { report } from './report.ts';
 import { restore } from './restore.ts';
 import { rollback } from './rollback.ts';
-import { snapshotCommands } from './snapshot.ts';
+import { snapshotList } from './snapshot-list.ts';
+import { snapshotPrune } from './snapshot-prune.ts';
+import { snapshotSave } from './snapshot-save.ts';
+import { snapshotSchedule } from './snapshot-schedule.ts';
+import { snapshotStatus } from './snapshot-status.ts';
+import { snapshotVerify } from './snapshot-verify.ts';
 import { status } from './status.ts';
 import { recoverSpace } from './recover-space.ts';
 import { replaceMember } from './replace-member.ts';
@@ -36,7 +58,7 @@ export const commands: readonly Command[] = [
   ...[put, get, del, watch, leaseGrant, leaseRevoke, leaseKeepAlive, leaseTimeToLive, leaseList],
   ...[memberList, moveLeader, alarmList, alarmDisarm],
   ...[defrag, compact, memberAdd, memberPromote, memberUpdate, memberRemove, recoverSpace, replaceMember],
-  ...snapshotCommands,
+  ...[snapshotSave, snapshotStatus, snapshotVerify, snapshotSchedule, snapshotList, snapshotPrune],
   ...[configLint, configMigrate],
-  ...extraCommands,
+  ...[report, rehearse, fleet],
 ];

@@ -2,7 +2,7 @@ import { bool, int, list, oneOf } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
-import { anyKey, prefixFlag, rangeArgument, rangeOf, rangeProblems } from './keys.ts';
+import { anyKey, prefixFlag, rangeArgument, rangeOf, rangeProblems } from './range.ts';
 
 const flags = {
   ...endpointFlags,

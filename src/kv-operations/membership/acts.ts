@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import type { ListedMember, Store } from '../../etcd-client/etcd-client.ts';
 import { firstAnswer } from '../../etcd-client/first-response.ts';
 import { isOfRemovedMember } from '../../kv-upgrade/guards/no-alarms.ts';

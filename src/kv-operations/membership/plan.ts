@@ -1,5 +1,5 @@
 import { compareVersions, rowOf } from '../../api-specs/etcd/versions.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import type { ListedMember } from '../../etcd-client/etcd-client.ts';
 import { quorumOf } from '../../kv-upgrade/guards/quorum-survives.ts';
 import type { ClusterFile, Finding, Observation } from '../../kv-upgrade/types.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import type { ListedMember } from '../../etcd-client/etcd-client.ts';
 import { lagLimits } from '../../kv-upgrade/guards/members-keep-up.ts';
 import { watchProgress } from '../../kv-upgrade/execute/gate-time.ts';

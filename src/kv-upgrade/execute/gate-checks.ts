@@ -2,7 +2,7 @@ import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 import { alarmError, alarmMessages } from '../guards/no-alarms.ts';
 import { lagLimits } from '../guards/members-keep-up.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import type { Status } from '../../etcd-client/etcd-client.ts';
 import { identityOf } from '../run.ts';
 import type { GateCheck } from '../types.ts';

@@ -1,4 +1,4 @@
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import type { ListedMember, Store } from '../../etcd-client/etcd-client.ts';
 import { bad, good, skipped } from './gate-verdict.ts';
 import type { Check, Verdict } from './gate-verdict.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
 import { recordPlacement } from '../placement/placements.ts';
 import { identityOf, memberOf } from '../run.ts';

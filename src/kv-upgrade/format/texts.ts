@@ -1,6 +1,6 @@
 import { commandLines } from './command-text.ts';
 import { estimateLines } from './estimate.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { downgradeLimits } from '../downgrade.ts';
 import { kindOf } from '../plan-kind.ts';

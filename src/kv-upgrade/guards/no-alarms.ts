@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import type { Observation } from '../types.ts';
 import { guard } from './guard.ts';
 

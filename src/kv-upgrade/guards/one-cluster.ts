@@ -1,4 +1,4 @@
-import { hexId } from '../../etcd-client/etcd-client.ts';
+import { hexId } from '../../etcd-client/hex-id.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { ClusterFile, Observation } from '../types.ts';

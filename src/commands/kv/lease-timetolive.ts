@@ -1,22 +1,9 @@
-import { bool, req, str } from '../../core/field.ts';
-import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
+import { bool, req, str } from '../../core/field.ts';
+import { rawResult, recordResult } from '../../core/result.ts';
+import { decimalLease, hexLease } from '../../etcd-client/lease-id.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
-
-/** Ids are hexadecimal for people and decimal, signed 64 bit, on the wire. */
-export const decimalLease = (id: string, path = '<lease-id>'): string => {
-  if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
-    throw invalidArguments([
-      problem(path, 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`),
-    ]);
-  return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
-};
-
-/** An id as people and the store's ctl write it: 16 hexadecimal digits. */
-export const hexLease = (decimal: string): string =>
-  BigInt.asUintN(64, BigInt(decimal)).toString(16).padStart(16, '0');
 
 export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],
@@ -50,25 +37,6 @@ export const leaseTimeToLive = defineCommand({
     const keys = values.keys === true ? `, attached keys([${seen.keys.join(' ')}])` : '';
     return rawResult(
       `lease ${id} granted with TTL(${seen.granted_seconds}s), remaining(${seen.ttl_seconds}s)${keys}\n`,
-    );
-  },
-});
-
-export const leaseList = defineCommand({
-  path: ['kv', 'lease', 'list'],
-  summary: 'List leases (3.3 and later)',
-  flags: endpointFlags,
-  run: async (context, values) => {
-    const opened = await openCluster(context, values);
-    const leases = await askAny(context, opened, async (store) => store.leases(await store.row()));
-    if (leases === undefined)
-      throw new AppError('refused', 'a 3.2 member cannot list leases', {
-        code: 'UNIMPLEMENTED',
-        tryThis: ['opsctl kv lease timetolive ID, for one you know'],
-      });
-    return rowsResult(
-      leases.map((id) => ({ id: hexLease(id) })),
-      { columns: ['id'] },
     );
   },
 });
