@@ -11,6 +11,7 @@ import { processRuns } from './process-check.ts';
 
 export type { Gate } from './gate-verdict.ts';
 
+/** From one look to the next at least this, and as long as the look took: on a busy machine the member needs the time itself. */
 const pollMs = 15;
 
 export const openGate = (run: Checking, name: string, minor: string): Gate => {
@@ -37,6 +38,7 @@ const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
     return bad(error instanceof Error ? error.message : String(error));
   });
 
+const stablePollMs = 150;
 /** An alarm may be why a check does not become good. */
 const alarmsEveryMs = 1000;
 /** Repeats one check until it is good, failed, or the time is over. The process is looked at every time. */
@@ -49,6 +51,7 @@ const passCheck = async (
   const { host } = gate.run;
   let alarmsAt = host.elapsed() + alarmsEveryMs;
   for (;;) {
+    const began = host.elapsed();
     const verdict = await attempt(check, gate);
     if (verdict.ok !== false || verdict.isFinal) return verdict;
     const alive = await attempt(processRuns, gate);
@@ -59,7 +62,7 @@ const passCheck = async (
     }
     await progress.look();
     if (host.elapsed() > untilMs && !progress.isMoving()) return verdict;
-    await host.sleep(pollMs);
+    await host.sleep(Math.max(pollMs, Math.min(host.elapsed() - began, stablePollMs)));
   }
 };
 
@@ -82,7 +85,6 @@ export const passGate = async (
   await gate.store.del(keyOf(gate)).catch(() => {});
 };
 
-const stablePollMs = 100;
 /** An election takes one to two seconds, and every member is unhealthy meanwhile: that is no fault of this one. */
 const unhealthyLimitMs = 5000;
 /** spec/store#procedure-3: verify health of member and cluster; and again for a time, because a process may end late. */

@@ -11,6 +11,8 @@ export const paceOf =
   (replacing: ReadonlySet<string>, perSecond = defaultPerSecond): Pace =>
   () =>
     replacing.size > 0 ? 1000 / perSecond : Math.max(idleMs, 1000 / perSecond);
+/** On a busy store or machine the canary is not what makes it busy: it rests at least three times as long as a write took, but not for ever. */
+const restAfter = (tookMs: number): number => Math.min(3 * tookMs, 200);
 /** How soon a change of the pace is noticed. */
 const sliceMs = 50;
 export type Canary = { stop(): Promise<CanaryReport> };
@@ -80,14 +82,16 @@ export const startCanary = (
     // Since when nobody took a write: the canary's own pause is none of the cluster's doing.
     let waiting: number | undefined;
     while (!isOver) {
-      waiting ??= host.elapsed();
+      const began = host.elapsed();
+      waiting ??= began;
       const { ok } = await write(String(writes));
       writes += 1;
-      longestGapMs = Math.max(longestGapMs, host.elapsed() - waiting);
+      const wroteAt = host.elapsed();
+      longestGapMs = Math.max(longestGapMs, wroteAt - waiting);
       if (ok) waiting = undefined;
       else failed += 1;
-      const wroteAt = host.elapsed();
-      for (let left = pace(); left > 0 && !isOver; left = pace() - (host.elapsed() - wroteAt))
+      const pause = (): number => Math.max(pace(), ok ? restAfter(wroteAt - began) : 0);
+      for (let left = pause(); left > 0 && !isOver; left = pause() - (host.elapsed() - wroteAt))
         await host.sleep(Math.min(left, sliceMs));
     }
   })();

@@ -10,6 +10,7 @@ const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
   const host = fakeHost();
   const told: Unstamped[] = [];
   const asked: string[] = [];
+  const begins: number[] = [];
   let isEmpty: () => void = () => {};
   const empty = new Promise<void>((resolve) => {
     isEmpty = resolve;
@@ -17,6 +18,7 @@ const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
   const store = (url: string) => ({
     put: async () => {
       asked.push(url.slice(-1));
+      begins.push(host.elapsed());
       const [ms, ok] = script.shift() ?? [1, true];
       if (script.length === 0) isEmpty();
       host.advance(ms);
@@ -32,8 +34,13 @@ const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
     (event) => void told.push(event),
   );
   await empty;
-  return { report: await canary.stop(), asked, told };
+  return { report: await canary.stop(), asked, told, begins };
 };
+
+it('rests three times as long as a write took, and as it is told where that is longer', async () => {
+  const { begins } = await writes([1, true], [40, true], [100, true], [100, false], [1, true]);
+  expect(begins.slice(0, 4).map((at) => at - (begins[0] ?? 0))).toEqual([0, 21, 181, 481]);
+});
 
 describe('the longest gap', () => {
   it('is what a client waited that writes all the time, without the pauses of the canary', async () => {
