@@ -97,6 +97,73 @@ test('read rejects a body over its limit, announced or not, and the answer still
   }
 });
 
+const HEAD = 'POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n';
+const readsTen: Handler = (request) =>
+  request.read(10).then(
+    (body) => ({ status: 200, body: `read ${Buffer.from(body).toString()}.` }),
+    (error: { code: string }) => ({ status: 400, body: `failed ${error.code}.` }),
+  );
+test.each([
+  ['with its head', [`${HEAD}content-length: 5\r\n\r\nabcde`], 'read abcde.'],
+  ['after its head', [`${HEAD}content-length: 5\r\n\r\n`, 'abcde'], 'read abcde.'],
+  ['half with its head', [`${HEAD}content-length: 5\r\n\r\nab`, 'c', 'de'], 'read abcde.'],
+  ['empty', [`${HEAD}content-length: 0\r\n\r\n`], 'read .'],
+  [
+    'in chunks, with its head',
+    [`${HEAD}transfer-encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n`],
+    'read abcde.',
+  ],
+  [
+    'in chunks, too long, with its head',
+    [`${HEAD}transfer-encoding: chunked\r\n\r\nb\r\nabcdefghijk\r\n0\r\n\r\n`],
+    'failed TOO_LARGE.',
+  ],
+])('a body that comes %s', async (_, pieces, expected) => {
+  const listener = await serve(readsTen);
+  const socket = socketTo(listener);
+  let said = '';
+  socket.on('data', (chunk) => (said += chunk));
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) await host.turn();
+    await new Promise((resolve) => socket.write(piece, resolve));
+  }
+  await closed;
+  expect(said.split('\r\n\r\n')[1]).toBe(expected);
+});
+
+test('requests that come in one packet each get their own body', async () => {
+  const listener = await serve(readsTen);
+  const one = (body: string, more = '') =>
+    `POST / HTTP/1.1\r\nhost: x\r\n${more}content-length: ${body.length}\r\n\r\n${body}`;
+  const said = await conversation(listener, `${one('a')}${one('bc')}${one('def', 'connection: close\r\n')}`);
+  expect(said.match(/read \w+/g)).toEqual(['read a', 'read bc', 'read def']);
+});
+
+test.each([
+  ['chunks break in the packet of its head', 'transfer-encoding: chunked\r\n\r\n2\r\nab\r\nnonsense\r\n'],
+  ['client goes before it is complete', 'content-length: 9\r\n\r\nabc'],
+])('a body whose %s is not waited for, now or later', async (_, rest) => {
+  const failures: string[] = [];
+  let done: () => void = () => {};
+  const isDone = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const listener = await serve(async (request) => {
+    socket.end();
+    for (let i = 0; i < 2; i++) {
+      await request.read(100).catch((error: { code: string }) => failures.push(error.code));
+      await host.turn();
+    }
+    done();
+    return { status: 200 };
+  });
+  const socket = socketTo(listener);
+  socket.write(`${HEAD}${rest}`);
+  await isDone;
+  expect(failures).toEqual(['RESET', 'RESET']);
+});
+
 test('a handler that throws answers 500 and serves on', async () => {
   let count = 0;
   const listener = await serve(async () => {

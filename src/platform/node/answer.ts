@@ -40,6 +40,10 @@ const cut = (response: ServerResponse, outgoing: Outgoing): void => {
 const sizeOf = (body: string | Bytes | undefined): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
 
+/** Text without a character of several bytes needs no second look at each. */
+const encodingOf = (body: string | Bytes, size: number): 'latin1' | 'utf8' =>
+  body.length === size ? 'latin1' : 'utf8';
+
 /** Writes one answer. Strings and bytes go out in one piece with their length. */
 export const answer = (message: IncomingMessage, response: ServerResponse, outgoing: Outgoing): void => {
   if (response.destroyed) return;
@@ -50,9 +54,10 @@ export const answer = (message: IncomingMessage, response: ServerResponse, outgo
   const { body, status } = outgoing;
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     const isBodyless = status === 204 || status === 304;
-    response.writeHead(status, rawHeaders(outgoing, isBodyless ? undefined : sizeOf(body)));
+    const size = sizeOf(body);
+    response.writeHead(status, rawHeaders(outgoing, isBodyless ? undefined : size));
     if (body === undefined || isBodyless || message.method === 'HEAD') response.end();
-    else response.end(body);
+    else response.end(body, encodingOf(body, size));
     return;
   }
   response.writeHead(status, rawHeaders(outgoing, undefined));
