@@ -3,6 +3,7 @@ import {
   type Fields,
   type ListField,
   type MapField,
+  type NumberField,
   type ObjectField,
   type StringField,
   bare,
@@ -41,35 +42,39 @@ const inWords: Readonly<Record<string, string>> = {
   '^\\d+\\.\\d+\\.\\d+$': 'must be a version such as 3.5.32',
 };
 /** A value that is none of a closed list. */
-const checkChoice = ({ enum: choices, open }: StringField, text: string, path: string): Problem[] => {
-  if (choices === undefined || open || choices.includes(text)) return [];
+const isChoice = ({ enum: choices, open }: StringField, text: string): boolean =>
+  choices === undefined || open === true || choices.includes(text);
+const wrongChoice = (choices: readonly string[], text: string, path: string): Problem => {
   const close = nearest(text, choices);
   const message = `must be one of ${choices.join(', ')}; got ${shown(text)}`;
-  return [problem(path, 'enum', message, close && `did you mean ${close}?`)];
+  return problem(path, 'enum', message, close && `did you mean ${close}?`);
 };
 
-const checkCharacters = (field: StringField, text: string, path: string): Problem[] => {
-  const found: Problem[] = [];
+/** Where problems go: one list for a whole body, since almost every value is good and would make an empty one. */
+type Found = Problem[];
+
+const checkCharacters = ({ min, max }: StringField, text: string, path: string, found: Found): void => {
   // Only a string whose UTF-16 length is over the limit can have too many characters.
-  const length = field.max !== undefined && text.length > field.max ? characters(text) : text.length;
-  if (field.max !== undefined && length > field.max)
-    found.push(problem(path, 'max', `must have at most ${field.max} characters, has ${length}`));
-  if (field.min !== undefined && length < field.min) {
+  const length = max !== undefined && text.length > max ? characters(text) : text.length;
+  if (max !== undefined && length > max)
+    found.push(problem(path, 'max', `must have at most ${max} characters, has ${length}`));
+  if (min !== undefined && length < min) {
     found.push(
       problem(
         path,
         'min',
-        field.min === 1 ? 'must not be empty' : `must have at least ${field.min} characters, has ${length}`,
+        min === 1 ? 'must not be empty' : `must have at least ${min} characters, has ${length}`,
       ),
     );
   }
-  return found;
 };
 
-const checkString = (field: StringField, text: string, path: string): Problem[] => {
-  const choice = checkChoice(field, text, path);
-  if (choice.length > 0) return choice;
-  const found = checkCharacters(field, text, path);
+const checkString = (field: StringField, text: string, path: string, found: Found): void => {
+  if (!isChoice(field, text)) {
+    found.push(wrongChoice(field.enum ?? [], text, path));
+    return;
+  }
+  checkCharacters(field, text, path, found);
   const format = field.format && formats[field.format];
   if (format && !format.holds(text))
     found.push(problem(path, 'format', `${format.says}; got ${shown(text)}`, format.hint));
@@ -82,90 +87,131 @@ const checkString = (field: StringField, text: string, path: string): Problem[] 
       ),
     );
   }
-  return found;
 };
 
 type Limits = { readonly min?: number; readonly max?: number };
-const checkRange = ({ min, max }: Limits, size: number, path: string): Problem[] => [
-  ...(min !== undefined && size < min ? [problem(path, 'min', `must be at least ${min}; got ${size}`)] : []),
-  ...(max !== undefined && size > max ? [problem(path, 'max', `must be at most ${max}; got ${size}`)] : []),
-];
+const checkRange = ({ min, max }: Limits, size: number, path: string, found: Found): void => {
+  if (min !== undefined && size < min)
+    found.push(problem(path, 'min', `must be at least ${min}; got ${size}`));
+  if (max !== undefined && size > max)
+    found.push(problem(path, 'max', `must be at most ${max}; got ${size}`));
+};
 const entries = (count: number): string => (count === 1 ? '1 entry' : `${count} entries`);
-const checkLength = ({ min, max }: Limits, size: number, path: string): Problem[] => [
-  ...(min !== undefined && size < min
-    ? [problem(path, 'min', `must have at least ${entries(min)}; has ${size === 0 ? 'none' : size}`)]
-    : []),
-  ...(max !== undefined && size > max
-    ? [problem(path, 'max', `must have at most ${entries(max)}; has ${size}`)]
-    : []),
-];
+const checkLength = ({ min, max }: Limits, size: number, path: string, found: Found): void => {
+  if (min !== undefined && size < min)
+    found.push(problem(path, 'min', `must have at least ${entries(min)}; has ${size === 0 ? 'none' : size}`));
+  if (max !== undefined && size > max)
+    found.push(problem(path, 'max', `must have at most ${entries(max)}; has ${size}`));
+};
 
-const checkObject = (field: ObjectField, value: unknown, path: string): Problem[] =>
-  typeof value !== 'object' || value === null || Array.isArray(value)
-    ? [problem(path, 'type', `must be an object; got ${kind(value)}`)]
-    : checkFields(field.fields, value as Record<string, unknown>, path, field.exclusive);
+const wrongType = (what: string, value: unknown, path: string): Problem =>
+  problem(path, 'type', `must be ${what}; got ${kind(value)}`);
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const checkList = (field: ListField, value: unknown, path: string): Problem[] =>
-  Array.isArray(value)
-    ? [
-        ...checkLength(field, value.length, path),
-        ...value.flatMap((item, i) => check(field.items, item, `${path}[${i}]`)),
-      ]
-    : [problem(path, 'type', `must be a list; got ${kind(value)}`)];
+const checkObject = (field: ObjectField, value: unknown, path: string, found: Found): void => {
+  if (isObject(value)) addFromFields(field.fields, value, path, field.exclusive, found);
+  else found.push(wrongType('an object', value, path));
+};
 
-const checkMap = (field: MapField, value: unknown, path: string): Problem[] =>
-  typeof value !== 'object' || value === null || Array.isArray(value)
-    ? [problem(path, 'type', `must be an object; got ${kind(value)}`)]
-    : Object.entries(value).flatMap(([key, item]) => check(field.values, item, join(path, key)));
+const checkList = (field: ListField, value: unknown, path: string, found: Found): void => {
+  if (!Array.isArray(value)) {
+    found.push(wrongType('a list', value, path));
+    return;
+  }
+  checkLength(field, value.length, path, found);
+  for (const [i, item] of value.entries()) addFrom(field.items, item, `${path}[${i}]`, found);
+};
 
-const checkText = (field: StringField, value: unknown, path: string): Problem[] => {
+const checkMap = (field: MapField, value: unknown, path: string, found: Found): void => {
+  if (isObject(value))
+    for (const [key, item] of Object.entries(value)) addFrom(field.values, item, join(path, key), found);
+  else found.push(wrongType('an object', value, path));
+};
+
+const checkText = (field: StringField, value: unknown, path: string, found: Found): void => {
   // spec/labels#errors: a 64-bit number goes out as text and may come in as a number.
-  if (field.format === 'int64' && Number.isSafeInteger(value)) return [];
-  return typeof value === 'string'
-    ? checkString(field, value, path)
-    : [problem(path, 'type', `must be text; got ${kind(value)}`)];
+  if (field.format === 'int64' && Number.isSafeInteger(value)) return;
+  if (typeof value === 'string') checkString(field, value, path, found);
+  else found.push(wrongType('text', value, path));
+};
+
+const checkNumber = (field: NumberField, value: unknown, path: string, found: Found): void => {
+  const isWhole = field.type === 'integer';
+  if (typeof value === 'number' && (!isWhole || Number.isSafeInteger(value)))
+    checkRange(field, value, path, found);
+  else found.push(wrongType(isWhole ? 'a whole number' : 'a number', value, path));
+};
+
+const addFrom = (outer: Field, value: unknown, path: string, found: Found): void => {
+  const field = bare(outer);
+  if (value === null) {
+    if (!outer.nullable && !field.nullable) found.push(problem(path, 'null', 'must not be null'));
+    return;
+  }
+  switch (field.type) {
+    case 'string':
+      checkText(field, value, path, found);
+      break;
+    case 'integer':
+    case 'number':
+      checkNumber(field, value, path, found);
+      break;
+    case 'boolean':
+      if (typeof value !== 'boolean') found.push(wrongType('true or false', value, path));
+      break;
+    case 'array':
+      checkList(field, value, path, found);
+      break;
+    case 'map':
+      checkMap(field, value, path, found);
+      break;
+    case 'object':
+      checkObject(field, value, path, found);
+      break;
+  }
 };
 
 /** Every problem of one value, in reading order; none means it is good. Pure. */
-export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
-  const nullable = outer.nullable ?? false;
-  const field = bare(outer);
-  if (value === null) return nullable || field.nullable ? [] : [problem(path, 'null', 'must not be null')];
-  switch (field.type) {
-    case 'string':
-      return checkText(field, value, path);
-    case 'integer':
-      return Number.isSafeInteger(value)
-        ? checkRange(field, value as number, path)
-        : [problem(path, 'type', `must be a whole number; got ${kind(value)}`)];
-    case 'number':
-      return typeof value === 'number'
-        ? checkRange(field, value, path)
-        : [problem(path, 'type', `must be a number; got ${kind(value)}`)];
-    case 'boolean':
-      return typeof value === 'boolean'
-        ? []
-        : [problem(path, 'type', `must be true or false; got ${kind(value)}`)];
-    case 'array':
-      return checkList(field, value, path);
-    case 'map':
-      return checkMap(field, value, path);
-    case 'object':
-      return checkObject(field, value, path);
-    default:
-      return [];
-  }
+export const check = (field: Field, value: unknown, path = ''): Problem[] => {
+  const found: Found = [];
+  addFrom(field, value, path, found);
+  return found;
 };
 
-const checkMember = (fields: Fields, key: string, value: unknown, path: string): Problem[] => {
+const addFromMember = (fields: Fields, key: string, value: unknown, path: string, found: Found): void => {
   const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
   if (field === undefined) {
     const close = nearest(key, Object.keys(fields));
-    return [problem(path, 'unknown', 'is not a known field', close && `did you mean ${close}?`)];
+    found.push(problem(path, 'unknown', 'is not a known field', close && `did you mean ${close}?`));
+  } else if (field.outputOnly) return;
+  else if (field.readOnly) found.push(problem(path, 'rule', 'is set by the service and cannot be given'));
+  else addFrom(field, value, path, found);
+};
+
+type Exclusive = readonly (readonly string[])[] | undefined;
+const addFromFields = (
+  fields: Fields,
+  values: Readonly<Record<string, unknown>>,
+  path: string,
+  exclusive: Exclusive,
+  found: Found,
+): void => {
+  // `for in` makes no lists of names: this runs for every request of the mock.
+  for (const key in values) {
+    const value = values[key];
+    if (value !== undefined) addFromMember(fields, key, value, join(path, key), found);
   }
-  if (field.outputOnly) return [];
-  if (field.readOnly) return [problem(path, 'rule', 'is set by the service and cannot be given')];
-  return check(field, value, path);
+  for (const key in fields) {
+    if (fields[key]?.required && values[key] === undefined)
+      found.push(problem(join(path, key), 'required', 'is required'));
+  }
+  if (exclusive === undefined) return;
+  for (const group of exclusive) {
+    const set = group.filter((key) => values[key] !== undefined);
+    if (set.length > 1)
+      found.push(problem(join(path, set[1] ?? ''), 'exclusive', `cannot be given together with ${set[0]}`));
+  }
 };
 
 /** Checks a whole body, query or record: unknown keys, missing required ones, and every value. */
@@ -173,22 +219,9 @@ export const checkFields = (
   fields: Fields,
   values: Readonly<Record<string, unknown>>,
   path = '',
-  exclusive: readonly (readonly string[])[] = [],
+  exclusive: Exclusive = undefined,
 ): Problem[] => {
-  const found: Problem[] = [];
-  for (const key of Object.keys(values)) {
-    const value = values[key];
-    if (value !== undefined) found.push(...checkMember(fields, key, value, join(path, key)));
-  }
-  // `for in` makes no list of the fields: this runs for every request of the mock.
-  for (const key in fields) {
-    if (fields[key]?.required && values[key] === undefined)
-      found.push(problem(join(path, key), 'required', 'is required'));
-  }
-  for (const group of exclusive) {
-    const set = group.filter((key) => values[key] !== undefined);
-    if (set.length > 1)
-      found.push(problem(join(path, set[1] ?? ''), 'exclusive', `cannot be given together with ${set[0]}`));
-  }
+  const found: Found = [];
+  addFromFields(fields, values, path, exclusive, found);
   return found;
 };
