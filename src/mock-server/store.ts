@@ -96,17 +96,16 @@ export class Collection<T> {
     this.#watchers.push(watcher);
   }
   put(key: Key, value: T): void {
-    const before = this.#records.get(key);
-    this.#hold(key, value);
+    const before = this.#hold(key, value);
     this.#changed({ c: this.name, k: key, v: value }, () =>
-      before === undefined ? this.#drop(key) : this.#hold(key, before),
+      before === undefined ? this.#drop(key) : void this.#hold(key, before),
     );
   }
   delete(key: Key): boolean {
     const before = this.#records.get(key);
     if (before === undefined || before === GONE) return false;
     this.#hold(key, GONE);
-    this.#changed({ c: this.name, k: key }, () => this.#hold(key, before));
+    this.#changed({ c: this.name, k: key }, () => void this.#hold(key, before));
     return true;
   }
   /** From the journal: no change is reported. */
@@ -132,12 +131,14 @@ export class Collection<T> {
     this.#deferred -= 1;
     return value;
   }
-  #hold(key: Key, held: Held<T>): void {
+  /** Gives what was held before. */
+  #hold(key: Key, held: Held<T>): Held<T> | undefined {
     const before = this.#records.get(key);
     this.#records.set(key, held);
     this.#count(before, -1);
     this.#count(held, 1);
     this.#tell(key, before, held);
+    return before;
   }
   #drop(key: Key): void {
     const before = this.#records.get(key);

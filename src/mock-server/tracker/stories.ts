@@ -68,12 +68,18 @@ const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => (
   ...(body.requested_by_id === undefined ? {} : { requested_by_id: body.requested_by_id.toLowerCase() }),
 });
 
-/** What a new story has none of. */
-const unset = {
+/**
+ * A story before anything is said of it. V8 keeps an object of so many members compact when one literal names them all; one that
+ * is put together by spreading becomes a hash table, with five times the memory and the time.
+ */
+const blank: StoredStory = {
   archived: false,
   blocked: false,
   blocker: false,
-  ...noProgress,
+  started: false,
+  started_at: null,
+  completed: false,
+  completed_at: null,
   completed_at_override: null,
   started_at_override: null,
   custom_fields: none,
@@ -99,23 +105,22 @@ const unset = {
   linked_file_ids: none,
   num_tasks_completed: 0,
   task_ids: none,
-};
-const blank = (
-  state: Tracker,
-  at: string,
-): Omit<StoredStory, 'workflow_id' | 'workflow_state_id' | 'iteration_id'> => ({
-  ...unset,
-  id: newId(state),
+  id: 0,
   name: '',
   description: '',
-  created_at: at,
-  updated_at: at,
+  created_at: '',
+  updated_at: '',
   entity_type: 'story',
-  ...mentions(state, ''),
-  position: state.env.store.next('tracker.story-position') * ROOM,
-  requested_by_id: ownerId(state),
+  mention_ids: none,
+  member_mention_ids: none,
+  group_mention_ids: none,
+  position: 0,
+  requested_by_id: '',
   story_type: 'feature',
-});
+  iteration_id: null,
+  workflow_id: 0,
+  workflow_state_id: 0,
+};
 
 /** spec/tracker#stories: POST /stories. */
 export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
@@ -125,9 +130,12 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   const at = now(state);
   const created = instant(body.created_at) ?? at;
   const stateId = body.workflow_state_id ?? defaultStateId(state);
-  const story: StoredStory = {
-    ...blank(state, at),
-    ...changesFrom(state, body),
+  // Before the ids of labels that the body makes.
+  const id = newId(state);
+  const story: StoredStory = Object.assign({ ...blank }, changesFrom(state, body), {
+    id,
+    position: state.env.store.next('tracker.story-position') * ROOM,
+    requested_by_id: body.requested_by_id?.toLowerCase() ?? ownerId(state),
     iteration_id: body.iteration_id ?? null,
     story_template_id: body.story_template_id?.toLowerCase() ?? null,
     workflow_id: workflowOfState(state, stateId),
@@ -135,7 +143,7 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
     ...progressInto(noProgress, state.counters.typeOf(stateId), at),
     created_at: created,
     updated_at: instant(body.updated_at) ?? at,
-  };
+  });
   state.stories.put(story.id, { ...story, ...durations(story) });
   for (const task of body.tasks ?? []) addTask(state, story.id, task);
   for (const link of body.story_links ?? [])
