@@ -1,6 +1,5 @@
 import { NetworkError, type Outgoing } from '../platform/host.ts';
 import { failureBody } from './errors.ts';
-import type { Noted } from './noted.ts';
 import type { MockReply } from './service.ts';
 
 export const json = { 'content-type': 'application/json; charset=utf-8' };
@@ -25,7 +24,7 @@ const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)
 /** The answer to a request that could not be read or that failed inside; `failed` is told of the latter. */
 export const failureOf = (
   failed: (error: unknown, requestId: string) => void,
-  { id, path }: Noted,
+  { id, path }: { readonly id: string; readonly path: string },
   error: unknown,
 ): Outgoing => {
   if (codeOf(error) === 'TOO_LARGE')

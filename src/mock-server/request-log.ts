@@ -1,31 +1,33 @@
-import { Buffer } from 'node:buffer';
 import { redactedForm, redactedHeaders, redactedJson } from './redaction.ts';
+import { bodyText } from './noted-body.ts';
 import type { Noted } from './noted.ts';
 import { type RequestQuery, requestMatcher } from './request-query.ts';
 
 const KEPT = 10_000;
-const BODY_BYTES = 4096;
 
-const bodyOf = ({ body, bodyBytes, headers }: Noted): unknown => {
-  if (body === undefined) return bodyBytes === undefined ? undefined : `${bodyBytes} bytes`;
-  const type = headers['content-type'] ?? '';
-  const text = Buffer.from(body, 'latin1').toString('utf8');
+/** What answers and messages name a request by; `run` is another one at each start of the server. */
+export const requestId = (run: string, { number }: Noted): string => `${run}-${number}`;
+
+const bodyOf = (noted: Noted): unknown => {
+  const text = bodyText(noted);
+  if (text === undefined) return `${noted.bodyBytes} bytes`;
+  const type = noted.headers['content-type'] ?? '';
   if (type.startsWith('application/x-www-form-urlencoded')) return redactedForm(text);
   try {
     return redactedJson(JSON.parse(text));
   } catch {
-    return type.startsWith('text/') ? text : `${body.length} bytes`;
+    return type.startsWith('text/') ? text : `${noted.bodyBytes} bytes`;
   }
 };
 
-export const shown = (noted: Noted) => ({
-  id: noted.id,
+const shown = (noted: Noted, run: string) => ({
+  id: requestId(run, noted),
   time: new Date(noted.atMs).toISOString(),
   method: noted.method,
   path: noted.path,
   ...(noted.query === '' ? {} : { query: redactedForm(noted.query) }),
   status: noted.status ?? null,
-  ms: noted.ms === undefined ? null : Math.round(noted.ms * 100) / 100,
+  ms: noted.tookUs === undefined ? null : Math.round(noted.tookUs / 10) / 100,
   ...(noted.service === undefined ? {} : { service: noted.service }),
   ...(noted.fault === undefined ? {} : { fault: noted.fault }),
   headers: redactedHeaders(noted.headers),
@@ -43,8 +45,12 @@ export type FoundRequests = {
 
 /** The last requests, newest last. */
 export class RequestLog {
+  readonly #run: string;
   readonly #ring: Noted[] = [];
   #count = 0;
+  constructor(run: string) {
+    this.#run = run;
+  }
   add(noted: Noted): void {
     this.#ring[this.#count % KEPT] = noted;
     this.#count += 1;
@@ -55,7 +61,7 @@ export class RequestLog {
   last(limit: number): ReturnType<typeof shown>[] {
     const from = Math.max(0, this.#count - Math.min(limit, KEPT));
     return Array.from({ length: this.#count - from }, (_, i) => this.#ring[(from + i) % KEPT]).flatMap(
-      (noted) => (noted ? [shown(noted)] : []),
+      (noted) => (noted ? [shown(noted, this.#run)] : []),
     );
   }
   /** The newest `limit` requests that the query means, and what a reader must know to count on the number. */
@@ -74,7 +80,7 @@ export class RequestLog {
       matched: found.length,
       forgotten: from,
       bodies_not_kept: unknown,
-      rows: found.slice(-limit).map(shown),
+      rows: found.slice(-limit).map((noted) => shown(noted, this.#run)),
     };
   }
   clear(): void {
@@ -82,13 +88,6 @@ export class RequestLog {
     this.#count = 0;
   }
 }
-
-/** Large bodies are counted, not kept. */
-export const noteBody = (noted: Noted, body: Uint8Array): void => {
-  noted.bodyBytes = body.length;
-  if (body.length <= BODY_BYTES)
-    noted.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1');
-};
 
 type Headers = Noted['headers'];
 
@@ -106,6 +105,15 @@ export const headersOnce = (): ((headers: Headers) => Headers) => {
   };
   return (headers) => {
     if (!isLast(headers)) [last, size] = [headers, Object.keys(headers).length];
+    return last;
+  };
+};
+
+/** The same for a text. */
+export const textOnce = (): ((text: string) => string) => {
+  let last = '';
+  return (text) => {
+    if (text !== last) last = text;
     return last;
   };
 };

@@ -1,5 +1,5 @@
-import { Buffer } from 'node:buffer';
 import { pathPattern } from './path-pattern.ts';
+import { bodyText } from './noted-body.ts';
 import type { Noted } from './noted.ts';
 
 /** Which requests are meant; absent members match any. */
@@ -39,8 +39,8 @@ export const contains = (value: unknown, part: unknown): boolean => {
 };
 
 const bodyVerdict = (noted: Noted, wanted: string): Verdict => {
-  if (noted.body === undefined) return noted.bodyBytes === undefined ? 'other' : 'unknown';
-  const text = Buffer.from(noted.body, 'latin1').toString('utf8');
+  const text = bodyText(noted);
+  if (text === undefined) return noted.bodyBytes === undefined ? 'other' : 'unknown';
   const part = parsed(wanted);
   const isFound = part === undefined ? text.includes(wanted) : contains(parsed(text), part);
   return isFound ? 'match' : 'other';

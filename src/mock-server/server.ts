@@ -7,9 +7,10 @@ import { isCrossSiteWrite, isFromPage } from './from-page.ts';
 import { departure } from './departure.ts';
 import { ownHostJudge } from './host-header.ts';
 import { listenBoth } from './listen-both.ts';
+import { bodyNoter } from './noted-body.ts';
 import type { Noted } from './noted.ts';
 import { type Room, makeRoom } from './room.ts';
-import { RequestLog, headersOnce, noteBody } from './request-log.ts';
+import { RequestLog, headersOnce, requestId, textOnce } from './request-log.ts';
 import type {
   MockOptions,
   MockReply,
@@ -75,6 +76,9 @@ type Serving = {
   readonly setup: MockSetup;
   readonly on: Controlled;
   readonly log: RequestLog;
+  readonly noteBody: ReturnType<typeof bodyNoter>;
+  /** Goes into the name of each request. */
+  readonly run: string;
   /** Uploads that are held in memory. */
   readonly room: Room;
   now(): number;
@@ -119,7 +123,7 @@ const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | 
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
   const limit = bodyLimit(noted.headers['content-type']);
   const answered = (body: Uint8Array): MockReply | Promise<MockReply> => {
-    noteBody(noted, body);
+    serving.noteBody(noted, body);
     return ask(serving, requestFrom(incoming, noted, body), noted);
   };
   const announced = Number(noted.headers['content-length'] ?? limit);
@@ -191,23 +195,23 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
 
 /** The answer as it leaves, with the number of its request; what became of it is noted. */
 const finishes =
-  ({ host }: MockSetup) =>
+  ({ setup: { host }, run }: Serving) =>
   (noted: Noted, since: number, out: Outgoing): Outgoing => {
     noted.status = out.status;
-    noted.ms = host.elapsed() - since;
-    const headers: Record<string, string | readonly string[]> = { 'x-request-id': noted.id };
+    noted.tookUs = Math.round((host.elapsed() - since) * 1000);
+    const headers: Record<string, string | readonly string[]> = { 'x-request-id': requestId(run, noted) };
     for (const name in out.headers) headers[name] = out.headers[name] ?? '';
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };
 
 const handlerFor = (serving: Serving) => {
-  const { setup } = serving;
-  const run = setup.host.now().toString(36);
-  const finish = finishes(setup);
+  const { setup, run } = serving;
+  const finish = finishes(serving);
   let count = 0;
-  const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup.failed, noted, error);
+  const failed = (noted: Noted, error: unknown): Outgoing =>
+    failureOf(setup.failed, { id: requestId(run, noted), path: noted.path }, error);
   const departed = departure(setup.host, setup.journal);
-  const once = headersOnce();
+  const [headersOf, pathOf] = [headersOnce(), textOnce()];
   const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
     departed().then(
       () => finish(noted, since, out),
@@ -218,12 +222,19 @@ const handlerFor = (serving: Serving) => {
     const since = setup.host.elapsed();
     const { path, query } = split(incoming.url);
     const noted: Noted = {
-      id: `${run}-${count}`,
+      number: count,
       atMs: serving.now(),
       method: incoming.method,
-      path,
+      path: pathOf(path),
       query,
-      headers: once(incoming.headers),
+      headers: headersOf(incoming.headers),
+      bodyIn: undefined,
+      bodyAt: 0,
+      bodyBytes: undefined,
+      service: undefined,
+      fault: undefined,
+      status: undefined,
+      tookUs: undefined,
     };
     try {
       const made = route(serving, incoming, noted);
@@ -264,7 +275,8 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   if (setup.clockMs !== undefined) clock.set(setup.clockMs);
   const chance = chanceFrom(env.random);
   const services = makeServiceSet(setup.services, env, setup.seed);
-  const log = new RequestLog();
+  const run = host.now().toString(36);
+  const log = new RequestLog(run);
   const started_at = new Date(host.now()).toISOString();
   const end = shutdown();
   const on: Controlled = {
@@ -279,7 +291,17 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     shutdown: end.ask,
   };
   const isOwnHost = ownHostJudge(host.hostname, setup.options.allowHosts);
-  const handler = handlerFor({ setup, on, log, room: uploadRoom(), now: env.now, chance, isOwnHost });
+  const handler = handlerFor({
+    setup,
+    on,
+    log,
+    noteBody: bodyNoter(),
+    run,
+    room: uploadRoom(),
+    now: env.now,
+    chance,
+    isOwnHost,
+  });
   const listeners = await listenBoth(host, handler, setup);
   const port = listeners[0]?.port ?? setup.port;
   const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;

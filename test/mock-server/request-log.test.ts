@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { headersOnce } from '../../src/mock-server/request-log.ts';
+import { headersOnce, textOnce } from '../../src/mock-server/request-log.ts';
 
 test('headers that a client repeats are kept once; any difference is kept', () => {
   const once = headersOnce();
@@ -14,4 +14,9 @@ test('headers that a client repeats are kept once; any difference is kept', () =
   ])
     expect(once(other)).toBe(other);
   expect(first).toEqual({ host: 'a', 'content-length': '9' });
+});
+
+test('a text that repeats is kept once', () => {
+  const once = textOnce();
+  expect(['/a', '/a', '/b', '', '/a'].map(once)).toEqual(['/a', '/a', '/b', '', '/a']);
 });

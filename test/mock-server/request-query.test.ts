@@ -4,17 +4,21 @@ import type { Noted } from '../../src/mock-server/noted.ts';
 import { RequestLog } from '../../src/mock-server/request-log.ts';
 import { contains, requestMatcher } from '../../src/mock-server/request-query.ts';
 
+const body = Buffer.from('{"name":"bug","color":null,"tags":[1,{"a":2,"b":3}]}');
 const noted = (more: Partial<Noted> = {}): Noted => ({
-  id: 'r-1',
+  number: 1,
   atMs: 0,
   method: 'POST',
   path: '/api/v3/labels',
   query: '',
   headers: { 'content-type': 'application/json' },
-  body: '{"name":"bug","color":null,"tags":[1,{"a":2,"b":3}]}',
-  bodyBytes: 50,
+  bodyIn: new Uint8Array(body),
+  bodyAt: 0,
+  bodyBytes: body.length,
   status: 201,
   service: 'tracker',
+  fault: undefined,
+  tookUs: undefined,
   ...more,
 });
 
@@ -40,8 +44,8 @@ describe('a request query', () => {
     expect(requestMatcher(query)(noted())).toBe(verdict);
   });
   it('cannot judge a body that was too large to be kept', () => {
-    expect(requestMatcher({ body: 'x' })(noted({ body: undefined, bodyBytes: 100_000 }))).toBe('unknown');
-    expect(requestMatcher({ body: 'x' })(noted({ body: undefined, bodyBytes: undefined }))).toBe('other');
+    expect(requestMatcher({ body: 'x' })(noted({ bodyIn: undefined, bodyBytes: 100_000 }))).toBe('unknown');
+    expect(requestMatcher({ body: 'x' })(noted({ bodyIn: undefined, bodyBytes: undefined }))).toBe('other');
   });
   it('takes no inherited member for a member', () => {
     expect(contains({}, { toString: 1 })).toBe(false);
@@ -50,14 +54,14 @@ describe('a request query', () => {
 
 describe('the request log', () => {
   it('counts all matches and gives the newest rows', () => {
-    const log = new RequestLog();
-    for (let i = 0; i < 5; i += 1) log.add(noted({ id: `r-${i}`, status: i === 2 ? 429 : 201 }));
+    const log = new RequestLog('r');
+    for (let i = 0; i < 5; i += 1) log.add(noted({ number: i, status: i === 2 ? 429 : 201 }));
     const found = log.find({ status: 201 }, 2);
     expect([found.matched, found.forgotten, found.bodies_not_kept]).toEqual([4, 0, 0]);
     expect(found.rows.map(({ id }) => id)).toEqual(['r-3', 'r-4']);
   });
   it('says how many requests it no longer holds', () => {
-    const log = new RequestLog();
+    const log = new RequestLog('r');
     for (let i = 0; i < 10_003; i += 1) log.add(noted());
     expect(log.find({}, 1)).toMatchObject({ matched: 10_000, forgotten: 3 });
   });
