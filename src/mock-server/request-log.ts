@@ -1,12 +1,9 @@
 import { redactedForm, redactedHeaders, redactedJson } from './redaction.ts';
-import { bodyText } from './noted-body.ts';
+import { bodyNoter, bodyText } from './noted-body.ts';
 import type { Noted } from './noted.ts';
 import { type RequestQuery, requestMatcher } from './request-query.ts';
 
 const KEPT = 10_000;
-
-/** What answers and messages name a request by; `run` is another one at each start of the server. */
-export const requestId = (run: string, { number }: Noted): string => `${run}-${number}`;
 
 const bodyOf = (noted: Noted): unknown => {
   const text = bodyText(noted);
@@ -20,8 +17,8 @@ const bodyOf = (noted: Noted): unknown => {
   }
 };
 
-const shown = (noted: Noted, run: string) => ({
-  id: requestId(run, noted),
+const shown = (noted: Noted, id: string) => ({
+  id,
   time: new Date(noted.atMs).toISOString(),
   method: noted.method,
   path: noted.path,
@@ -48,8 +45,14 @@ export class RequestLog {
   readonly #run: string;
   readonly #ring: Noted[] = [];
   #count = 0;
+  readonly noteBody = bodyNoter();
+  /** `run` is another one at each start of the server. */
   constructor(run: string) {
     this.#run = run;
+  }
+  /** What answers and messages name a request by. */
+  idOf({ number }: Noted): string {
+    return `${this.#run}-${number}`;
   }
   add(noted: Noted): void {
     this.#ring[this.#count % KEPT] = noted;
@@ -61,7 +64,7 @@ export class RequestLog {
   last(limit: number): ReturnType<typeof shown>[] {
     const from = Math.max(0, this.#count - Math.min(limit, KEPT));
     return Array.from({ length: this.#count - from }, (_, i) => this.#ring[(from + i) % KEPT]).flatMap(
-      (noted) => (noted ? [shown(noted, this.#run)] : []),
+      (noted) => (noted ? [shown(noted, this.idOf(noted))] : []),
     );
   }
   /** The newest `limit` requests that the query means, and what a reader must know to count on the number. */
@@ -80,7 +83,7 @@ export class RequestLog {
       matched: found.length,
       forgotten: from,
       bodies_not_kept: unknown,
-      rows: found.slice(-limit).map((noted) => shown(noted, this.#run)),
+      rows: found.slice(-limit).map((noted) => shown(noted, this.idOf(noted))),
     };
   }
   clear(): void {
@@ -88,32 +91,3 @@ export class RequestLog {
     this.#count = 0;
   }
 }
-
-type Headers = Noted['headers'];
-
-/** A client sends the same headers with each request: the log then keeps them once, and the collector has a third of the work. */
-export const headersOnce = (): ((headers: Headers) => Headers) => {
-  let last: Headers = {};
-  let size = 0;
-  const isLast = (headers: Headers): boolean => {
-    let count = 0;
-    for (const name in headers) {
-      if (headers[name] !== last[name]) return false;
-      count += 1;
-    }
-    return count === size;
-  };
-  return (headers) => {
-    if (!isLast(headers)) [last, size] = [headers, Object.keys(headers).length];
-    return last;
-  };
-};
-
-/** The same for a text. */
-export const textOnce = (): ((text: string) => string) => {
-  let last = '';
-  return (text) => {
-    if (text !== last) last = text;
-    return last;
-  };
-};

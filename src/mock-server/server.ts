@@ -7,10 +7,10 @@ import { isCrossSiteWrite, isFromPage } from './from-page.ts';
 import { departure } from './departure.ts';
 import { ownHostJudge } from './host-header.ts';
 import { listenBoth } from './listen-both.ts';
-import { bodyNoter } from './noted-body.ts';
+import { requestNoter } from './noted-request.ts';
 import type { Noted } from './noted.ts';
 import { type Room, makeRoom } from './room.ts';
-import { RequestLog, headersOnce, requestId, textOnce } from './request-log.ts';
+import { RequestLog } from './request-log.ts';
 import type {
   MockOptions,
   MockReply,
@@ -63,10 +63,6 @@ export type RunningMock = {
 };
 
 const NOTHING = new Uint8Array(0);
-const split = (url: string): { path: string; query: string } => {
-  const mark = url.indexOf('?');
-  return mark === -1 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
-};
 const bodyLimit = (type: string | undefined): number =>
   type === undefined || /^(application\/(json|x-www-form-urlencoded)|text\/)/.test(type)
     ? limits.bodyBytes
@@ -76,9 +72,6 @@ type Serving = {
   readonly setup: MockSetup;
   readonly on: Controlled;
   readonly log: RequestLog;
-  readonly noteBody: ReturnType<typeof bodyNoter>;
-  /** Goes into the name of each request. */
-  readonly run: string;
   /** Uploads that are held in memory. */
   readonly room: Room;
   now(): number;
@@ -123,7 +116,7 @@ const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | 
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
   const limit = bodyLimit(noted.headers['content-type']);
   const answered = (body: Uint8Array): MockReply | Promise<MockReply> => {
-    serving.noteBody(noted, body);
+    serving.log.noteBody(noted, body);
     return ask(serving, requestFrom(incoming, noted, body), noted);
   };
   const announced = Number(noted.headers['content-length'] ?? limit);
@@ -195,47 +188,30 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
 
 /** The answer as it leaves, with the number of its request; what became of it is noted. */
 const finishes =
-  ({ setup: { host }, run }: Serving) =>
+  ({ setup: { host }, log }: Serving) =>
   (noted: Noted, since: number, out: Outgoing): Outgoing => {
     noted.status = out.status;
     noted.tookUs = Math.round((host.elapsed() - since) * 1000);
-    const headers: Record<string, string | readonly string[]> = { 'x-request-id': requestId(run, noted) };
+    const headers: Record<string, string | readonly string[]> = { 'x-request-id': log.idOf(noted) };
     for (const name in out.headers) headers[name] = out.headers[name] ?? '';
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };
 
 const handlerFor = (serving: Serving) => {
-  const { setup, run } = serving;
+  const { setup, log } = serving;
   const finish = finishes(serving);
-  let count = 0;
   const failed = (noted: Noted, error: unknown): Outgoing =>
-    failureOf(setup.failed, { id: requestId(run, noted), path: noted.path }, error);
+    failureOf(setup.failed, { id: log.idOf(noted), path: noted.path }, error);
   const departed = departure(setup.host, setup.journal);
-  const [headersOf, pathOf] = [headersOnce(), textOnce()];
+  const notedOf = requestNoter(serving.now);
   const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
     departed().then(
       () => finish(noted, since, out),
       (error: unknown) => finish(noted, since, failed(noted, error)),
     );
   return (incoming: Incoming): Outgoing | Promise<Outgoing> => {
-    count += 1;
     const since = setup.host.elapsed();
-    const { path, query } = split(incoming.url);
-    const noted: Noted = {
-      number: count,
-      atMs: serving.now(),
-      method: incoming.method,
-      path: pathOf(path),
-      query,
-      headers: headersOf(incoming.headers),
-      bodyIn: undefined,
-      bodyAt: 0,
-      bodyBytes: undefined,
-      service: undefined,
-      fault: undefined,
-      status: undefined,
-      tookUs: undefined,
-    };
+    const noted = notedOf(incoming);
     try {
       const made = route(serving, incoming, noted);
       if (!(made instanceof Promise)) return leave(noted, since, made);
@@ -275,8 +251,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   if (setup.clockMs !== undefined) clock.set(setup.clockMs);
   const chance = chanceFrom(env.random);
   const services = makeServiceSet(setup.services, env, setup.seed);
-  const run = host.now().toString(36);
-  const log = new RequestLog(run);
+  const log = new RequestLog(host.now().toString(36));
   const started_at = new Date(host.now()).toISOString();
   const end = shutdown();
   const on: Controlled = {
@@ -291,17 +266,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     shutdown: end.ask,
   };
   const isOwnHost = ownHostJudge(host.hostname, setup.options.allowHosts);
-  const handler = handlerFor({
-    setup,
-    on,
-    log,
-    noteBody: bodyNoter(),
-    run,
-    room: uploadRoom(),
-    now: env.now,
-    chance,
-    isOwnHost,
-  });
+  const handler = handlerFor({ setup, on, log, room: uploadRoom(), now: env.now, chance, isOwnHost });
   const listeners = await listenBoth(host, handler, setup);
   const port = listeners[0]?.port ?? setup.port;
   const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;

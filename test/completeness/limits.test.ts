@@ -49,6 +49,7 @@ const readers: readonly Reader[] = [
     pattern: /\b(incoming|request|message)\.read\((?!limit\b|limits\.)/,
     bounded: {
       'auth/events/receiver.ts': 'maxBodyBytes',
+      'platform/node/incoming.ts': 'the limit it is called with, by the length of what is there',
       'commands/tracker/webhooks-listen.ts': 'limits.eventBytes, by its other name',
     },
   },
