@@ -113,6 +113,11 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'Name resolution asks the service through the context.',
   },
   {
+    from: 'table-commands/',
+    to: ['core/', 'cli/', 'names/', 'table-commands/'],
+    instead: 'A command of a row asks the service through the context.',
+  },
+  {
     from: 'bulk/',
     to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'cli/', 'names/', 'bulk/'],
     instead: 'An engine gets the service through the context.',
@@ -141,6 +146,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'output/yaml-package.ts',
       'reference/',
       'cli/',
+      'table-commands/',
       'commands/',
       'kv-upgrade/',
     ],
@@ -176,6 +182,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'workspace/',
       'label-definitions/',
       'names/',
+      'table-commands/',
       'kv-snapshots/',
       'kv-upgrade/',
       'kv-operations/',

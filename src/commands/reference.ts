@@ -4,7 +4,7 @@ import { nearest } from '../core/nearest.ts';
 import { AppError } from '../core/problem.ts';
 import { recordResult, rowsResult } from '../core/result.ts';
 import { defineCommand, type Command } from '../cli/command.ts';
-import { kebab } from './from-table.ts';
+import { kebab } from '../table-commands/command.ts';
 import { pathOf } from './labels/path.ts';
 
 const services = async (): Promise<Service[]> => [

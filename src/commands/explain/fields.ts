@@ -2,7 +2,7 @@ import { type Field, bare } from '../../core/field.ts';
 import { formats } from '../../core/format.ts';
 import { type Operation, type Service, operations } from '../../core/operation.ts';
 import { flagName } from '../../cli/table-flags.ts';
-import { kebab } from '../from-table.ts';
+import { kebab } from '../../table-commands/command.ts';
 
 export type ExplainedField = {
   readonly command: string;

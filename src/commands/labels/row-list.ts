@@ -3,7 +3,8 @@ import { type Result, recordResult, rowsResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import type { Context, Values } from '../../cli/command.ts';
 import type { LabelJson } from '../../label-definitions/api-types.ts';
-import { columnsOf, inputFrom, limitOf } from '../from-table.ts';
+import { columnsOf } from '../../table-commands/columns.ts';
+import { inputFrom, limitOf } from '../../table-commands/input.ts';
 
 async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
   let count = 0;

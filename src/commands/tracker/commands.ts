@@ -1,7 +1,7 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { operations } from '../../core/operation.ts';
 import type { Command } from '../../cli/command.ts';
-import { commandsFrom } from '../from-table.ts';
+import { commandsFrom } from '../../table-commands/command.ts';
 import { bulkCommand } from './bulk.ts';
 import { ensureCommands } from './ensure.ts';
 import { fileCommands } from './files.ts';

@@ -1,7 +1,7 @@
 import type { Resource } from '../../core/operation.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command } from '../../cli/command.ts';
-import { commandFrom, kebab } from '../from-table.ts';
+import { commandFrom, kebab } from '../../table-commands/command.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
 import { byHand } from './by-hand.ts';
 import { withEditor } from './with-editor.ts';

@@ -5,7 +5,7 @@ import { nothing, type Result } from '../../core/result.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command, Context, Flag, Values } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
-import { inputFrom } from '../from-table.ts';
+import { inputFrom } from '../../table-commands/input.ts';
 import { resolveParams } from '../../names/naming.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
 

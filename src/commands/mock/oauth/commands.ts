@@ -3,7 +3,9 @@ import { type Operation, operations } from '../../../core/operation.ts';
 import { type Result, nothing, recordResult, rowsResult } from '../../../core/result.ts';
 import { oauthConsole } from '../../../api-specs/oauth/console.ts';
 import type { Command, Context, Flag, Flags, Values } from '../../../cli/command.ts';
-import { columnsOf, commandFrom, inputFrom } from '../../from-table.ts';
+import { columnsOf } from '../../../table-commands/columns.ts';
+import { commandFrom } from '../../../table-commands/command.ts';
+import { inputFrom } from '../../../table-commands/input.ts';
 import { consoleCommand } from './console-page.ts';
 
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();

@@ -1,0 +1,37 @@
+import { type Fields, req, str } from '../core/field.ts';
+import type { LooseInput, Operation } from '../core/operation.ts';
+import type { Argument, Values } from '../cli/command.ts';
+import type { Naming } from '../names/naming.ts';
+import { valuesOf } from '../cli/table-flags.ts';
+
+/** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
+export const argumentName = (param: string): string => param.replace(/-public-id$/, '');
+
+export const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
+  Object.entries(params ?? {}).map(([name, field]) => {
+    const kind = naming?.paramKind(name);
+    const about =
+      kind === undefined
+        ? (field.summary ?? '')
+        : `${field.summary ?? argumentName(name)}, by name or id (a name of digits: name:120)`;
+    return {
+      name: argumentName(name),
+      field: kind === undefined ? field : req(str()),
+      summary: about,
+      complete: kind ?? argumentName(name),
+    };
+  });
+
+const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));
+
+/** The input of a row from the values of its derived flags and arguments. */
+export const inputFrom = (operation: Operation, values: Values): LooseInput => ({
+  params: paramValues(operation, values),
+  query: valuesOf(operation.query ?? {}, values, 'query'),
+  ...(operation.body ? { body: valuesOf(operation.body, values, 'body') } : {}),
+});
+
+/** Rows that --limit asks for; a row's flags are not known to the compiler. */
+export const limitOf = ({ limit }: Values): number | undefined =>
+  typeof limit === 'number' ? limit : undefined;
