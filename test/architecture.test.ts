@@ -128,6 +128,21 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'An engine gets the service through the context.',
   },
   {
+    from: 'tracker-operations/',
+    to: [
+      'core/',
+      'api-specs/',
+      'platform/host.ts',
+      'api-client/',
+      'auth/',
+      'cli/',
+      'names/',
+      'table-commands/',
+      'tracker-operations/',
+    ],
+    instead: 'An engine gets the service through the context.',
+  },
+  {
     from: 'label-definitions/',
     to: ['core/', 'api-specs/', 'platform/', 'cli/', 'label-definitions/'],
     instead: 'An engine gets the service through the context.',
@@ -183,6 +198,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'label-definitions/',
       'names/',
       'table-commands/',
+      'tracker-operations/',
       'kv-snapshots/',
       'kv-upgrade/',
       'kv-operations/',
@@ -204,6 +220,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
 /** Dynamic imports that a layer may have beyond its row. */
 const lazily: readonly { from: string; to: string }[] = [
   { from: 'cli/', to: 'commands/' },
+  { from: 'cli/', to: 'tracker-operations/refusal.ts' },
   { from: 'commands/', to: 'commands/' },
 ];
 const entries = new Set([

@@ -44,7 +44,7 @@ export const groups: readonly Group[] = [
     section: 'Work',
     summary: 'Stories, epics, labels and the rest of the work tracker',
     load: async (words = []) => (await import('../commands/tracker/lazy-resource.ts')).load(words),
-    explain: async () => (await import('../commands/tracker/refusal.ts')).explainedRefusal,
+    explain: async () => (await import('../tracker-operations/refusal.ts')).explainedRefusal,
   },
   {
     name: 'labels',

@@ -27,7 +27,7 @@ const readers: readonly Reader[] = [
       'cli/standard-input.ts': 'limits.inputBytes',
       'commands/auth/read-secret.ts': 'SECRET_LIMIT_BYTES',
       'commands/auth/credential-plugins.ts': 'maxInputBytes',
-      'commands/tracker/bulk.ts': 'rows are read one by one, each with a limit',
+      'bulk/open-input.ts': 'rows are read one by one, each with a limit',
       'auth/methods/pasted-lines.ts': 'a person who types',
     },
   },
@@ -50,7 +50,7 @@ const readers: readonly Reader[] = [
     bounded: {
       'auth/events/receiver.ts': 'maxBodyBytes',
       'platform/node/incoming.ts': 'the limit it is called with, by the length of what is there',
-      'commands/tracker/webhooks-listen.ts': 'limits.eventBytes, by its other name',
+      'tracker-operations/webhook-receiver.ts': 'limits.eventBytes, by its other name',
     },
   },
 ];

@@ -24,7 +24,10 @@ const explained = async (
 ): Promise<unknown> => {
   if (service === 'labels') return labelsRefusal(error, request);
   if (service !== 'tracker') return error;
-  return (await import('../tracker/refusal.ts')).explainedRefusal(error, await context.target('tracker'));
+  return (await import('../../tracker-operations/refusal.ts')).explainedRefusal(
+    error,
+    await context.target('tracker'),
+  );
 };
 
 const whatOf = ({ method, path }: ApiRequest): string => `${method} ${path}`;

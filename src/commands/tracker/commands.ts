@@ -4,7 +4,8 @@ import type { Command } from '../../cli/command.ts';
 import { commandsFrom } from '../../table-commands/command.ts';
 import { bulkCommand } from './bulk.ts';
 import { ensureCommands } from './ensure.ts';
-import { fileCommands } from './files.ts';
+import { downloadCommand } from './files-download.ts';
+import { uploadCommand } from './files-upload.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
 import { byHand } from './by-hand.ts';
 import { paginatedCommands } from './paginated.ts';
@@ -12,16 +13,21 @@ import { searchCommand } from './search.ts';
 import { listenCommand } from './webhooks-listen.ts';
 import { withEditor } from './with-editor.ts';
 import { withWeb } from './with-web.ts';
-import { workspaceCommands } from './workspace.ts';
+import { applyCommand } from './workspace-apply.ts';
+import { diffCommand } from './workspace-diff.ts';
+import { exportCommand } from './workspace-export.ts';
 
 const handWritten: readonly Command[] = [
   ...paginatedCommands,
-  ...fileCommands,
+  uploadCommand,
+  downloadCommand,
   searchCommand,
   bulkCommand,
   listenCommand,
   ...ensureCommands,
-  ...workspaceCommands,
+  exportCommand,
+  diffCommand,
+  applyCommand,
 ];
 const key = ({ path }: Command): string => path.slice(1).join(' ');
 const derived = commandsFrom(tracker, trackerNaming).filter((command) => !byHand.has(key(command)));

@@ -2,60 +2,14 @@ import { int } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { recordResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import type { Command, Values } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
+import { resolveParams } from '../../names/naming.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
 import { columnsOf } from '../../table-commands/columns.ts';
 import { commandFrom } from '../../table-commands/command.ts';
 import { inputFrom, limitOf } from '../../table-commands/input.ts';
-import { resolveParams } from '../../names/naming.ts';
-import { brokenPage } from './json-reply.ts';
-import { trackerNaming } from '../../names/tracker-naming.ts';
-
-type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
-type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };
-
-/** spec/tracker#epics: page by page until `next` is null. */
-async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
-  for (let page: number | null = 1; page !== null; ) {
-    const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
-    if (!Array.isArray(answer.data))
-      throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
-    yield* answer.data;
-    const next: number | null = answer.next ?? null;
-    if (next !== null && next <= page)
-      throw brokenPage('GET /epics/paginated', `after page ${page} the service names page ${next}`);
-    page = next;
-  }
-}
-
-/** spec/tracker#groups: by offset until a page is not full. */
-async function* byOffset(ask: Ask, pageSize: number): AsyncIterable<unknown> {
-  for (let offset = 0; ; offset += pageSize) {
-    const rows = (await ask({ limit: pageSize, offset })) as readonly unknown[];
-    yield* rows;
-    if (rows.length < pageSize) return;
-  }
-}
-
-async function* first(
-  rows: AsyncIterable<unknown>,
-  most: number | undefined,
-  cut: () => void,
-): AsyncIterable<unknown> {
-  let count = 0;
-  for await (const row of rows) {
-    if (count === most) return cut();
-    count += 1;
-    yield row;
-  }
-}
-
-const limited = (
-  context: Context,
-  rows: AsyncIterable<unknown>,
-  most: number | undefined,
-): AsyncIterable<unknown> =>
-  first(rows, most, () => context.log.warn(`only the first ${most} are shown; leave --limit out for all`));
+import { type Ask, byOffset, byPage, limited } from '../../tracker-operations/pages.ts';
 
 const epics = commandFrom({
   service: tracker,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { safeName } from '../../../src/commands/tracker/files.ts';
+import { safeName } from '../../../src/tracker-operations/download.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 
 let home: string;

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { limits } from '../../core/limits.ts';
+import { limits } from '../core/limits.ts';
 
 /** spec/tracker#webhooks: what a receiver must refuse, with the status that tells the sender why. */
 export type Refusal = {

@@ -1,7 +1,7 @@
-import { errorFrom, jsonOf, refuseRedirect } from '../../api-client/response.ts';
-import type { HttpReply } from '../../platform/host.ts';
-import { AppError } from '../../core/problem.ts';
-import type { Context } from '../../cli/command.ts';
+import { errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
+import type { HttpReply } from '../platform/host.ts';
+import { AppError } from '../core/problem.ts';
+import type { Context } from '../cli/command.ts';
 import { explainedRefusal } from './refusal.ts';
 
 /** What a request outside the tables gave: JSON, or the error that it means. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type Lock, acquire } from '../../auth/credential-store/lock.ts';
-import type { Context } from '../../cli/command.ts';
+import { type Lock, acquire } from '../auth/credential-store/lock.ts';
+import type { Context } from '../cli/command.ts';
 
 /** As long as a request may wait for its place in the rate; after that two at once are better than none. */
 const WAIT_MS = 90_000;

@@ -1,6 +1,6 @@
-import type { Operation } from '../../core/operation.ts';
-import { AppError } from '../../core/problem.ts';
-import type { Target } from '../../cli/command.ts';
+import type { Operation } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
+import type { Target } from '../cli/command.ts';
 
 type Body = { readonly feature_tag?: unknown; readonly entitlement_tag?: unknown };
 const text = (value: unknown): string | undefined =>

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { AppError, reworded, usageError } from '../../core/problem.ts';
-import type { Context } from '../../cli/command.ts';
+import { AppError, reworded, usageError } from '../core/problem.ts';
+import type { Context } from '../cli/command.ts';
 
 /** What was saved in the editor, and the file that holds it until the text has arrived. */
 export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { errorFrom } from '../../../src/api-client/response.ts';
-import { explainedRefusal } from '../../../src/commands/tracker/refusal.ts';
-import { AppError } from '../../../src/core/problem.ts';
-import { epics } from '../../../src/api-specs/tracker/epics.ts';
-import { labels } from '../../../src/api-specs/tracker/labels.ts';
+import { errorFrom } from '../../src/api-client/response.ts';
+import { explainedRefusal } from '../../src/tracker-operations/refusal.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { epics } from '../../src/api-specs/tracker/epics.ts';
+import { labels } from '../../src/api-specs/tracker/labels.ts';
 
 const target = {
   baseUrl: 'https://t.example',

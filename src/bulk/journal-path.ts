@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { isAbsolute, join } from 'node:path';
+import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import type { Context } from '../cli/command.ts';
+import type { BulkOptions } from './options.ts';
+import type { Input } from './outcomes.ts';
+
+export const journalPath = async (context: Context, values: BulkOptions, input: Input): Promise<string> => {
+  const { host, settings } = context;
+  if (values.journal !== undefined)
+    return isAbsolute(values.journal) ? values.journal : join(host.cwd, values.journal);
+  if (input.path === '-' && values.resume)
+    throw invalidArguments([
+      problem('--journal', 'required', 'is required to resume a run from standard input'),
+    ]);
+  const directory = join(settings.directories.state, 'bulk');
+  await host.files.makeDirectory(directory, 0o700).catch((error: Error) => {
+    throw new AppError('config', `the directory of journals cannot be made: ${error.message}`, {
+      tryThis: ['name a file with --journal'],
+    });
+  });
+  return join(
+    directory,
+    `${createHash('sha256').update(`${settings.profile.name} ${input.path}`).digest('hex').slice(0, 16)}.journal`,
+  );
+};

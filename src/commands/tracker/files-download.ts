@@ -1,0 +1,40 @@
+import { bool, int, req, str } from '../../core/field.ts';
+import { AppError, usageError } from '../../core/problem.ts';
+import { rawResult, recordResult } from '../../core/result.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { absolute } from '../../tracker-operations/absolute-path.ts';
+import { type FileRecord, contentOf, safeName } from '../../tracker-operations/download.ts';
+
+export const downloadCommand = defineCommand({
+  path: ['tracker', 'files', 'download'],
+  summary: 'Download the content of an uploaded file',
+  args: [{ name: 'file', field: req(int()), summary: 'The file' }],
+  flags: {
+    to: {
+      field: str(),
+      summary: 'Where to write it (default: its own name in this directory), - is standard output',
+      value: 'path|-',
+      complete: 'file',
+    },
+    force: { field: bool(), summary: 'Write over a file that exists' },
+  },
+  operation: { service: tracker, operation: tracker.table.files.download },
+  examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Into a pipe' }],
+  run: async (context, values) => {
+    const { get } = tracker.table.files;
+    const record = (await context.call(tracker, get, {
+      params: { 'file-public-id': values.file },
+    })) as FileRecord;
+    if (record.url === null) throw new AppError('not-found', `file ${record.id} has no content to download`);
+    const target = await context.target('tracker');
+    const reply = await contentOf(context, new URL(record.url, target.baseUrl), target);
+    if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
+    const path = absolute(context, values.to ?? safeName(record));
+    if (!values.force && (await context.host.files.info(path))) {
+      throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);
+    }
+    const size = await context.host.files.replaceStream(path, reply.stream());
+    return recordResult({ id: record.id, path, size }, { message: `${path}: ${size} bytes` });
+  },
+});
