@@ -6,7 +6,11 @@ import { firstLine } from './standard-input.ts';
 type Given = { readonly value?: string | undefined; readonly stdin?: boolean | undefined };
 
 /** The value of a setting: given with the command, typed at the terminal, or a line of standard input. */
-export const readSettingValue = async ({ host, isInteractive }: Context, key: Key, values: Given): Promise<string> => {
+export const readSettingValue = async (
+  { host, isInteractive }: Context,
+  key: Key,
+  values: Given,
+): Promise<string> => {
   if (values.value !== undefined) return values.value;
   if (!values.stdin && isInteractive)
     return host.terminal.prompts.text(`${key.key}:`, { secret: key.secret === true });

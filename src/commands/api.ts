@@ -69,7 +69,9 @@ const api = defineCommand({
     // The data API has no token of its own: the account of `opsctl login` lets the request in.
     const isOwnHeader = Object.keys(asked.headers).some((name) => name.toLowerCase() === 'authorization');
     const bearer =
-      service === 'api' && !isOwnHeader ? await (await import('./auth/bearer.ts')).bearerHeader(context) : {};
+      service === 'api' && !isOwnHeader
+        ? await (await import('../auth/bearer.ts')).bearerHeader(context)
+        : {};
     const request = { ...asked, headers: { ...asked.headers, ...bearer } };
     return values.paginate && !context.isDryRun
       ? pagesOf(context, service, request)

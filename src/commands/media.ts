@@ -24,7 +24,7 @@ const get = defineCommand({
       says: 'Channels of the signed-in user',
     },
   ],
-  run: async (context, values) => (await import('./auth/run-media.ts')).runMedia(context, values),
+  run: async (context, values) => (await import('../media-api/get.ts')).runMedia(context, values),
 });
 
 export const commands: readonly Command[] = [get];

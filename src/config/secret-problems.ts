@@ -1,7 +1,11 @@
 import { type Problem, problem } from '../core/problem.ts';
 import { keys } from './keys.ts';
 
-type Given = { readonly key: string; readonly value?: string | undefined; readonly stdin?: boolean | undefined };
+type Given = {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly stdin?: boolean | undefined;
+};
 
 /** A secret on the command line could be read by every user of the machine, and stays in the shell's history. */
 export const secretProblems = (values: Given): Problem[] => {

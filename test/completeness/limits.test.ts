@@ -25,8 +25,8 @@ const readers: readonly Reader[] = [
     pattern: /stdin\.(bytes|lines)\(/,
     bounded: {
       'cli/standard-input.ts': 'limits.inputBytes',
-      'commands/auth/read-secret.ts': 'SECRET_LIMIT_BYTES',
-      'commands/auth/credential-plugins.ts': 'maxInputBytes',
+      'auth/read-secret.ts': 'SECRET_LIMIT_BYTES',
+      'auth/programs/credential-input.ts': 'maxInputBytes',
       'bulk/open-input.ts': 'rows are read one by one, each with a limit',
       'auth/methods/pasted-lines.ts': 'a person who types',
     },

@@ -1,10 +1,12 @@
 import type { Command } from '../../cli/command.ts';
 import { conformance } from './conformance.ts';
 import { events } from './events.ts';
-import { dockerCredential, gitCredential, kubectlCredential } from './credential-plugins.ts';
+import { dockerCredential } from './docker-credential.ts';
 import { exec } from './exec.ts';
+import { gitCredential } from './git-credential.ts';
 import { header } from './header.ts';
 import { inspect } from './inspect.ts';
+import { kubectlCredential } from './kubectl-credential.ts';
 import { list } from './list.ts';
 import { logoutCommand } from './logout.ts';
 import { refresh } from './refresh.ts';

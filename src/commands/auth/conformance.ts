@@ -1,6 +1,6 @@
 import { bool, list, oneOf, str } from '../../core/field.ts';
 import { defineCommand, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { serverFlags } from '../login-flags.ts';
+import { serverFlags } from '../authorization-server-flags.ts';
 
 const flags = {
   ...serverFlags,

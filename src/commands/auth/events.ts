@@ -1,6 +1,6 @@
 import { bool, int, str } from '../../core/field.ts';
 import { defineCommand, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { serverFlags } from '../login-flags.ts';
+import { serverFlags } from '../authorization-server-flags.ts';
 
 const flags = {
   listen: { field: bool(), required: true, summary: 'Listen until interrupted' },

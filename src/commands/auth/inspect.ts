@@ -2,7 +2,7 @@ import { bool } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
-import { readSecret } from './read-secret.ts';
+import { readSecret } from '../../auth/read-secret.ts';
 
 export const inspect = defineCommand({
   path: ['auth', 'inspect'],

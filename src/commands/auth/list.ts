@@ -6,7 +6,7 @@ import { instantNow } from '../../auth/clock.ts';
 const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
   const { openStoreAt } = await import('../../auth/credential-store/store.ts');
   const { allPlaces, placeOf, placesOfAllProfiles } = await import('../../auth/credential-store/place.ts');
-  const { describeAccount } = await import('./describe.ts');
+  const { describeAccount } = await import('../../auth/describe.ts');
   const places = allProfiles ? placesOfAllProfiles(context, context.settings.profiles) : allPlaces(context);
   const inUse = placeOf(context).profile;
   const rows = [];

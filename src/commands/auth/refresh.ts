@@ -11,7 +11,7 @@ export const refresh = defineCommand({
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewed } = await import('../../auth/renew.ts');
-    const { describeAccount, lifeText } = await import('./describe.ts');
+    const { describeAccount, lifeText } = await import('../../auth/describe.ts');
     const stored = await storedAccount(context, values.account);
     if (context.isDryRun) {
       const { shownRequests } = await import('./request-view.ts');

@@ -21,7 +21,7 @@ export const revoke = defineCommand({
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { revokeSignIn } = await import('../../auth/sign-out.ts');
-    const { describeAccount } = await import('./describe.ts');
+    const { describeAccount } = await import('../../auth/describe.ts');
     const account = await storedAccount(context, values.account);
     const secret =
       values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);

@@ -11,7 +11,7 @@ import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { fullScope } from '../../api-specs/oauth/scopes.ts';
 import type { Context } from '../../cli/command.ts';
-import { givenServer } from './run-login.ts';
+import { givenServer } from '../../login/server.ts';
 import type { ConformanceValues } from './conformance.ts';
 
 const withLogin = async (

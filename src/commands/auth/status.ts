@@ -27,7 +27,7 @@ export const status = defineCommand({
     const { placeOf } = await import('../../auth/credential-store/place.ts');
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewed } = await import('../../auth/renew.ts');
-    const { describeAccount, lifeText, scopeLines } = await import('./describe.ts');
+    const { describeAccount, lifeText, scopeLines } = await import('../../auth/describe.ts');
     const stored = await storedAccount(context, values.account);
     const credentials = openCredentialStore(context, stored.server);
     // Asking is a refresh, which changes what is stored.

@@ -12,7 +12,7 @@ export const switchAccount = defineCommand({
   run: async (context, values) => {
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { storedAccount, useServerProfile } = await import('../../auth/server-profiles.ts');
-    const { describeAccount } = await import('./describe.ts');
+    const { describeAccount } = await import('../../auth/describe.ts');
     const account = await storedAccount(context, values.account);
     await openCredentialStore(context, account.server).swap((data) => ({
       data: { ...data, current: account.name },

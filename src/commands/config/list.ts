@@ -14,5 +14,8 @@ export const list = defineCommand({
   about: 'A flag beats an environment variable, that the profile, that the default.',
   flags,
   examples: [{ line: 'opsctl config list --show-origin', says: 'Where each setting comes from' }],
-  run: async ({ settings }, values) => rowsResult(settingRows(settings, { all: values.all, showOrigin: values['show-origin'] }), { name: 'key' }),
+  run: async ({ settings }, values) =>
+    rowsResult(settingRows(settings, { all: values.all, showOrigin: values['show-origin'] }), {
+      name: 'key',
+    }),
 });

@@ -3,7 +3,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { fails, type Finding } from '../../auth/doctor/finding.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { serverFlags } from '../login-flags.ts';
+import { serverFlags } from '../authorization-server-flags.ts';
 
 const flags = {
   ...serverFlags,
@@ -35,7 +35,7 @@ const serverRows = async (context: Context, values: Given): Promise<readonly Fin
   const { serverFindings } = await import('../../auth/doctor/server.ts');
   const { probeFor } = await import('../../auth/probe.ts');
   const { loginServer } = await import('../../auth/settings.ts');
-  const { givenServer } = await import('../auth/run-login.ts');
+  const { givenServer } = await import('../../login/server.ts');
   const { fullScope } = await import('../../api-specs/oauth/scopes.ts');
   const server = await loginServer(context, await givenServer(context, values)).catch(settingsFinding);
   if (!('endpoints' in server)) return server;

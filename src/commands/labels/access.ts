@@ -77,7 +77,7 @@ export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppE
 const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
   const [{ accessToken }, { checkPlace }] = await Promise.all([
     import('../../auth/token.ts'),
-    import('../auth/bearer.ts'),
+    import('../../auth/bearer.ts'),
   ]);
   try {
     checkPlace(target, await accessToken(context, { scopes: scopesOf(to) }), 'labels');

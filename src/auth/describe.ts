@@ -1,8 +1,8 @@
-import { durationText } from '../../core/duration.ts';
-import { missing } from '../../auth/scopes.ts';
-import type { Instant } from '../../auth/clock.ts';
-import { type Account, isFresh, lifeLeftMs } from '../../auth/credential-store/account.ts';
-import { isIdentity } from '../../auth/scopes.ts';
+import { durationText } from '../core/duration.ts';
+import { missing } from './scopes.ts';
+import type { Instant } from './clock.ts';
+import { type Account, isFresh, lifeLeftMs } from './credential-store/account.ts';
+import { isIdentity } from './scopes.ts';
 
 const time = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();

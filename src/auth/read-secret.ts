@@ -1,6 +1,6 @@
-import type { Host } from '../../platform/host.ts';
-import { usageError } from '../../core/problem.ts';
-import { SECRET_LIMIT_BYTES, refuseLongSecret } from '../../core/secret-size.ts';
+import type { Host } from '../platform/host.ts';
+import { usageError } from '../core/problem.ts';
+import { SECRET_LIMIT_BYTES, refuseLongSecret } from '../core/secret-size.ts';
 
 /**
  * A secret from stdin, so that it stands in no process list; one line, without its end.

@@ -1,11 +1,11 @@
-import { AppError } from '../../core/problem.ts';
-import { mockKey } from '../../auth/settings.ts';
-import type { AccessToken } from '../../auth/token.ts';
-import type { Context, Target } from '../../cli/command.ts';
+import { AppError } from '../core/problem.ts';
+import { mockKey } from './settings.ts';
+import type { AccessToken } from './token.ts';
+import type { AuthContext } from './auth-context.ts';
 
 /** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
 export const checkPlace = (
-  target: Target,
+  target: { readonly baseUrl: string; readonly isMock: boolean },
   { account, server, origin }: AccessToken,
   service: 'api' | 'labels' = 'api',
 ): void => {
@@ -28,8 +28,8 @@ export const checkPlace = (
 };
 
 /** The header that lets a request to the data API in; none when nobody is signed in, and then the service says so. */
-export const bearerHeader = async (context: Context): Promise<Record<string, string>> => {
-  const { accessToken } = await import('../../auth/token.ts');
+export const bearerHeader = async (context: AuthContext): Promise<Record<string, string>> => {
+  const { accessToken } = await import('./token.ts');
   const target = await context.target('api');
   if (target.headers.authorization !== undefined) return {};
   try {

@@ -1,0 +1,67 @@
+import { AppError } from '../../core/problem.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import type { AuthContext } from '../auth-context.ts';
+import type { LoginServer } from '../settings.ts';
+import { type ReceiverOptions, listenForEvents } from './receiver.ts';
+
+/** Has the embedded server deliver its events to this address, until the function that it gives is called. */
+const subscribe = async (
+  context: AuthContext,
+  origin: string,
+  client: string,
+  url: string,
+): Promise<() => Promise<void>> => {
+  const base = `${origin}${authPaths.console}/events/subscriptions`;
+  const headers = { 'content-type': 'application/json' };
+  const reply = await context.host.network.request({
+    method: 'POST',
+    url: base,
+    headers,
+    body: JSON.stringify({ client, receiver: url }),
+  });
+  const { id } = JSON.parse(await reply.text()) as { id?: string };
+  if (reply.status >= 400 || id === undefined)
+    throw new AppError(
+      'refused',
+      `the embedded server did not accept the subscription (HTTP ${reply.status})`,
+      { httpStatus: reply.status },
+    );
+  return async () => {
+    await (
+      await context.host.network.request({ method: 'DELETE', url: `${base}/${encodeURIComponent(id)}` })
+    ).text();
+  };
+};
+
+type Asked = { readonly port?: number | undefined; readonly subscribe?: boolean | undefined };
+type Listening = { readonly url: string; close(): Promise<void> };
+
+/** Listens, and has the embedded server deliver there when that is asked for. */
+export const listenAsAsked = async (
+  context: AuthContext,
+  server: LoginServer,
+  values: Asked,
+  expected: Omit<ReceiverOptions, 'host' | 'port'>,
+): Promise<Listening> => {
+  const listener = await listenForEvents(context, {
+    ...expected,
+    host: '127.0.0.1',
+    port: values.port ?? 0,
+  });
+  const url = `http://127.0.0.1:${listener.port}/`;
+  const subscribed =
+    values.subscribe === true
+      ? subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url)
+      : undefined;
+  const unsubscribe = await subscribed?.catch(async (error: unknown) => {
+    await listener.close();
+    throw error;
+  });
+  return {
+    url,
+    close: async () => {
+      await unsubscribe?.().catch(() => undefined);
+      await listener.close();
+    },
+  };
+};

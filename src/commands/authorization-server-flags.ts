@@ -1,0 +1,32 @@
+import { bool, str } from '../core/field.ts';
+import type { Flags } from '../cli/command.ts';
+
+/** Where the authorization server is; shared by all commands that speak to it. */
+export const serverFlags = {
+  issuer: {
+    field: str(),
+    value: 'url',
+    summary:
+      'Authorization server by its issuer; its metadata name the endpoints and the client authentication',
+  },
+  'auth-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Authorization server: its base URL ({auth_url}) or the whole authorization endpoint',
+  },
+  'token-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Base URL of the token host ({token_url}) or the whole token endpoint',
+  },
+  'revoke-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Revocation endpoint (default: beside the token endpoint)',
+  },
+  'client-id': { field: str(), value: 'id', summary: 'OAuth client' },
+  'client-secret-stdin': {
+    field: bool(),
+    summary: 'Read the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
+  },
+} as const satisfies Flags;
