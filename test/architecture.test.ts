@@ -202,6 +202,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'etcd-client/',
       'auth/',
       'oauth-conformance/',
+      'demo-sign-in/',
       'login/',
       'media-api/',
       'bulk/',
