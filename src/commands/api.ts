@@ -61,18 +61,15 @@ const api = defineCommand({
     const { service } = values;
     if (values.paginate && values.method !== 'GET')
       throw invalidArguments([problem('--paginate', 'rule', `is for GET; the method is ${values.method}`)]);
-    const { requestOf } = await import('./api/request.ts');
-    const { answerOf, pagesOf } = await import('./api/answer.ts');
+    const [{ requestOf }, { withBearer }, { answerOf, pagesOf }] = await Promise.all([
+      import('../raw-requests/request.ts'),
+      import('../raw-requests/bearer.ts'),
+      import('../raw-requests/answer.ts'),
+    ]);
     const asked = await requestOf(context, service, values);
     if (asked.method === 'DELETE' && !context.isDryRun)
       await context.confirm(`${asked.method} ${asked.path}?`);
-    // The data API has no token of its own: the account of `opsctl login` lets the request in.
-    const isOwnHeader = Object.keys(asked.headers).some((name) => name.toLowerCase() === 'authorization');
-    const bearer =
-      service === 'api' && !isOwnHeader
-        ? await (await import('../auth/bearer.ts')).bearerHeader(context)
-        : {};
-    const request = { ...asked, headers: { ...asked.headers, ...bearer } };
+    const request = await withBearer(context, service, asked);
     return values.paginate && !context.isDryRun
       ? pagesOf(context, service, request)
       : answerOf(context, service, request);

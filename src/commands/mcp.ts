@@ -1,8 +1,6 @@
-import { Readable, Writable } from 'node:stream';
 import { bool, list, str } from '../core/field.ts';
 import { nothing, type Result } from '../core/result.ts';
 import { defineCommand, type Command, type Context, type Flags, type ValuesOf } from '../cli/command.ts';
-import { boundedLines } from '../cli/standard-input.ts';
 
 type Groups = readonly { readonly name: string; readonly load: () => Promise<readonly Command[]> }[];
 
@@ -20,48 +18,11 @@ const flags = {
   },
 } as const satisfies Flags;
 
-const output = ({ host }: Context): Writable =>
-  new Writable({
-    write: (chunk: Uint8Array, _encoding, done) =>
-      void host.terminal.stdout.write(chunk).then(() => done(), done),
-  });
-
 const serve = async (context: Context, values: ValuesOf<typeof flags>, groups: Groups): Promise<Result> => {
-  const [sdk, { toolsOf }, { called }, { approvals }] = await Promise.all([
-    import('./mcp/sdk-package.ts'),
-    import('./mcp/tools.ts'),
-    import('./mcp/call.ts'),
-    import('./mcp/approval.ts'),
-  ]);
-  const { host, settings, signal } = context;
+  const { serveTools } = await import('../mcp-tools/serve.ts');
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   const names = (values.group ?? []).flatMap((text) => text.split(','));
-  const tools = toolsOf(commands, values['allow-write'] ?? false, names);
-  const isNamed = settings.profile.origin.startsWith('flag');
-  const caller = {
-    host,
-    approvals: approvals(host.random(32), host.now),
-    always: isNamed ? [`--profile=${settings.profile.name}`] : [],
-  };
-  const server = new sdk.Server({ name: 'opsctl', version: OPSCTL_VERSION }, { capabilities: { tools: {} } });
-  server.setRequestHandler(sdk.ListToolsRequestSchema, () => ({
-    tools: tools.map(({ name, description, inputSchema, isReading }) => ({
-      ...{ name, description, inputSchema },
-      annotations: { readOnlyHint: isReading, destructiveHint: !isReading, openWorldHint: true },
-    })),
-  }));
-  server.setRequestHandler(sdk.CallToolRequestSchema, (request, extra) =>
-    called(caller, tools, request.params.name, request.params.arguments ?? {}, extra.signal),
-  );
-  const input = Readable.from(boundedLines(host));
-  const over = new Promise<void>((resolve) => {
-    input.once('close', resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  await server.connect(new sdk.StdioServerTransport(input, output(context)));
-  context.log.info(`opsctl mcp offers ${tools.length} tools on standard input and output`);
-  await over;
-  await server.close();
+  await serveTools(context, commands, { mayWrite: values['allow-write'] ?? false, groups: names });
   return nothing();
 };
 

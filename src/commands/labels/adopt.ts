@@ -1,6 +1,6 @@
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { adminFlag, deploymentFlag, filesFlag } from './flags.ts';
 
 export const adopt = labelCommand(

@@ -1,7 +1,7 @@
 import { bool, oneOf, str } from '../../core/field.ts';
 import { problem } from '../../core/problem.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { comparingFlags, comparingOptions, filesFlag } from './flags.ts';
 
 export const apply = labelCommand(

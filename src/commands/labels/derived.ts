@@ -1,15 +1,16 @@
 import type { Operation } from '../../core/operation.ts';
-import { type Problem, problem } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import type { Command, Context, Flag, Flags, Values } from '../../cli/command.ts';
 import { commandsFrom } from '../../table-commands/command.ts';
 import { inputFrom } from '../../table-commands/input.ts';
 import { requiredAreGiven } from '../../table-commands/row-checks.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
+import { labelProblems } from './label-problems.ts';
 import { pathOf } from './path.ts';
+import { deletedByBatch, hasTwoSegments } from './permission-delete.ts';
 import { argumentsFor, extraFlags } from './row-flags.ts';
-import { isOnePermission, paged } from './row-kinds.ts';
+import { paged } from './row-kinds.ts';
 import { runList } from './row-list.ts';
 import { withName } from './row-name.ts';
 import { longForm, selecting } from './row-values.ts';
@@ -18,21 +19,6 @@ type Row = { readonly command: Command; readonly operation: Operation };
 
 const read = async (context: Context, operation: Operation, values: Values): Promise<Result> =>
   recordResult(await context.call(labelsService, operation, inputFrom(operation, values)), { name: 'name' });
-
-/** spec/labels#permissions: some services name permissions with two segments (people/1), which only a batch can delete. */
-const deletedByBatch = async (context: Context, { name, ...values }: Values): Promise<Result> => {
-  const parent = String(name).split('/permissions/')[0] ?? '';
-  const { permissions, revisionPermissions } = labelsService.table;
-  const { batchDelete } = parent.includes('/revisions/') ? revisionPermissions : permissions;
-  if (!context.isDryRun) await context.confirm(`Delete ${name}?`);
-  const body = {
-    requests: [{ name }],
-    ...(values['use-admin-access'] === true ? { useAdminAccess: true } : {}),
-  };
-  return recordResult(await context.call(labelsService, batchDelete, { params: { parent }, body }));
-};
-const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
-  isOnePermission(operation) && /\/permissions\/[^/]+\/[^/]+$/.test(String(name));
 
 /** The service refuses an edit without a mask: what is given is what is meant, and -v says so. */
 const supplyMasks = async (context: Context, { bodyName }: Operation, values: Values): Promise<Values> => {
@@ -67,18 +53,6 @@ const run =
 /** Members that only the service sets are ignored by it, so they are no flags. */
 const settable = (flags: Flags): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
-
-/** Without a title and a type there is no label: the short flag is named, not the member that it stands for. */
-const labelProblems = (values: Values): Problem[] => {
-  if (values.body !== undefined) return [];
-  const hasTitle = values.title !== undefined || values.properties !== undefined;
-  return [
-    ...(hasTitle ? [] : [problem('--title', 'required', 'is required', 'or --properties, or --body')]),
-    ...(values['label-type'] === undefined
-      ? [problem('--label-type', 'required', 'is required: SHARED or ADMIN')]
-      : []),
-  ];
-};
 
 /** The commands that come from the 26 rows; `labels publish` has one of its own. */
 export const derived = (): Command[] =>

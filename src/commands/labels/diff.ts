@@ -1,29 +1,10 @@
 import { oneOf } from '../../core/field.ts';
-import type { CheckFinding } from '../../core/finding.ts';
-import type { diffData } from '../../label-definitions/diff-files.ts';
+import { reportable } from '../../label-definitions/diff-finding.ts';
 import { problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { comparingFlags, comparingOptions, filesFlag, labelArgument } from './flags.ts';
-
-/** A label that differs is a failure beside its file. */
-const reportable = ({
-  title,
-  file,
-  status,
-  changes,
-  drift,
-}: ReturnType<typeof diffData>['labels'][number]): CheckFinding => ({
-  rule: status === 'drifted' ? 'drift' : 'difference',
-  level: status === 'same' ? 'pass' : 'fail',
-  subject: title,
-  file,
-  message:
-    status === 'same'
-      ? `${title} is as the file says`
-      : `${title} is ${status}: ${changes.length} changes, ${drift.length} made by others`,
-});
 
 export const diff = labelCommand(
   defineCommand({

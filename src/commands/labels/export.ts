@@ -1,7 +1,7 @@
 import { bool, list, str } from '../../core/field.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { adminFlag, deploymentFlag } from './flags.ts';
 
 export const exportLabels = labelCommand(

@@ -1,5 +1,5 @@
 import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = { admin: adminFlag } as const satisfies Flags;

@@ -1,7 +1,7 @@
 import { bool, str } from '../../core/field.ts';
 import { usageError } from '../../core/problem.ts';
 import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = {

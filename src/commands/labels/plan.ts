@@ -1,7 +1,7 @@
 import { oneOf, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from './access.ts';
+import { labelCommand } from '../../label-access/command.ts';
 import { comparingFlags, comparingOptions, filesFlag } from './flags.ts';
 
 export const plan = labelCommand(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allPages, nextPages, rowsOfPage } from '../../../src/commands/api/pages.ts';
+import { allPages, nextPages, rowsOfPage } from '../../src/raw-requests/pages.ts';
 
 test('rows are the list of a page, wherever it stands', () => {
   expect(rowsOfPage([1, 2], '/x')).toEqual([1, 2]);

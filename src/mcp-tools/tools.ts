@@ -1,8 +1,8 @@
-import type { Command, Flag } from '../../cli/command.ts';
-import { valueSchema } from '../../cli/list-commands.ts';
-import { onlyLooks, showsFirst } from '../../cli/read-only.ts';
-import { bare } from '../../core/field.ts';
-import { invalidArguments, problem } from '../../core/problem.ts';
+import type { Command, Flag } from '../cli/command.ts';
+import { valueSchema } from '../cli/list-commands.ts';
+import { onlyLooks, showsFirst } from '../cli/read-only.ts';
+import { bare } from '../core/field.ts';
+import { invalidArguments, problem } from '../core/problem.ts';
 
 export type Tool = {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { invalidArguments, problem } from '../../core/problem.ts';
+import { invalidArguments, problem } from '../core/problem.ts';
 
 type Json = Record<string, unknown>;
 type Pair = [name: string, value: string];

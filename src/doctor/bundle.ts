@@ -1,10 +1,10 @@
 import { isAbsolute, join } from 'node:path';
-import { keys } from '../../config/keys.ts';
-import { secretsOf } from '../../config/load.ts';
-import { messageOf } from '../../core/error-message.ts';
-import { type Result, recordResult } from '../../core/result.ts';
-import { makeRedactor } from '../../output/redact.ts';
-import type { Context } from '../../cli/command.ts';
+import { keys } from '../config/keys.ts';
+import { secretsOf } from '../config/load.ts';
+import { messageOf } from '../core/error-message.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import { makeRedactor } from '../output/redact.ts';
+import type { Context } from '../cli/command.ts';
 
 type Looks = Readonly<Record<string, () => Promise<readonly unknown[]>>>;
 type File = { readonly name: string; readonly text: string };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { errorFrom } from '../../../src/api-client/response.ts';
-import { explainedRefusal } from '../../../src/commands/labels/access.ts';
+import { errorFrom } from '../../src/api-client/response.ts';
+import { explainedRefusal } from '../../src/label-access/refusal.ts';
 
 const refusal = (status: number, details: unknown[] = []) =>
   errorFrom(

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/problem.ts';
+import { AppError } from '../core/problem.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 const isRecord = (value: unknown): value is Json =>

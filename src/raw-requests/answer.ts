@@ -1,15 +1,15 @@
-import { openAnswer } from '../../api-client/list-rows.ts';
-import { type WireReply, errorFrom, jsonOf, refuseRedirect } from '../../api-client/response.ts';
-import type { AppError } from '../../core/problem.ts';
-import { type Result, nothing, rawResult, recordResult } from '../../core/result.ts';
-import type { HttpReply } from '../../platform/host.ts';
-import type { Context, ServiceName } from '../../cli/command.ts';
+import { openAnswer } from '../api-client/list-rows.ts';
+import { type WireReply, errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
+import type { AppError } from '../core/problem.ts';
+import { type Result, nothing, rawResult, recordResult } from '../core/result.ts';
+import type { HttpReply } from '../platform/host.ts';
+import type { Context, ServiceName } from '../cli/command.ts';
 import { allPages } from './pages.ts';
 import { type ApiRequest, pathBelow } from './request.ts';
 
 /** A missing scope of the label service is told as its own commands do: which one, and the line that fixes it. */
 const labelsRefusal = async (error: AppError, { method, path, body = '' }: ApiRequest): Promise<AppError> => {
-  const { explainedRefusal } = await import('../labels/access.ts');
+  const { explainedRefusal } = await import('../label-access/refusal.ts');
   return explainedRefusal(error, {
     method,
     isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body),
@@ -24,7 +24,7 @@ const explained = async (
 ): Promise<unknown> => {
   if (service === 'labels') return labelsRefusal(error, request);
   if (service !== 'tracker') return error;
-  return (await import('../../tracker-operations/refusal.ts')).explainedRefusal(
+  return (await import('../tracker-operations/refusal.ts')).explainedRefusal(
     error,
     await context.target('tracker'),
   );

@@ -1,6 +1,6 @@
-import type { Host } from '../../platform/host.ts';
-import { exitCodes } from '../../core/exit.ts';
-import { AppError, problemText } from '../../core/problem.ts';
+import type { Host } from '../platform/host.ts';
+import { exitCodes } from '../core/exit.ts';
+import { AppError, problemText } from '../core/problem.ts';
 import { type approvals, digestOf } from './approval.ts';
 import { type Tool, argvOf } from './tools.ts';
 

@@ -1,6 +1,6 @@
-import { invalidArguments, problem } from '../../core/problem.ts';
-import type { Context, ServiceName } from '../../cli/command.ts';
-import { textFile } from '../../cli/text-file.ts';
+import { invalidArguments, problem } from '../core/problem.ts';
+import type { Context, ServiceName } from '../cli/command.ts';
+import { textFile } from '../cli/text-file.ts';
 import { bodyOf, pairsOf, typedValue } from './fields.ts';
 
 /** What the flags and arguments of `opsctl api` say. */
