@@ -1,17 +1,9 @@
-import { loopback } from '../config/guards.ts';
 import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Host } from '../platform/host.ts';
-import { AppError } from '../core/problem.ts';
-import type { Logger, Reach, ServiceName, Target } from '../cli/command.ts';
+import type { Reach, ServiceName, Target } from '../cli/command.ts';
+import { type Environment, configuredTarget } from './configured-target.ts';
 import type { Embedded } from './mock/embedded.ts';
-
-type Environment = {
-  readonly host: Host;
-  readonly settings: Settings;
-  readonly log: Logger;
-  readonly signal?: AbortSignal;
-};
+import { signedIn } from './sign-in-token.ts';
 
 const mockHeaders = (
   service: ServiceName,
@@ -19,39 +11,6 @@ const mockHeaders = (
 ): Record<string, string> => {
   if (service === 'tracker') return { 'tracker-token': tracker.token };
   return service === 'labels' && labels.token !== '' ? { authorization: `Bearer ${labels.token}` } : {};
-};
-
-/**
- * The token of a sign-in, for services that take one when no other is set. A token never leaves the side it came from:
- * one of the embedded server stays there, and one of a real server never goes to the mock.
- */
-const signedIn = async (
-  env: Environment,
-  reach: Reach['reach'],
-  isMock: boolean,
-): Promise<Record<string, string>> => {
-  const [{ accessToken }, { mockKey }] = await Promise.all([
-    import('../auth/token.ts'),
-    import('../auth/settings.ts'),
-  ]);
-  const signal = env.signal ?? new AbortController().signal;
-  try {
-    const { token, account } = await accessToken({ ...env, signal, target: reach });
-    if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return {};
-    env.log.hide(token);
-    return { authorization: `Bearer ${token}` };
-  } catch (error) {
-    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
-    throw error;
-  }
-};
-
-/** spec/program#settings: path prefix and brand words are part of a profile. The embedded server speaks as the documents do. */
-const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
-  const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map(
-    (key) => settings.get(key)?.value,
-  );
-  return { basePath, planningWord };
 };
 
 /** The embedded server as a target. */
@@ -65,27 +24,6 @@ const mockTarget = (settings: Settings, service: ServiceName, server: Embedded):
     ? { rateKey: `${settings.profile.name}-mock` }
     : {}),
 });
-
-/** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
-const configuredTarget = async (
-  { host, settings, log }: Environment,
-  service: ServiceName,
-  found: Extract<ReturnType<typeof resolveTarget>, { readonly baseUrl: string }>,
-): Promise<Target> => {
-  const { baseUrl, origin, token, header, prefix } = found;
-  if (token !== undefined) log.hide(token);
-  const headers: Record<string, string> =
-    token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
-  const target = { baseUrl, headers, isMock: false, origin };
-  if (service !== 'tracker') return target;
-  const { host: address, hostname } = new URL(baseUrl);
-  const rateKey = `${settings.profile.name}-${address.replace(/[^A-Za-z0-9.]/g, '-')}`;
-  const isFree =
-    loopback(hostname) &&
-    settings.get('rate_per_minute')?.origin === 'default' &&
-    (await import('./mock/own-unlimited.ts')).isOwnUnlimitedMock(host, settings, baseUrl);
-  return { ...target, ...(isFree ? {} : { rateKey }), wording: wordingOf(settings) };
-};
 
 /** spec/program#settings: configured, or the embedded mock server; one for all services of a command. */
 export const makeReach = (env: Environment): Reach => {

@@ -1,19 +1,28 @@
 import type { Command } from '../../cli/command.ts';
-import { cassetteCommands } from './cassettes.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
-import { faultsAdd, faultsClear, faultsList, faultsLoad } from './faults.ts';
+import { compareCommand } from './compare.ts';
+import { faultsAdd } from './faults-add.ts';
+import { faultsClear } from './faults-clear.ts';
+import { faultsList } from './faults-list.ts';
+import { faultsLoad } from './faults-load.ts';
 import { featuresSet, featuresShow } from './features.ts';
 import { commands as kv } from './kv/commands.ts';
 import { commands as oauth } from './oauth/commands.ts';
 import { labelsToken } from './labels/token.ts';
+import { recordCommand } from './record.ts';
+import { replayCommand } from './replay.ts';
 import { requestsCommand } from './requests.ts';
+import { resetCommand } from './reset.ts';
 import { runCommand } from './run.ts';
+import { seedCommand } from './seed.ts';
 import { serveCommand } from './serve.ts';
 import { snapshotCommands } from './snapshots.ts';
 import { envCommand } from './env.ts';
 import { startCommand } from './start-command.ts';
 import { webhookCommands } from './webhooks.ts';
-import { resetCommand, seedCommand, stateCommand, statusCommand, stopCommand } from './state.ts';
+import { stateCommand } from './state.ts';
+import { statusCommand } from './status.ts';
+import { stopCommand } from './stop.ts';
 
 /** `opsctl mock …` */
 export const commands: readonly Command[] = [
@@ -28,7 +37,9 @@ export const commands: readonly Command[] = [
   stateCommand,
   requestsCommand,
   ...snapshotCommands,
-  ...cassetteCommands,
+  recordCommand,
+  replayCommand,
+  compareCommand,
   ...webhookCommands,
   clockShow,
   clockSet,

@@ -5,7 +5,9 @@ import { own } from '../../mock-server/instance-lock.ts';
 import type { Context } from '../../cli/command.ts';
 import { alreadyRuns } from './already-runs.ts';
 import { mockDirectory } from './embedded.ts';
-import { type ServerValues, mockOptions, seedOf, seedText } from './server-flags.ts';
+import type { ServerValues } from './server-flags.ts';
+import { mockOptions } from './server-options.ts';
+import { seedOf, seedText } from '../../mock-server/seed-choice.ts';
 import { type Started, start } from './start.ts';
 
 export type LaunchValues = ServerValues & { readonly port?: number | undefined };

@@ -2,7 +2,8 @@ import { bool, list, str } from '../../core/field.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { clientEnvironment } from './client-environment.ts';
 import { endAs, runChild } from './run-child.ts';
-import { portFlag, serverFlags } from './server-flags.ts';
+import { portFlag } from './port-flag.ts';
+import { serverFlags } from './server-flags.ts';
 
 export const runCommand = defineCommand({
   path: ['mock', 'run'],

@@ -2,7 +2,8 @@ import { formatRow } from '../../core/output-format.ts';
 import { bool } from '../../core/field.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import type { Launched } from './launch.ts';
-import { portFlag, serverFlags } from './server-flags.ts';
+import { portFlag } from './port-flag.ts';
+import { serverFlags } from './server-flags.ts';
 import { untilAborted } from './until-aborted.ts';
 
 /** The ready line, then nothing more until the end; being stopped is how a server ends, so that is success. */

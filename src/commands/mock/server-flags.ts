@@ -1,8 +1,5 @@
-import { bool, int, list, oneOf, str } from '../../core/field.ts';
-import { problem, usageError } from '../../core/problem.ts';
-import { defaultOptions } from '../../mock-server/defaults.ts';
-import type { MockOptions } from '../../mock-server/service.ts';
-import type { Flag, Flags, ValuesOf } from '../../cli/command.ts';
+import { bool, list, oneOf, str } from '../../core/field.ts';
+import type { Flags, ValuesOf } from '../../cli/command.ts';
 
 const RATE = '^([1-9][0-9]{0,6}|off)$';
 
@@ -69,55 +66,3 @@ export const serverFlags = {
 } as const satisfies Flags;
 
 export type ServerValues = ValuesOf<typeof serverFlags>;
-
-const rateOf = (text: string | undefined): number | undefined => {
-  if (text === undefined) return defaultOptions.ratePerMinute;
-  return text === 'off' ? undefined : Number(text);
-};
-
-/** spec/labels#parameters, spec/labels#limits: real services have a quota and a largest number of labels; here both are switched on. */
-const labelLimits = (values: ServerValues): Pick<MockOptions, 'labelsQuota' | 'labelsAtMost'> => {
-  const [reads, writes] = String(values['labels-quota'] ?? 'off')
-    .split('/')
-    .map(Number);
-  const most = Number(values['labels-at-most'] ?? 'off');
-  return {
-    ...(reads === undefined || writes === undefined ? {} : { labelsQuota: { reads, writes } }),
-    ...(Number.isNaN(most) ? {} : { labelsAtMost: most }),
-  };
-};
-
-export const mockOptions = (values: ServerValues): MockOptions => ({
-  ratePerMinute: rateOf(values['rate-limit']),
-  rateRetryAfter: values['rate-retry-after'] === true,
-  ...(values['rate-headers'] ? { rateHeaders: true } : {}),
-  ...(values['workspace-per-token'] ? { workspacePerToken: true } : {}),
-  labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
-  stateIn: values['state-in'] ?? defaultOptions.stateIn,
-  labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,
-  ...labelLimits(values),
-  trackerToken: values.token ?? defaultOptions.trackerToken,
-  ...(values['allow-host'] === undefined ? {} : { allowHosts: values['allow-host'] }),
-});
-
-export const portFlag = {
-  field: int({ min: 0, max: 65_535 }),
-  summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one',
-  value: 'port',
-} as const satisfies Flag;
-
-export type Seed = { readonly kind: 'demo' | 'empty' } | { readonly kind: 'file'; readonly path: string };
-export const seedOf = (text: string | undefined): Seed =>
-  text === undefined || text === 'demo' || text === 'empty'
-    ? { kind: text ?? 'demo' }
-    : { kind: 'file', path: text };
-
-/** The text of a seed file, or a usage error that names the flag or argument. */
-export const seedText = (found: string | undefined, path: string, name: string): string => {
-  if (found !== undefined) return found;
-  throw usageError(
-    'there is no such seed',
-    [problem(name, 'rule', `must be demo, empty or a file; there is no file ${path}`)],
-    ['opsctl mock state > FILE writes one'],
-  );
-};

@@ -1,6 +1,7 @@
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { portFlag, serverFlags } from './server-flags.ts';
+import { portFlag } from './port-flag.ts';
+import { serverFlags } from './server-flags.ts';
 
 export const startCommand = defineCommand({
   path: ['mock', 'start'],
