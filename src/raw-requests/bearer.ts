@@ -1,4 +1,3 @@
-import { bearerHeader } from '../auth/bearer.ts';
 import type { Context, ServiceName } from '../cli/command.ts';
 import type { ApiRequest } from './request.ts';
 
@@ -10,5 +9,6 @@ export const withBearer = async (
 ): Promise<ApiRequest> => {
   const isOwnHeader = Object.keys(asked.headers).some((name) => name.toLowerCase() === 'authorization');
   if (service !== 'api' || isOwnHeader) return asked;
+  const { bearerHeader } = await import('../auth/bearer.ts');
   return { ...asked, headers: { ...asked.headers, ...(await bearerHeader(context)) } };
 };
