@@ -2,8 +2,9 @@
 import { type Command, type Flags, defineCommand } from '../../src/cli/command.ts';
 import { bool, int, list, oneOf, req, str } from '../../src/core/field.ts';
 import { nothing } from '../../src/core/result.ts';
-import { planFlags } from '../../src/commands/kv/planning.ts';
-import { conducted, runFlags } from '../../src/commands/kv/running.ts';
+import { planFlags } from '../../src/commands/kv/plan-flags.ts';
+import { conducted } from '../../src/commands/kv/conducted.ts';
+import { runFlags } from '../../src/commands/kv/run-flags.ts';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_: Same<A, B>): void => {};

@@ -1,7 +1,9 @@
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { clusterFlags, driverFor } from './cluster.ts';
-import { unfinished } from './running.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { driverFor } from './driver-for.ts';
+
+import { unfinished } from './unfinished.ts';
 
 export const abort = defineCommand({
   path: ['kv', 'abort'],

@@ -2,7 +2,8 @@ import { defineCommand } from '../../cli/command.ts';
 import { oneOf } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 export const alarmDisarm = defineCommand({
   path: ['kv', 'alarm', 'disarm'],

@@ -2,7 +2,8 @@ import { defineCommand } from '../../cli/command.ts';
 import { rowsResult } from '../../core/result.ts';
 import { hexId } from '../../etcd-client/hex-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 export const alarmList = defineCommand({
   path: ['kv', 'alarm', 'list'],

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import type { Context } from '../../cli/command.ts';
-import type { Opened } from './cluster.ts';
+import type { Opened } from './open-cluster.ts';
 
 /** The flags of commands that may send or take much. */
 type Limits = {

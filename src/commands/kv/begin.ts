@@ -2,10 +2,14 @@ import { recordResult, type Result } from '../../core/result.ts';
 import type { PlanKind } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { refusalError } from './outcome.ts';
-import { announcedPlan, shownPlan } from './shown-plan.ts';
-import { planFlags, prepare } from './planning.ts';
-import type { Prepared } from './planning.ts';
-import { adopted, conducted, confirmStart, runFlags } from './running.ts';
+import { announce, shownPlan } from './shown-plan.ts';
+import { planFlags } from './plan-flags.ts';
+import { prepare } from './prepare.ts';
+import type { Prepared } from './prepare.ts';
+import { conducted } from './conducted.ts';
+import { confirmStart } from './confirm-start.ts';
+import { runFlags } from './run-flags.ts';
+import { takenOver } from './taken-over.ts';
 
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 export const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
@@ -15,7 +19,7 @@ export const refuseOpenRun = async (context: Context, { opened }: Prepared): Pro
   ]);
   // A run that somebody is at work on has no end yet either.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
-  await adopted(context, opened);
+  await takenOver(context, opened);
   const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };
@@ -56,11 +60,7 @@ export const begin = async (
   if (context.isDryRun) return recordResult(made, { text: await shownPlan(context, made, 'stdout') });
   const { name } = opened.cluster;
   const asked = question(name, made.from, made.to);
-  if (context.isInteractive && !context.isConfirmed)
-    context.log.info(`${await announcedPlan(context, made, asked)}\n`);
-  else
-    for (const { level, message, hint } of made.findings)
-      if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
+  await announce(context, made, asked);
   await confirmStart(context, name, asked, values);
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };

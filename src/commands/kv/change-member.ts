@@ -2,8 +2,9 @@ import type { Context } from '../../cli/command.ts';
 import type { ListedMember } from '../../etcd-client/etcd-client.ts';
 import { memberNamed } from '../../etcd-client/member-named.ts';
 import { askAny } from './ask.ts';
-import { type EndpointValues, type Opened, openCluster } from './cluster.ts';
-import { type Asked, operated } from './operating.ts';
+import type { EndpointValues } from './cluster-flags.ts';
+import { type Opened, openCluster } from './open-cluster.ts';
+import { type Asked, operated } from './operated.ts';
 
 /** The member that is meant, and what is done with it. */
 export const changeMember = async (

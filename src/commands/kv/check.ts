@@ -6,7 +6,8 @@ import { alarmMessages } from '../../kv-upgrade/guards/no-alarms.ts';
 import type { Finding } from '../../kv-upgrade/types.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { arrived } from './outcome.ts';
-import { type PlanValues, type Prepared, planFlags, prepare } from './planning.ts';
+import { type PlanValues, planFlags } from './plan-flags.ts';
+import { type Prepared, prepare } from './prepare.ts';
 
 export const check = defineCommand({
   path: ['kv', 'check'],

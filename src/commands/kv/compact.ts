@@ -3,8 +3,9 @@ import { problem } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
 import { type Context, defineCommand, type Flags } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, type Opened, openCluster } from './cluster.ts';
-import { operated } from './operating.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { type Opened, openCluster } from './open-cluster.ts';
+import { operated } from './operated.ts';
 
 const flags = {
   ...endpointFlags,

@@ -1,7 +1,8 @@
 import { int, str } from '../../core/field.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { openCluster } from './cluster.ts';
-import { operated, operationFlags } from './operating.ts';
+import { openCluster } from './open-cluster.ts';
+import { operated } from './operated.ts';
+import { operationFlags } from './operation-flags.ts';
 
 const flags = {
   ...operationFlags,

@@ -5,8 +5,8 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { downgradeLimits } from '../../kv-upgrade/downgrade.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { begin, memberByMemberFlags, type MemberByMember } from './begin.ts';
-import { openCluster } from './cluster.ts';
-import { confirmStart } from './running.ts';
+import { openCluster } from './open-cluster.ts';
+import { confirmStart } from './confirm-start.ts';
 
 /** Takes a downgrade back that no member has followed yet. */
 const cancel = async (context: Context, values: MemberByMember): Promise<Result> => {

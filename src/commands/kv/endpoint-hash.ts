@@ -1,7 +1,8 @@
 import { defineCommand } from '../../cli/command.ts';
 import { int } from '../../core/field.ts';
 import { rowsResult, type Result } from '../../core/result.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { endpointStores } from './endpoint-stores.ts';
 
 export const endpointHash = defineCommand({

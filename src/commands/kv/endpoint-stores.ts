@@ -1,7 +1,7 @@
 import type { Context } from '../../cli/command.ts';
 import type { Endpoint } from '../../kv-operations/endpoints/endpoint.ts';
 import { timeoutOf } from './ask.ts';
-import type { Opened } from './cluster.ts';
+import type { Opened } from './open-cluster.ts';
 
 export const endpointStores = async (
   context: Context,

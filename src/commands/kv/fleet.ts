@@ -7,7 +7,7 @@ import { fleetEngines } from '../../kv-upgrade/fleet/fleet-engines.ts';
 import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
 import type { FleetRow } from '../../kv-upgrade/fleet/run-fleet.ts';
 import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { crossingFlags } from './running.ts';
+import { crossingFlags } from './run-flags.ts';
 
 const flags = {
   ...crossingFlags,

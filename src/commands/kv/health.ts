@@ -1,5 +1,6 @@
 import { defineCommand } from '../../cli/command.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { judged } from './endpoint-rows.ts';
 import { endpointStores } from './endpoint-stores.ts';
 

@@ -1,7 +1,8 @@
 import { bool, datetime } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
-import { clusterFlags, openCluster } from './cluster.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 const clusterNames = async ({ host, settings }: Context): Promise<string[]> =>
   (await host.files.list(settings.directories.clusters).catch(() => [])).sort();

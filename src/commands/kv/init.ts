@@ -6,7 +6,8 @@ import type { Described } from '../../kv-upgrade/cluster/describe-members.ts';
 import { driverKinds } from '../../kv-upgrade/cluster/drivers.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
-import { addressFlags, openCluster } from './cluster.ts';
+import { addressFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 const flags = {
   ...addressFlags,

@@ -3,7 +3,8 @@ import { int, req } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { hexLease } from '../../etcd-client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 const longestTtl = 9_000_000_000;
 

@@ -4,7 +4,8 @@ import { AppError } from '../../core/problem.ts';
 import { rowsResult } from '../../core/result.ts';
 import { decimalLease, hexLease } from '../../etcd-client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster, type Opened } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster, type Opened } from './open-cluster.ts';
 import { leaseArgument } from './lease-argument.ts';
 
 const expired = (id: string): AppError =>

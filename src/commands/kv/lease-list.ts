@@ -3,7 +3,8 @@ import { AppError } from '../../core/problem.ts';
 import { rowsResult } from '../../core/result.ts';
 import { hexLease } from '../../etcd-client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 export const leaseList = defineCommand({
   path: ['kv', 'lease', 'list'],

@@ -2,7 +2,8 @@ import { defineCommand } from '../../cli/command.ts';
 import { recordResult } from '../../core/result.ts';
 import { decimalLease, hexLease } from '../../etcd-client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { leaseArgument } from './lease-argument.ts';
 
 export const leaseRevoke = defineCommand({

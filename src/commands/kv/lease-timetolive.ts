@@ -3,7 +3,8 @@ import { bool, req, str } from '../../core/field.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import { decimalLease, hexLease } from '../../etcd-client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],

@@ -2,8 +2,9 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, req, str } from '../../core/field.ts';
 import { peerUrlsOf } from '../../kv-operations/membership/peer-urls.ts';
 import { membershipActs, membershipPlans } from './change-member.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
-import { operated } from './operating.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
+import { operated } from './operated.ts';
 import { peerUrlsFlag } from './member-flags.ts';
 
 export const memberAdd = defineCommand({

@@ -5,7 +5,8 @@ import { recordResult } from '../../core/result.ts';
 import { memberNamed } from '../../etcd-client/member-named.ts';
 import type { MemberSeen } from '../../kv-upgrade/types.ts';
 import { askAny } from './ask.ts';
-import { type Opened, endpointFlags, openCluster } from './cluster.ts';
+import { type Opened, openCluster } from './open-cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
 
 const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberSeen> => {
   const { observe } = await import('../../kv-upgrade/observe/observe.ts');

@@ -2,7 +2,7 @@ import { AppError, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
 import type { Plan, Refusal } from '../../kv-upgrade/types.ts';
-import type { Prepared } from './planning.ts';
+import type { Prepared } from './prepare.ts';
 
 /** Nothing was changed: every reason at once, the first in the message. */
 export const refusalError = ({ refused, findings }: Refusal): AppError => {

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { planFlags, prepare } from './planning.ts';
+import { planFlags } from './plan-flags.ts';
+import { prepare } from './prepare.ts';
 import { arrived, refusalError } from './outcome.ts';
 import { shownPlan } from './shown-plan.ts';
 

@@ -3,7 +3,8 @@ import { wholeInput } from '../../cli/standard-input.ts';
 import { req, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { sendFlag } from './message-size-flags.ts';
 import { decimalLease } from '../../etcd-client/lease-id.ts';
 

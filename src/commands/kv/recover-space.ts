@@ -1,8 +1,9 @@
 import { int, str } from '../../core/field.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
 import { newestAndOldest } from './compact.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
-import { operated } from './operating.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
+import { operated } from './operated.ts';
 
 const flags = {
   ...endpointFlags,

@@ -6,7 +6,8 @@ import type { RehearsalResult } from '../../kv-upgrade/rehearse/rehearse.ts';
 import type { Plan, UpgradeEvent } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { refusalError } from './outcome.ts';
-import { type Prepared, planFlags, prepare } from './planning.ts';
+import { type Prepared, prepare } from './prepare.ts';
+import { planFlags } from './plan-flags.ts';
 
 const { 'hold-last': _, 'hold-after': __, ...rehearsalFlags } = planFlags;
 const flags = {

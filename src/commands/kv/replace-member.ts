@@ -1,9 +1,11 @@
 import { req, str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { clusterFlags, openCluster } from './cluster.ts';
-import { operated, stepFlags } from './operating.ts';
-import { runFlags } from './running.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
+import { operated } from './operated.ts';
+import { stepFlags } from './operation-flags.ts';
+import { runFlags } from './run-flags.ts';
 
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
 

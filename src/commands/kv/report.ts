@@ -6,7 +6,8 @@ import type { findOperations } from '../../kv-operations/journal.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import type { StoredReport } from '../../kv-upgrade/report/write.ts';
 import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { clusterFlags, openCluster } from './cluster.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 
 type FoundOperation = Awaited<ReturnType<typeof findOperations>>[number];
 

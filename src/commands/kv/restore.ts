@@ -10,8 +10,10 @@ import type { ClusterFile, SnapshotRecord } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { isBucketUrl } from '../../kv-snapshots/bucket-url.ts';
 import { bucketFlags, bucketOptions } from './snapshot-flags.ts';
-import { clusterFlags, driverFor, openCluster, type Opened } from './cluster.ts';
-import { confirmStart } from './running.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { driverFor } from './driver-for.ts';
+import { openCluster, type Opened } from './open-cluster.ts';
+import { confirmStart } from './confirm-start.ts';
 
 const flags = {
   ...clusterFlags,

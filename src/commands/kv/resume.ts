@@ -1,44 +1,12 @@
-import { bool } from '../../core/field.ts';
-import { AppError } from '../../core/problem.ts';
-import { heldBy, isHeldForWindow, resumedOptions } from '../../kv-upgrade/journal/holds.ts';
+import { resumedOptions } from '../../kv-upgrade/journal/holds.ts';
+import { refuseUnseenHold } from '../../kv-upgrade/journal/unseen-hold.ts';
 import { kindOf } from '../../kv-upgrade/plan-kind.ts';
-import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { clusterFlags } from './cluster.ts';
-import { planFlags } from './planning.ts';
-import { conducted, confirmStart, crossingFlags, endedRun, runFlags, unfinished } from './running.ts';
-import type { Unfinished } from './running.ts';
-
-const flags = {
-  ...clusterFlags,
-  ...runFlags,
-  ...crossingFlags,
-  'past-hold': { field: bool(), summary: 'With --yes: go on with a run that holds' },
-  'hold-last': {
-    field: bool(),
-    summary: 'Stop before the last member, also when the run has held there already',
-  },
-  'hold-after': { ...planFlags['hold-after'], summary: 'Stop again after so many more members' },
-} as const satisfies Flags;
-type Given = ValuesOf<typeof flags>;
-
-/** What repeats a command until it succeeds must not pass a hold: somebody put it there to look first. */
-const refuseUnseenHold = (context: Context, values: Given, { found }: Unfinished): void => {
-  const held = heldBy(found.entries);
-  if (held === undefined || (context.isInteractive && !context.isConfirmed)) return;
-  const isNamed = (['past-hold', 'accept-point-of-no-return', 'hold-after'] as const).some(
-    (name) => values[name] !== undefined && values[name] !== false,
-  );
-  if (isNamed || (values.until !== undefined && isHeldForWindow(found.entries))) return;
-  throw new AppError('stopped', `run ${found.run} holds: ${held}`, {
-    code: 'HELD',
-    tryThis: [
-      ...(isHeldForWindow(found.entries) ? ['opsctl kv resume --yes --until TIME, in the next window'] : []),
-      'opsctl kv resume --yes --past-hold, to go on up to the last member of the old version',
-      'opsctl kv resume --yes --accept-point-of-no-return, to go on to the end',
-      'opsctl kv rollback',
-    ],
-  });
-};
+import { defineCommand } from '../../cli/command.ts';
+import { conducted } from './conducted.ts';
+import { confirmStart } from './confirm-start.ts';
+import { namesHold, resumeFlags } from './resume-flags.ts';
+import { endedRun } from './ended-run.ts';
+import { unfinished } from './unfinished.ts';
 
 export const resume = defineCommand({
   path: ['kv', 'resume'],
@@ -47,7 +15,7 @@ export const resume = defineCommand({
   about:
     'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard runs again before the next member is stopped. ' +
     'A run that holds goes on when somebody confirms it at a terminal, or with --past-hold.',
-  flags,
+  flags: resumeFlags,
   examples: [
     { line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or a hold' },
     {
@@ -58,9 +26,10 @@ export const resume = defineCommand({
   run: async (context, values) => {
     const over = await endedRun(context, values);
     if (over) return over;
-    const open = await unfinished(context, values);
-    const { opened, found, plan, isRollback } = open;
-    refuseUnseenHold(context, values, open);
+    const { opened, found, plan, isRollback } = await unfinished(context, values);
+    // Who is asked at a terminal sees the hold.
+    if (!context.isInteractive || context.isConfirmed)
+      refuseUnseenHold(found, { isNamed: namesHold(values), hasWindow: values.until !== undefined });
     await confirmStart(
       context,
       opened.cluster.name,

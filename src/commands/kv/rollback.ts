@@ -2,8 +2,11 @@ import { AppError } from '../../core/problem.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { crosses, oldWay } from '../../kv-upgrade/plan-kind.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { clusterFlags } from './cluster.ts';
-import { conducted, confirmStart, rollbackFlags, unfinished } from './running.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { conducted } from './conducted.ts';
+import { confirmStart } from './confirm-start.ts';
+import { rollbackFlags } from './run-flags.ts';
+import { unfinished } from './unfinished.ts';
 
 export const rollback = defineCommand({
   path: ['kv', 'rollback'],

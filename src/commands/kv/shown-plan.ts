@@ -28,7 +28,7 @@ export const shownPlan = async (
 };
 
 /** What is read before the question: the whole plan with -v or where it fits, else its summary. Both are seen at once with the question. */
-export const announcedPlan = async (context: Context, plan: Plan, question: string): Promise<string> => {
+const announcedPlan = async (context: Context, plan: Plan, question: string): Promise<string> => {
   const { rows } = context.host.terminal.stderr;
   const whole = await shownPlan(context, plan, 'stderr');
   // Some terminals do not know their size, and say 0.
@@ -39,4 +39,14 @@ export const announcedPlan = async (context: Context, plan: Plan, question: stri
   const room = rows - questionRows(question, columns) - 1;
   if (whole.split('\n').length <= room) return whole;
   return planSummary(plan, { columns, rows: room, tookMs: await earlierMs(context, plan.cluster) });
+};
+
+/** Before the question the plan, which has the warnings too; without a question the warnings alone. */
+export const announce = async (context: Context, plan: Plan, question: string): Promise<void> => {
+  if (context.isInteractive && !context.isConfirmed) {
+    context.log.info(`${await announcedPlan(context, plan, question)}\n`);
+    return;
+  }
+  for (const { level, message, hint } of plan.findings)
+    if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
 };

@@ -39,7 +39,7 @@ const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean):
 
 const clusterOf = async (context: Context, values: ScheduleValues): Promise<string> => {
   if (values.name !== undefined) return values.name;
-  const { openCluster } = await import('./cluster.ts');
+  const { openCluster } = await import('./open-cluster.ts');
   return (await openCluster(context, values)).cluster.name;
 };
 

@@ -1,7 +1,7 @@
 import type { Context } from '../../cli/command.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
-import type { Opened } from './cluster.ts';
+import type { Opened } from './open-cluster.ts';
 
 /** From one member, never from "one of them": the named one, else the leader, because nobody is ahead of it. */
 export const snapshotMember = async (

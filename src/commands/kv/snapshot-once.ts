@@ -1,8 +1,8 @@
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
 import type { Context } from '../../cli/command.ts';
-import { openCluster } from './cluster.ts';
-import type { Opened } from './cluster.ts';
+import { openCluster } from './open-cluster.ts';
+import type { Opened } from './open-cluster.ts';
 import { retentionOf, withDestination } from './snapshot-flags.ts';
 import type { ScheduleValues } from './snapshot-schedule-flags.ts';
 

@@ -1,7 +1,8 @@
 import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
-import { clusterFlags, openCluster } from './cluster.ts';
+import { clusterFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import {
   bucketFlags,
   destinationArgument,

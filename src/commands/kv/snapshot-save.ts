@@ -3,7 +3,8 @@ import { defineCommand } from '../../cli/command.ts';
 import { str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { timeoutOf } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { fileArgument } from './snapshot-file-argument.ts';
 import { snapshotMember } from './snapshot-member.ts';
 

@@ -1,7 +1,7 @@
 import { bool, oneOf, str } from '../../core/field.ts';
 import { schedulers } from '../../kv-snapshots/emit.ts';
 import type { ValuesOf } from '../../cli/command.ts';
-import { endpointFlags } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
 import { bucketFlags, destinationArgument, nameFlag, retentionFlags } from './snapshot-flags.ts';
 
 export const scheduleFlags = {

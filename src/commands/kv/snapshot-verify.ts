@@ -3,7 +3,8 @@ import { bool, req, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Verification, Verifying } from '../../kv-snapshots/verify.ts';
 import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { bucketFlags, bucketOptions } from './snapshot-flags.ts';
 
 const args = [

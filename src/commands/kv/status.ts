@@ -8,8 +8,9 @@ import type { Outcome } from '../../kv-upgrade/types.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import { isRolledBack } from '../../kv-upgrade/journal/journal.ts';
 import { momentText } from '../../kv-upgrade/report/labels.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
-import type { Opened } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
+import type { Opened } from './open-cluster.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
 /** After the last member there is no rollback any more. */

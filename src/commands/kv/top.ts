@@ -5,7 +5,8 @@ import { nothing, recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import type { TopCanary, TopState } from '../../kv-upgrade/live/top-frame.ts';
-import { endpointFlags, openCluster, type Opened } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster, type Opened } from './open-cluster.ts';
 
 const flags = {
   ...endpointFlags,

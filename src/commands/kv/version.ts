@@ -1,6 +1,7 @@
 import { defineCommand } from '../../cli/command.ts';
 import { rowsResult, type Result } from '../../core/result.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { endpointStores } from './endpoint-stores.ts';
 
 export const version = defineCommand({

@@ -1,7 +1,8 @@
 import { bool, int, list, oneOf } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { endpointFlags } from './cluster-flags.ts';
+import { openCluster } from './open-cluster.ts';
 import { anyKey, prefixFlag, rangeArgument, rangeOf, rangeProblems } from './range.ts';
 
 const flags = {

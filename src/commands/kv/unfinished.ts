@@ -1,0 +1,40 @@
+import type { Context } from '../../cli/command.ts';
+import { AppError } from '../../core/problem.ts';
+import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
+import { viewFor } from '../../kv-upgrade/plan-kind.ts';
+import type { Plan } from '../../kv-upgrade/types.ts';
+import type { EndpointValues } from './cluster-flags.ts';
+import { openCluster, type Opened } from './open-cluster.ts';
+import { takenOver } from './taken-over.ts';
+
+export type Unfinished = {
+  readonly opened: Opened;
+  readonly found: FoundRun;
+  readonly plan: Plan;
+  readonly isRollback: boolean;
+};
+
+/** The newest run of the cluster that can go on. */
+export const unfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
+  const opened = await openCluster(context, values, 'upgrade');
+  const [{ openRun }, { refuseOtherMembers }] = await Promise.all([
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/journal/same-members.ts'),
+  ]);
+  const found = openRun(await takenOver(context, opened));
+  const first = found?.entries[0];
+  if (found === undefined || first?.kind !== 'opened') {
+    throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
+      code: 'NO_RUN',
+      tryThis: ['opsctl kv status', 'opsctl kv upgrade'],
+    });
+  }
+  refuseOtherMembers(opened.cluster, found, first.plan);
+  const last = found.entries.findLast(
+    (entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened',
+  );
+  const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
+  // A downgrade reads the cluster file the other way round.
+  const view = { ...opened, cluster: viewFor(opened.cluster, first.plan) };
+  return { opened: view, found, plan: first.plan, isRollback };
+};
