@@ -1,10 +1,8 @@
+import { defineCommand, type Flags } from '../../cli/command.ts';
 import { int, str } from '../../core/field.ts';
-import { problem } from '../../core/problem.ts';
-import type { Problem } from '../../core/problem.ts';
-import { type Context, defineCommand, type Flags } from '../../cli/command.ts';
-import { askAny } from './ask.ts';
+import { problem, type Problem } from '../../core/problem.ts';
 import { endpointFlags } from './cluster-flags.ts';
-import { type Opened, openCluster } from './open-cluster.ts';
+import { openCluster } from './open-cluster.ts';
 import { operated } from './operated.ts';
 
 const flags = {
@@ -21,18 +19,6 @@ const flags = {
   },
 } as const satisfies Flags;
 
-/** What can be read now, in revisions. */
-export const newestAndOldest = async (
-  context: Context,
-  opened: Opened,
-): Promise<{ readonly oldest: number; readonly newest: number }> => {
-  const { oldestRevision } = await import('../../etcd-client/compacted-revision.ts');
-  return askAny(context, opened, async (store) => {
-    const { revision } = await store.range('opsctl/none');
-    return { newest: revision, oldest: await oldestRevision(store, revision) };
-  });
-};
-
 const oneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
   const names = ['revision', 'keep-last', 'keep-for'].filter((name) => given[name] !== undefined);
   if (names.length === 1) return [];
@@ -42,6 +28,8 @@ const oneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
       : (['exclusive', `cannot be given together with --${names.at(-1)}`] as const);
   return [problem('<revision>', code, what, 'opsctl kv compact --keep-last 10000')];
 };
+
+import { askAny } from './ask.ts';
 
 export const compact = defineCommand({
   path: ['kv', 'compact'],
@@ -73,7 +61,8 @@ export const compact = defineCommand({
       import('../../kv-operations/compact/plan.ts'),
     ]);
     const waitMs = values['keep-for'] === undefined ? 0 : parseDuration(values['keep-for'], '--keep-for');
-    const { oldest, newest } = await newestAndOldest(context, opened);
+    const { newestAndOldest } = await import('../../etcd-client/revisions.ts');
+    const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const kept = values['keep-last'];
     const revision = values.revision ?? (kept === undefined ? newest : Math.max(1, newest - kept + 1));
     return operated(context, opened, {

@@ -2,7 +2,7 @@ import type { Context } from '../../cli/command.ts';
 import type { Result } from '../../core/result.ts';
 import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
 import type { Plan } from '../../kv-upgrade/types.ts';
-import { confirmCrossing, sayUnattended } from './confirm-crossing.ts';
+import { confirmCrossing, reportUnattended } from './confirm-crossing.ts';
 import { driverFor } from './driver-for.ts';
 import type { Opened } from './open-cluster.ts';
 import type { RunValues } from './run-flags.ts';
@@ -36,7 +36,7 @@ export const conducted = async (
     driver,
     state: settings.directories.clusters,
   };
-  if (action !== 'rollback') sayUnattended(context, values, plan);
+  if (action !== 'rollback') reportUnattended(context, values, plan);
   return watched(context, async (sink, ask, signal) => {
     const window = await windowOf(context, values, plan.cluster, ask);
     return withListeners(context, values, { plan, run, action }, sink, (all) =>

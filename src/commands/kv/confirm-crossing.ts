@@ -28,7 +28,7 @@ export const confirmCrossing = async (
 };
 
 /** Better said at the start than after an hour. */
-export const sayUnattended = (
+export const reportUnattended = (
   { isInteractive, isConfirmed, log }: Context,
   values: CrossingValues,
   plan: Plan,

@@ -1,86 +1,15 @@
-import { dirname, relative, resolve } from 'node:path';
-import { bool, int, oneOf, req, str } from '../../core/field.ts';
-import { type Category, problem } from '../../core/problem.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
+import { problem } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import type { ChildDetail } from '../../kv-upgrade/fleet/fleet-child.ts';
-import { fleetEngines } from '../../kv-upgrade/fleet/fleet-engines.ts';
 import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
-import type { FleetRow } from '../../kv-upgrade/fleet/run-fleet.ts';
-import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { crossingFlags } from './run-flags.ts';
+import { fleetArgs, fleetFlags, type FleetValues, lastMemberFlags } from './fleet-flags.ts';
+import { fleetUpgrade } from './fleet-upgrade.ts';
 
-const flags = {
-  ...crossingFlags,
-  'hold-last': { field: bool(), summary: 'Stop each cluster before its last member; kv resume goes on' },
-  'at-once': {
-    field: int({ min: 1, max: 50 }),
-    summary: 'How many clusters at a time after the canary; the file says it, else 1',
-    value: 'n',
-  },
-  emit: {
-    field: oneOf(...fleetEngines),
-    summary: 'Print what an existing engine runs instead: a playbook, its inventory, a workflow',
-    value: fleetEngines.join('|'),
-  },
-  image: {
-    field: str(1024, { min: 1 }),
-    summary: 'With --emit argo: image with opsctl as its entry point',
-    value: 'image',
-  },
-} as const satisfies Flags;
-const args = [
-  { name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' },
-] as const satisfies readonly Argument[];
-type Given = ValuesOf<typeof flags, typeof args>;
-
-const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
-/** What becomes of the last member of each cluster: nobody can be asked there. */
-const lastMemberFlags = (values: Given): string[] =>
-  lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
-
-const rowOf = ({ cluster, outcome, detail }: FleetRow<ChildDetail>, label: string) => ({
-  cluster: label,
-  file: cluster,
-  outcome: detail?.report?.outcome === 'held' ? 'held' : outcome,
-  message: detail?.message ?? 'not started: a cluster before it failed, or it was asked to stop',
-  duration_ms: detail?.report?.duration_ms ?? null,
-  exit_code: detail?.exit_code ?? null,
-  report: detail?.report ?? null,
-});
-
-const conducted = async (context: Context, values: Given, fleet: Fleet): Promise<Result> => {
-  const { host, settings, signal, log } = context;
-  const { conductFleet } = await import('../../kv-upgrade/fleet/conduct-fleet.ts');
-  const file = resolve(host.cwd, values.file);
-  const label = (cluster: string): string => relative(dirname(file), cluster);
-  let category: Category | 'done' = 'done';
-  const ended = conductFleet({
-    ...{ host, fleet, file, signal, label },
-    state: settings.directories.state,
-    lastMember: lastMemberFlags(values),
-    info: log.info,
-    confirm: () =>
-      context.confirm(
-        `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`,
-      ),
-  });
-  // What speaks against it is an error of the command, not of a row.
-  const first = await ended.next();
-  const rows = async function* () {
-    for (let next = first; next.done !== true; next = await ended.next()) {
-      if (next.value.outcome !== 'done') category = 'partial';
-      yield rowOf(next.value, label(next.value.cluster));
-    }
-  };
-  const view = { columns: ['cluster', 'outcome', 'duration_ms', 'message'], name: 'cluster' };
-  return { kind: 'rows', rows: rows(), view, exit: () => category };
-};
-
-const run = async (context: Context, values: Given): Promise<Result> => {
+const run = async (context: Context, values: FleetValues): Promise<Result> => {
   const { readFleet } = await import('../../kv-upgrade/fleet/fleet-file.ts');
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
-  if (values.emit === undefined) return conducted(context, values, fleet);
+  if (values.emit === undefined) return fleetUpgrade(context, values, fleet);
   const { fleetText } = await import('../../kv-upgrade/fleet/emit-fleet.ts');
   return rawResult(
     fleetText(values.emit, { fleet, lastMember: lastMemberFlags(values), image: values.image }),
@@ -94,8 +23,8 @@ export const fleet = defineCommand({
   about:
     'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done, and the same command goes on with a run that was killed. Exit code 9 when some were not upgraded. ' +
     'With --emit an engine does the same: it runs `opsctl kv upgrade` for each cluster, where its inventory says.',
-  args,
-  flags,
+  args: fleetArgs,
+  flags: fleetFlags,
   examples: [
     {
       line: 'opsctl kv fleet fleet.yaml --yes --accept-point-of-no-return',

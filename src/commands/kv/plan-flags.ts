@@ -3,7 +3,7 @@ import type { Flags, ValuesOf } from '../../cli/command.ts';
 import { list, bool, int, str } from '../../core/field.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
 import { clusterFlags } from './cluster-flags.ts';
-import { versionsFlag } from './versions.ts';
+import { versionsFlag } from './versions-flag.ts';
 
 const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
 

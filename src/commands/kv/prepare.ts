@@ -6,7 +6,7 @@ import type { Observation, Plan, PlanKind, PlanOptions, Refusal } from '../../kv
 import { driverFor } from './driver-for.ts';
 import { openCluster, type Opened } from './open-cluster.ts';
 import type { PlanValues } from './plan-flags.ts';
-import { givenVersions } from './versions.ts';
+import { givenVersions } from './versions-flag.ts';
 
 export type Prepared = {
   readonly opened: Opened & { readonly file: string };

@@ -1,6 +1,5 @@
 import { int, str } from '../../core/field.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { newestAndOldest } from './compact.ts';
 import { endpointFlags } from './cluster-flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { operated } from './operated.ts';
@@ -19,6 +18,8 @@ const flags = {
   },
 } as const satisfies Flags;
 const keptRevisions = 1000;
+
+import { askAny } from './ask.ts';
 
 export const recoverSpace = defineCommand({
   path: ['kv', 'recover-space'],
@@ -41,7 +42,8 @@ export const recoverSpace = defineCommand({
       import('../../kv-operations/space/plan.ts'),
     ]);
     const maxBlockedMs = parseDuration(values['max-blocked'] ?? '2m', '--max-blocked');
-    const { oldest, newest } = await newestAndOldest(context, opened);
+    const { newestAndOldest } = await import('../../etcd-client/revisions.ts');
+    const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const revision = Math.max(1, newest - (values['keep-last'] ?? keptRevisions) + 1);
     return operated(context, opened, {
       operation: 'recover-space',

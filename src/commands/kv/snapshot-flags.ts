@@ -1,8 +1,6 @@
-import { int, oneOf, req, str } from '../../core/field.ts';
-import { parseDuration } from '../../core/duration.ts';
-import type { BucketOptions, Destination } from '../../kv-snapshots/destination-types.ts';
-import type { Retention } from '../../kv-snapshots/retention.ts';
 import type { Argument, Context, Flags, ValuesOf } from '../../cli/command.ts';
+import { oneOf, req, str } from '../../core/field.ts';
+import type { BucketOptions, Destination } from '../../kv-snapshots/destination-types.ts';
 
 export const destinationArgument = {
   name: 'destination',
@@ -29,6 +27,7 @@ export const bucketFlags = {
     value: 'path|virtual',
   },
 } as const satisfies Flags;
+
 export type BucketValues = ValuesOf<typeof bucketFlags>;
 
 export const nameFlag = {
@@ -38,33 +37,6 @@ export const nameFlag = {
     value: 'name',
   },
 } as const satisfies Flags;
-
-const count = (summary: string) => ({ field: int({ min: 1, max: 10_000 }), summary, value: 'n' }) as const;
-export const retentionFlags = {
-  'keep-last': count('Keep the newest n snapshots'),
-  'keep-daily': count('Keep the newest of each of the last n days (UTC) that have one'),
-  'keep-weekly': count('Keep the newest of each of the last n weeks (UTC) that have one'),
-  'max-age': {
-    field: str(32, { min: 1 }),
-    summary: 'Keep nothing older, like 90d; the newest verified snapshot stays all the same',
-    value: 'duration',
-  },
-} as const satisfies Flags;
-export type RetentionValues = ValuesOf<typeof retentionFlags>;
-
-const longestAgeMs = 100 * 366 * 86_400_000;
-/** Undefined without any of the flags: then nothing is pruned. */
-export const retentionOf = (values: RetentionValues): Retention | undefined => {
-  const names = ['keep-last', 'keep-daily', 'keep-weekly', 'max-age'] as const;
-  if (names.every((name) => values[name] === undefined)) return undefined;
-  const age = values['max-age'];
-  return {
-    keepLast: values['keep-last'],
-    keepDaily: values['keep-daily'],
-    keepWeekly: values['keep-weekly'],
-    ...(age === undefined ? {} : { maxAgeMs: parseDuration(age, '--max-age', longestAgeMs) }),
-  };
-};
 
 /** Only what was given: what is absent may stand in the cluster file. */
 export const bucketOptions = (values: BucketValues): BucketOptions => ({

@@ -3,7 +3,8 @@ import type { MemberSpec } from '../../kv-upgrade/types.ts';
 import type { Context } from '../../cli/command.ts';
 import { openCluster } from './open-cluster.ts';
 import type { Opened } from './open-cluster.ts';
-import { retentionOf, withDestination } from './snapshot-flags.ts';
+import { retentionOf } from './retention-flags.ts';
+import { withDestination } from './snapshot-flags.ts';
 import type { ScheduleValues } from './snapshot-schedule-flags.ts';
 
 const silenceMs = 30_000;

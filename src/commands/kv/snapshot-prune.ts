@@ -3,14 +3,8 @@ import { invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { clusterFlags } from './cluster-flags.ts';
 import { openCluster } from './open-cluster.ts';
-import {
-  bucketFlags,
-  destinationArgument,
-  nameFlag,
-  retentionFlags,
-  retentionOf,
-  withDestination,
-} from './snapshot-flags.ts';
+import { bucketFlags, destinationArgument, nameFlag, withDestination } from './snapshot-flags.ts';
+import { retentionFlags, retentionOf } from './retention-flags.ts';
 
 const pruneFlags = { ...clusterFlags, ...nameFlag, ...retentionFlags, ...bucketFlags };
 

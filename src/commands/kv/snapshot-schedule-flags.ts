@@ -2,7 +2,8 @@ import { bool, oneOf, str } from '../../core/field.ts';
 import { schedulers } from '../../kv-snapshots/emit.ts';
 import type { ValuesOf } from '../../cli/command.ts';
 import { endpointFlags } from './cluster-flags.ts';
-import { bucketFlags, destinationArgument, nameFlag, retentionFlags } from './snapshot-flags.ts';
+import { bucketFlags, destinationArgument, nameFlag } from './snapshot-flags.ts';
+import { retentionFlags } from './retention-flags.ts';
 
 export const scheduleFlags = {
   every: {

@@ -1,37 +1,13 @@
+import { defineCommand } from '../../cli/command.ts';
 import { parseDuration } from '../../core/duration.ts';
-import { AppError, invalidArguments, problem, type Category } from '../../core/problem.ts';
-import { rawResult, type Result } from '../../core/result.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
+import { rawResult } from '../../core/result.ts';
 import { calendarOf, everyProblem } from '../../kv-snapshots/every.ts';
-import { defineCommand, type Context } from '../../cli/command.ts';
+import { retentionOf } from './retention-flags.ts';
 import { emitted } from './snapshot-emit.ts';
-import { retentionOf } from './snapshot-flags.ts';
 import { snapshotOnce } from './snapshot-once.ts';
+import { repeated } from './snapshot-repeated.ts';
 import { scheduleArgs, scheduleFlags } from './snapshot-schedule-flags.ts';
-import type { ScheduleValues } from './snapshot-schedule-flags.ts';
-
-/** One row a run; a run that fails is a row too, and the next one comes all the same. */
-const repeated = (context: Context, values: ScheduleValues, everyMs: number): Result => {
-  let category: Category | 'done' = 'done';
-  const rows = async function* () {
-    for (let next = context.host.elapsed(); !context.signal.aborted; ) {
-      const row = await snapshotOnce(context, values).catch((error: unknown) => {
-        if (!(error instanceof AppError) || context.signal.aborted) throw error;
-        category = 'partial';
-        context.log.warn(`no snapshot was stored: ${error.message}`);
-        return { name: null, error: error.message, code: error.detail.code ?? null };
-      });
-      yield row;
-      next = Math.max(next + everyMs, context.host.elapsed());
-      await context.host.sleep(next - context.host.elapsed(), context.signal).catch(() => undefined);
-    }
-  };
-  return {
-    kind: 'rows',
-    rows: rows(),
-    view: { columns: ['name', 'revision', 'size_bytes', 'hash', 'member'], name: 'place' },
-    exit: () => category,
-  };
-};
 
 export const snapshotSchedule = defineCommand({
   path: ['kv', 'snapshot', 'schedule'],

@@ -1,30 +1,10 @@
+import { versionTable } from '../../api-specs/etcd/version-rules.ts';
+import { defineCommand, type Argument } from '../../cli/command.ts';
 import { bool, str } from '../../core/field.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, rowsResult } from '../../core/result.ts';
-import { leastOf, versionTable, type VersionTable } from '../../api-specs/etcd/version-rules.ts';
-import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { defineCommand, type Argument, type Context, type Flags } from '../../cli/command.ts';
-
-export const versionsFlag = {
-  'versions-file': {
-    field: str(4096, { min: 1 }),
-    summary: 'File with newer data of single versions (OPSCTL_KV_VERSIONS_FILE); see kv versions --as-file',
-    value: 'file',
-    complete: 'file',
-  },
-} as const satisfies Flags;
-
-/** The file that the flag or the setting names; undefined: what is built in. */
-export const givenVersions = async (
-  { host, settings }: Context,
-  flag: string | undefined,
-): Promise<VersionTable | undefined> => {
-  const setting = settings.get('kv.versions_file');
-  const path = flag ?? setting?.value;
-  if (path === undefined) return undefined;
-  const { readVersions } = await import('../../kv-upgrade/version-file.ts');
-  return readVersions(host, path, flag === undefined ? (setting?.origin ?? '') : '--versions-file');
-};
+import { minorRows } from '../../kv-upgrade/version-rows.ts';
+import { versionsFlag, givenVersions } from './versions-flag.ts';
 
 const minorArgument = {
   name: 'minor',
@@ -32,25 +12,6 @@ const minorArgument = {
   field: str(16, { pattern: '^\\d+\\.\\d+$' }),
   summary: 'Show every rule of this minor, with its reason and its source',
 } as const satisfies Argument;
-
-const minorRows = (table: VersionTable) =>
-  table.minors.map(({ minor, latest, is_ended = false, ended_on = null }) => {
-    const rules = table.rules.filter(({ from }) => minorOf(from) === minor);
-    const refused = rules.filter(({ on, level }) => on === 'arrive' && level === 'fail');
-    return {
-      minor,
-      is_supported: rowOf(minor) !== undefined,
-      latest,
-      refused: refused.map(({ from, through }) => (from === through ? from : `${from}-${through}`)),
-      arrive_at: leastOf(table, minor, 'arrive', 'warn'),
-      leave_from: leastOf(table, minor, 'leave', 'fail'),
-      leave_from_recommended: leastOf(table, minor, 'leave', 'warn'),
-      is_ended,
-      ended_on,
-      data_of: table.data_of,
-      rules,
-    };
-  });
 
 export const versions = defineCommand({
   path: ['kv', 'versions'],

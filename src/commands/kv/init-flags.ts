@@ -1,0 +1,36 @@
+import type { Flags } from '../../cli/command.ts';
+import { str, oneOf } from '../../core/field.ts';
+import { driverKinds } from '../../kv-upgrade/cluster/drivers.ts';
+import { addressFlags } from './cluster-flags.ts';
+
+export const initFlags = {
+  ...addressFlags,
+  out: {
+    field: str(undefined, { min: 1 }),
+    summary: 'File to write (default: standard output)',
+    value: 'file',
+    complete: 'file',
+  },
+  name: {
+    field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }),
+    summary: 'Name of the cluster',
+    value: 'name',
+  },
+  driver: {
+    field: oneOf(...driverKinds),
+    summary: 'How members are stopped and started',
+    value: 'driver',
+  },
+  'new-binary': {
+    field: str(undefined, { min: 1 }),
+    summary: 'Server program of the version to go to',
+    value: 'file',
+    complete: 'file',
+  },
+  'old-binary': {
+    field: str(undefined, { min: 1 }),
+    summary: 'Server program of the running version',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
