@@ -502,6 +502,16 @@ test('files fit on a screen or two', () => {
   expect(long).toEqual([]);
 });
 
+test('a file of commands is flags, one call, one result', () => {
+  const most = 80;
+  const long = files
+    .filter((file) => file.startsWith('commands/'))
+    .map((file) => ({ file, lines: text(file).trimEnd().split('\n').length }))
+    .filter(({ lines }) => lines > most)
+    .map(({ file, lines }) => `${file} has ${lines} lines: move what decides or computes into an engine.`);
+  expect(long).toEqual([]);
+});
+
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Record<string, unknown>;
 const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string';
 const nameIn = (node: Node): string | undefined =>
