@@ -76,6 +76,11 @@ const wordsOf = (source: string): Words => {
     if (!isNode(value) || /^Import|^TSImport/.test(value.type)) return;
     if (value.type === 'ExportNamedDeclaration' && isNode(value.declaration))
       words.names.push(...declared(value.declaration));
+    // What JSON shows: fields with an underscore.
+    if ((value.type === 'Property' || value.type === 'TSPropertySignature') && isNode(value.key)) {
+      const { name } = value.key as { name?: unknown };
+      if (typeof name === 'string' && name.includes('_')) words.names.push(name);
+    }
     if (value.type === 'Literal' && typeof value.value === 'string') words.strings.push(value.value);
     // The words around a value belong together.
     if (value.type === 'TemplateLiteral')
@@ -140,10 +145,12 @@ test('a retired word is found in text and in names, and not in comments, imports
 import { folder } from './folder.ts';
 export const heirLag = 1;
 export const amended = 'amended, third-party, sealant';
-const text = \`mend \${heirLag}\`;`;
+const text = \`mend \${heirLag}\`;
+const row = { is_mended: true, mended: true };`;
   expect(findingsIn('a.ts', wordsOf(source))).toEqual([
     'a.ts: "mend" in \'mend ${x}\' (use: fix, repair)',
     'a.ts: the name heirLag (use: transferee; leader transfer)',
+    'a.ts: the name is_mended (use: fix, repair)',
   ]);
 });
 

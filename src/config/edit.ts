@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { AppError, usageError } from '../core/problem.ts';
 import { nearest } from '../core/nearest.ts';
 import { refuseWrongValue } from './check-value.ts';
@@ -41,6 +42,10 @@ export const profileToChange = ({ profile }: Settings, key: Key): string => {
     },
   );
 };
+
+/** A file is the same one for commands that run in another directory. Pure. */
+export const storedValue = ({ kind }: Key, value: string, cwd: string): string =>
+  kind === 'file' && value !== '' ? resolve(cwd, value) : value;
 
 /** The stored settings with one value set. The first real profile becomes the one that is used. Pure; throws on a wrong value. */
 export const withSetting = (stored: Profiles, profile: string, key: Key, value: string): Profiles => {

@@ -4,6 +4,7 @@ import {
   knownKey,
   profileToChange,
   withCurrent,
+  storedValue,
   withSetting,
   withoutSetting,
 } from '../../src/config/edit.ts';
@@ -111,6 +112,16 @@ describe('which profile a change goes to', () => {
 });
 
 describe('values', () => {
+  test.each([
+    ['ca_file', 'ca.pem', '/home/ana/ca.pem'],
+    ['ca_file', '../ca.pem', '/home/ca.pem'],
+    ['auth.identity_token_file', '/run/token', '/run/token'],
+    ['tracker.url', 'https://t.example', 'https://t.example'],
+    ['ca_file', '', ''],
+  ])('%s %s is stored as %s', (name, value, stored) => {
+    expect(storedValue(knownKey(name), value, '/home/ana')).toBe(stored);
+  });
+
   test.each<[string, string, string]>([
     ['tracker.url', 'http://t.example', 'usage'],
     ['tracker.url', 'nonsense', 'usage'],

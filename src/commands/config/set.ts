@@ -1,7 +1,7 @@
 import { bool, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
 import { refuseLongSecret } from '../../core/secret-size.ts';
-import { knownKey, profileToChange, withSetting } from '../../config/edit.ts';
+import { knownKey, profileToChange, storedValue, withSetting } from '../../config/edit.ts';
 import { secretProblems } from '../../config/secret-problems.ts';
 import { changeProfiles } from '../../config/store.ts';
 import { type Argument, defineCommand } from '../../cli/command.ts';
@@ -35,7 +35,7 @@ export const set = defineCommand({
   async run(context, values) {
     const key = knownKey(values.key);
     const profile = profileToChange(context.settings, key);
-    const value = await readSettingValue(context, key, values);
+    const value = storedValue(key, await readSettingValue(context, key, values), context.host.cwd);
     if (key.secret) {
       context.log.hide(value);
       refuseLongSecret('usage', key.key, value);

@@ -22,7 +22,7 @@ export const alarmDisarm = defineCommand({
     const left = await askAny(context, opened, (store) => store.alarms());
     return recordResult(
       { disarmed: alarms.length, still_raised: left.length },
-      { message: `${alarms.length} alarm${alarms.length === 1 ? '' : 's'} taken back` },
+      { message: `${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed` },
       left.length > 0 && values.alarm === undefined ? 'no' : undefined,
     );
   },

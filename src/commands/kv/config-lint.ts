@@ -35,7 +35,7 @@ export const configLint = defineCommand({
       key,
       message,
       hint,
-      is_mended_by_migrate: isFixed ?? false,
+      is_fixed_by_migrate: isFixed ?? false,
     }));
     const isBad = rows.some(({ level }) => level === 'fail');
     return {
