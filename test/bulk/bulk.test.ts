@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { getEventListeners } from 'node:events';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -38,6 +39,12 @@ test('NDJSON: line numbers count empty lines, and each bad line says why', async
 test('NDJSON: a byte order mark before a row is no part of it', async () => {
   const found = await rows('\uFEFF{"a":1}\n{"a":2}', 'ndjson');
   expect(found.map(({ row }) => row)).toEqual([{ a: 1 }, { a: 2 }]);
+  // Files that were put together keep theirs.
+  const joined = await rows('{"a":1}\n\uFEFF{"a":2}\r\n', 'ndjson');
+  expect(joined.map(({ row, text }) => [row, text])).toEqual([
+    [{ a: 1 }, '{"a":1}'],
+    [{ a: 2 }, '{"a":2}'],
+  ]);
 });
 
 test('CSV: quotes, line ends inside quotes, empty cells, too many cells, a quote that stays open', async () => {
@@ -91,6 +98,10 @@ test('progress counts rows done of rows known, never the bytes that were read', 
     '13 of about 100 rows (13 %), 1 failed, about 8.7 s left',
   );
   expect(text({ rows: 50, bytes: 900, isWhole: false })).toBe('13 rows, 1 failed');
+  expect(text({ rows: 50, bytes: 0, isWhole: false }, 1800)).toBe('13 rows, 1 failed');
+  expect(text({ rows: 13, bytes: 900, isWhole: true }, 900)).toBe(
+    '13 of 13 rows (100 %), 1 failed, about 0 ms left',
+  );
   // Nothing is known of the speed yet.
   const none = { done: 0, failed: 0, skipped: 0, invalid: 0 };
   expect(progressText(none, { rows: 50, bytes: 900, isWhole: true }, 900, 0)).toBe('0 rows, 0 failed');
@@ -156,6 +167,37 @@ test('CSV cells take the type of their field', () => {
   });
   expect(csv({ op: 'update', resource: 'labels', id: '7', archived: 'true' })).toMatchObject({
     input: { params: { 'label-public-id': 7 }, body: { archived: true } },
+  });
+});
+
+test('a cell that does not fit its field stays the text that it is, and lists may be JSON', () => {
+  const body = (row: Record<string, string>): unknown => {
+    const change = csv({ op: 'create', resource: 'stories', name: 'x', ...row });
+    return 'operation' in change ? change.input.body : change;
+  };
+  expect(body({ estimate: ' ' })).toMatchObject({ estimate: ' ' });
+  expect(body({ estimate: 'many' })).toMatchObject({ estimate: 'many' });
+  const label = (archived: string) => csv({ op: 'update', resource: 'labels', id: '7', archived });
+  expect(label('yes')).toMatchObject({ input: { body: { archived: 'yes' } } });
+  expect(label('false')).toMatchObject({ input: { body: { archived: false } } });
+  expect(body({ owner_ids: '["a;b","c"]' })).toMatchObject({ owner_ids: ['a;b', 'c'] });
+  expect(body({ owner_ids: '["a"' })).toMatchObject({ owner_ids: '["a"' });
+  expect(body({ labels: '[{"name":"x","color":"#112233"}]' })).toMatchObject({
+    labels: [{ name: 'x', color: '#112233' }],
+  });
+});
+
+test('ids may stand under their own names, and words of other programs name what to do', () => {
+  expect(ndjson({ action: 'REMOVE', resource: 'labels', params: { 'label-public-id': 7 } })).toMatchObject({
+    verb: 'delete',
+    input: { params: { 'label-public-id': 7 } },
+  });
+  expect(ndjson({ op: 'put', resource: 'labels', params: { label: 8 }, name: 'x' })).toMatchObject({
+    verb: 'update',
+    input: { params: { 'label-public-id': 8 }, body: { name: 'x' } },
+  });
+  expect(csv({ op: 'remove', resource: 'labels', id: '7' })).toMatchObject({
+    input: { params: { 'label-public-id': 7 } },
   });
 });
 
@@ -311,6 +353,20 @@ test('a pool that is stopped begins nothing new, waits for what runs and not for
   expect(begun).toEqual([1, 2]);
 });
 
+test('a pool that has ended leaves nobody at the signal', async () => {
+  const { signal } = new AbortController();
+  async function* two(): AsyncIterable<number[]> {
+    yield [1, 2];
+  }
+  await all(
+    pooled(
+      two(),
+      pool(2, async (n: number) => n, signal),
+    ),
+  );
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
 test('a pool whose reader leaves begins nothing new', async () => {
   const begun: number[] = [];
   async function* five(): AsyncIterable<number[]> {
@@ -353,6 +409,49 @@ test('entries of one turn are in the file before any of their rows may be sent',
     'done',
     'failed',
   ]);
+  rmSync(directory, { recursive: true });
+});
+
+test('a journal that is gone on with keeps its whole lines; a new one replaces it, for its owner alone', async () => {
+  const { directory, path, journal } = await journalIn();
+  journal.done(1, 'h1', 71);
+  journal.close();
+  appendFileSync(path, 's 2 h2\nd 2 h');
+  const again = await openJournal(nodeHost({ env: {} }), path, true);
+  expect([...again.past.lines].map(([line, { state, id }]) => [line, state, id])).toEqual([
+    [1, 'done', '71'],
+    [2, 'sent', undefined],
+  ]);
+  again.done(3, 'h3', undefined);
+  again.close();
+  expect(readFileSync(path, 'utf8')).toMatch(/^h \d+\nd 1 h1 71\ns 2 h2\nd 3 h3\n$/);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const anew = await openJournal(nodeHost({ env: {} }), path, false);
+  anew.close();
+  expect(readFileSync(path, 'utf8')).toMatch(/^h \d+\n$/);
+  await expect(openJournal(nodeHost({ env: {} }), directory, false)).rejects.toMatchObject({
+    category: 'usage',
+  });
+  rmSync(directory, { recursive: true });
+});
+
+test('a journal is on the disk when it is closed', async () => {
+  const host = nodeHost({ env: {} });
+  const { directory, path } = await journalIn();
+  const did: string[] = [];
+  const append: typeof host.files.append = (at, mode) => {
+    const file = host.files.append(at, mode);
+    return {
+      ...file,
+      write: (data) => void did.push(`write ${data}`),
+      sync: () => void did.push('sync'),
+      close: () => (file.close(), void did.push('close')),
+    };
+  };
+  const journal = await openJournal({ ...host, files: { ...host.files, append } }, path, false);
+  journal.failed(1, 'a');
+  journal.close();
+  expect(did).toEqual(['write f 1 a\n', 'sync', 'close']);
   rmSync(directory, { recursive: true });
 });
 
