@@ -69,6 +69,15 @@ const checkCharacters = ({ min, max }: StringField, text: string, path: string, 
   }
 };
 
+/** The tables have few patterns, and a value is checked by the same one again and again. */
+const compiled = new Map<string, RegExp>();
+const matches = (pattern: string, text: string): boolean => {
+  const known = compiled.get(pattern);
+  const regex = known ?? new RegExp(pattern);
+  if (known === undefined) compiled.set(pattern, regex);
+  return regex.test(text);
+};
+
 const checkString = (field: StringField, text: string, path: string, found: Found): void => {
   if (!isChoice(field, text)) {
     found.push(wrongChoice(field.enum ?? [], text, path));
@@ -78,7 +87,7 @@ const checkString = (field: StringField, text: string, path: string, found: Foun
   const format = field.format && formats[field.format];
   if (format && !format.holds(text))
     found.push(problem(path, 'format', `${format.says}; got ${shown(text)}`, format.hint));
-  if (field.pattern !== undefined && !new RegExp(field.pattern).test(text)) {
+  if (field.pattern !== undefined && !matches(field.pattern, text)) {
     found.push(
       problem(
         path,
