@@ -69,7 +69,7 @@ export default defineConfig({
           env,
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          maxWorkers: 3,
+          maxWorkers: 4,
         },
       },
     ],
