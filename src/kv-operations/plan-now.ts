@@ -1,6 +1,6 @@
-import { AppError, problem } from '../core/problem.ts';
 import type { Access } from '../kv-upgrade/observe/access.ts';
 import { observe } from '../kv-upgrade/observe/observe.ts';
+import { refusalError } from '../kv-upgrade/refusal-error.ts';
 import type { Driver } from '../kv-upgrade/supervisors/driver.ts';
 import type { ClusterFile, Observation } from '../kv-upgrade/types.ts';
 import type { Host } from '../platform/host.ts';
@@ -24,24 +24,6 @@ type Place = {
   readonly driver: Driver | undefined;
 };
 
-const refusal = ({ refused, findings }: OperationRefusal): AppError => {
-  const [first, ...rest] = refused;
-  const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
-  return new AppError(
-    'unsafe',
-    `refused, nothing was changed: ${first?.message ?? 'a guard refused'}${more}`,
-    {
-      code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
-      problems:
-        rest.length === 0
-          ? []
-          : refused.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
-      tryThis: first?.hint === undefined ? ['opsctl kv status'] : [first.hint],
-      data: { refused, findings },
-    },
-  );
-};
-
 /** An election takes one to two seconds, and more where clocks are slow. */
 const [electionMs, lookAgainMs] = [5000, 250];
 
@@ -58,7 +40,8 @@ export const planNow = async (
     const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
     if (!isRefused(made)) return { plan: made, isResumed: false };
     // While a leader is elected every member looks sick: that passes.
-    if (observation.leader !== undefined || host.elapsed() >= until) throw refusal(made);
+    if (observation.leader !== undefined || host.elapsed() >= until)
+      throw refusalError(made, (hint) => [hint ?? 'opsctl kv status']);
     await host.sleep(lookAgainMs);
   }
 };

@@ -1,7 +1,7 @@
 import { recordResult, type Result } from '../../core/result.ts';
-import type { PlanKind } from '../../kv-upgrade/types.ts';
+import type { Plan, PlanKind } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
-import { refusalError } from './outcome.ts';
+import { noPlan } from './outcome.ts';
 import { announce, shownPlan } from './shown-plan.ts';
 import { planFlags } from './plan-flags.ts';
 import { prepare } from './prepare.ts';
@@ -12,7 +12,7 @@ import { runFlags } from './run-flags.ts';
 import { takenOver } from './taken-over.ts';
 
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
-export const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
+const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
   const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
     import('../../kv-upgrade/journal/journal.ts'),
     import('../../kv-upgrade/locks/machine-lock.ts'),
@@ -24,15 +24,22 @@ export const refuseOpenRun = async (context: Context, { opened }: Prepared): Pro
   if (left !== undefined) throw unfinishedError(left);
 };
 
-export const refuseOthersWork = async (
-  context: Context,
-  { opened, observation }: Prepared,
-): Promise<void> => {
+const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
   const { refuseOther } = await import('../../kv-upgrade/locks/take-locks.ts');
   const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
     is_reachable ? [client_url] : [],
   );
   await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
+};
+
+/** The plan, when nothing stands against it: no run that is open, no guard that refuses. */
+export const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
+  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
+  const { made } = prepared;
+  await refuseOpenRun(context, prepared);
+  if (!isRefusal(made)) return made;
+  await refuseOthersWork(context, prepared);
+  throw noPlan(made);
 };
 
 const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
@@ -50,13 +57,8 @@ export const begin = async (
   question: (cluster: string, from: string, to: string) => string,
 ): Promise<Result> => {
   const prepared = await prepare(context, values, undefined, kind);
-  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
-  const { made, opened, run } = prepared;
-  await refuseOpenRun(context, prepared);
-  if (isRefusal(made)) {
-    await refuseOthersWork(context, prepared);
-    throw refusalError(made);
-  }
+  const { opened, run } = prepared;
+  const made = await clearedPlan(context, prepared);
   if (context.isDryRun) return recordResult(made, { text: await shownPlan(context, made, 'stdout') });
   const { name } = opened.cluster;
   const asked = question(name, made.from, made.to);

@@ -1,28 +1,16 @@
-import { AppError, problem } from '../../core/problem.ts';
+import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
+import { refusalError } from '../../kv-upgrade/refusal-error.ts';
 import type { Plan, Refusal } from '../../kv-upgrade/types.ts';
 import type { Prepared } from './prepare.ts';
 
-/** Nothing was changed: every reason at once, the first in the message. */
-export const refusalError = ({ refused, findings }: Refusal): AppError => {
-  const [first, ...rest] = refused;
-  const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
-  const hints = first?.hint === undefined ? [] : [first.hint];
-  return new AppError(
-    'unsafe',
-    `refused, nothing was changed: ${first?.message ?? 'a guard refused'}${more}`,
-    {
-      code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
-      problems:
-        rest.length === 0
-          ? []
-          : refused.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
-      tryThis: [...hints, 'opsctl kv check shows every finding'],
-      data: { refused, findings },
-    },
-  );
-};
+/** Why there is no plan, and where every finding is shown. */
+export const noPlan = (refusal: Refusal): AppError =>
+  refusalError(refusal, (hint) => [
+    ...(hint === undefined ? [] : [hint]),
+    'opsctl kv check shows every finding',
+  ]);
 
 /** The answer when there is nothing left to do. */
 export const arrived = async ({

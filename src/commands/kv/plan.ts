@@ -4,7 +4,7 @@ import { rawResult, recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { planFlags } from './plan-flags.ts';
 import { prepare } from './prepare.ts';
-import { arrived, refusalError } from './outcome.ts';
+import { arrived, noPlan } from './outcome.ts';
 import { shownPlan } from './shown-plan.ts';
 
 export const plan = defineCommand({
@@ -34,7 +34,7 @@ export const plan = defineCommand({
     const { made } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;
-    if (isRefusal(made)) throw refusalError(made);
+    if (isRefusal(made)) throw noPlan(made);
     if (values.out !== undefined) {
       await context.host.files.replace(
         resolve(context.host.cwd, values.out),

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
-import { refusalError } from './outcome.ts';
+import { noPlan } from './outcome.ts';
 import { prepare } from './prepare.ts';
 import { rehearseFlags, type RehearseValues } from './rehearse-flags.ts';
 import { rehearsedIn } from './rehearsed-in.ts';
@@ -16,7 +16,7 @@ const run = async (context: Context, values: RehearseValues): Promise<Result> =>
     import('../../kv-upgrade/rehearse/ending.ts'),
   ]);
   const { made, opened, run: id } = prepared;
-  if (isRefusal(made)) throw refusalError(made);
+  if (isRefusal(made)) throw noPlan(made);
   const directory = join(
     host.files.temporaryDirectory(),
     `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`,

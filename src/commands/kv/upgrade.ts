@@ -1,10 +1,10 @@
 import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
-import { refuseOpenRun, refuseOthersWork } from './begin.ts';
+import { clearedPlan } from './begin.ts';
 import { conducted } from './conducted.ts';
 import { confirmStart } from './confirm-start.ts';
-import { arrived, digestError, refusalError } from './outcome.ts';
+import { arrived, digestError } from './outcome.ts';
 import { planFlags } from './plan-flags.ts';
 import { prepare } from './prepare.ts';
 import { announce, shownPlan } from './shown-plan.ts';
@@ -48,15 +48,10 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const { readPlan } = await import('../../kv-upgrade/plan-file.ts');
   const given = values.plan === undefined ? undefined : await readPlan(context.host, values.plan);
   const prepared = await prepare(context, values, given?.options);
-  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
-  const { made, opened, run } = prepared;
+  const { opened, run } = prepared;
   const done = await arrived(prepared);
   if (done !== undefined) return done;
-  await refuseOpenRun(context, prepared);
-  if (isRefusal(made)) {
-    await refuseOthersWork(context, prepared);
-    throw refusalError(made);
-  }
+  const made = await clearedPlan(context, prepared);
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
   if (context.isDryRun)
     return recordResult(made, {
