@@ -207,3 +207,117 @@ test.each([
   if (most === 2 * WINDOW_MS) expect([waited, waits]).toEqual([most, [most]]);
   else expect(waited).toBeGreaterThan(2 * WINDOW_MS);
 });
+
+test('at the first moment of a clock the rules are the same', () => {
+  const two = [ticket('a', 0), ticket('b', 0)];
+  expect(turnOf(two, 'a', 0, rule(1))).toBe(0);
+  expect(turnOf(two, 'b', 0, rule(1))).toBe(250);
+  expect(turnOf([...two, done('a', 0)], 'b', 0, rule(1))).toBe(WINDOW_MS);
+  expect(turnOf([...two, done('a', 0)], 'b', WINDOW_MS, rule(1))).toBe(WINDOW_MS);
+});
+
+test('a refusal holds back who would pass because there was no limit, too', () => {
+  const lines: Line[] = [
+    { kind: 'open', untilMs: 1000 },
+    ticket('a', 5),
+    { kind: 'blocked', untilMs: 900 },
+    ticket('b', 6),
+  ];
+  expect(turnOf(lines, 'a', 10, rule(1))).toBe(900);
+  expect(turnOf(lines, 'b', 901, rule(1))).toBe(901);
+});
+
+const lineOf = (host: ReturnType<typeof fakeHost>): string[] =>
+  Object.entries(host.files.all())
+    .filter(([path]) => path.startsWith('/state/rate-'))
+    .flatMap(([, text]) => text.split('\n').filter((line) => line !== ''))
+    .map((line) => line[0] ?? '');
+
+test('only the user reads the files of a bucket; a request leaves a ticket and its end', async () => {
+  const host = fakeHost();
+  const answered = await makeBucket(host, '/state', 'k', 1).admit();
+  expect(lineOf(host)).toEqual(['t']);
+  answered();
+  expect(lineOf(host)).toEqual(['t', 'd']);
+  const [path = ''] = Object.keys(host.files.all()).filter((one) => one.startsWith('/state/rate-'));
+  expect(host.files.mode(path)).toBe(0o600);
+});
+
+test('the first request of a profile makes its directory, for the user alone', async () => {
+  const host = fakeHost();
+  const made: [string, number][] = [];
+  const files: typeof host.files = {
+    ...host.files,
+    append: (path, mode) => {
+      if (made.length === 0) throw new Error('ENOENT');
+      return host.files.append(path, mode);
+    },
+    makeDirectory: async (path, mode = 0) => void made.push([path, mode]),
+  };
+  await makeBucket({ ...host, files }, '/state', 'k', 1).admit();
+  expect(made).toEqual([['/state', 0o700]]);
+  expect(lineOf(host)).toEqual(['t']);
+});
+
+test('who is cancelled while waiting gives the place up', async () => {
+  const host = fakeHost();
+  const controller = new AbortController();
+  const waiting = makeBucket(host, '/state', 'k', 1, { signal: controller.signal });
+  waiting.block(host.now() + 5000);
+  await expect(waiting.admit(() => controller.abort(new Error('stop')))).rejects.toThrow('stop');
+  expect(lineOf(host)).toEqual(['b', 't', 'x']);
+});
+
+test('a wait is told once, and a short one not at all', async () => {
+  const host = fakeHost();
+  const windowMs = 400;
+  const told: number[] = [];
+  for (let i = 0; i < 2; i++)
+    (await makeBucket(host, '/state', 'k', 1, { windowMs }).admit((ms) => told.push(ms)))();
+  expect(told).toEqual([]);
+  makeBucket(host, '/state', 'k', 9, { windowMs }).block(host.now() + 5000);
+  (await makeBucket(host, '/state', 'k', 9, { windowMs }).admit((ms) => told.push(ms)))();
+  expect(told).toEqual([5000]);
+});
+
+test('a service without a limit is asked without a ticket for some minutes, then with one again', async () => {
+  const host = fakeHost();
+  const bucket = makeBucket(host, '/state', 'k', 1);
+  bucket.open();
+  const start = host.now();
+  for (let i = 0; i < 3; i++) await bucket.admit();
+  expect([lineOf(host), host.now()]).toEqual([['o'], start]);
+  host.advance(5 * 60_000);
+  await bucket.admit();
+  expect(lineOf(host)).toContain('t');
+});
+
+test('who has waited for so long that nobody reads the old file any more stands in a new one', async () => {
+  const host = fakeHost();
+  const start = host.now();
+  const bucket = makeBucket(host, '/state', 'k', 1);
+  bucket.block(start + 8 * 60_000);
+  (await bucket.admit())();
+  expect(host.now()).toBe(start + 8 * 60_000);
+  const texts = Object.entries(host.files.all())
+    .filter(([path]) => path.startsWith('/state/rate-k-'))
+    .sort()
+    .map(([, text]) =>
+      text
+        .split('\n')
+        .map((line) => line[0] ?? '')
+        .join(''),
+    );
+  expect(texts.at(-1)).toBe('td');
+});
+
+test('a directory that cannot be made limits nothing', async () => {
+  const host = fakeHost();
+  const append = () => {
+    throw new Error('EROFS');
+  };
+  const start = host.now();
+  const bucket = makeBucket({ ...host, files: { ...host.files, append } }, '/state', 'k', 1);
+  for (let i = 0; i < 3; i++) (await bucket.admit())();
+  expect(host.now()).toBe(start);
+});

@@ -2,6 +2,8 @@ import type { AppError } from '../../src/core/problem.ts';
 import { expect, test } from 'vitest';
 import { expectShape } from '../../src/api-client/response-shape.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';
+import { int, obj, orNull } from '../../src/core/field.ts';
+import { op } from '../../src/core/operation.ts';
 
 test.each([
   [labels.list, null, 'the answer is null, not the list'],
@@ -31,4 +33,25 @@ test('an object that came instead is kept for the message; anything else is not'
   };
   expect(dataOf({ error: 'weird' })).toEqual({ error: 'weird' });
   expect(dataOf('soon')).toBeUndefined();
+});
+
+const base = { path: '/x', summary: 's', cites: 'spec/tracker#labels' } as const;
+const read = op({ ...base, method: 'GET', ok: 200, returns: obj({ id: int() }) });
+const passes = (operation: Parameters<typeof expectShape>[0], value: unknown): boolean => {
+  try {
+    expectShape(operation, value, 'http://t.example/x');
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test('null passes only where the row may be null, and any value where the row is no list and no object', () => {
+  expect(passes(read, null)).toBe(false);
+  expect(passes(op({ ...read, returns: orNull(obj({ id: int() })) }), null)).toBe(true);
+  expect(passes(op({ ...read, returns: orNull(obj({ id: int() })) }), [])).toBe(false);
+  expect(passes(op({ ...read, returns: int() }), 'soon')).toBe(true);
+  expect(passes(op({ ...base, method: 'GET', ok: 200 }), [])).toBe(true);
+  expect(passes(read, undefined)).toBe(true);
+  expect(passes(op({ ...read, method: 'POST' }), [])).toBe(true);
 });

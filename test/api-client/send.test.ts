@@ -127,3 +127,81 @@ test('each try is announced and asks for a place in the rate window', async () =
   expect(said[1]?.[1]).toBe('RESET happened');
   expect([admitted, answered]).toEqual([3, 3]);
 });
+
+describe('an answer from 400 on is looked at for another try, none below', () => {
+  test.each([
+    [399, 1],
+    [400, 1],
+    [503, 4],
+  ])('%i is asked for %i times', async (status, tries) => {
+    const host = fakeHost({ reply: answering([status, { 'retry-after': '1' }]) });
+    expect((await send(host, get)).status).toBe(status);
+    expect(host.requests).toHaveLength(tries);
+  });
+});
+
+test('what is cancelled before its first answer is not tried again, whatever failed', async () => {
+  const controller = new AbortController();
+  const reply: FakeHostOptions['reply'] = () => {
+    controller.abort(new Error('stop'));
+    throw lost('REFUSED', false);
+  };
+  const host = fakeHost({ reply });
+  await expect(send(host, get, { signal: controller.signal })).rejects.toMatchObject({
+    category: 'network',
+    detail: { code: 'REFUSED' },
+  });
+  expect(host.requests).toHaveLength(1);
+});
+
+test('a stream is sent once also when it cannot have arrived; a text is sent again', async () => {
+  const body = (async function* () {
+    yield Buffer.from('x');
+  })();
+  const once = fakeHost({ reply: answering(lost('REFUSED', false), 200) });
+  await expect(send(once, { ...post, body })).rejects.toMatchObject({ detail: { code: 'REFUSED' } });
+  const again = fakeHost({ reply: answering(lost('REFUSED', false), 200) });
+  expect((await send(again, { ...post, body: Buffer.from('x') })).status).toBe(200);
+});
+
+test('an error names the host once, is worth another try unless the certificate is wrong, and has no hint where none helps', async () => {
+  const errorOf = async (error: NetworkError) =>
+    send(fakeHost({ reply: answering(error) }), get).catch((thrown: unknown) => thrown);
+  expect(await errorOf(new NetworkError('RESET', 'cut', true))).toMatchObject({
+    message: 't.example: cut',
+    detail: { retryable: true, tryThis: [] },
+  });
+  expect(await errorOf(new NetworkError('TLS', 'no trust in t.example', false))).toMatchObject({
+    message: 'no trust in t.example',
+    detail: { retryable: false },
+  });
+  const speaksNoTls = new NetworkError('TLS', 'wrong version', false, undefined, {
+    kind: 'protocol',
+    reason: 'no TLS',
+  });
+  expect(await errorOf(speaksNoTls)).toMatchObject({ detail: { tryThis: [] } });
+});
+
+test('the rest of an answer is read before the next try, so that its connection is free', async () => {
+  const host = fakeHost({ reply: answering([503, { 'retry-after': '1' }], 200) });
+  let read = 0;
+  const { request } = host.network;
+  const network = {
+    ...host.network,
+    request: async (asked: HttpRequest) => {
+      const reply = await request(asked);
+      return { ...reply, bytes: async () => ((read += 1), reply.bytes()) };
+    },
+  };
+  expect((await send({ ...host, network }, get)).status).toBe(200);
+  expect(read).toBe(1);
+});
+
+test('what is no failure of the network is thrown as it is', async () => {
+  const host = fakeHost();
+  const broken = {
+    ...host,
+    network: { ...host.network, request: async () => Promise.reject(new TypeError('bug')) },
+  };
+  await expect(send(broken, get)).rejects.toThrow(new TypeError('bug'));
+});

@@ -18,3 +18,11 @@ test('the length that is announced is the length that is sent', async () => {
   expect(lengthBytes).toBe(Buffer.concat(sent).length);
   expect(contentType).toBe('multipart/form-data; boundary=opsctl-mark');
 });
+
+test('every length of a part counts, in bytes', () => {
+  const lengthOf = (parts: Parameters<typeof multipart>[0]) => multipart(parts, 'm').lengthBytes;
+  const end = '--opsctl-m--\r\n'.length;
+  const head = '--opsctl-m\r\nContent-Disposition: form-data; name="a"\r\n\r\n'.length;
+  expect(lengthOf([])).toBe(end);
+  expect(lengthOf([{ name: 'a', value: 'ü' }])).toBe(head + 2 + 2 + end);
+});
