@@ -190,7 +190,11 @@ test('the rest of an answer is read before the next try, so that its connection 
     ...host.network,
     request: async (asked: HttpRequest) => {
       const reply = await request(asked);
-      return { ...reply, bytes: async () => ((read += 1), reply.bytes()) };
+      const bytes = async () => {
+        read += 1;
+        return reply.bytes();
+      };
+      return { ...reply, bytes };
     },
   };
   expect((await send({ ...host, network }, get)).status).toBe(200);
