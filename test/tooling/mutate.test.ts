@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { mutantsOf } from './mutation/mutants.mjs';
+import { nearestOf } from './mutation/tests-for.mjs';
 
 const changesOf = (source: string): string[] =>
   mutantsOf(source).map(({ start, end, text }) => `${source.slice(start, end)} → ${text}`);
@@ -55,4 +56,10 @@ test('every change is a text that can be read', () => {
 
 test('a size is taken by its name, not by one MiB more', () => {
   expect(changesOf('const most = 64 * 1024 * 1024, tries = 2 * 3;')).toEqual(['2 → 3', '3 → 4']);
+});
+
+test('the nearest tests of a file are the few with the fewest steps to it, once, and none that is far', () => {
+  const steps: Record<string, number> = { a: 3, b: 0, c: 1, d: 2, e: 9, f: 4, g: 5, h: 6 };
+  const distance = (name: string, file: string): number => (file === 'x.ts' ? (steps[name] ?? 0) : 9);
+  expect(nearestOf(distance, Object.keys(steps), ['x.ts', 'y.ts'])).toEqual(['b', 'c', 'd', 'a', 'f', 'g']);
 });

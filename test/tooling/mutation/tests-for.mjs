@@ -5,6 +5,8 @@ import { basename, dirname, join } from 'node:path';
 const FAR = 9;
 /** What all of these do not notice, no other will. */
 const MOST_TESTS = 64;
+/** Of each file of a sample. */
+const NEAREST = 6;
 /** Farther away a test reaches nearly everything; in the folder of a file it is about the file even so. */
 const MOST_STEPS = 3;
 const MOST_STEPS_AT_HOME = 12;
@@ -89,6 +91,20 @@ export const makeDistance = (root) => {
     return (isHome ? 1.5 : 1.7) + steps / 20 - (isNamed ? 0.4 : 0);
   };
 };
+
+/** The tests nearest to each of the files. */
+export const nearestOf = (distance, tests, files) => [
+  ...new Set(
+    files.flatMap((file) =>
+      tests
+        .map((test) => [distance(test, file), test])
+        .filter(([far]) => far < FAR)
+        .sort(([a], [b]) => a - b)
+        .slice(0, NEAREST)
+        .map(([, test]) => test),
+    ),
+  ),
+];
 
 /** Those that reach the place of the change; for what a module does when it is loaded, those that reach anything of its file, and those near it. */
 export const makeTestsFor = (distance, reach, tests) => {
