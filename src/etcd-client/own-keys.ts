@@ -9,7 +9,9 @@ export const probeKey = (run: string, member: string): string => `${probeDirecto
 /** Nothing of a run stays behind, also not what it wrote before it was killed. Where no member answers nothing can be done now. */
 export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<void> =>
   firstAnswer(stores, async (store) => {
-    await store.del(canaryKey(run));
-    // `0` follows `/`: every key below the directory.
-    await store.del(`${probeDirectory(run)}/`, `${probeDirectory(run)}0`);
+    await Promise.all([
+      store.del(canaryKey(run)),
+      // `0` follows `/`: every key below the directory.
+      store.del(`${probeDirectory(run)}/`, `${probeDirectory(run)}0`),
+    ]);
   }).catch(() => {});

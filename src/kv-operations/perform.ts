@@ -67,7 +67,7 @@ const opened = async (input: OperationInput, lock: Lock, lost: AbortController):
     hasDriver: input.driver !== undefined,
     journal,
     signal: AbortSignal.any([input.signal, lost.signal]),
-    busy: new Set(),
+    busy: new Map(),
     holdLock: lock.hold,
     say,
   };

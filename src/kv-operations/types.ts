@@ -1,7 +1,7 @@
 import type { Host } from '../platform/host.ts';
 import type { AppError } from '../core/problem.ts';
 import type { LineJournal } from '../kv-upgrade/journal/line-journal.ts';
-import type { Checking } from '../kv-upgrade/run.ts';
+import type { Checking, Replacing } from '../kv-upgrade/run.ts';
 import type { CanaryReport, ClusterFile, Finding, Observation, Owner } from '../kv-upgrade/types.ts';
 
 export type OperationKind =
@@ -114,7 +114,7 @@ export type Operation = {
   readonly journal: LineJournal<OperationEntry>;
   readonly signal: AbortSignal;
   /** Members whose clients wait just now: what is written meanwhile is measured more often. */
-  readonly busy: Set<string>;
+  readonly busy: Map<string, Replacing>;
   /** Throws when the lock in the store went to somebody else. */
   holdLock(): Promise<void>;
   say(text: string, level?: 'info' | 'warn'): void;

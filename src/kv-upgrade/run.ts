@@ -9,6 +9,9 @@ import type { MemberWatch } from './observe/member-watch.ts';
 import type { Window } from './window/window-types.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation, Plan, Step, Unstamped } from './types.ts';
 
+/** `proved`: it has passed its health check, and has to stay good for a time. */
+export type Replacing = 'changing' | 'proved';
+
 /** Everything one run carries: the parts every step needs. */
 export type Run = {
   readonly id: string;
@@ -33,7 +36,7 @@ export type Run = {
   /** This process goes on with a run that had ended before: what the operator was told then may be tried again. */
   readonly isResume: boolean;
   /** Members that are being replaced or reverted now. */
-  readonly replacing: Set<string>;
+  readonly replacing: Map<string, Replacing>;
   /** What this process does once. */
   readonly once: { areGuardsAsked: boolean };
   /** Members that this process has started again after their process had ended past the point of no return. */

@@ -187,6 +187,8 @@ export type FileInfo = {
   readonly uid: number;
   readonly gid: number;
   readonly modifiedMs: number;
+  /** Another text as soon as another file is there, or its content or rights were changed; absent where that cannot be told. */
+  readonly change?: string;
 };
 /** A file that only grows. `write` returns when the operating system has all the bytes, or throws and leaves none; `sync` when the disk has them. */
 export type AppendFile = {

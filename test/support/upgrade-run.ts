@@ -37,7 +37,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
       },
       isResume: false,
       once: { areGuardsAsked: true },
-      replacing: new Set<string>(),
+      replacing: new Map(),
       restarted: new Set<string>(),
       admitted: new Set<string>(),
       logMarks: new Map(),

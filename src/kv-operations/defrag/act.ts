@@ -66,7 +66,7 @@ const defrag: Act = async (operation, step): Promise<Detail> => {
   await holdLock();
   const limit = plan.values.max_blocked_ms as number;
   const began = host.elapsed();
-  busy.add(name);
+  busy.set(name, 'changing');
   try {
     await storeOf(operation, name, limit).defragment();
   } catch (error) {

@@ -115,21 +115,26 @@ export const noAlarm: Check = async ({ run, member, store }) => {
   throw alarmError(said, `; ${member.name} runs, and is not proved good yet`);
 };
 
-/** In the order in which they are made. */
-export const checks: readonly (readonly [GateCheck, Check])[] = [
-  ['process', processRuns],
-  ['version', versionIsRight],
-  ['identity', identityIsKept],
+export type Checks = readonly (readonly [GateCheck, Check])[];
+/** In the order in which they count. Those of one stage need nothing of each other: their first tries are made at the same time. */
+export const stages: readonly Checks[] = [
+  [['process', processRuns]],
+  [['version', versionIsRight]],
+  [['identity', identityIsKept]],
   // The leader first: /health asks the leader, and a member that knows none yet lets that question wait for a second.
-  ['leader', leaderIsKnown],
-  ['health', healthIsTrue],
-  ['ready', isReady],
-  ['read', readWorks],
-  ['write', writeWorks],
-  ['read-back', readBackWorks],
-  ['lag', hasCaughtUp],
-  ['alarms', noAlarm],
-  ['peers', peersAgree],
-  ['membership', membershipIsKept],
-  ['hash', hashesAgree],
+  [['leader', leaderIsKnown]],
+  [['health', healthIsTrue]],
+  [
+    ['ready', isReady],
+    ['read', readWorks],
+    ['write', writeWorks],
+  ],
+  [
+    ['read-back', readBackWorks],
+    ['lag', hasCaughtUp],
+    ['alarms', noAlarm],
+    ['peers', peersAgree],
+    ['membership', membershipIsKept],
+    ['hash', hashesAgree],
+  ],
 ];

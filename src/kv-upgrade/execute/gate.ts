@@ -2,7 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { MemberFailure, memberOf } from '../run.ts';
 import type { Checking } from '../run.ts';
 import type { GateCheck } from '../types.ts';
-import { checks, healthIsTrue, noAlarm } from './gate-checks.ts';
+import { healthIsTrue, noAlarm, stages, type Checks } from './gate-checks.ts';
 import { watchProgress } from './gate-time.ts';
 import type { ProgressWatch } from './gate-time.ts';
 import { bad, keyOf } from './gate-verdict.ts';
@@ -41,18 +41,18 @@ const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
 const stablePollMs = 150;
 /** An alarm may be why a check does not become good. */
 const alarmsEveryMs = 1000;
-/** Repeats one check until it is good, failed, or the time is over. The process is looked at every time. */
+/** Repeats one check until it is good, failed, or the time is over; `first` is how its first try ended. The process is looked at every time. */
 const passCheck = async (
   gate: Gate,
   check: Check,
   untilMs: number,
   progress: ProgressWatch,
+  first: Verdict,
 ): Promise<Verdict> => {
   const { host } = gate.run;
   let alarmsAt = host.elapsed() + alarmsEveryMs;
+  let [verdict, tookMs] = [first, 0];
   for (;;) {
-    const began = host.elapsed();
-    const verdict = await attempt(check, gate);
     if (verdict.ok !== false || verdict.isFinal) return verdict;
     const alive = await attempt(processRuns, gate);
     if (!alive.ok && alive.isStarting !== true) return alive;
@@ -62,7 +62,10 @@ const passCheck = async (
     }
     await progress.look();
     if (host.elapsed() > untilMs && !progress.isMoving()) return verdict;
-    await host.sleep(Math.max(pollMs, Math.min(host.elapsed() - began, stablePollMs)));
+    await host.sleep(Math.max(pollMs, Math.min(tookMs, stablePollMs)));
+    const began = host.elapsed();
+    verdict = await attempt(check, gate);
+    tookMs = host.elapsed() - began;
   }
 };
 
@@ -75,13 +78,17 @@ export const passGate = async (
   const { run, member } = gate;
   const until = run.host.elapsed() + withinMs;
   const progress = watchProgress(run, member.name);
-  for (const [name, check] of checks.filter(([one]) => gate.skips?.has(one) !== true)) {
-    const { ok, detail } = await passCheck(gate, check, until, progress);
-    run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
-    if (ok === false)
-      throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
-    onPassed(name);
-  }
+  const passStage = async (stage: Checks): Promise<void> => {
+    const first = await Promise.all(stage.map(([, check]) => attempt(check, gate)));
+    for (const [at, [name, check]] of stage.entries()) {
+      const { ok, detail } = await passCheck(gate, check, until, progress, first[at] as Verdict);
+      run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
+      if (ok === false)
+        throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
+      onPassed(name);
+    }
+  };
+  for (const stage of stages) await passStage(stage.filter(([one]) => gate.skips?.has(one) !== true));
   await gate.store.del(keyOf(gate)).catch(() => {});
 };
 

@@ -118,7 +118,7 @@ const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
     const name = step.member as string;
     // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.
     if (run.signal.aborted && untouched.has(step.kind)) throw stopReason(run);
-    if (touching.has(step.kind)) run.replacing.add(name);
+    if (touching.has(step.kind)) run.replacing.set(name, 'changing');
     else run.replacing.delete(name);
     await within(run, step, async () => {
       if (step.kind === 'gate') return proved(run, step, gate ?? openNewGate(run, name));

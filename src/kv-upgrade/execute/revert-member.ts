@@ -48,7 +48,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   const began = host.elapsed();
   const observation = await observe({ host, cluster, access });
   run.members.remove(name);
-  run.replacing.add(name);
+  run.replacing.set(name, 'changing');
   run.emit({ event: 'reverting', member: name, reason });
   // After a crash of ours the return may have been done already: then it only has to be proved.
   // After a crash of ours that of a restart cannot be told from the process before: it is stopped once more.

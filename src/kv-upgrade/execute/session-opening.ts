@@ -14,7 +14,7 @@ import type { Access } from '../observe/access.ts';
 import { watchMembers } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { lockLost } from '../run.ts';
-import type { Run } from '../run.ts';
+import type { Replacing, Run } from '../run.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { ClusterFile, Plan, Sink } from '../types.ts';
 import type { Window } from '../window/window-types.ts';
@@ -161,7 +161,7 @@ const stopSignal = (input: SessionInput, lost: AbortController, emit: Recorder['
 const fresh = (action: SessionInput['action']) => ({
   isResume: action === 'resume',
   once: { areGuardsAsked: action !== 'resume' },
-  replacing: new Set<string>(),
+  replacing: new Map<string, Replacing>(),
   restarted: new Set<string>(),
   admitted: new Set<string>(),
   logMarks: new Map<string, readonly string[]>(),

@@ -54,6 +54,7 @@ export const prove = async (run: Run, gate: Gate, onGood: () => void = () => {})
     run.downSince.delete(name);
     run.emit({ event: 'member-up', member: name, down_ms });
   });
+  run.replacing.set(name, 'proved');
   onGood();
   await stayStable(gate, run.plan.options.stable_seconds * 1000);
   // Reverted to the old version there is nothing to watch for: it has been good for long.

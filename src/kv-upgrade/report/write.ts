@@ -17,10 +17,15 @@ export const writeReports = async (
   const lines = events
     .filter((event) => event.event !== 'run-finished')
     .map((event) => `${JSON.stringify(event)}\n`);
-  await host.files.replace(join(directory, 'events.ndjson'), lines.join(''), 0o600);
-  await host.files.replace(join(directory, 'report.json'), `${JSON.stringify(report, null, 2)}\n`, 0o600);
-  await host.files.replace(join(directory, 'report.md'), markdownFrom(report), 0o600);
-  await host.files.replace(join(directory, 'report.html'), pageFrom(report, events), 0o600);
+  const texts = {
+    'events.ndjson': lines.join(''),
+    'report.json': `${JSON.stringify(report, null, 2)}\n`,
+    'report.md': markdownFrom(report),
+    'report.html': pageFrom(report, events),
+  };
+  await Promise.all(
+    Object.entries(texts).map(([name, text]) => host.files.replace(join(directory, name), text, 0o600)),
+  );
 };
 
 export type StoredReport = {

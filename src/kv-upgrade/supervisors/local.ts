@@ -2,7 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
-import { versionInText } from './driver.ts';
+import { versionsOfBinaries, type BinaryVersion, type Versions } from './binary-version.ts';
 import type { Driver, Which } from './driver.ts';
 import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { keptConfig } from './kept-config.ts';
@@ -16,26 +16,6 @@ const pollMs = 10;
 const pidFileWithinMs = 1000;
 const tailBytes = 256 * 1024;
 
-const mostSaidBytes = 64 * 1024;
-/** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
-const versionWithinMs = 10_000;
-/** Version that a program says of itself with --version. */
-export const binaryVersion = async (
-  host: Host,
-  binary: string | undefined,
-): Promise<{ readonly version?: string; readonly error?: string }> => {
-  if (binary === undefined) return { error: 'no binary is named' };
-  const limits = { timeoutMs: versionWithinMs, maxBytes: mostSaidBytes };
-  const done = await host.processes.run(binary, ['--version'], limits);
-  const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
-  if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
-  if (version === undefined)
-    return {
-      error: `${binary} --version does not log a version${done.timedOut ? ` within ${versionWithinMs / 1000} s` : ''}`,
-    };
-  return { version };
-};
-
 /** The process of the pid file; else a server of this member that its start command put into the background. */
 const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> => {
   const table = localProcesses(host);
@@ -43,14 +23,7 @@ const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined
 };
 
 export const localDriver = (host: Host): Driver => {
-  const asking = new Map<string, ReturnType<typeof binaryVersion>>();
-  // Members usually share a binary: one question at a time for each, and none is remembered, because a file can be replaced.
-  const versionOf = (binary: string | undefined): ReturnType<typeof binaryVersion> => {
-    const found =
-      asking.get(binary ?? '') ?? binaryVersion(host, binary).finally(() => asking.delete(binary ?? ''));
-    asking.set(binary ?? '', found);
-    return found;
-  };
+  const versionOf = versionsOfBinaries(host);
   return {
     kind: 'local',
     facts: (member, { sizes }) => facts(host, member, sizes, versionOf),
@@ -107,7 +80,7 @@ const facts = async (
   host: Host,
   member: MemberSpec,
   sizes: boolean,
-  versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
+  versionOf: Versions,
 ): Promise<HostFacts> => {
   const table = localProcesses(host);
   const { process: named, problem } = await memberProcess(table, member);
@@ -142,8 +115,7 @@ const facts = async (
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
-type Version = Awaited<ReturnType<typeof binaryVersion>>;
-const versionFacts = (fresh: Version, old: Version): HostFacts => ({
+const versionFacts = (fresh: BinaryVersion, old: BinaryVersion): HostFacts => ({
   ...(fresh.version === undefined
     ? { new_binary_error: fresh.error as string }
     : { new_binary_version: fresh.version }),

@@ -1,16 +1,21 @@
 import type { Host } from '../../platform/host.ts';
 import type { Access } from '../observe/access.ts';
 import { canaryKey } from '../../etcd-client/own-keys.ts';
+import type { Replacing } from '../run.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../types.ts';
 
-/** Milliseconds from one write to the next, as it is now: fast while a member is replaced, slow while a run waits or a person thinks. */
+/** Milliseconds from one write to the next, as it is now. */
 export type Pace = () => number;
-const idleMs = 1000;
+/** Fast while a member is replaced, slower while it has to stay good, and slow while a run waits or a person thinks. */
+const slowestMs = { changing: 0, proved: 100, none: 1000 } as const;
 const defaultPerSecond = 50;
 export const paceOf =
-  (replacing: ReadonlySet<string>, perSecond = defaultPerSecond): Pace =>
-  () =>
-    replacing.size > 0 ? 1000 / perSecond : Math.max(idleMs, 1000 / perSecond);
+  (replacing: ReadonlyMap<string, Replacing>, perSecond = defaultPerSecond): Pace =>
+  () => {
+    const states = [...replacing.values()];
+    const now = states.includes('changing') ? 'changing' : (states[0] ?? 'none');
+    return Math.max(slowestMs[now], 1000 / perSecond);
+  };
 /** On a busy store or machine the canary is not what makes it busy: it rests at least three times as long as a write took, but not for ever. */
 const restAfter = (tookMs: number): number => Math.min(3 * tookMs, 200);
 /** How soon a change of the pace is noticed. */

@@ -1,6 +1,6 @@
 import type { Run } from '../run.ts';
 
-const everyMs = 250;
+const everyMs = 500;
 export type LeaderWatch = { finish(): Promise<void> };
 type Seen = { readonly leader: string; readonly term: number };
 

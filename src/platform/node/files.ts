@@ -30,6 +30,9 @@ const infoFrom = (stats: fs.Stats): FileInfo => ({
   uid: stats.uid,
   gid: stats.gid,
   modifiedMs: stats.mtimeMs,
+  ...(stats.ino > 0
+    ? { change: [stats.dev, stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join() }
+    : {}),
 });
 
 /** `fs.cp` keeps the times of files only; a directory's change when it is filled. */

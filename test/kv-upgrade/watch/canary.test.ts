@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Access } from '../../../src/kv-upgrade/observe/access.ts';
 import { paceOf, startCanary } from '../../../src/kv-upgrade/watch/canary.ts';
+import type { Replacing } from '../../../src/kv-upgrade/run.ts';
 import type { Unstamped } from '../../../src/kv-upgrade/types.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
@@ -60,12 +61,15 @@ describe('the longest gap', () => {
   });
 });
 
-it('writes once a second while nothing is replaced, and as often as it was asked to while something is', () => {
-  const replacing = new Set<string>();
+it('writes once a second while nothing is replaced, ten times while a member has to stay good, and as often as it was asked to while one is down', () => {
+  const replacing = new Map<string, Replacing>();
   const pace = paceOf(replacing, 20);
   expect(pace()).toBe(1000);
-  replacing.add('n1');
+  replacing.set('n1', 'proved');
+  expect(pace()).toBe(100);
+  replacing.set('n2', 'changing');
   expect(pace()).toBe(50);
-  expect(paceOf(new Set())()).toBe(1000);
-  expect(paceOf(new Set(['n1']))()).toBe(20);
+  expect(paceOf(new Map())()).toBe(1000);
+  expect(paceOf(new Map([['n1', 'changing']]))()).toBe(20);
+  expect(paceOf(new Map([['n1', 'proved']]), 5)()).toBe(200);
 });
