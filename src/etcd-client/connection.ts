@@ -77,8 +77,12 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
     const reply = await send({ method: 'GET', path });
     return { status: reply.status, text: await textOf(base, reply, endpoint) };
   };
-  const versions = () => versionsFrom(base, get);
-  const row = once(async () => rowOf((await versions()).server) ?? defaultRow);
+  const versions = async (): Promise<Versions> => {
+    const seen = await versionsFrom(base, get);
+    row.keep(rowOf(seen.server) ?? defaultRow);
+    return seen;
+  };
+  const row: Once<VersionRow> = once(async () => rowOf((await versions()).server) ?? defaultRow);
   const ways = waysIn(endpoint, send);
   const token = once(async () =>
     endpoint.user === undefined ? undefined : logIn(base, endpoint.user, row, send, ways),
@@ -164,7 +168,7 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
   };
 };
 
-type Once<T> = { get(): Promise<T>; forget(): void };
+type Once<T> = { get(): Promise<T>; keep(value: T): void; forget(): void };
 /** Single flight: a failed attempt is forgotten, a good one is kept. spec/store#measured-clients: a log-in per failed request takes a cluster down. */
 const once = <T>(make: () => Promise<T>): Once<T> => {
   let made: Promise<T> | undefined;
@@ -175,6 +179,9 @@ const once = <T>(make: () => Promise<T>): Once<T> => {
         throw error;
       });
       return made;
+    },
+    keep: (value) => {
+      made = Promise.resolve(value);
     },
     forget: () => {
       made = undefined;

@@ -83,10 +83,11 @@ const facts = async (
   versionOf: Versions,
 ): Promise<HostFacts> => {
   const table = localProcesses(host);
-  const { process: named, problem } = await memberProcess(table, member);
-  const running = await processesOf(table, member);
+  const found = await memberProcess(table, member);
+  const { process: named, problem } = found;
+  const running = await processesOf(table, member, found);
   const [first, server] = [running[0], running.at(-1)];
-  const [directory, fresh, old, config, places] = await Promise.all([
+  const [directory, fresh, old, config, places, data, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes).catch(
       (error: unknown): HostFacts => ({ problems: [`data directory: ${String(error)}`] }),
     ),
@@ -94,6 +95,8 @@ const facts = async (
     versionOf(startedProgram(member, 'old')),
     configFacts(host.files, member),
     placeProblems(host.files, member, first?.cwd ?? host.cwd),
+    member.data_dir === undefined ? undefined : host.files.info(member.data_dir),
+    placeFacts(table, member, first),
   ]);
   const problems = [
     ...(directory.problems ?? []),
@@ -101,7 +104,6 @@ const facts = async (
     ...places,
     ...processProblems(member, first, server, host.uid),
   ];
-  const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
   return {
     is_running: named !== undefined,
     ...(named === undefined ? {} : { pid: named.pid }),
@@ -109,7 +111,7 @@ const facts = async (
     ...directory,
     ...versionFacts(fresh, old),
     ...ownerFacts(server, data?.uid),
-    ...(await placeFacts(table, member, first)),
+    ...place,
     ...config,
     clock_skew_ms: 0,
     ...(problems.length === 0 ? {} : { problems }),

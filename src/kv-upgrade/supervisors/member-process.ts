@@ -149,7 +149,9 @@ const serversBelow = async (
 export const processesOf = async (
   table: ProcessTable,
   member: MemberSpec,
+  found?: Found,
 ): Promise<readonly ProcessInfo[]> => {
-  const first = (await memberProcess(table, member)).process ?? (await unnamedServer(table, member));
+  const named = found ?? (await memberProcess(table, member));
+  const first = named.process ?? (await unnamedServer(table, member));
   return first === undefined ? [] : [first, ...(await serversBelow(table, member, first))];
 };
