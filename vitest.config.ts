@@ -63,6 +63,8 @@ export default defineConfig({
         ...common(),
         test: {
           name: 'real',
+          // After the fast ones: two numbers of workers cannot be had at once.
+          sequence: { groupOrder: 1 },
           include: real,
           exclude: never,
           chaiConfig,

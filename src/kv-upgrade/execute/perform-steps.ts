@@ -1,5 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import { detailText } from '../format/detail-text.ts';
+import type { Forced } from '../journal/line-journal.ts';
 import { MemberFailure, stopReason } from '../run.ts';
 import { mayBeDown } from '../supervisors/driver.ts';
 import type { Detail, Run } from '../run.ts';
@@ -30,7 +31,16 @@ const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
   }
 };
 
-const within = async (run: Run, step: Step, act: () => Promise<Detail | undefined>): Promise<void> => {
+/** Down time: from a stop to the start that follows it no more waits for the disk than what must be there before the start. */
+const forcedOf = (step: Step, next: Step | undefined): Forced =>
+  next?.member === step.member && next !== undefined && whileDown.includes(next.kind) ? 'with-next' : 'now';
+
+const within = async (
+  run: Run,
+  step: Step,
+  forced: Forced,
+  act: () => Promise<Detail | undefined>,
+): Promise<void> => {
   const began = run.host.elapsed();
   begin(run, step);
   // A hand-over that was not planned, because the leader has changed, counts with the stop it comes before.
@@ -39,7 +49,7 @@ const within = async (run: Run, step: Step, act: () => Promise<Detail | undefine
   run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
   try {
     const detail = await act();
-    run.journal.tell({ kind: 'end', step: step.id, detail });
+    run.journal.tell({ kind: 'end', step: step.id, detail }, forced);
     run.emit({
       event: 'step-finished',
       step,
@@ -92,7 +102,7 @@ const proved = async (run: Run, step: Step, gate: Gate): Promise<Detail> => {
   try {
     const detail = await prove(run, gate, () => {
       early = beginEarlySnapshot(run, step, (snapshot, signal) =>
-        within(run, snapshot, () => takeSnapshot(run, snapshot, signal)),
+        within(run, snapshot, 'now', () => takeSnapshot(run, snapshot, signal)),
       );
     });
     await runHook(run, 'after_member', step.member as string);
@@ -114,13 +124,13 @@ const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
     steps.every(({ kind }) => kind !== 'stop')
   )
     await refuseWrongBinary(run, first.member).then(() => downSinceBefore(run, first.member as string));
-  for (const step of steps) {
+  for (const [at, step] of steps.entries()) {
     const name = step.member as string;
     // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.
     if (run.signal.aborted && untouched.has(step.kind)) throw stopReason(run);
     if (touching.has(step.kind)) run.replacing.set(name, 'changing');
     else run.replacing.delete(name);
-    await within(run, step, async () => {
+    await within(run, step, forcedOf(step, steps[at + 1]), async () => {
       if (step.kind === 'gate') return proved(run, step, gate ?? openNewGate(run, name));
       if (step.kind === 'copy-data' || step.kind === 'check-data' || step.kind === 'configure')
         return acts[step.kind]?.(run, step).catch(memberIsDown(step));

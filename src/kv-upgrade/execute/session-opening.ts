@@ -139,8 +139,8 @@ const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
     journal.write(entry);
     shared.touch();
   },
-  tell: (entry) => {
-    journal.tell(entry);
+  tell: (entry, forced) => {
+    journal.tell(entry, forced);
     shared.touch();
   },
 });

@@ -4,6 +4,8 @@ import { AppError } from '../../core/problem.ts';
 
 type Stamped = { readonly at: string };
 export type Unstamped<E> = E extends Stamped ? Omit<E, 'at'> : never;
+/** When a line is forced to the disk: at once, or with the next one, which follows at once and without which this one says nothing new. */
+export type Forced = 'now' | 'with-next';
 /** A journal of lines: of an upgrade, or of another operation. */
 export type LineJournal<E extends Stamped> = {
   readonly path: string;
@@ -11,7 +13,7 @@ export type LineJournal<E extends Stamped> = {
   /** Returns when the line is on the disk: what it announces may happen now. Throws `stopped` when it cannot be written. */
   write(entry: Unstamped<E>): void;
   /** For what happens in any case, because a member is down or the effect is there already: a line that cannot be written is remembered in `failure`. */
-  tell(entry: Unstamped<E>): void;
+  tell(entry: Unstamped<E>, forced?: Forced): void;
   /** The first line that could not be told. */
   failure(): AppError | undefined;
   close(): void;
@@ -65,23 +67,23 @@ export const openLines = async <E extends Stamped>(
   const file = host.files.append(path, 0o600);
   let failure: AppError | undefined;
   const stamped = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
-  const put = (entry: E): void => {
+  const put = (entry: E, forced: Forced): void => {
     try {
       file.write(`${JSON.stringify(entry)}\n`);
-      file.sync();
+      if (forced === 'now') file.sync();
     } catch (error) {
       throw unwritable(path, error);
     }
   };
   const write = (entry: object): void => {
     const line = stamped(entry);
-    put(line);
+    put(line, 'now');
     entries.push(line);
   };
-  const tell = (entry: object): void => {
+  const tell = (entry: object, forced: Forced = 'now'): void => {
     const line = stamped(entry);
     try {
-      put(line);
+      put(line, forced);
     } catch (error) {
       failure ??= error as AppError;
     }

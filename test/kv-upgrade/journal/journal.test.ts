@@ -50,8 +50,12 @@ describe('a journal', () => {
       close: () => {},
     };
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
-    (await openJournal(host, join(real.directory, 'run'))).write({ kind: 'begin', step: 'x' });
+    const journal = await openJournal(host, join(real.directory, 'run'));
+    journal.write({ kind: 'begin', step: 'x' });
     expect(order).toEqual(['write', 'sync']);
+    journal.tell({ kind: 'end', step: 'x' }, 'with-next');
+    journal.tell({ kind: 'begin', step: 'y' });
+    expect(order).toEqual(['write', 'sync', 'write', 'write', 'sync']);
   });
   it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
     let says = 'ENOSPC: no space left on device, write';
