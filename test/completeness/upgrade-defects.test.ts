@@ -157,7 +157,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'the canary wrote 50 times a second while a person thought',
     `${unit}/watch/canary.test.ts`,
-    'writes once a second while nothing is replaced, and as often as it was asked to while something is',
+    'writes once a second while nothing is replaced, ten times while a member has to stay good, and as often as it was asked to while one is down',
   ],
   [
     '--yes passed the point of no return',

@@ -2,14 +2,14 @@ import { AppError } from '../../core/problem.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
-import { versionsOfBinaries, type BinaryVersion, type Versions } from './binary-version.ts';
+import { versionsOfBinaries, type Versions } from './binary-version.ts';
 import type { Driver, Which } from './driver.ts';
 import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { keptConfig } from './kept-config.ts';
 import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
 import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
 import { ownerFacts, placeFacts, processProblems } from './process-facts.ts';
-import { localProcesses } from './process-table.ts';
+import { localProcesses, type ProcessInfo } from './process-table.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
 const pollMs = 10;
@@ -87,12 +87,11 @@ const facts = async (
   const { process: named, problem } = found;
   const running = await processesOf(table, member, found);
   const [first, server] = [running[0], running.at(-1)];
-  const [directory, fresh, old, config, places, data, place] = await Promise.all([
+  const [directory, versions, config, places, data, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes).catch(
       (error: unknown): HostFacts => ({ problems: [`data directory: ${String(error)}`] }),
     ),
-    versionOf(startedProgram(member, 'new')),
-    versionOf(startedProgram(member, 'old')),
+    versionFacts(member, versionOf),
     configFacts(host.files, member),
     placeProblems(host.files, member, first?.cwd ?? host.cwd),
     member.data_dir === undefined ? undefined : host.files.info(member.data_dir),
@@ -105,11 +104,9 @@ const facts = async (
     ...processProblems(member, first, server, host.uid),
   ];
   return {
-    is_running: named !== undefined,
-    ...(named === undefined ? {} : { pid: named.pid }),
-    ...(named?.state === 'T' ? { is_suspended: true } : {}),
+    ...runningFacts(named),
     ...directory,
-    ...versionFacts(fresh, old),
+    ...versions,
     ...ownerFacts(server, data?.uid),
     ...place,
     ...config,
@@ -117,12 +114,23 @@ const facts = async (
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
-const versionFacts = (fresh: BinaryVersion, old: BinaryVersion): HostFacts => ({
-  ...(fresh.version === undefined
-    ? { new_binary_error: fresh.error as string }
-    : { new_binary_version: fresh.version }),
-  ...(old.version === undefined ? {} : { old_binary_version: old.version }),
+const runningFacts = (named: ProcessInfo | undefined): HostFacts => ({
+  is_running: named !== undefined,
+  ...(named === undefined ? {} : { pid: named.pid }),
+  ...(named?.state === 'T' ? { is_suspended: true } : {}),
 });
+const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<HostFacts> => {
+  const [fresh, old] = await Promise.all([
+    versionOf(startedProgram(member, 'new')),
+    versionOf(startedProgram(member, 'old')),
+  ]);
+  return {
+    ...(fresh.version === undefined
+      ? { new_binary_error: fresh.error as string }
+      : { new_binary_version: fresh.version }),
+    ...(old.version === undefined ? {} : { old_binary_version: old.version }),
+  };
+};
 
 /** Most members end within some milliseconds, and every one of them is down time; one that takes seconds is looked at less often. */
 const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
