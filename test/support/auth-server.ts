@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { request as send } from 'node:http';
 import { request as sendTls } from 'node:https';
 import type { MockOptions, ServiceEntry, Environment } from '../../src/mock-server/service.ts';
@@ -6,6 +6,7 @@ import { defaultOptions } from '../../src/mock-server/defaults.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeAuth } from '../../src/mock-server/oauth/service.ts';
+import { type SigningKey, collectionsOf } from '../../src/mock-server/oauth/state.ts';
 import { type RealHost, realHost } from './real-host.ts';
 
 export type Reply = {
@@ -30,6 +31,20 @@ const entry: ServiceEntry = {
   load: async () => makeAuth,
 };
 
+let key: SigningKey | undefined;
+/** One RSA pair for all servers of a process: to make one takes longer than most tests. */
+const storeWithKey = (): Store => {
+  if (key === undefined) {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+    const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'test', alg: 'RS256', use: 'sig' };
+    key = { kid: 'test', alg: 'RS256', pem, jwk };
+  }
+  const [store, made] = [new Store(), key];
+  store.transact(() => collectionsOf(store).keys.put(made.alg, made));
+  return store;
+};
+
 /** The authorization service alone over real HTTP on a free port, with a clock that the test moves. */
 export const authServer = async (
   options: Partial<MockOptions> & {
@@ -49,7 +64,7 @@ export const authServer = async (
     options: { ...defaultOptions, ...rest },
     services: [...others, entry],
     documents: {},
-    store: store ?? new Store(),
+    store: store ?? storeWithKey(),
     seed: seed ?? 'demo',
     port: 0,
     ...(tls === undefined ? {} : { tls }),

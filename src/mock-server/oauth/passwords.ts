@@ -5,11 +5,8 @@ import type { Auth, User } from './state.ts';
 const derive = (password: string, salt: string): string =>
   base64url(scryptSync(password.normalize('NFC'), salt, 32, { N: 4096 }));
 
-export const hashedPassword = (
-  auth: Auth,
-  password: string,
-  salt = base64url(auth.env.random(12)),
-): NonNullable<User['password']> => {
+export const hashedPassword = (auth: Auth, password: string): NonNullable<User['password']> => {
+  const salt = base64url(auth.env.random(12));
   return { salt, hash: derive(password, salt) };
 };
 /** Takes the same time for an unknown user. */
