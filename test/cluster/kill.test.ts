@@ -1,10 +1,7 @@
 import { consent } from '../support/consent.ts';
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+import { killedWhen, linesOfRun, newestJournal } from '../support/killed-run.ts';
 import {
   base64,
   call,
@@ -18,62 +15,29 @@ import {
 import type { RealCluster, Writer } from '../support/cluster.ts';
 
 const { from, to } = pair;
-const program =
-  process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 let cluster: RealCluster;
-let home: string;
+let home: Program;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = program();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
+  await home.close();
 });
 
-const journals = (directory: string): string[] =>
-  existsSync(directory)
-    ? readdirSync(directory, { recursive: true, withFileTypes: true })
-        .filter(({ name }) => name === 'journal.jsonl')
-        .map(({ parentPath, name }) => join(parentPath, name))
-    : [];
-/** Of the newest run. */
-const journalLines = (): string[] => {
-  const path = journals(home).sort().at(-1);
-  return path === undefined
-    ? []
-    : readFileSync(path, 'utf8')
-        .split('\n')
-        .filter((line) => line !== '');
-};
+const journalLines = (): string[] => newestJournal(home.home);
 
-type Ended = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
-/** Runs until `lines` lines of the journal are on the disk, then kill -9; or to its end. */
+type Run = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
+const never = (): boolean => false;
+/** Runs until the journal fits, then kill -9; or to its end. */
 const runUntil = async (
   verb: 'upgrade' | 'resume' | 'rollback',
-  lines: number,
+  fits: (lines: readonly string[]) => boolean = never,
   more: readonly string[] = [],
-): Promise<Ended> => {
-  const child = spawn(
-    process.execPath,
-    [program, 'kv', verb, '--cluster', cluster.file, ...consent(verb), '-o', 'json', ...more],
-    {
-      env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
-  let [stderr, wasKilled, isOver] = ['', false, false];
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(
-    () => (isOver = true),
-  );
-  while (!isOver) {
-    if (journalLines().length >= lines) {
-      wasKilled = child.kill('SIGKILL');
-      break;
-    }
-    await pause(1);
-  }
-  return { code: await ended, wasKilled, stderr };
+): Promise<Run> => {
+  const words = ['kv', verb, '--cluster', cluster.file, ...consent(verb), '-o', 'json', ...more];
+  const { wasKilled, ended } = await killedWhen(home, words, fits);
+  return { code: ended.code, wasKilled, stderr: ended.stderr };
 };
 
 const alive = async (): Promise<number> =>
@@ -92,11 +56,6 @@ const isSoak = process.env['OPSCTL_SOAK'] === '1';
 /** Longer than the leader needs to see that the version of the cluster may move, and than an election. */
 const beforeResume = (): Promise<void> => pause(isSoak ? 6000 : 0);
 const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 7);
-/** All lines in a soak; else a few, others in each run of the suite. */
-const someOf = (lines: number, count: number): number[] =>
-  isSoak
-    ? Array.from({ length: lines }, (_, i) => i + 1)
-    : Array.from({ length: count }, (_, i) => 1 + ((seed + i * 11) % lines));
 const versions = async (): Promise<string[]> =>
   Promise.all(
     cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)),
@@ -121,51 +80,58 @@ const isClosed = (): boolean => journalLines().at(-1)?.includes('"kind":"closed"
 
 /** Lines of the journal that nothing interrupts: of the way back of two members, and of a whole upgrade of three. */
 const undisturbed = async (): Promise<{ readonly upgrade: number; readonly rollback: number }> => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = program();
   cluster = await startCluster({ size: 3, from, to });
   try {
-    const held = await runUntil('upgrade', Number.POSITIVE_INFINITY, ['--hold-last']);
+    const held = await runUntil('upgrade', never, ['--hold-last']);
     const before = journalLines().length;
-    const back = await runUntil('rollback', Number.POSITIVE_INFINITY);
+    const back = await runUntil('rollback');
     const rollback = journalLines().length - before;
-    const whole = await runUntil('upgrade', Number.POSITIVE_INFINITY);
+    const whole = await runUntil('upgrade');
     expect([held.code, back.code, whole.code], held.stderr + back.stderr + whole.stderr).toEqual([8, 12, 0]);
     return { upgrade: journalLines().length, rollback };
   } finally {
     await cluster.stop();
-    rmSync(home, { recursive: true, force: true });
+    await home.close();
   }
 };
-const lines = hasBinaries(from, to) ? await undisturbed() : { upgrade: 0, rollback: 0 };
+/** All lines in a soak, which counts them first; else a few, others in each run of the suite. */
+const lines = isSoak && hasBinaries(from, to) ? await undisturbed() : { upgrade: 0, rollback: 0 };
+const someOf = (all: number, count: number): number[] =>
+  isSoak ? Array.from({ length: all }, (_, i) => i) : Array.from({ length: count }, (_, i) => seed + i * 11);
+/** The way back has no plan of its own in the journal: stop, start and gate of two members, and its end. */
+const linesOfRollback = 14;
 
 describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its journal, then resume', () => {
-  it.each(someOf(lines.upgrade, 2))('line %i of an upgrade', async (line) => {
+  it.each(someOf(lines.upgrade, 2))('a line of an upgrade (%i)', async (count) => {
     cluster = await startCluster({ size: 3, from, to });
     const writer = startWriter(cluster.urls);
-    const first = await runUntil('upgrade', line);
+    const first = await runUntil(
+      'upgrade',
+      (found) => found.length > (isSoak ? count : count % linesOfRun(found)),
+    );
     // Over before that line: then it has to have come to its end.
     if (!first.wasKilled) expect(first).toMatchObject({ code: 0 });
     expect(await alive()).toBeGreaterThanOrEqual(2);
     await beforeResume();
     const isOver = isClosed();
-    if (first.wasKilled && !isOver)
-      expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 0 });
+    if (first.wasKilled && !isOver) expect(await runUntil('resume')).toMatchObject({ code: 0 });
     expect(await versions()).toEqual([to, to, to]);
     for (const url of cluster.urls)
       expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${to}.0`);
     await nothingLost(writer, first.wasKilled && isOver);
   });
 
-  it.each(someOf(lines.rollback, 1))('line %i of a rollback', async (line) => {
+  it.each(someOf(lines.rollback, 1))('a line of a rollback (%i)', async (count) => {
     cluster = await startCluster({ size: 3, from, to });
     const writer = startWriter(cluster.urls);
-    expect(await runUntil('upgrade', Number.POSITIVE_INFINITY, ['--hold-last'])).toMatchObject({ code: 8 });
-    const first = await runUntil('rollback', journalLines().length + line);
+    expect(await runUntil('upgrade', never, ['--hold-last'])).toMatchObject({ code: 8 });
+    const before = journalLines().length + (isSoak ? count : count % linesOfRollback);
+    const first = await runUntil('rollback', (found) => found.length > before);
     expect(await alive()).toBeGreaterThanOrEqual(2);
     await beforeResume();
     const isOver = isClosed();
-    if (first.wasKilled && !isOver)
-      expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 12 });
+    if (first.wasKilled && !isOver) expect(await runUntil('resume')).toMatchObject({ code: 12 });
     expect(await versions()).toEqual([from, from, from]);
     await nothingLost(writer, first.wasKilled && isOver);
   });
@@ -180,11 +146,12 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () =
     const writer = startWriter(cluster.urls);
     const killedAt: string[] = [];
     const steps = [1, 3, 2, 5, 3, 8];
-    let ended = await runUntil('upgrade', 1);
+    let ended = await runUntil('upgrade', (found) => found.length >= 1);
     for (let turn = 1; ended.wasKilled && turn < 60; turn += 1) {
       killedAt.push(journalLines().at(-1) ?? '');
       expect(await alive()).toBeGreaterThanOrEqual(2);
-      ended = await runUntil('resume', journalLines().length + (steps[turn % steps.length] as number));
+      const until = journalLines().length + (steps[turn % steps.length] as number);
+      ended = await runUntil('resume', (found) => found.length >= until);
     }
     expect(ended).toMatchObject({ code: 0, wasKilled: false });
     for (const url of cluster.urls)

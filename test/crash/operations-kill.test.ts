@@ -1,9 +1,9 @@
-import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { call, hasBinaries, missingWrites, startCluster, startWriter } from '../support/cluster.ts';
 import type { RealCluster, RealMember } from '../support/cluster.ts';
+import { killedWhen, newestJournal } from '../support/killed-run.ts';
 
 let home: Program | undefined;
 let cluster: RealCluster | undefined;
@@ -12,29 +12,10 @@ afterEach(async () => {
   await home?.close();
 });
 
-const journal = (directory: string): string[] => {
-  if (!existsSync(directory)) return [];
-  // Killed before anything was begun, the next run has a journal of its own: the newest counts.
-  const found = readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter(({ name }) => name === 'journal.jsonl')
-    .toSorted((one, other) => one.parentPath.localeCompare(other.parentPath))
-    .at(-1);
-  return found === undefined
-    ? []
-    : readFileSync(join(found.parentPath, found.name), 'utf8')
-        .split('\n')
-        .filter((line) => line !== '');
-};
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** Runs the operation and kills the program as soon as the journal has so many lines. */
 const killedAfter = async (words: readonly string[], lines: number): Promise<boolean> => {
-  const running = (home as Program).start(words);
-  let isOver = false;
-  void running.ended.then(() => (isOver = true));
-  while (!isOver && journal((home as Program).home).length < lines) await pause(1);
-  if (!isOver) running.kill('SIGKILL');
-  return (await running.ended).signal === 'SIGKILL';
+  const { wasKilled } = await killedWhen(home as Program, words, (journal) => journal.length >= lines);
+  return wasKilled;
 };
 
 /** All lines in a soak; else a few, others in each run of the suite. */
@@ -49,7 +30,7 @@ const lineOf = (verb: readonly string[]): string[] => [
 ];
 /** The same command goes on: one journal, closed as done, each step ended once. */
 const isDone = (): void => {
-  const entries = journal((home as Program).home).map((line) => JSON.parse(line));
+  const entries = newestJournal((home as Program).home).map((line) => JSON.parse(line));
   expect(entries.at(-1), JSON.stringify(entries.at(-1))).toMatchObject({ kind: 'closed', outcome: 'done' });
   const ended = entries.flatMap(({ kind, step }) => (kind === 'end' ? [step] : []));
   expect(new Set(ended).size).toBe(ended.length);
@@ -72,7 +53,7 @@ describe.runIf(hasBinaries('3.5'))('kill -9 of opsctl during an operation on rea
       const wasKilled = await killedAfter(words, lines);
       for (const { name, client_url } of cluster.members)
         if (name !== lost.name) expect((await call(`${client_url}/health`)).status).toBe(200);
-      if (wasKilled && journal(home.home).at(-1)?.includes('"kind":"closed"') !== true) {
+      if (wasKilled && newestJournal(home.home).at(-1)?.includes('"kind":"closed"') !== true) {
         const again = await home.run(words);
         expect(again.code === 0 ? '' : again.stderr).toBe('');
       }
@@ -93,7 +74,7 @@ describe.runIf(hasBinaries('3.5'))('kill -9 of opsctl during an operation on rea
       const writer = startWriter(cluster.urls, '/v3');
       const words = lineOf(['defrag']);
       const wasKilled = await killedAfter(words, lines);
-      if (wasKilled && journal(home.home).at(-1)?.includes('"kind":"closed"') !== true) {
+      if (wasKilled && newestJournal(home.home).at(-1)?.includes('"kind":"closed"') !== true) {
         const again = await home.run(words);
         expect(again.code === 0 ? '' : again.stderr).toBe('');
       }

@@ -1,23 +1,45 @@
 /** kill -9 of the built program as soon as its journal says something. */
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
 
-/** The lines of the newest run's journal; none when no run was begun. */
-export const newestJournal = (home: string): string[] => {
-  if (!existsSync(home)) return [];
-  const newest = readdirSync(home, { recursive: true, withFileTypes: true })
-    .filter(({ name }) => name === 'journal.jsonl')
-    .toSorted((one, other) => one.parentPath.localeCompare(other.parentPath))
-    .at(-1);
-  return newest === undefined
-    ? []
-    : readFileSync(join(newest.parentPath, newest.name), 'utf8')
-        .split('\n')
-        .filter((line) => line !== '');
+const namesIn = (directory: string): string[] => {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
 };
+const sizeOf = (path: string): number => {
+  try {
+    return statSync(path).size;
+  } catch {
+    return -1;
+  }
+};
+/** Journals of all runs and operations, by directory: asked for all the time, so only places where one can be are looked at. */
+const journalsBelow = (home: string): string[] => {
+  const state = join(home, 'state', 'kv-clusters');
+  return namesIn(state)
+    .flatMap((cluster) => [join(state, cluster), join(state, cluster, 'operations')])
+    .flatMap((runs) => namesIn(runs).map((run) => join(runs, run, 'journal.jsonl')))
+    .filter((path) => sizeOf(path) >= 0)
+    .toSorted();
+};
+const linesOf = (path: string | undefined): string[] =>
+  // The last one has no end yet, or is the empty text behind the last end.
+  path === undefined ? [] : readFileSync(path, 'utf8').split('\n').slice(0, -1);
 
-/** Runs the words until the journal fits; `wasKilled` is false when the run ended before that. */
+/** How many runs and operations were begun. */
+export const journalCount = (home: string): number => journalsBelow(home).length;
+/** The lines of the newest run's journal; none when no run was begun. */
+export const newestJournal = (home: string): string[] => linesOf(journalsBelow(home).at(-1));
+
+/** Lines of a journal that nothing interrupts, by the plan in its first one: a begin and an end of each step, between opened and closed. */
+export const linesOfRun = ([opened]: readonly string[]): number =>
+  2 * JSON.parse(opened as string).plan.steps.length + 2;
+
+/** SIGKILL as soon as the newest journal fits; `wasKilled` is false when the program ended before that. */
 export const killedWhen = async (
   home: Program,
   words: readonly string[],
@@ -26,7 +48,17 @@ export const killedWhen = async (
   const running = home.start(words);
   let isOver = false;
   void running.ended.then(() => (isOver = true));
-  while (!isOver && !fits(newestJournal(home.home))) await new Promise((resolve) => setTimeout(resolve, 1));
+  let [read, size] = ['', -1];
+  const isThere = (): boolean => {
+    const newest = journalsBelow(home.home).at(-1);
+    const now = newest === undefined ? -1 : sizeOf(newest);
+    // A line more is seen by the size; reading and parsing each time would take half of a core.
+    if (newest === undefined || (newest === read && now === size)) return false;
+    [read, size] = [newest, now];
+    const lines = linesOf(newest);
+    return lines.length > 0 && fits(lines);
+  };
+  while (!isOver && !isThere()) await new Promise((resolve) => setTimeout(resolve, 1));
   if (!isOver) running.kill('SIGKILL');
   const ended = await running.ended;
   return { wasKilled: ended.signal === 'SIGKILL', ended };

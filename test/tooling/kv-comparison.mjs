@@ -50,7 +50,7 @@ export const kvRows = [
     'opsctl kv resume --cluster cluster.yaml',
     'tiup replay; operators reconcile',
     'test/cluster/kill.test.ts',
-    'line %i of an upgrade',
+    'a line of an upgrade (%i)',
   ],
   [
     'Resumed and rolled back from another machine',
