@@ -7,6 +7,7 @@ import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster }
 import type { Binaries, RealCluster, RealMember } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
+import { slice } from '../support/slice.ts';
 
 const { from, to } = pair;
 /** The versions that can be asked, in pairs: 3.2 cannot. */
@@ -76,7 +77,7 @@ const everyMemberIsUpToDate = async (): Promise<void> => {
   for (const one of cluster.urls) await call(`${one}/v3beta/kv/range`, { key: base64('k') });
 };
 
-describe.each(ways)('hashes of %s and %s', (older, newer) => {
+describe.each(slice(ways, 1))('hashes of %s and %s', (older, newer) => {
   it('are those of the ctl, agree in a mixed cluster before and after a compaction, and every gate compares them', async () => {
     cluster = await startCluster({ size: 3, from: older, to: newer });
     for (let i = 0; i < 12; i += 1) await gatewayPut(url(), `k/${i % 5}`, `v${i}`, '/v3beta');
@@ -145,19 +146,21 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
   });
 });
 
-describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))(
-  'hashes of %s over TLS',
-  (minor) => {
-    it('are asked for with the certificates of the cluster file', async () => {
-      cluster = await startCluster({ size: 3, from: minor, to: minor, tls: {} });
-      const ran = await opsctl(['kv', 'endpoint', 'hashkv', '--cluster', cluster.file, '-o', 'json'], {
-        home,
-      });
-      expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
-      expect(new Set(ran.json().map((row: { hash: number }) => row.hash)).size).toBe(1);
+describe.each(
+  slice(
+    ['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)),
+    1,
+  ),
+)('hashes of %s over TLS', (minor) => {
+  it('are asked for with the certificates of the cluster file', async () => {
+    cluster = await startCluster({ size: 3, from: minor, to: minor, tls: {} });
+    const ran = await opsctl(['kv', 'endpoint', 'hashkv', '--cluster', cluster.file, '-o', 'json'], {
+      home,
     });
-  },
-);
+    expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
+    expect(new Set(ran.json().map((row: { hash: number }) => row.hash)).size).toBe(1);
+  });
+});
 
 describe.runIf(hasBinaries(from, to))('members that hold different data', () => {
   // 3.2 has no hash of its keyspace: there nothing can be found out.
@@ -269,7 +272,7 @@ exec ${real} "$@"
 });
 
 describe.runIf(hasBinaries('3.3', '3.4', '3.5'))('with authentication on', () => {
-  it.each(ways)('%s and %s answer to the user of the cluster file', async (older, newer) => {
+  it.each(slice(ways, 1))('%s and %s answer to the user of the cluster file', async (older, newer) => {
     cluster = await startCluster({ size: 3, from: older, to: newer });
     for (const [path, body] of [
       ['/auth/user/add', { name: 'root', password: 'open sesame' }],

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { slice } from '../support/slice.ts';
 import {
   type Simulated,
   complaint,
@@ -28,7 +29,7 @@ const start = async (...flags: string[]): Promise<Simulated> => {
 };
 
 describe('3.2 → 3.3 on simulated members', () => {
-  it.each([1, 3, 5])(
+  it.each(slice([1, 3, 5], 1))(
     '%i members: nothing acknowledged is lost, a verified snapshot of each, the cluster version is new at the end',
     async (count) => {
       const cluster = await start('--members', String(count));

@@ -1,5 +1,5 @@
 /**
- * Every driver in every scenario, on real servers and real service managers. Each cell is a test; those outside of `quick` run under OPSCTL_SOAK=1.
+ * Every driver in every scenario, on real servers and real service managers. Each cell is a test; a run has half of those in `quick`, and all cells under OPSCTL_SOAK=1.
  * With OPSCTL_KV_36 in a soak the versions are 3.4, 3.5 (a late patch) and 3.6.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { call, hasBinaries, pause } from './cluster.ts';
 import { collected, startBed } from './driver-beds.ts';
+import { slice } from './slice.ts';
 import type { Bed, BedKind, BedOptions, Ended, Place } from './driver-beds.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
@@ -49,8 +50,10 @@ type Scenario = {
   readonly run: (bed: Bed) => Promise<void>;
   /** Not every driver can be in it. */
   readonly not?: readonly BedKind[];
-  /** Cells that every test run has. */
+  /** Cells of the short suite: half of them in each run. */
   readonly quick?: readonly BedKind[];
+  /** A defect that was met: its quick cells are in every run. */
+  readonly isRegression?: boolean;
 };
 
 /** A daemon brings a container up again by itself: a run that has never seen it gone must at least not come to its end. */
@@ -152,6 +155,7 @@ const scenarios: readonly Scenario[] = [
     (seconds): Scenario => ({
       name: `a start that takes ${seconds} s`,
       quick: ['systemd'],
+      isRegression: true,
       run: async (one) => {
         one.offer(
           from,
@@ -351,6 +355,7 @@ const scenarios: readonly Scenario[] = [
     // What a container or a hook starts has a directory of its own.
     not: ['hooks', 'docker'],
     quick: ['ssh + local'],
+    isRegression: true,
     run: async (one) => {
       one.offer(from, to);
       expect(outcome(await one.opsctl(...upgrade))).toBe('0');
@@ -455,26 +460,32 @@ const scenarios: readonly Scenario[] = [
 ];
 
 export const driverMatrix = (...kinds: readonly BedKind[]): void => {
+  const cells = scenarios.flatMap((scenario) =>
+    kinds
+      .filter((driver) => scenario.not?.includes(driver) !== true)
+      .map((driver) => ({ driver, scenario, isQuick: scenario.quick?.includes(driver) === true })),
+  );
+  const rest = cells.filter(({ scenario, isQuick }) => isQuick && scenario.isRegression !== true);
+  const turn = slice(rest, Math.ceil(rest.length / 2));
   describe.runIf(hasBinaries(first, middle, last))(
     `driver × scenario, ${first} → ${middle} → ${last}`,
     () => {
-      for (const scenario of scenarios)
-        for (const driver of kinds) {
-          if (scenario.not?.includes(driver)) continue;
-          it.runIf(isSoak || scenario.quick?.includes(driver) === true)(
-            `${driver}: ${scenario.name}`,
-            async ({ skip }) => {
-              bed = await startBed(
-                driver,
-                scenario.minors === 3 ? first : (scenario.begins ?? from),
-                scenario.options,
-              );
-              if (bed === undefined) return skip(`driver ${driver} cannot be had here; see stderr`);
-              await scenario.run(bed);
-            },
-            600_000,
-          );
-        }
+      for (const cell of cells) {
+        const { driver, scenario, isQuick } = cell;
+        it.runIf(isSoak || (isQuick && (scenario.isRegression || turn.includes(cell))))(
+          `${driver}: ${scenario.name}`,
+          async ({ skip }) => {
+            bed = await startBed(
+              driver,
+              scenario.minors === 3 ? first : (scenario.begins ?? from),
+              scenario.options,
+            );
+            if (bed === undefined) return skip(`driver ${driver} cannot be had here; see stderr`);
+            await scenario.run(bed);
+          },
+          600_000,
+        );
+      }
     },
   );
 };
