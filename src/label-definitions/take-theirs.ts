@@ -76,11 +76,15 @@ const setLabel = (document: YamlDocument, { live, permissions }: Prepared, membe
   document.set(member, document.createNode(said[member] ?? null));
 };
 
+/** A choice of a field, or the order of all of them. */
+const isOfChoices = ({ fieldId, choiceId, member }: Drift['at']): boolean =>
+  choiceId !== undefined || (fieldId !== undefined && member === 'order');
+
 const alignChoices = (document: YamlDocument, prepared: Prepared, drifts: readonly Drift[]): void => {
   const { live, wanted } = prepared;
   const { pairs } = match(wanted.fields ?? [], live?.fields ?? [], '');
   for (const [i, { wanted: field, live: known }] of pairs.entries()) {
-    const own = drifts.filter(({ at }) => at.fieldId === known?.id && at.choiceId !== undefined);
+    const own = drifts.filter(({ at }) => at.fieldId === known?.id && isOfChoices(at));
     if (known === undefined || field.choices === undefined || own.length === 0) continue;
     const path = ['fields', i, 'choices'];
     const said = match(field.choices, known.choices, '').pairs;
@@ -112,7 +116,7 @@ const alignFields = (document: YamlDocument, { live, wanted }: Prepared, drifts:
     return field === undefined ? {} : fieldText(field);
   };
   const own = drifts.filter(
-    ({ at }) => at.choiceId === undefined && (at.fieldId !== undefined || at.member === 'order'),
+    ({ at }) => !isOfChoices(at) && (at.fieldId !== undefined || at.member === 'order'),
   );
   const { pairs } = match(wanted.fields, live.fields, '');
   for (const { at } of own) {
