@@ -349,8 +349,9 @@ fields:
         then,
         changed({ fields: [a, b, selection('S', ...choices)] }),
       );
-      return (documentsIn('a.yaml', after)[0]?.value as { fields: { choices: unknown }[] }).fields[2]
-        ?.choices;
+      const [document] = documentsIn('a.yaml', after);
+      const written = document?.value as { fields: { choices: unknown }[] } | undefined;
+      return written?.fields[2]?.choices;
     };
     expect(await choicesAfter(option('x'), option('y'), option('z'))).toMatchObject([
       'x',

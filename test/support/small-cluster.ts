@@ -90,9 +90,10 @@ const makeKeys = () => {
     const there = keys.get(plain(key));
     return target === 'MOD' ? String(there?.mod) === mod_revision : there === undefined;
   };
+  /** `\0` as the end of a range: every key from there on. */
   const within = ({ key, range_end: end }: Body): string[] =>
     [...keys.keys()].filter((one) =>
-      end === undefined ? one === plain(key) : one >= plain(key) && one < plain(end),
+      end === undefined ? one === plain(key) : one >= plain(key) && (plain(end) === '\0' || one < plain(end)),
     );
   const answers: Readonly<Record<string, (body: Body) => Body>> = {
     '/kv/put': (body) => {
