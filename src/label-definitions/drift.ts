@@ -72,8 +72,7 @@ type Kind<W extends Part, L extends LivePart> = {
   readonly word: (name: string) => string;
   readonly members: readonly (keyof W & keyof L & string)[];
   readonly at: (id: string) => DriftPlace;
-  /** Where a list of such parts stands. */
-  readonly listAt: DriftPlace;
+  readonly orderAt: DriftPlace;
   readonly inner?: (wanted: W, base: L | undefined, live: L) => Drift[];
 };
 
@@ -170,13 +169,7 @@ const partsDrift = <W extends Part, L extends LivePart>(
     ...found,
     ...gone,
     ...(isUndone
-      ? [
-          {
-            what: `the order of the ${kind.word('').trim()}s`,
-            isLost: true,
-            at: { ...kind.listAt, member: 'order' },
-          },
-        ]
+      ? [{ what: `the order of the ${kind.word('').trim()}s`, isLost: true, at: kind.orderAt }]
       : []),
   ];
 };
@@ -185,13 +178,13 @@ const choiceKind = (field: LiveField): Kind<ChoiceDef, LiveChoice> => ({
   word: (name) => (name === '' ? 'choice' : `choice ${name} of field ${field.name}`),
   members: ['name', 'description', 'badge', 'disabled'],
   at: (id) => ({ fieldId: field.id, choiceId: id }),
-  listAt: { fieldId: field.id },
+  orderAt: { fieldId: field.id, member: 'order' },
 });
 const fieldKind: Kind<FieldDef, LiveField> = {
   word: (name) => `field ${name}`,
   members: ['name', 'required', 'maxEntries', 'dateFormat', 'disabled'],
   at: (id) => ({ fieldId: id }),
-  listAt: {},
+  orderAt: { member: 'order' },
   inner: (wanted, base, live) => {
     if (wanted.choices === undefined) return [];
     const then =

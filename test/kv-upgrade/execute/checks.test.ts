@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { healthIsTrue, checks } from '../../../src/kv-upgrade/execute/gate-checks.ts';
+import { healthIsTrue, stages } from '../../../src/kv-upgrade/execute/gate-checks.ts';
 import type { Gate } from '../../../src/kv-upgrade/execute/gate-verdict.ts';
 import { openGate, passGate, stayStable } from '../../../src/kv-upgrade/execute/gate.ts';
 import {
@@ -29,6 +29,7 @@ const gateOn = async (kind: PlanKind = 'upgrade', driver: Partial<Driver> = {}, 
   const run = runOn(host, { cluster, access, plan, ...patch }, { ...small.driver, ...driver });
   return { small, run, gate: openGate(run, 'n2', plan.from) };
 };
+const checks = stages.flat();
 const check = (name: GateCheck) => {
   const found = checks.find(([one]) => one === name)?.[1];
   if (found === undefined) throw new Error(name);

@@ -11,6 +11,8 @@ import type { Guard, GuardInput } from '../../../src/kv-upgrade/guards/guard.ts'
 import { knownVersions, leastVersions } from '../../../src/kv-upgrade/guards/known-versions.ts';
 import { leaderAgreed } from '../../../src/kv-upgrade/guards/leader-agreed.ts';
 import { membersKeepUp, notReadyToLead } from '../../../src/kv-upgrade/guards/members-keep-up.ts';
+import { modeFindings, retentionFindings } from '../../../src/kv-upgrade/configuration/retention.ts';
+import { noAlarms } from '../../../src/kv-upgrade/guards/no-alarms.ts';
 import { checksV2, noV2Data } from '../../../src/kv-upgrade/guards/no-v2-data.ts';
 import { oneCluster } from '../../../src/kv-upgrade/guards/one-cluster.ts';
 import { quorumSurvives, stopProblem } from '../../../src/kv-upgrade/guards/quorum-survives.ts';
@@ -479,5 +481,85 @@ describe('a configuration', () => {
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
     expect(at('n2', {}, { driver: 'ssh', ssh: { then: 'systemd' } })).toEqual(['pass']);
     expect(at('n2', {}, { driver: 'ssh' })).toEqual(['fail n2']);
+  });
+});
+
+describe('an alarm', () => {
+  const alarm = (member_id: string, kind = 'NOSPACE', patch: Partial<Observation> = {}) =>
+    findings(noAlarms, { patch: { alarms: [{ member_id, alarm: kind }], ...patch } })[0];
+  it('is named after the member that raised it, and says what to do about it', () => {
+    expect(said(noAlarms)).toEqual(['pass']);
+    expect(alarm('1002')).toMatchObject({ member: 'n2', message: 'alarm NOSPACE is raised by n2' });
+    expect(alarm('1002')?.hint).toMatch(/^opsctl kv recover-space/);
+    expect(alarm('1002', 'CORRUPT')?.hint).toMatch(/^opsctl kv replace-member n2/);
+    expect(alarm('0')).toMatchObject({ member: 'unknown' });
+    expect(alarm('0', 'CORRUPT', { listed: [] })).toMatchObject({ member: 'unknown' });
+  });
+  it('of a member that was removed is only to be taken back', () => {
+    expect(alarm('10')).toMatchObject({
+      ...{ member: 'a', message: 'alarm NOSPACE of member a is still raised, and a is no member any more' },
+      hint: 'opsctl kv alarm disarm --alarm NOSPACE',
+    });
+    const [first] = observed().listed;
+    const listed = [{ ...(first as NonNullable<typeof first>), id: '16', name: 'n9' }];
+    expect(alarm('16', 'NOSPACE', { listed })).toMatchObject({ member: 'n9' });
+    expect(alarm('16', 'NOSPACE', { listed: [] })).toMatchObject({ member: '10' });
+  });
+});
+
+it('one disk that several use has room for all of them together', () => {
+  const disk = { disk: 'sda', db_file_bytes: 10 * MiB };
+  const members = (free_bytes: number, patch: Partial<HostFacts> = {}) =>
+    ['n1', 'n2'].map((name) => seen(name, { host: { ...seen(name).host, ...disk, free_bytes, ...patch } }));
+  const shared = (
+    free: number,
+    patch: Partial<HostFacts> = {},
+    copy_data = false,
+    operator?: Observation['operator'],
+  ) =>
+    findings(diskSpace, {
+      members: members(free * MiB, patch),
+      patch: operator === undefined ? {} : { operator },
+      input: { options: planOptions({ copy_data }) },
+    }).flatMap(({ level, message }) => (level === 'fail' ? [message.slice(0, 39)] : []));
+  // Two copies stay, and one member at a time needs 64 MiB and its database.
+  expect(shared(94, { data_dir_bytes: 10 * MiB }, true)).toEqual([]);
+  expect(shared(93.9, { data_dir_bytes: 10 * MiB }, true)).toEqual([
+    'one disk holds n1 and its copy, n2 and ',
+  ]);
+  expect(shared(93.9, { data_dir_bytes: 10 * MiB, disk: undefined as never }, true)).toEqual([]);
+  const place = (path: string) => ({ path, free_bytes: 99 * MiB, is_writable: true, disk: 'sda' });
+  const operator = { snapshots: place('/backup'), run: place('/run') };
+  expect(shared(80, {}, false, operator)).toEqual([]);
+  expect(shared(74.01, {}, false, operator)).toEqual(['one disk holds the snapshots in /backup']);
+});
+
+describe('the retention of a configuration', () => {
+  const levels = (value: unknown, mode: string | undefined, to: '3.3' | '3.5' | '3.6') =>
+    retentionFindings(
+      { 'auto-compaction-retention': value, ...(mode === undefined ? {} : { 'auto-compaction-mode': mode }) },
+      to,
+    ).map(({ level }) => level);
+  it('without a mode is a warning where the server starts', () => {
+    expect(levels('24', undefined, '3.5')).toEqual(['warn']);
+    expect(levels('24h', undefined, '3.5')).toEqual(['fail']);
+    expect(levels('24h', undefined, '3.6')).toEqual(['warn']);
+    expect(levels('24h', '', '3.6')).toEqual(['warn']);
+    for (const none of [undefined, null, '0', '']) expect(levels(none, undefined, '3.5')).toEqual([]);
+  });
+  it('with a mode is a duration or a number', () => {
+    expect([levels('24h', 'periodic', '3.5'), levels('1000', 'revision', '3.5')]).toEqual([[], []]);
+    expect([levels('soon', 'periodic', '3.5'), levels('soon', 'revision', '3.5')]).toEqual([
+      ['fail'],
+      ['fail'],
+    ]);
+    expect(levels('24h', 'revision', '3.5')).toEqual(['warn']);
+    expect([levels(24, 'periodic', '3.3'), levels([1], 'periodic', '3.3')]).toEqual([['fail'], ['fail']]);
+    expect([levels('soon', 'odd', '3.5'), modeFindings({ 'auto-compaction-mode': 'odd' }).length]).toEqual([
+      [],
+      1,
+    ]);
+    for (const fine of [undefined, null, '', 'periodic', 'revision', 7])
+      expect(modeFindings({ 'auto-compaction-mode': fine })).toEqual([]);
   });
 });
