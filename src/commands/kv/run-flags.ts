@@ -14,7 +14,7 @@ export const rollbackFlags = {
   },
   'canary-rate': {
     field: int({ min: 1, max: 200 }),
-    summary: 'Canary writes a second while a member is replaced (default 50); 1 while nothing is',
+    summary: 'Canary writes a second while a member is replaced (default 50); 10 while it has to stay good, 1 otherwise',
     value: 'n',
   },
   'kill-after-grace': {
