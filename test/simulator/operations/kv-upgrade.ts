@@ -1,4 +1,5 @@
 /** Three simulated members are upgraded; the run is killed, resumed, and now and then rolled back, and members fail. Clients write and read all the time. */
+import { exitCodes } from '../../../src/core/exit.ts';
 import type { History, Operation } from '../history.ts';
 import {
   aFailureIsExplained,
@@ -53,7 +54,7 @@ const interrupted = async (history: History): Promise<Interrupted> => {
   const { kernel, plan } = history;
   const broken: string[] = [];
   const strikes = [strikeMember(history), strikeRun(history), undefined] as const;
-  let hasRolledBack = false;
+  let [hasRolledBack, wasKilled] = [false, false];
   for (let round = 0; round < (plan.isRough ? 3 : 1); round += 1) {
     const argv = round === 0 ? upgrade : kernel.random.chance(0.25) ? rollback : resume;
     hasRolledBack ||= argv === rollback;
@@ -61,8 +62,13 @@ const interrupted = async (history: History): Promise<Interrupted> => {
     const ended = await run(history, `${argv[1]} ${round}`, argv, onStart === undefined ? {} : { onStart });
     if (ended.kind === 'failed') broken.push(...afterACrashTheNextCommandSucceeds('the run', ended));
     if (ended.kind === 'done' && ended.value.code === 0 && round === 0) break;
-    if (ended.kind === 'done')
-      broken.push(...aFailureIsExplained(argv.join(' '), ended.value.code, ended.value.err));
+    if (ended.kind === 'done') {
+      const { code, err } = ended.value;
+      broken.push(...aFailureIsExplained(argv.join(' '), code, err));
+      const goesOn = argv === resume && wasKilled && !hasRolledBack && code !== exitCodes['not-found'].code;
+      if (goesOn && onlyTheRunWasKilled(history)) broken.push(...theFirstResumeFinishes([code]));
+    }
+    wasKilled = ended.kind === 'killed';
   }
   return { broken, hasRolledBack };
 };
