@@ -91,8 +91,8 @@ const known: readonly Known[] = [
     tryThis: ['ask the leader: opsctl kv status'],
   },
   {
-    // The gateway calls its own member with the certificate that the member serves with (seen with --client-cert-auth; 3.2 only says that the transport is closing).
-    text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^connection closed$|^transport is closing$/,
+    // The gateway calls its own member with the certificate that the member serves with (seen with --client-cert-auth; 3.2 only says that the transport is closing, or that there is no connection).
+    text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^(connection closed|transport is closing|grpc: the connection is unavailable)$/,
     code: 'GATEWAY_CERTIFICATE',
     isTlsOnly: true,
     category: 'network',

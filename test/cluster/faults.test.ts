@@ -140,7 +140,8 @@ real('a new version that does not work', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const returned = events.find(({ event }) => event === 'reverted');
-    expect(returned.duration_ms).toBeLessThan(5000);
+    // No time that a stop or a silent member is given was waited out; the shortest of them is 15 s.
+    expect(returned.duration_ms).toBeLessThan(15_000);
     expect(await versions()).toEqual([from, from, from]);
     await nothingIsLost();
   });
@@ -208,7 +209,9 @@ real('refusals: nothing is touched', () => {
       '--to',
       beyond,
     ]);
-    await isRefusedUntouched('VERSION_PATH', /downgrade/, ['--to', older]);
+    // Before 3.2 there is none that it knows.
+    const said = from === '3.2' ? /does not know a version 3\.1/ : /downgrade/;
+    await isRefusedUntouched('VERSION_PATH', said, ['--to', older]);
   });
   it('a data directory that is not writable', async () => {
     await start();

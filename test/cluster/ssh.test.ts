@@ -126,9 +126,10 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const check = await opsctl(['kv', 'check', '--cluster', file, '-o', 'json'], { home });
-    // What is known against Debian's version is said, and nothing else.
-    const said = (check.json().findings as { level: string; guard: string }[]).filter(
-      ({ level, guard }) => level !== 'pass' && guard !== 'known-versions',
+    // What is known against Debian's version is said, and that 3.2 has no hash, and nothing else.
+    const said = (check.json().findings as { level: string; guard: string; message: string }[]).filter(
+      ({ level, guard, message }) =>
+        level !== 'pass' && guard !== 'known-versions' && !message.endsWith('3.2 cannot hash its data'),
     );
     expect(said).toEqual([]);
     const urls = members.map(({ client_url }) => client_url);

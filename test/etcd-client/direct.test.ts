@@ -96,6 +96,12 @@ describe("refusals that are the gateway's alone", () => {
       true,
     ],
     ['its member does not take its certificate (3.2)', refusal('transport is closing'), https, true],
+    [
+      'its member has just refused its certificate (3.2)',
+      refusal('grpc: the connection is unavailable'),
+      https,
+      true,
+    ],
     ['its member does not take its certificate (3.4)', closed, https, true],
     [
       'its member does not take its certificate (3.5)',

@@ -14,7 +14,8 @@ export const rollbackFlags = {
   },
   'canary-rate': {
     field: int({ min: 1, max: 200 }),
-    summary: 'Canary writes a second while a member is replaced (default 50); 10 while it has to stay good, 1 otherwise',
+    summary:
+      'Canary writes a second while a member is replaced (default 50); 10 while it has to stay good, 1 otherwise',
     value: 'n',
   },
   'kill-after-grace': {

@@ -73,6 +73,17 @@ const checkDuplicates = (observation: Observation, log: Log): void => {
     });
 };
 
+/** It answers, and its status does not come: whatever is behind its URL, nothing says which member it is. */
+const checkKnown = ({ members }: Observation, log: Log): void => {
+  for (const { name, is_reachable, member_id, errors } of members)
+    if (is_reachable && member_id === undefined)
+      log.fail({
+        member: name,
+        message: `${name} answers, but its status could not be read (${errors[0] ?? 'no answer'}): which member it is is not known`,
+        hint: 'try again; opsctl kv status',
+      });
+};
+
 /** A member that never started, cannot vote, or is missing in the cluster file. */
 const checkListed = (observation: Observation, log: Log): void => {
   const { members, listed } = observation;
@@ -89,7 +100,7 @@ const checkListed = (observation: Observation, log: Log): void => {
         message: `${row.name} is a learner: it does not vote yet`,
         hint: 'promote it or remove it first',
       });
-    else if (members.every(({ is_reachable }) => is_reachable) && !ids.includes(row.id))
+    else if (members.every(({ member_id }) => member_id !== undefined) && !ids.includes(row.id))
       log.fail({
         message: `member ${row.name} (${hexId(row.id)}) is not in the cluster file`,
         hint: 'add it: every member has to be upgraded',
@@ -106,6 +117,7 @@ export const oneCluster = guard(
     checkMemberLists(observation, log);
     checkDuplicates(observation, log);
     crossed(observation, cluster, log);
+    checkKnown(observation, log);
     checkListed(observation, log);
   },
 );

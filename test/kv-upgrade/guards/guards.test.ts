@@ -55,6 +55,11 @@ const refused: [
   ['another view of the members', 'one-cluster', three({ listed_ids: ['1001', '1002'] })],
   ['the same member twice', 'one-cluster', three({ member_id: '1001' })],
   [
+    'a member whose status does not come',
+    'one-cluster',
+    three({ member_id: undefined, cluster_id: undefined, leader_id: undefined, errors: ['timed out'] }),
+  ],
+  [
     'a member that was never started',
     'one-cluster',
     observed(undefined, {
@@ -315,6 +320,28 @@ describe('guards', () => {
       'version-path: this tool does not know a version 9.9',
     ]);
     expect(failed[0]?.hint).toMatch(/^it knows 3\.\d, .*3\.6/);
+  });
+  it('a member that does not say which one it is, is not missing in the cluster file', () => {
+    const input = {
+      observation: {
+        ...three({ member_id: undefined, cluster_id: undefined, errors: ['no answer in time'] }),
+        listed: ['1001', '1002', '1003'].map((id, at) => ({
+          id,
+          name: `n${at + 1}`,
+          peer_urls: [],
+          client_urls: [],
+          is_learner: false,
+        })),
+      },
+      cluster: clusterFile(),
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    } as const;
+    const failed = findingsOf(input).filter(({ level }) => level === 'fail');
+    expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
+      'one-cluster: n2 answers, but its status could not be read (no answer in time): which member it is is not known',
+    ]);
   });
   it('every refusal says what to do', () => {
     for (const [, , observation, cluster = {}, options = {}] of refused) {
