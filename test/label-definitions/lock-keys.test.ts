@@ -35,6 +35,11 @@ import { planFrom } from '../../src/label-definitions/plan.ts';
 import type { Prepared } from '../../src/label-definitions/prepared.ts';
 import { refuseLost } from '../../src/label-definitions/protect.ts';
 import type { Session } from '../../src/label-definitions/session.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { applyResult } from '../../src/label-definitions/apply-result.ts';
+import { documentsIn } from '../../src/label-definitions/read-files.ts';
+import { removeTwin } from '../../src/label-definitions/twins.ts';
+import { wishesFrom } from '../../src/label-definitions/wishes.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({
@@ -508,5 +513,79 @@ describe('what is said of definitions', () => {
       ['fail', 'difference', 'Contract is changed: 1 changes, 1 made by others'],
       ['fail', 'drift', 'Contract is drifted: 1 changes, 1 made by others'],
     ]);
+  });
+});
+
+test('a run that did nothing ends with its first failure, one that did something is partial', () => {
+  const context = { isDryRun: false } as Context;
+  const done = {
+    action: 'update',
+    title: 'T',
+    name: 'labels/L',
+    published: false,
+    sent: 1,
+    requests: 1,
+    changes: [],
+    notes: [],
+  } as never;
+  const failure = new AppError('refused', 'no');
+  const exitOf = (result: object): unknown => (result as { exit?: unknown }).exit;
+  expect(() => applyResult(context, { done: [], failures: [failure, failure] } as never)).toThrow(failure);
+  expect(exitOf(applyResult(context, { done: [done], failures: [failure] } as never))).toBe('partial');
+  expect(exitOf(applyResult(context, { done: [done], failures: [] } as never))).toBeUndefined();
+  expect(exitOf(applyResult(context, { done: [], failures: [] } as never))).toBeUndefined();
+});
+
+test('each definition that stands twice is named, with where the first one is', () => {
+  const context = { host: { cwd: '/place' } } as unknown as Context;
+  const problemsOf = (...texts: string[]) => {
+    const documents = texts.flatMap((yaml, i) => documentsIn(`${i}.yaml`, yaml));
+    try {
+      return wishesFrom(context, documents).map(({ path }) => path);
+    } catch (error) {
+      return (error as AppError).detail.problems?.map(
+        ({ path, file, message }) => `${file} ${path} ${message}`,
+      );
+    }
+  };
+  expect(problemsOf('title: A\n', 'title: B\n')).toEqual(['/place/0.yaml', '/place/1.yaml']);
+  const repeats = (i: number, path: string, said: string, column: number) =>
+    `${i}.yaml ${path} repeats "${said}", which stands in 0.yaml:${column}:1`;
+  expect(problemsOf('title: A\n', 'title: A\n', 'title: A\n')).toEqual([
+    repeats(1, 'title', 'A', 1),
+    repeats(2, 'title', 'A', 1),
+  ]);
+  expect(problemsOf('title: A\nid: x\n', 'title: A\nid: y\n')).toEqual(['/place/0.yaml', '/place/1.yaml']);
+  expect(problemsOf('title: A\nid: x\n', 'title: B\nid: x\n')).toEqual([repeats(1, 'id', 'x', 2)]);
+  expect(problemsOf('title: A\nkey: x\n', 'title: B\nkey: x\n')).toEqual([repeats(1, 'key', 'x', 2)]);
+  expect(problemsOf('title: A\nid: x\n', 'title: A\n')).toEqual([repeats(1, 'title', 'A', 1)]);
+});
+
+describe('labels that two runs made at the same time', () => {
+  const session = (patch: object) => ({ context: patch, options: { admin: false } }) as unknown as Session;
+  const made = (state: LiveLabel['state']) => ({ live: label({ id: 'N', state }) }) as never;
+  test('the later one goes, pinned to what was seen; one that is gone is no failure', async () => {
+    const calls: unknown[] = [];
+    const call = async (
+      _: unknown,
+      { method }: { method: string },
+      input: { query?: object; body?: object },
+    ) => {
+      calls.push([method, input.query ?? input.body]);
+      return { revisionId: '8' };
+    };
+    await removeTwin(session({ call }), made('UNPUBLISHED_DRAFT'));
+    expect(calls).toEqual([['DELETE', { 'writeControl.requiredRevisionId': '3' }]]);
+    calls.length = 0;
+    await removeTwin(session({ call }), made('PUBLISHED'));
+    expect(calls).toEqual([
+      ['POST', { writeControl: { requiredRevisionId: '3' } }],
+      ['DELETE', { 'writeControl.requiredRevisionId': '8' }],
+    ]);
+    const failing = (error: Error) =>
+      removeTwin(session({ call: () => Promise.reject(error) }), made('UNPUBLISHED_DRAFT'));
+    await failing(new AppError('not-found', 'gone'));
+    await expect(failing(new AppError('refused', 'no'))).rejects.toThrow('no');
+    await expect(failing(new Error('bug'))).rejects.toThrow('bug');
   });
 });

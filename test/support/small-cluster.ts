@@ -49,7 +49,7 @@ const withPatience = (host: FakeHost): FakeHost => {
   const pump = async (): Promise<void> => {
     isPumping = true;
     while (sleepers.size > 0) {
-      for (let i = 0; i < 8; i += 1) await new Promise((resolve) => setImmediate(resolve));
+      for (let i = 0; i < 4; i += 1) await new Promise((resolve) => setImmediate(resolve));
       const [next] = [...sleepers].sort((a, b) => a.at - b.at);
       if (next === undefined) continue;
       host.setNow(Math.max(host.now(), next.at));
@@ -142,7 +142,7 @@ const MINORS: Readonly<Record<PlanKind, readonly [string, string]>> = {
 export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterFile> = {}) => {
   const [oldVersion, newVersion] = MINORS[kind];
   const versions: Readonly<Record<Which, string>> = { old: oldVersion, new: newVersion };
-  const cluster = clusterFile(3, patch);
+  const cluster = clusterFile(3, { timeouts: { gate_seconds: 3 }, ...patch });
   const members = new Map<string, SmallMember>(
     cluster.members.map(({ name }, i) => [
       name,
@@ -160,6 +160,8 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     downgradeTo: undefined as string | undefined,
     log: [] as string[],
     hasNoMonitor: false,
+    /** How long one takes: some waits are over when enough of them have come. */
+    answerMs: 1,
     refusesTransfer: false,
   };
   const done: string[] = [];
@@ -243,8 +245,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
   const host = withPatience(
     fakeHost({
       reply: (request) => {
-        // An answer takes time: some waits are over when enough of them have come.
-        host.advance(1);
+        host.advance(state.answerMs);
         const url = new URL(request.url);
         const spec = cluster.members.find(({ client_url }) => new URL(client_url).port === url.port);
         const member = members.get(spec?.name ?? '');

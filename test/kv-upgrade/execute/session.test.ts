@@ -14,6 +14,12 @@ const codeOf = (error: AppError | undefined): string | undefined => error?.detai
 /** What the members run, in their order. */
 const versions = ({ members }: SmallCluster): string[] =>
   ['n1', 'n2', 'n3'].map((name) => (members(name).isUp ? members(name).which : 'down'));
+/** From there on every answer takes seconds: the wait for the new version is over after a few. */
+const slowConfirm =
+  ({ state }: SmallCluster) =>
+  (event: UpgradeEvent): void => {
+    if (event.event === 'step-started' && event.step.kind === 'confirm') state.answerMs = 2000;
+  };
 const resumed = (small: SmallCluster, plan: Plan, patch: Parameters<typeof conducted>[2] = {}) => {
   small.done.length = 0;
   return conducted(small, plan, { action: 'resume', ...patch });
@@ -216,9 +222,9 @@ describe('an upgrade', () => {
     const small = smallCluster();
     small.state.hasNoMonitor = true;
     const plan = await small.plan();
-    const first = await conducted(small, plan);
+    const first = await conducted(small, plan, { sink: slowConfirm(small) });
     expect(codeOf(first.ending.error)).toBe('NOT_CONFIRMED');
-    Object.assign(small.state, { hasNoMonitor: false, hasMoved: true });
+    Object.assign(small.state, { hasNoMonitor: false, hasMoved: true, answerMs: 1 });
     small.end('n2');
     const second = await resumed(small, plan);
     expect(second.ending.outcome).toBe('done');
@@ -230,8 +236,8 @@ describe('an upgrade', () => {
     const small = smallCluster();
     const plan = await small.plan();
     small.state.hasNoMonitor = true;
-    await conducted(small, plan);
-    Object.assign(small.state, { hasNoMonitor: false, hasMoved: true });
+    await conducted(small, plan, { sink: slowConfirm(small) });
+    Object.assign(small.state, { hasNoMonitor: false, hasMoved: true, answerMs: 1 });
     small.end('n2');
     const { ending } = await conducted(small, plan, { action: 'upgrade' });
     expect(codeOf(ending.error)).toBe('MEMBER_ENDED');
@@ -257,6 +263,48 @@ describe('an upgrade', () => {
     expect(codeOf(ending.error)).toBe('DATA_DIFFERS');
     expect(ending.message).toContain('n3 holds other data at revision');
     expect(versions(small)).toEqual(['old', 'new', 'old']);
+  });
+});
+
+describe('a resume', () => {
+  /** Held after n2. */
+  const held = async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_after: 1 });
+    await conducted(small, plan);
+    const { hold_after: _, ...options } = plan.options;
+    return { small, plan: { ...plan, options } };
+  };
+  it('asks every guard again, and gives what only time may fix some', async () => {
+    const { small, plan } = await held();
+    small.members('n3').isHealthy = false;
+    const healed = small.host.sleep(1000).then(() => {
+      small.members('n3').isHealthy = true;
+    });
+    expect((await resumed(small, plan)).ending.outcome).toBe('done');
+    await healed;
+    const sick = await held();
+    sick.small.members('n3').isHealthy = false;
+    const { ending } = await resumed(sick.small, sick.plan);
+    expect(codeOf(ending.error)).toBe('GUARD');
+    expect(ending.message).toContain('n3 is not healthy');
+    expect(sick.small.done).toEqual([]);
+  });
+  it('wants the new program where it is still to be started, and not where it runs', async () => {
+    const without = async (name: string) => {
+      const { small, plan } = await held();
+      const driver = {
+        ...small.driver,
+        facts: async (...[spec, want]: Parameters<typeof small.driver.facts>) => {
+          const { new_binary_version, ...facts } = await small.driver.facts(spec, want);
+          return spec.name === name ? facts : { ...facts, new_binary_version };
+        },
+      };
+      return (await resumed({ ...small, driver }, plan)).ending;
+    };
+    expect((await without('n2')).outcome).toBe('done');
+    const refused = await without('n3');
+    expect([refused.outcome, codeOf(refused.error)]).toEqual(['stopped', 'GUARD']);
   });
 });
 

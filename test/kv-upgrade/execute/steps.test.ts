@@ -4,6 +4,9 @@ import { stableTogether } from '../../../src/kv-upgrade/execute/crossing.ts';
 import { giveUp } from '../../../src/kv-upgrade/execute/give-up.ts';
 import { gateMs, watchProgress } from '../../../src/kv-upgrade/execute/gate-time.ts';
 import { runHook } from '../../../src/kv-upgrade/execute/hook.ts';
+import { revertMember } from '../../../src/kv-upgrade/execute/revert-member.ts';
+import { openNewGate, openOldGate } from '../../../src/kv-upgrade/execute/start-member.ts';
+import { watchMembers } from '../../../src/kv-upgrade/observe/member-watch.ts';
 import { patienceMs, safeToStop } from '../../../src/kv-upgrade/execute/safe-to-stop.ts';
 import { crashedRun, isFinal } from '../../../src/kv-upgrade/journal/journal.ts';
 import type { MemberWatch } from '../../../src/kv-upgrade/observe/member-watch.ts';
@@ -106,10 +109,12 @@ describe('the last look before a stop', () => {
     small.members('n3').isHealthy = true;
     expect((await looking).name).toBe('n2');
     small.members('n3').isHealthy = false;
+    small.state.answerMs = 50;
     const again = small.host.elapsed();
     await expect(safeToStop(run, 'n2')).rejects.toMatchObject({ detail: { code: 'QUORUM' } });
     expect(small.host.elapsed() - again).toBeGreaterThan(patienceMs);
     small.end('n3');
+    small.state.answerMs = 1;
     const gone = small.host.elapsed();
     await expect(safeToStop(run, 'n2')).rejects.toMatchObject({ detail: { code: 'QUORUM' } });
     expect(small.host.elapsed() - gone).toBeLessThan(1000);
@@ -118,6 +123,7 @@ describe('the last look before a stop', () => {
   it('lets a leader wait for those that could lead, but not for ever', async () => {
     const { small, run } = await runOf();
     for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
+    small.state.answerMs = 100;
     const began = small.host.elapsed();
     expect((await safeToStop(run, 'n1')).is_leader).toBe(true);
     expect(small.host.elapsed() - began).toBeGreaterThan(10_000);
@@ -125,6 +131,7 @@ describe('the last look before a stop', () => {
       { event: 'note', text: expect.stringContaining('n2, n3 did not catch up') },
     ]);
     for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 0;
+    small.state.answerMs = 1;
     const quick = small.host.elapsed();
     await safeToStop(run, 'n1');
     expect(small.host.elapsed() - quick).toBeLessThan(1000);
@@ -308,4 +315,75 @@ describe('a run that is given up', () => {
     );
     expect(kinds.slice(-3)).toEqual(['cancel-downgrade', 'cancel-downgrade', 'closed']);
   });
+});
+
+describe('a return to the old version', () => {
+  it('that was made before a crash is only proved; of a restart it cannot be told and is made once more', async () => {
+    const upgrade = await runOf();
+    await revertMember(upgrade.run, 'n2', 'why');
+    expect(upgrade.small.done).toEqual([]);
+    expect(upgrade.run.written.map(({ kind }) => kind)).toEqual(['reverted']);
+    const restart = await runOf('restart');
+    await revertMember(restart.run, 'n2', 'why');
+    expect(restart.small.done).toEqual(['stop n2', 'activate n2 old', 'start n2 old']);
+    expect(restart.run.written.map(({ kind }) => kind)).toEqual(['reverting', 'reverted']);
+    expect(restart.run.replacing.has('n2')).toBe(false);
+  });
+  it('ends a member that does not end by itself, and leaves one alone that the majority needs', async () => {
+    const stuck = await runOf();
+    Object.assign(stuck.small.members('n2'), { which: 'new', ignoresStop: true });
+    await revertMember(stuck.run, 'n2', 'why');
+    expect(stuck.small.done).toEqual(['stop n2', 'kill n2', 'activate n2 old', 'start n2 old']);
+    const needed = await runOf();
+    needed.small.members('n2').which = 'new';
+    needed.small.end('n3');
+    await expect(revertMember(needed.run, 'n2', 'why')).rejects.toMatchObject({
+      message: expect.stringContaining('why. It is left running: without n2 only 1 of 3'),
+      detail: { code: 'QUORUM' },
+    });
+    expect(needed.small.done).toEqual([]);
+  });
+});
+
+it('a restart wants the very patch that was planned, before and after', async () => {
+  const { run } = await runOf('restart');
+  const patched = run.plan.observation.members.map((one) => ({
+    ...one,
+    host: { ...one.host, new_binary_version: '3.5.31' },
+  }));
+  const plan = { ...run.plan, observation: { ...run.plan.observation, members: patched } };
+  expect(openNewGate({ ...run, plan }, 'n2').exact).toBe('3.5.31');
+  expect(openOldGate({ ...run, plan }, 'n2')).toMatchObject({ exact: '3.5.30', isOld: true });
+  const blind = patched.map(({ host: _, ...one }) => one);
+  expect(
+    openNewGate({ ...run, plan: { ...plan, observation: { ...plan.observation, members: blind } } }, 'n2')
+      .exact,
+  ).toBe('3.5.30');
+  const upgrade = await runOf();
+  expect(openNewGate(upgrade.run, 'n2')).not.toHaveProperty('exact');
+  expect(openOldGate(upgrade.run, 'n2')).not.toHaveProperty('exact');
+});
+
+it('members under watch are looked at four times a second, their health once', async () => {
+  const small = smallCluster();
+  const { host, cluster, access } = small;
+  let looks = 0;
+  const driver = {
+    ...small.driver,
+    kind: 'local' as const,
+    process: async () => {
+      looks += 1;
+      return { state: 'running' as const };
+    },
+  };
+  const watch = watchMembers({ host, cluster, access, driver });
+  watch.add('n2');
+  const asked = () => host.requests.filter(({ url }) => url.endsWith('/health')).length;
+  await host.sleep(4100);
+  expect(looks).toBe(16);
+  expect(asked()).toBe(4);
+  small.members('n2').isHealthy = false;
+  await host.sleep(1100);
+  expect(watch.goodSince(['n2'])).toBeUndefined();
+  await watch.finish();
 });

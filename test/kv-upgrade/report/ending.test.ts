@@ -64,18 +64,24 @@ describe('how a run ended', () => {
 });
 
 describe('the report of a run that is asked for later', () => {
-  const asked = async (
-    change: (files: ReturnType<typeof fakeHost>['files'], directory: string) => Promise<unknown>,
-  ) => {
+  /** One run for all of these; each gets its files on a machine of its own. */
+  const ran = (async () => {
     const small = smallCluster();
     const plan = await small.plan();
     await conducted(small, plan);
+    return { plan, files: small.host.files.all(), entries: journalOf(small, plan) };
+  })();
+  const asked = async (
+    change: (files: ReturnType<typeof fakeHost>['files'], directory: string) => Promise<unknown>,
+  ) => {
+    const { plan, files, entries } = await ran;
+    const host = fakeHost({ files });
     const directory = `${STATE}/test/${plan.id}`;
-    await change(small.host.files, directory);
+    await change(host.files, directory);
     const said: string[] = [];
     const log = { info: (text: string) => said.push(text), warn: (text: string) => said.push(text) };
-    const found = { run: plan.id, directory, entries: journalOf(small, plan) };
-    return { said, found, log, host: small.host, stored: await storedReport(small.host, log, found) };
+    const found = { run: plan.id, directory, entries };
+    return { said, found, log, host, stored: await storedReport(host, log, found) };
   };
 
   it('is the written one', async () => {
