@@ -1,7 +1,7 @@
 import { consent } from '../support/consent.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
-import { killedWhen, linesOfRun, newestJournal } from '../support/killed-run.ts';
+import { killedWhen, linesOfRollback, linesOfRun, newestJournal } from '../support/killed-run.ts';
 import {
   base64,
   call,
@@ -99,8 +99,6 @@ const undisturbed = async (): Promise<{ readonly upgrade: number; readonly rollb
 const lines = isSoak && hasBinaries(from, to) ? await undisturbed() : { upgrade: 0, rollback: 0 };
 const someOf = (all: number, count: number): number[] =>
   isSoak ? Array.from({ length: all }, (_, i) => i) : Array.from({ length: count }, (_, i) => seed + i * 11);
-/** The way back has no plan of its own in the journal: stop, start and gate of two members, and its end. */
-const linesOfRollback = 14;
 
 describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its journal, then resume', () => {
   it.each(someOf(lines.upgrade, 2))('a line of an upgrade (%i)', async (count) => {

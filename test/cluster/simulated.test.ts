@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { linesOfRollback, linesOfRun, newestJournal } from '../support/killed-run.ts';
 import { slice } from '../support/slice.ts';
 import {
   type Simulated,
@@ -67,6 +68,8 @@ describe('3.2 → 3.3 on simulated members', () => {
   it('the report is there as Markdown, JSON and a page', async () => {
     const cluster = await start();
     expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
+    const journal = newestJournal(home.home);
+    expect(journal).toHaveLength(linesOfRun(journal));
     const as = async (...args: string[]) =>
       (await home.run(['kv', 'report', '--cluster', cluster.file, ...args])).stdout;
     expect(await as('--as', 'markdown')).toMatch(/^# Upgrade of cluster-\w+ from 3\.2 to 3\.3: done/);
@@ -175,7 +178,9 @@ describe('what can go wrong', () => {
     expect(held.code).toBe(8);
     expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
     expect(await cluster.clusterVersions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
+    const before = newestJournal(home.home).length;
     expect((await cluster.kv('rollback')).code).toBe(12);
+    expect(newestJournal(home.home).length - before).toBe(linesOfRollback);
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
     // Who took everything back does not want it to go on: that takes a new upgrade.
     expect((await cluster.kv('resume')).code).toBe(12);

@@ -35,9 +35,16 @@ export const journalCount = (home: string): number => journalsBelow(home).length
 /** The lines of the newest run's journal; none when no run was begun. */
 export const newestJournal = (home: string): string[] => linesOf(journalsBelow(home).at(-1));
 
-/** Lines of a journal that nothing interrupts, by the plan in its first one: a begin and an end of each step, between opened and closed. */
-export const linesOfRun = ([opened]: readonly string[]): number =>
-  2 * JSON.parse(opened as string).plan.steps.length + 2;
+/**
+ * Lines of an upgrade that nothing interrupts, by the plan in the first one: opened and closed, the crossing confirmed and crossed, and of each
+ * step a begin and an end; a snapshot and a stop say one thing more. `simulated.test.ts` counts them.
+ */
+export const linesOfRun = ([opened]: readonly string[]): number => {
+  const steps: readonly { readonly id: string }[] = JSON.parse(opened as string).plan.steps;
+  return steps.reduce((sum, { id }) => sum + (/\.(snapshot|stop)$/.test(id) ? 3 : 2), 4);
+};
+/** Of the way back of two members, which has no plan of its own: resumed, two of each member, closed. */
+export const linesOfRollback = 6;
 
 /** SIGKILL as soon as the newest journal fits; `wasKilled` is false when the program ended before that. */
 export const killedWhen = async (
