@@ -209,6 +209,7 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
   for (const member of cluster.members) cluster.start(member);
   try {
     await cluster.healthy();
+    await versionDecided(cluster.members);
   } catch (error) {
     await cluster.stop();
     throw error;
@@ -319,6 +320,23 @@ const waitHealthy = async (members: readonly RealMember[], directory: string): P
   }
   const log = members.map((member) => readFileSync(member.log_file, 'utf8').slice(-2000)).join('\n');
   throw new Error(`cluster in ${directory} did not become healthy\n${log}`);
+};
+
+/** A leader that could not ask every member at its first look says 3.0 until the next one, four seconds later. */
+const versionDecided = async (members: readonly RealMember[]): Promise<void> => {
+  const minor = (version: string): string => version.split('.').slice(0, 2).join('.');
+  for (let i = 0; i < 600; i += 1) {
+    const texts = await Promise.all(
+      members.map((member) => call(`${member.client_url}/version`).catch(() => undefined)),
+    );
+    const isDecided = texts.every((reply) => {
+      const { etcdserver = '', etcdcluster = '' } = JSON.parse(reply?.text ?? '{}') as Record<string, string>;
+      return etcdserver !== '' && minor(etcdserver) === minor(etcdcluster);
+    });
+    if (isDecided) return;
+    await pause(50);
+  }
+  throw new Error('the version of the cluster was not decided within 30 s');
 };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
