@@ -98,22 +98,17 @@ describe('3.2 → 3.3 on simulated members', () => {
     expect([missing.code, complaint(missing).code]).toEqual([6, 'NO_RUN']);
   });
 
-  it('configuration files are rewritten for 3.3, comments kept', async () => {
-    const cluster = await start('--config-files');
-    expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
-    const text = readFileSync(join(cluster.dir, 'n1.conf.yaml'), 'utf8');
-    expect(text).toMatch(/auto-compaction-mode: ["']?periodic/);
-    expect(text).toMatch(/auto-compaction-retention: ["']24h?["']/);
-    expect(text).toContain('# hours of history that are kept');
-  });
-
-  it('auth on: the user of the cluster file is used, and the password is nowhere in the output', async () => {
-    const cluster = await start('--auth');
+  it('auth on, with configuration files: they are rewritten for 3.3, comments kept; the user of the cluster file is used, and the password is nowhere in the output', async () => {
+    const cluster = await start('--auth', '--config-files');
     const password = readFileSync(join(cluster.dir, 'password'), 'utf8').trim();
     const ended = await cluster.kv('upgrade', '--stable-for', '0', '-v');
     expect(ended.code, ended.stderr).toBe(0);
     expect(ended.stdout + ended.stderr).not.toContain(password);
     expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+    const text = readFileSync(join(cluster.dir, 'n1.conf.yaml'), 'utf8');
+    expect(text).toMatch(/auto-compaction-mode: ["']?periodic/);
+    expect(text).toMatch(/auto-compaction-retention: ["']24h?["']/);
+    expect(text).toContain('# hours of history that are kept');
   });
 });
 
@@ -198,26 +193,20 @@ describe('what can go wrong', () => {
 });
 
 describe('a run that was planned to hold', () => {
-  const stoppedAfterFirst = async (): Promise<{ cluster: Simulated; text: string }> => {
+  it('still holds when it goes on after a stop, with its own members only; after the hold it goes to the end', async () => {
     const cluster = await start();
     const text = readFileSync(cluster.file, 'utf8');
     writeFileSync(cluster.file, `${text}\nhooks: { after_member: ['false'] }\n`);
     const stopped = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
     expect(complaint(stopped)).toMatchObject({ code: 'HOOK_FAILED', exit_code: 8 });
+    // Another cluster of that name.
+    writeFileSync(cluster.file, text.replaceAll(cluster.urls[2] as string, 'http://127.0.0.1:1'));
+    expect(complaint(await cluster.kv('resume'))).toMatchObject({ code: 'OTHER_CLUSTER', exit_code: 10 });
     writeFileSync(cluster.file, text);
-    return { cluster, text };
-  };
-  it('still holds when it goes on after a stop; after the hold it goes to the end', async () => {
-    const { cluster } = await stoppedAfterFirst();
     expect((await cluster.kv('resume')).code).toBe(8);
     expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
     expect((await cluster.kv('resume')).code).toBe(0);
     expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
-  });
-  it('goes on with its own members only, not with those of another cluster of that name', async () => {
-    const { cluster, text } = await stoppedAfterFirst();
-    writeFileSync(cluster.file, text.replaceAll(cluster.urls[2] as string, 'http://127.0.0.1:1'));
-    expect(complaint(await cluster.kv('resume'))).toMatchObject({ code: 'OTHER_CLUSTER', exit_code: 10 });
   });
 });
 
