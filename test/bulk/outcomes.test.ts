@@ -129,3 +129,15 @@ test('a delimiter that was guessed is said, one that is usual or was named is no
   expect(await saidOf(text, { delimiter: ';' })).toEqual([]);
   expect(await saidOf('name,color\na,#112233\n')).toEqual([]);
 });
+
+test('a lost connection ends a dry run as it is, for there is nothing to go on with', async () => {
+  const lost = new AppError('network', 'gone', { tryThis: ['wait'] });
+  const broken = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(rows(1));
+    throw lost;
+  };
+  const dry = running(input('', { bytes: broken() }), undefined, true);
+  await expect(dry.all()).rejects.toBe(lost);
+  const sent = running(input('', { bytes: broken() }));
+  await expect(sent.all()).rejects.toMatchObject({ detail: { tryThis: ['wait', 'go on with: RESUME'] } });
+});
