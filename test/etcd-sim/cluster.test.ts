@@ -194,6 +194,8 @@ describe('alarms, auth, faults', () => {
     cluster = await testCluster(three, { args: ['--quota-backend-bytes', '100000'] });
     const value = 'x'.repeat(60_000);
     expect((await put('n1', 'a', value)).status).toBe(200);
+    // A member counts what it has applied itself: a read through n2 waits for that.
+    await cluster.member('n2').post('/v3alpha/kv/range', { key: Buffer.from('a').toString('base64') });
     const full = await put('n2', 'b', value);
     expect([full.status, full.text]).toEqual([
       403,
