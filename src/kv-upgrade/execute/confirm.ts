@@ -3,7 +3,7 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { progressOf } from '../journal/progress.ts';
 import { crosses } from '../plan-kind.ts';
 import { endingOf } from './downgrade-over.ts';
-import { observe } from '../observe/observe.ts';
+import { observe, versionsSeen, type VersionsSeen } from '../observe/observe.ts';
 import type { Act, Run } from '../run.ts';
 import type { MemberSeen } from '../types.ts';
 
@@ -22,22 +22,9 @@ export const noteCrossing = (
   run.journal.tell({ kind: 'crossed', cluster_version: moved.cluster_version as string });
 };
 
-type VersionsSeen = Pick<MemberSeen, 'cluster_version' | 'storage_version' | 'server_version'>;
-const versionsSeen = ({ access, cluster }: Run): Promise<VersionsSeen[]> =>
+const allVersions = ({ access, cluster }: Run): Promise<VersionsSeen[]> =>
   Promise.all(
-    cluster.members.map(({ client_url }) =>
-      access
-        .store(client_url)
-        .versions()
-        .then(
-          ({ server, cluster: cluster_version, storage }): VersionsSeen => ({
-            server_version: server,
-            cluster_version,
-            ...(storage === undefined ? {} : { storage_version: storage }),
-          }),
-          () => ({}),
-        ),
-    ),
+    cluster.members.map(({ client_url }) => versionsSeen(access.store(client_url)).catch(() => ({}))),
   );
 
 /** The leader's monitor runs every five seconds (spec/store#measured-upgrade): one look at the end would see the old version. A process that ends meanwhile breaks the wait off. */
@@ -51,7 +38,7 @@ const hasArrived = (
 
 const versionsArrive = async (run: Run, untilMs: number, ended: AbortSignal): Promise<void> => {
   while (run.host.elapsed() < untilMs) {
-    const members = await versionsSeen(run);
+    const members = await allVersions(run);
     noteCrossing(run, { members });
     if (members.every((member) => hasArrived(member, run.plan.to))) return;
     ended.throwIfAborted();

@@ -33,7 +33,7 @@ const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
 
 /** Down time: from a stop to the start that follows it no more waits for the disk than what must be there before the start. */
 const forcedOf = (step: Step, next: Step | undefined): Forced =>
-  next?.member === step.member && next !== undefined && whileDown.includes(next.kind) ? 'with-next' : 'now';
+  next !== undefined && next.member === step.member && whileDown.includes(next.kind) ? 'with-next' : 'now';
 
 const within = async (
   run: Run,

@@ -46,6 +46,17 @@ const healthOf = (
       : { health_reason: health.reason }),
 });
 
+export type VersionsSeen = Pick<MemberSeen, 'server_version' | 'cluster_version' | 'storage_version'>;
+/** What a member says of its versions, in the names of an observation. */
+export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
+  const { server, cluster, storage } = await store.versions();
+  return {
+    server_version: server,
+    cluster_version: cluster,
+    ...(storage === undefined ? {} : { storage_version: storage }),
+  };
+};
+
 /** One member through its gateway. An unreachable member is a value, not an exception. */
 const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Seen> => {
   const began = host.elapsed();
@@ -56,9 +67,9 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
     is_learner: false,
     errors: [],
   };
-  let versions: Awaited<ReturnType<Store['versions']>>;
+  let versions: VersionsSeen;
   try {
-    versions = await store.versions();
+    versions = await versionsSeen(store);
   } catch (error) {
     return { ...unseen, is_reachable: false, is_healthy: false, ...errorOf(error) };
   }
@@ -75,9 +86,7 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
     ...unseen,
     is_reachable: true,
     ...healthOf(health),
-    server_version: versions.server,
-    cluster_version: versions.cluster,
-    ...(versions.storage === undefined ? {} : { storage_version: versions.storage }),
+    ...versions,
     latency_ms,
     ...numbers,
     is_leader: status?.leader_id !== undefined && status.leader_id === status.member_id,
