@@ -23,25 +23,10 @@ import { documentsIn } from '../../src/label-definitions/read-files.ts';
 import type { Session } from '../../src/label-definitions/session.ts';
 import { takeTheirs } from '../../src/label-definitions/take-theirs.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { label, option, text } from '../support/live-labels.ts';
 
-const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({
-  ...{ id: `id-${name}`, name, state: 'PUBLISHED', type: 'text', required: false, choices: [] },
-  ...patch,
-});
-const option = (name: string, patch = {}) => ({
-  id: `id-${name}`,
-  name,
-  state: 'PUBLISHED' as const,
-  ...patch,
-});
 const selection = (name: string, ...choices: LiveField['choices'][number][]): LiveField =>
   text(name, { type: 'selection', choices });
-const label = (patch: Partial<LiveLabel> = {}): LiveLabel => ({
-  ...{ id: 'L', title: 'Contract', type: 'SHARED', copyMode: 'DO_NOT_COPY', enabledApps: [], fields: [] },
-  ...{ revisionId: '3', state: 'PUBLISHED', hasUnpublishedChanges: false, createTime: '' },
-  rights: { canUpdate: true, canDisable: true, canEnable: true },
-  ...patch,
-});
 const recordOf = (live: LiveLabel, patch: Partial<DeploymentRecord> = {}): DeploymentRecord => ({
   ...{ id: live.id, title: live.title, revision: live.revisionId, state: live.state },
   ...{ copyMode: live.copyMode, enabledApps: live.enabledApps, digest: contentDigest(live) },

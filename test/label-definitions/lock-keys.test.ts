@@ -41,17 +41,7 @@ import { documentsIn } from '../../src/label-definitions/read-files.ts';
 import { removeTwin } from '../../src/label-definitions/twins.ts';
 import { wishesFrom } from '../../src/label-definitions/wishes.ts';
 import { fakeHost } from '../support/fake-host.ts';
-
-const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({
-  ...{ id: `id-${name}`, name, state: 'PUBLISHED', type: 'text', required: false, choices: [] },
-  ...patch,
-});
-const label = (patch: Partial<LiveLabel> = {}): LiveLabel => ({
-  ...{ id: 'L', title: 'Contract', type: 'SHARED', copyMode: 'DO_NOT_COPY', enabledApps: [], fields: [] },
-  ...{ revisionId: '3', state: 'PUBLISHED', hasUnpublishedChanges: false, createTime: '' },
-  rights: { canUpdate: true, canDisable: true, canEnable: true },
-  ...patch,
-});
+import { label, text } from '../support/live-labels.ts';
 
 describe('a label of the service in the words of a definition', () => {
   test('what it does not say is none, and no right is denied that it does not mention', () => {

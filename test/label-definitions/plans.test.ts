@@ -17,23 +17,10 @@ import { lintRules } from '../../src/label-definitions/lint-rules.ts';
 import { match } from '../../src/label-definitions/match.ts';
 import { type PlanOptions, isIdle, planFrom } from '../../src/label-definitions/plan.ts';
 import { changeRow, changesText } from '../../src/label-definitions/text.ts';
+import { label as live, option, text } from '../support/live-labels.ts';
 
-const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({
-  ...{ id: `id-${name}`, name, state: 'PUBLISHED', type: 'text', required: false, choices: [] },
-  ...patch,
-});
-const option = (name: string, patch: Partial<LiveChoice> = {}): LiveChoice => ({
-  ...{ id: `id-${name}`, name, state: 'PUBLISHED' },
-  ...patch,
-});
 const selection = (name: string, choices: LiveChoice[], patch: Partial<LiveField> = {}): LiveField =>
   text(name, { type: 'selection', choices, ...patch });
-const live = (patch: Partial<LiveLabel> = {}): LiveLabel => ({
-  ...{ id: 'L', title: 'Contract', type: 'SHARED', copyMode: 'DO_NOT_COPY', enabledApps: [], fields: [] },
-  ...{ revisionId: '3', state: 'PUBLISHED', hasUnpublishedChanges: false, createTime: '' },
-  rights: { canUpdate: true, canDisable: true, canEnable: true },
-  ...patch,
-});
 const planned = (
   wanted: Partial<LabelDef>,
   now: LiveLabel | undefined = live(),

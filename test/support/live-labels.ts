@@ -1,0 +1,17 @@
+/** A published label as a service holds it, and parts of one: each test says only what differs. */
+import type { LiveChoice, LiveField, LiveLabel } from '../../src/label-definitions/definition.ts';
+
+export const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({
+  ...{ id: `id-${name}`, name, state: 'PUBLISHED', type: 'text', required: false, choices: [] },
+  ...patch,
+});
+export const option = (name: string, patch: Partial<LiveChoice> = {}): LiveChoice => ({
+  ...{ id: `id-${name}`, name, state: 'PUBLISHED' },
+  ...patch,
+});
+export const label = (patch: Partial<LiveLabel> = {}): LiveLabel => ({
+  ...{ id: 'L', title: 'Contract', type: 'SHARED', copyMode: 'DO_NOT_COPY', enabledApps: [], fields: [] },
+  ...{ revisionId: '3', state: 'PUBLISHED', hasUnpublishedChanges: false, createTime: '' },
+  rights: { canUpdate: true, canDisable: true, canEnable: true },
+  ...patch,
+});
