@@ -1,6 +1,7 @@
 // A whole upgrade of three real members beside a shell script with the ctl program that follows the document's procedure:
 // total, down time of a member and the longest gap between two writes, seen from outside with the same eyes. Everything is
 // measured in this run, on this machine, whose load is printed: on a busy one the figures say how both compare and no more.
+// `nothing` is the same writer for the same time on a cluster that nobody touches: the gap that the machine makes by itself.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +60,8 @@ const byHand = async (cluster, { fresh, to }) => {
   throw new Error(`the cluster does not report ${to}`);
 };
 
+const untouched = (ms) => () => pause(ms);
+
 const measured = async (pair, act) => {
   const cluster = await startMembers(3, pair.old, pair.fresh);
   try {
@@ -85,14 +88,17 @@ const summary = (name, all) =>
 
 for (const pair of pairs) {
   process.stdout.write(`Upgrade of 3 real members to ${pair.to} under a constant writer\n`);
-  const [our, hand] = [[], []];
+  const [our, hand, idle] = [[], [], []];
   for (let round = 0; round < ROUNDS; round += 1) {
     our.push(await measured(pair, ours));
     line('opsctl', our.at(-1));
     hand.push(await measured(pair, byHand));
     line('script', hand.at(-1));
+    idle.push(await measured(pair, untouched(our.at(-1).ms)));
+    line('nothing', idle.at(-1));
   }
   summary('opsctl', our);
   summary('script', hand);
+  summary('nothing', idle);
 }
 rmSync(home, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { watchProgress } from './gate-time.ts';
 import type { ProgressWatch } from './gate-time.ts';
 import { bad, keyOf } from './gate-verdict.ts';
 import type { Check, Gate, Verdict } from './gate-verdict.ts';
+import { readThroughOthers } from './leader-reads.ts';
 import { processRuns } from './process-check.ts';
 
 export type { Gate } from './gate-verdict.ts';
@@ -78,6 +79,7 @@ export const passGate = async (
   const { run, member } = gate;
   const until = run.host.elapsed() + withinMs;
   const progress = watchProgress(run, member.name);
+  const answering = new AbortController();
   const passStage = async (stage: Checks): Promise<void> => {
     const first = await Promise.all(stage.map(([, check]) => attempt(check, gate)));
     for (const [at, [name, check]] of stage.entries()) {
@@ -86,9 +88,16 @@ export const passGate = async (
       if (ok === false)
         throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
       onPassed(name);
+      // Its first answer: it has heard its leader.
+      if (name === 'version') answering.abort();
     }
   };
-  for (const stage of stages) await passStage(stage.filter(([one]) => gate.skips?.has(one) !== true));
+  void readThroughOthers(gate, answering.signal);
+  try {
+    for (const stage of stages) await passStage(stage.filter(([one]) => gate.skips?.has(one) !== true));
+  } finally {
+    answering.abort();
+  }
   await gate.store.del(keyOf(gate)).catch(() => {});
 };
 

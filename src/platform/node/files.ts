@@ -105,7 +105,9 @@ const isWritable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const realPath = (path: string): Promise<string | undefined> => orMissing(fs.promises.realpath(path));
+/** Read at once: a thread of the pool is late on a busy machine, and the time between a stop and a start is down time. */
+const realPath = (path: string): Promise<string | undefined> =>
+  orMissing(Promise.resolve(path).then((named) => fs.realpathSync.native(named)));
 
 /** To open a pipe waits for whoever writes into it. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);

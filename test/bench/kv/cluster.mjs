@@ -129,19 +129,25 @@ export const startWriter = (urls, prefix = '/v3beta') => {
   };
 };
 
-/** How long each member answered nobody, the longest time for each, as somebody sees it who asks every 10 ms. */
+/**
+ * How long each member answered nobody, the longest time for each: from the first question that found nobody to the next
+ * answer. It is asked every 10 ms.
+ */
 export const startWatch = (urls) => {
   let isOver = false;
   const work = urls.map(async (url) => {
-    let [longest, answered] = [0, performance.now()];
+    let longest = 0;
+    let missedAt;
     while (!isOver) {
+      const askedAt = performance.now();
       const isThere = await fetch(`${url}/version`, { signal: AbortSignal.timeout(1000) }).then(
         (reply) => reply.arrayBuffer().then(() => true),
         () => false,
       );
-      if (isThere) {
-        longest = Math.max(longest, performance.now() - answered);
-        answered = performance.now();
+      if (!isThere) missedAt ??= askedAt;
+      else if (missedAt !== undefined) {
+        longest = Math.max(longest, performance.now() - missedAt);
+        missedAt = undefined;
       }
       await pause(10);
     }

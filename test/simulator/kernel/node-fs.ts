@@ -26,7 +26,6 @@ const handleOf = (fd: number) => ({
 const promises = {
   open: (path: string, flags?: calls.Flags, mode?: number) =>
     later(() => handleOf(calls.open(path, flags, mode))),
-  realpath: (path: string) => later(() => calls.realPath(path)),
   stat: (path: string) => later(() => calls.stat(path)),
   lstat: (path: string) => later(() => calls.lstat(path)),
   rename: (from: string, to: string) => later(() => calls.rename(from, to)),
@@ -86,6 +85,7 @@ export default {
     return part.length;
   },
   statSync: calls.stat,
+  realpathSync: { native: calls.realPath },
   readFileSync: (path: string, encoding?: BufferEncoding | null) => {
     const bytes = calls.readWhole(path);
     return typeof encoding === 'string' ? bytes.toString(encoding) : bytes;
