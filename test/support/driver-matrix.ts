@@ -459,19 +459,18 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
-export const driverMatrix = (...kinds: readonly BedKind[]): void => {
-  const cells = scenarios.flatMap((scenario) =>
-    kinds
-      .filter((driver) => scenario.not?.includes(driver) !== true)
-      .map((driver) => ({ driver, scenario, isQuick: scenario.quick?.includes(driver) === true })),
-  );
+/** The cells of one driver. Each has a file of its own: files run beside each other. */
+export const driverMatrix = (driver: BedKind): void => {
+  const cells = scenarios
+    .filter((scenario) => scenario.not?.includes(driver) !== true)
+    .map((scenario) => ({ scenario, isQuick: scenario.quick?.includes(driver) === true }));
   const rest = cells.filter(({ scenario, isQuick }) => isQuick && scenario.isRegression !== true);
   const turn = slice(rest, Math.ceil(rest.length / 2));
   describe.runIf(hasBinaries(first, middle, last))(
     `driver × scenario, ${first} → ${middle} → ${last}`,
     () => {
       for (const cell of cells) {
-        const { driver, scenario, isQuick } = cell;
+        const { scenario, isQuick } = cell;
         it.runIf(isSoak || (isQuick && (scenario.isRegression || turn.includes(cell))))(
           `${driver}: ${scenario.name}`,
           async ({ skip }) => {

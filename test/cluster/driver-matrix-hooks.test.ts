@@ -1,3 +1,3 @@
 import { driverMatrix } from '../support/driver-matrix.ts';
 
-driverMatrix('local', 'hooks', 'docker');
+driverMatrix('hooks');

@@ -1,3 +1,3 @@
 import { driverMatrix } from '../support/driver-matrix.ts';
 
-driverMatrix('systemd', 'ssh + systemd');
+driverMatrix('local');
