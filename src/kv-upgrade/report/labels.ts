@@ -30,7 +30,7 @@ export const sizeText = (bytes: number): string => {
 };
 export const outcomeText: Readonly<Record<Outcome, string>> = {
   done: 'done',
-  held: 'held before the last member',
+  held: 'held',
   stopped: 'stopped part-way',
   'rolled-back': 'rolled back',
   failed: 'failed',
