@@ -173,7 +173,7 @@ export async function* readRows(
       const line = reader.take(text, read);
       if (line !== undefined) lines.push(line);
     }
-    if (lines.length > 0) yield lines;
+    yield lines;
   }
   const last = reader.end();
   if (last !== undefined) yield [last];

@@ -12,7 +12,7 @@ const staying = (positions: readonly number[]): Set<number> => {
       }
     }
   }
-  let at = length.indexOf(Math.max(0, ...length));
+  let at = length.indexOf(Math.max(...length));
   const kept = new Set<number>();
   while (at >= 0) {
     kept.add(at);

@@ -37,7 +37,7 @@ const keyOf = (text: string): Key =>
 
 const nextTab = (bytes: Buffer, from: number, end: number): number => {
   const at = bytes.indexOf(TAB, from);
-  return at === -1 || at > end ? end : at;
+  return at === -1 ? end : Math.min(at, end);
 };
 
 /** The changes of one sound line; values stay bytes. */

@@ -70,6 +70,11 @@ test('blanks and a byte order mark before the list are passed over; anything els
   await expect(open(['<html>'])).rejects.toMatchObject({ detail: { code: 'NOT_JSON' } });
 });
 
+test('an error that comes in pieces is read whole before it is said', async () => {
+  const pieces = ['{"kind":"error","code":"unfound', '_resource","error":"The label', ' is gone."}'];
+  await expect(open(pieces, 404)).rejects.toThrow('The label is gone.');
+});
+
 const reset = new NetworkError('RESET', 'the line was cut', true);
 const twice = (first: (string | Error)[], second: (string | Error)[]) => {
   const given = [first, second];

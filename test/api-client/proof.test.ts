@@ -7,6 +7,8 @@ const base = { method: 'POST', path: '/x', summary: 's', cites: 'spec/tracker#la
 const byId = op({ ...base, ok: 201, returns: obj({ id: int(), name: str() }) });
 const byName = op({ ...base, ok: 200, returns: obj({ name: str() }) });
 const plain = op({ ...base, ok: 200, returns: obj({ permissions: list(str()) }) });
+const names = op({ ...base, ok: 200, returns: list(str()) });
+const word = op({ ...base, ok: 200, returns: str() });
 const none = op({ ...base, ok: 204 });
 
 const isProof = (operation: Parameters<typeof expectProof>[0], value: unknown, status = 200): boolean => {
@@ -31,6 +33,12 @@ test.each([
   [plain, { permissions: [] }, true],
   [plain, { message: 'no' }, false],
   [plain, [], false],
+  [names, [], true],
+  [names, ['a'], true],
+  [names, { message: 'no' }, false],
+  [names, undefined, false],
+  [word, 'a', true],
+  [word, undefined, false],
 ])('the record that its row returns proves a write, and nothing else: %#', (operation, value, expected) => {
   expect(isProof(operation, value)).toBe(expected);
 });

@@ -30,6 +30,16 @@ test('429 with Retry-After waits that long, then sends the same again', async ()
   expect(host.requests[1]).toEqual(host.requests[0]);
 });
 
+test('clients that failed together come back at different times', async () => {
+  const waits = [0, 64, 255].map(async (byte) => {
+    const random = (size: number) => new Uint8Array(size).fill(byte);
+    const host = Object.assign(fakeHost({ reply: answering(503, 200) }), { random });
+    await send(host, get);
+    return host.slept;
+  });
+  expect(await Promise.all(waits)).toEqual([[100], [150], [299.21875]]);
+});
+
 test('429 without it waits in the window of a minute', async () => {
   const host = fakeHost({ reply: answering(429, 429, 200) });
   expect((await send(host, post)).status).toBe(200);

@@ -183,7 +183,8 @@ describe('a write that fails', () => {
   const cases: readonly (readonly [string, Record<number, number>, string[]])[] = [
     ['nothing written', { 2: 0 }, ['a', 'c', 'd']],
     ['a piece written', { 2: 12 }, ['a', 'c', 'd']],
-    ['all but the line end written', { 2: -2 }, ['a', 'c', 'd']],
+    ['all but the line end written', { 2: -1 }, ['a', 'c', 'd']],
+    ['all but the last two bytes written', { 2: -2 }, ['a', 'c', 'd']],
     ['two in a row', { 2: 12, 3: 3 }, ['a', 'd']],
     ['the last one', { 4: 20 }, ['a', 'b', 'c']],
   ];
@@ -254,6 +255,29 @@ describe('compaction', () => {
     store.transact(() => items.delete(0));
     await journal.close();
     expect(await names()).toEqual(['n46', 'n47', 'n48', 'n49']);
+  });
+
+  it('leaves one file open: the journal that is written', async () => {
+    const isOpen = new Map<string, boolean>();
+    const append = (path: string, mode?: number): AppendFile => {
+      const file = machine.host.files.append(path, mode);
+      isOpen.set(path, true);
+      return {
+        ...file,
+        close: () => {
+          isOpen.set(path, false);
+          file.close();
+        },
+      };
+    };
+    const { journal } = await open({ ...machine.host.files, append });
+    await journal.compact();
+    expect([...isOpen]).toEqual([
+      [journalPath(1), false],
+      [journalPath(2), true],
+    ]);
+    await journal.close();
+    expect(isOpen.get(journalPath(2))).toBe(false);
   });
 
   it('starts by itself when the journal has grown, and changes during it are kept', async () => {

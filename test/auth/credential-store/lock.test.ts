@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Holder } from '../../../src/platform/file-lock.ts';
 import { acquire } from '../../../src/auth/credential-store/lock.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 let real: RealHost;
@@ -78,6 +79,19 @@ test('the wait ends when the work is done by another', async () => {
     await acquire(real.host, path, { waitMs: 60_000, isDone: async () => ++asked === 3 }),
   ).toBeUndefined();
   await first?.release();
+});
+
+test('waiters come back after 20 to 46 ms, each after a time of its own', async () => {
+  const slept = async (byte: number) => {
+    const host = Object.assign(fakeHost(), { random: (size: number) => new Uint8Array(size).fill(byte) });
+    const first = await acquire(host, '/x.lock', { waitMs: 0 });
+    let asked = 0;
+    await acquire(host, '/x.lock', { waitMs: 60_000, isDone: async () => ++asked === 3 });
+    await first?.release();
+    return host.slept;
+  };
+  expect(await slept(0)).toEqual([20, 20]);
+  expect(await slept(250)).toEqual([45, 45]);
 });
 
 test('Ctrl-C ends the wait', async () => {
