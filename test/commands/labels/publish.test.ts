@@ -130,7 +130,7 @@ test('locks as a tree', async () => {
   expect(whole.stdout).toContain('field Cost centre  held by the lock above');
   expect((await at.run('locks', 'Contract', '-o', 'json')).json()).toMatchObject({
     inside: [
-      { lock: null, inside: [{}, { what: 'choice Signed', lock: 'lock1 (active)' }, {}] },
+      { lock: null, inside: [{ held: false }, { what: 'choice Signed', lock: 'lock1 (active)' }, {}] },
       { what: 'field Regions', lock: 'lock3 (active)', inside: [{ held: true }, { held: true }] },
       {},
       {},

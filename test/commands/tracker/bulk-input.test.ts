@@ -27,13 +27,16 @@ test('rows that nothing was sent for end with 2, with good ones among them with 
 
 test('a dry run finds a name that two rows create', async () => {
   const row = '{"resource":"labels","op":"create","name":"x"}\n';
-  const ran = await dryRun('twice.ndjson', `${row}{"resource":"epics","op":"create","name":"x"}\n${row}`);
+  const ran = await dryRun(
+    'twice.ndjson',
+    `${row}{"resource":"epics","op":"create","name":"x"}\n${row}${row}`,
+  );
   const outcomes = ran.stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  expect(outcomes.map(({ status }) => status)).toEqual(['would', 'would', 'failed']);
-  expect(outcomes[2].error.message).toBe('name is created by line 1 as well');
+  expect(outcomes.map(({ status }) => status)).toEqual(['would', 'would', 'failed', 'failed']);
+  for (const { error } of outcomes.slice(2)) expect(error.message).toBe('name is created by line 1 as well');
 });
 
 test('a table of a spreadsheet says how it was read', async () => {

@@ -1,0 +1,78 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Host } from '../../../src/platform/host.ts';
+import { opsctl } from '../../support/program.ts';
+import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
+
+let server: TrackerServer;
+let home: string;
+beforeAll(async () => {
+  server = await startTracker();
+  home = mkdtempSync(join(tmpdir(), 'opsctl-bulk-run-'));
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+const run = async (name: string, rows: readonly object[], ...argv: string[]) => {
+  const file = join(home, name);
+  writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const env = {
+    OPSCTL_TRACKER_URL: new URL(server.base).origin,
+    OPSCTL_TRACKER_TOKEN: TOKEN,
+    OPSCTL_RATE_PER_MINUTE: 'off',
+  };
+  const words = ['-f', file, '--concurrency', '1', '--journal', `${file}.journal`, '-o', 'ndjson', ...argv];
+  const lists: string[] = [];
+  const noted = (host: Host): Host => ({
+    ...host,
+    network: {
+      ...host.network,
+      request: (request) => {
+        if (request.method === 'GET') lists.push(new URL(request.url).pathname);
+        return host.network.request(request);
+      },
+    },
+  });
+  const ran = await opsctl(['tracker', 'bulk', ...words], { home, env, host: noted });
+  const outcomes = ran.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  return { code: ran.code, outcomes, lists, journal: `${file}.journal` };
+};
+const made = async (path: string, name: string): Promise<number> =>
+  (await server.ask('POST', path, { name })).body.id;
+
+test('a record that the journal gives to one row is not taken for that of a row in doubt', async () => {
+  const rows = [1, 2].map(() => ({ op: 'create', resource: 'epics', name: 'Same' }));
+  const { outcomes, journal } = await run('same.ndjson', rows);
+  // Killed before the second row arrived: it was sent, and nothing more is known.
+  await server.ask('DELETE', `/epics/${outcomes[1].id}`);
+  writeFileSync(journal, readFileSync(journal, 'utf8').replace(/^d 2 .*\n/m, ''));
+  const again = await run('same.ndjson', rows, '--resume');
+  expect(again.outcomes.map(({ status }) => status)).toEqual(['skipped', 'done']);
+  const epics = (await server.ask('GET', '/epics')).body;
+  expect(epics.filter(({ name }: { name: string }) => name === 'Same')).toHaveLength(2);
+});
+
+test('a name that a row before took away is no name any more, though it was read before that', async () => {
+  const id = await made('/objectives', 'One');
+  const { outcomes } = await run('renamed.ndjson', [
+    { op: 'update', resource: 'objectives', id: 'One', description: 'reads the names' },
+    { op: 'update', resource: 'objectives', id, name: 'Renamed' },
+    { op: 'update', resource: 'objectives', id: 'One', description: 'would be another one by now' },
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['done', 'done', 'failed']);
+  expect(outcomes[2].error.code).toBe('NO_SUCH_NAME');
+});
+
+test('names are read once for rows that change no name', async () => {
+  await made('/objectives', 'Kept');
+  const row = { op: 'update', resource: 'objectives', id: 'Kept', description: 'new' };
+  const { outcomes, lists } = await run('kept.ndjson', [row, row, row]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['done', 'done', 'done']);
+  expect(lists).toEqual(['/api/v3/objectives']);
+});
