@@ -102,3 +102,10 @@ it('a draft names its members in their order, what is left to fill in, and its s
   expect(text).toContain('name: shop\n');
   expect(host.files.readNow('/cache/cluster.schema.json')).toMatch(/^\{\n {2}"/);
 });
+
+it('the schema of a cluster file lies in a directory of the user alone', async () => {
+  const host = fakeHost();
+  const text = await draftText(host, '/home/user/cache/kv', { content: { name: 'c' }, unseen: [] } as never);
+  expect(text).toContain('$schema=/home/user/cache/kv/cluster.schema.json');
+  expect((await host.files.info('/home/user/cache/kv'))?.mode).toBe(0o700);
+});

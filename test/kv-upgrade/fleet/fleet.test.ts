@@ -6,6 +6,8 @@ import { realHost } from '../../support/real-host.ts';
 describe('the fleet file', () => {
   it.each([
     ['a list', [], '', 'type'],
+    ['an empty file', null, '', 'type'],
+    ['a word', 'clusters', '', 'type'],
     ['no clusters', { name: 'x' }, 'clusters', 'required'],
     ['an empty list', { clusters: [] }, 'clusters', 'min'],
     ['an unknown key', { clusters: ['a'], at_onec: 2 }, 'at_onec', 'unknown'],

@@ -20,6 +20,17 @@ it('a command that replaces another is shown as what changes, a flag with its va
     '    7 flags and words are unchanged; -v shows the whole command',
   ]);
 });
+it('of what stays the number is said, and nothing when nothing stays', () => {
+  expect(commandLines({ commands: ['new/etcd --a'], replaces: ['old/etcd --a'] }, false)).toEqual([
+    '  - old/etcd',
+    '  + new/etcd',
+    '    1 flag or word is unchanged; -v shows the whole command',
+  ]);
+  expect(commandLines({ commands: ['new/etcd'], replaces: ['old/etcd'] }, false)).toEqual([
+    '  - old/etcd',
+    '  + new/etcd',
+  ]);
+});
 it('over ssh the words of the command are compared, not the one word that ssh gets', () => {
   const over = (line: string): string => `ssh h1 ${shellLine([`sudo -n /bin/sh -c ${shellLine([line])}`])}`;
   expect(commandLines({ commands: [over(fresh)], replaces: [over(old)] }, false).slice(0, 4)).toEqual([

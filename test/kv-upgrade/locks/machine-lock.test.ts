@@ -34,6 +34,7 @@ test('a take-over that was killed before its claim was written is waited for and
 test('a lock whose holder lives is refused at once', async () => {
   const { host, directory, close } = await realHost();
   const lock = await lockMachine(host, directory, 'shop', held);
+  expect(((await host.files.info(`${directory}/shop`))?.mode ?? 0) & 0o777).toBe(0o700);
   await expect(lockMachine(host, directory, 'shop', held)).rejects.toMatchObject({ category: 'unsafe' });
   await lock.release();
   await close();

@@ -190,6 +190,13 @@ describe('a rehearsal', () => {
     expect(ended({ keys_after: 2 })).toEqual([false, 'no']);
     expect(ended({ outcome: 'failed' })).toEqual([false, 'no']);
   });
+  it('says for how long each member was away, and nothing of one that was not', () => {
+    const members = [{ name: 'n1', down_ms: 120 }, { name: 'n2' }, { name: 'n3', down_ms: 80 }];
+    const shown = rehearsalEnding({ ...result, report: { duration_ms: 2500, members } } as never, '/kept');
+    expect(JSON.stringify(shown)).toContain(
+      'took 2.5 s; members unavailable for: n1 120 ms, n3 80 ms\\nreport /kept/report.html',
+    );
+  });
   it('is rehearsed with the versions that are there', () => {
     const unknown = [away('n1'), seen('n2', { host: {} })];
     expect(rehearsedVersions(observed(unknown), planned())).toEqual({ old: '3.3.25', new: '3.4.0' });

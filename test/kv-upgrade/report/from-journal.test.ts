@@ -128,6 +128,7 @@ describe('a report from the journal alone', () => {
     expect(made?.events.map(({ event }) => event)).toEqual(
       expect.arrayContaining(['run-started', 'member-down', 'step-failed', 'reverting', 'reverted']),
     );
+    expect(made?.events.find(({ event }) => event === 'reverted')).toMatchObject({ duration_ms: 1000 });
     expect(made?.report.owner.user).toBe('ben');
   });
   it('is none while the run is not closed', () => {

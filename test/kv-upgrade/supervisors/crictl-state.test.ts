@@ -30,6 +30,11 @@ it('the newest container counts, and says which attempt ended', () => {
     reason: 'its container has ended (attempt 3); crictl logs tells why',
   });
 });
+it('a container that tells no attempt is at its first one', () => {
+  const { metadata: _, ...bare } = container('CONTAINER_EXITED', 10);
+  for (const one of [bare, { ...bare, metadata: { name: 'etcd' } }])
+    expect(stateOf(one)).toMatchObject({ reason: 'its container has ended; crictl logs tells why' });
+});
 it('a container of the version before, or of another pod, says nothing', () => {
   expect(stateOf(container('CONTAINER_EXITED', -10))).toBeUndefined();
   expect(stateOf(container('CONTAINER_EXITED', 10, 0, 'kube-apiserver-node1'))).toBeUndefined();

@@ -28,6 +28,10 @@ describe('lines of a member during an upgrade', () => {
   it.each([
     '2026-01-01 00:00:00.0 C | membership: cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
     'panic: runtime error: index out of range',
+    '2026-01-01 00:00:00.0 I | wal: open /var/lib/etcd/member/wal: permission denied',
+    '2026-01-01 00:00:00.0 I | wal: write /var/lib/etcd/member/wal/0.wal: no space left on device',
+    '2026-01-01 00:00:00.0 I | etcdserver: data inconsistency found for all members',
+    '2026-01-01 00:00:00.0 I | rafthttp: request cluster ID mismatch (got 1 want 2)',
     '2026-01-01 00:00:00.0 E | etcdmain: error verifying flags, unsupported compaction mode',
     'listen tcp 127.0.0.1:2379: bind: address already in use',
     '2026-01-01 00:00:00.0 I | embed: rejected connection from "127.0.0.1:39760" (error "remote error: tls: bad certificate", ServerName "")',

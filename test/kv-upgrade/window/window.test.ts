@@ -239,6 +239,29 @@ describe('a notice', () => {
     });
     expect(noticeOf(named, stamped({ event: 'canary', ok: true }))).toBeUndefined();
   });
+  it('tells of a member when its new version was found good, once', () => {
+    const ended = (kind: string, more: object = {}) =>
+      noticeOf(
+        named,
+        stamped({ event: 'step-finished', step: { kind, member: 'n2' }, duration_ms: 1, ...more } as never),
+      );
+    expect(ended('gate')).toMatchObject({ event: 'member-upgraded', member: 'n2' });
+    expect(ended('gate', { was_done_before: true })).toBeUndefined();
+    expect(ended('start')).toBeUndefined();
+    const began = stamped({ event: 'run-started', action: 'rollback' } as never);
+    expect(noticeOf(named, began)).toMatchObject({ event: 'run-started', text: 'rollback begins' });
+  });
+  it('that is refused is sent once more, and the run hears of it once', async () => {
+    const host = fakeHost({ reply: () => ({ status: 500 }) });
+    const warned: string[] = [];
+    const hook = { url: 'https://hooks.example/T0/secret', shape: 'json' } as const;
+    const { take, finish } = notifier(host, hook, named, (text) => warned.push(text));
+    take(finished);
+    take(finished);
+    await finish();
+    expect(host.requests).toHaveLength(4);
+    expect(warned).toEqual(['a notice could not be sent to hooks.example: it answered 500; the run goes on']);
+  });
   it('is signed over its time and its body', async () => {
     const host = nodeHost();
     const seen: { body: string; signature: string }[] = [];
