@@ -3,7 +3,8 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { progressOf } from '../journal/progress.ts';
 import { crosses } from '../plan-kind.ts';
 import { endingOf } from './downgrade-over.ts';
-import { observe, versionsSeen, type VersionsSeen } from '../observe/observe.ts';
+import { observe } from '../observe/observe.ts';
+import { versionsSeen, type VersionsSeen } from '../observe/see-member.ts';
 import type { Act, Run } from '../run.ts';
 import type { MemberSeen } from '../types.ts';
 

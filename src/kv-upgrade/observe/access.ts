@@ -10,6 +10,8 @@ import type { ClusterFile } from '../types.ts';
 
 /** Time for one answer while a cluster is looked at: refusals must come within two seconds. */
 const lookTimeoutMs = 1000;
+/** For one more try where a member answers, but late. */
+export const busyTimeoutMs = 3000;
 
 export type Access = {
   readonly tls?: ClusterTls;

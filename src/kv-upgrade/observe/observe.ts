@@ -6,9 +6,10 @@ import type { Access } from './access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { hashMembers, mostHashedBytes } from './hashes.ts';
+import { messageOf, seeMember, type Seen } from './see-member.ts';
 import { seeQuotas, seeV2 } from './store-limits.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
-import type { AlarmSeen, ClusterFile, ListedMember, MemberSeen, MemberSpec, Observation } from '../types.ts';
+import type { ClusterFile, MemberSeen, Observation } from '../types.ts';
 
 export type Look = {
   readonly host: Host;
@@ -23,78 +24,7 @@ export type Look = {
   /** Directory of the run that is prepared: whether there is room on this machine. */
   readonly runDirectory?: string;
 };
-type Seen = MemberSeen & {
-  readonly listed?: readonly ListedMember[];
-  readonly alarms?: readonly AlarmSeen[];
-};
-
 const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-const errorOf = (error: unknown): Pick<MemberSeen, 'error' | 'error_code'> => {
-  const code = error instanceof AppError ? error.detail.code : undefined;
-  return { error: messageOf(error), ...(code === undefined ? {} : { error_code: code }) };
-};
-const healthOf = (
-  health: Awaited<ReturnType<Store['health']>> | undefined,
-): Pick<MemberSeen, 'is_healthy' | 'health_reason'> => ({
-  is_healthy: health?.is_healthy ?? false,
-  ...(health === undefined
-    ? { health_reason: 'no answer in time' }
-    : health.reason === undefined
-      ? {}
-      : { health_reason: health.reason }),
-});
-
-export type VersionsSeen = Pick<MemberSeen, 'server_version' | 'cluster_version' | 'storage_version'>;
-/** What a member says of its versions, in the names of an observation. */
-export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
-  const { server, cluster, storage } = await store.versions();
-  return {
-    server_version: server,
-    cluster_version: cluster,
-    ...(storage === undefined ? {} : { storage_version: storage }),
-  };
-};
-
-/** One member through its gateway. An unreachable member is a value, not an exception. */
-const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Seen> => {
-  const began = host.elapsed();
-  const unseen = {
-    name: spec.name,
-    client_url: spec.client_url,
-    is_leader: false,
-    is_learner: false,
-    errors: [],
-  };
-  let versions: VersionsSeen;
-  try {
-    versions = await versionsSeen(store);
-  } catch (error) {
-    return { ...unseen, is_reachable: false, is_healthy: false, ...errorOf(error) };
-  }
-  const latency_ms = Math.round((host.elapsed() - began) * 10) / 10;
-  const [health, answer, listed, alarms] = await Promise.all([
-    orUndefined(store.health()),
-    store.status().catch((error: unknown) => ({ failed: messageOf(error) })),
-    orUndefined(store.members()),
-    orUndefined(store.alarms()),
-  ]);
-  const status = 'failed' in answer ? undefined : answer;
-  const { version: _, ...numbers } = status ?? {};
-  return {
-    ...unseen,
-    is_reachable: true,
-    ...healthOf(health),
-    ...versions,
-    latency_ms,
-    ...numbers,
-    is_leader: status?.leader_id !== undefined && status.leader_id === status.member_id,
-    errors: 'failed' in answer ? [answer.failed] : answer.errors,
-    ...(listed === undefined ? {} : { listed, listed_ids: listed.map(({ id }) => id).sort() }),
-    ...(alarms === undefined ? {} : { alarms }),
-  };
-};
 
 /** The leader that more than half of all members name. */
 const agreedLeader = (members: readonly MemberSeen[]): string | undefined => {
@@ -229,7 +159,7 @@ const seeMembers = ({ host, cluster, access, driver, sizes = false }: Look): Pro
   Promise.all(
     cluster.members.map(async (spec): Promise<Seen> => {
       const [member, facts] = await Promise.all([
-        seeMember(host, spec, access.store(spec.client_url)),
+        seeMember(host, spec, access),
         driver?.facts(spec, { sizes }),
       ]);
       return facts === undefined ? member : { ...member, host: facts };
