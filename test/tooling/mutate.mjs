@@ -86,6 +86,8 @@ const makeAsking =
     if (said !== undefined && !/^Test timed out/.test(said.why ?? ''))
       return { isKilled: true, why: said.why };
     const without = await ask();
+    // What hung is still there and may hand old code to the tests of the next change.
+    runner.stop();
     return { isKilled: without?.isPassed === true, why: without?.isPassed ? 'never ended' : 'not decided' };
   };
 
