@@ -26,6 +26,7 @@ const handleOf = (fd: number) => ({
 const promises = {
   open: (path: string, flags?: calls.Flags, mode?: number) =>
     later(() => handleOf(calls.open(path, flags, mode))),
+  realpath: (path: string) => later(() => calls.realPath(path)),
   stat: (path: string) => later(() => calls.stat(path)),
   lstat: (path: string) => later(() => calls.lstat(path)),
   rename: (from: string, to: string) => later(() => calls.rename(from, to)),
