@@ -57,12 +57,12 @@ export const begin = async (
   question: (cluster: string, from: string, to: string) => string,
 ): Promise<Result> => {
   const prepared = await prepare(context, values, undefined, kind);
-  const { opened, run } = prepared;
+  const { opened, driver, run } = prepared;
   const made = await clearedPlan(context, prepared);
   if (context.isDryRun) return recordResult(made, { text: await shownPlan(context, made, 'stdout') });
   const { name } = opened.cluster;
   const asked = question(name, made.from, made.to);
   await announce(context, made, asked);
   await confirmStart(context, name, asked, values);
-  return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
+  return conducted(context, values, { opened, driver, plan: made, run, action: 'upgrade' });
 };

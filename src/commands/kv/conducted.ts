@@ -1,6 +1,7 @@
 import type { Context } from '../../cli/command.ts';
 import type { Result } from '../../core/result.ts';
 import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
+import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
 import type { Plan } from '../../kv-upgrade/types.ts';
 import { confirmCrossing, reportUnattended } from './confirm-crossing.ts';
 import { driverFor } from './driver-for.ts';
@@ -11,6 +12,8 @@ import { windowOf } from './window.ts';
 
 export type Start = {
   readonly opened: Opened;
+  /** The one that planned: it has its connections, and knows which version each program is. */
+  readonly driver?: Driver;
   readonly plan: Plan;
   readonly run: string;
   readonly action: SessionInput['action'];
@@ -20,14 +23,14 @@ export type Start = {
 export const conducted = async (
   context: Context,
   values: RunValues,
-  { opened, plan, run, action, loop }: Start,
+  { opened, driver: planned, plan, run, action, loop }: Start,
 ): Promise<Result> => {
   const { host, settings } = context;
   const [{ conduct }, { withListeners }] = await Promise.all([
     import('../../kv-upgrade/execute/session.ts'),
     import('../../kv-upgrade/window/listeners.ts'),
   ]);
-  const driver = await driverFor(context, opened.cluster);
+  const driver = planned ?? (await driverFor(context, opened.cluster));
   const common = {
     host,
     cluster: opened.cluster,

@@ -48,7 +48,7 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const { readPlan } = await import('../../kv-upgrade/plan-file.ts');
   const given = values.plan === undefined ? undefined : await readPlan(context.host, values.plan);
   const prepared = await prepare(context, values, given?.options);
-  const { opened, run } = prepared;
+  const { opened, driver, run } = prepared;
   const done = await arrived(prepared);
   if (done !== undefined) return done;
   const made = await clearedPlan(context, prepared);
@@ -61,5 +61,5 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const question = `Upgrade ${name} from ${made.from} to ${made.to}?`;
   await announce(context, made, question);
   await confirmStart(context, name, question, values);
-  return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
+  return conducted(context, values, { opened, driver, plan: made, run, action: 'upgrade' });
 };
