@@ -1,10 +1,18 @@
+import { rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
+import type { Store } from '../../etcd-client/etcd-client.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { compareHashes, hashMembers, mostHashedBytes } from '../observe/hashes.ts';
 import type { Comparison } from '../observe/hashes.ts';
 import type { MemberHash } from '../types.ts';
 import { failed, good, keyOf, skipped } from './gate-verdict.ts';
 import type { Check, Gate, Verdict } from './gate-verdict.ts';
+
+/** One that does not answer may do so in the next try; one of a version without hashes never will. */
+const mayHash = async ({ store }: { readonly store: Store }): Promise<boolean> => {
+  const versions = await store.versions().catch(() => undefined);
+  return versions === undefined || rowOf(versions.server)?.can.hashKv !== false;
+};
 
 const mostHashTries = 5;
 /** All data of this member against the others', at one revision (spec/store#measured-versions: from 3.3 on). */
@@ -14,9 +22,13 @@ export const hashesAgree: Check = async (gate) => {
   if ((await store.row()).can.hashKv === false) return skipped('this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes)
     return skipped(`${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
+  const may = await Promise.all(others.map(mayHash));
+  const peers = others.filter((_, at) => may[at]);
+  if (others.length > 0 && peers.length === 0)
+    return skipped('no other member runs a version that can hash its data');
   for (let tries = 0; tries < mostHashTries; tries += 1) {
     const { revision } = await store.range(keyOf(gate));
-    const rows = await hashMembers([{ name: member.name, store }, ...others], revision);
+    const rows = await hashMembers([{ name: member.name, store }, ...peers], revision);
     const found = compareHashes(rows);
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
       return hashVerdict(gate, revision, rows, found);

@@ -137,6 +137,26 @@ describe('the checks of a member', () => {
       check('hash')({ ...gate, store: { ...gate.store, status: async () => ({ db_size_bytes }) } as never });
     expect((await hash(512 * 1024 ** 2)).detail).toMatch(/^same hash at revision \d+ on n2, n1, n3$/);
     expect((await hash(512 * 1024 ** 2 + 1)).detail).toMatch(/^skipped: .* take long to hash/);
+    // Nothing is asked again of a version that has no hashes; one that has them is compared.
+    const asked: string[] = [];
+    const ofVersion = (servers: Record<string, string>) =>
+      gate.others.map(({ name, store }) => ({
+        name,
+        store: {
+          ...store,
+          versions: async () => {
+            asked.push(name);
+            return { ...(await store.versions()), server: servers[name] };
+          },
+        } as never,
+      }));
+    const old = { ...gate, others: ofVersion({ n1: '3.2.32', n3: '3.2.32' }) };
+    expect((await check('hash')(old)).detail).toBe(
+      'skipped: no other member runs a version that can hash its data',
+    );
+    expect(asked).toEqual(['n1', 'n3']);
+    const mixed = { ...gate, others: ofVersion({ n1: '3.2.32', n3: '3.3.25' }) };
+    expect((await check('hash')(mixed)).detail).toMatch(/^same hash at revision \d+ on n2, n3$/);
     for (const name of ['n1', 'n3']) small.end(name);
     expect((await hash(1)).detail).toBe('skipped: no other member could be asked at the same revision');
     const row = async () => ({ can: { hashKv: false } });
