@@ -188,8 +188,10 @@ const seeDeep = async (
 export const observe = async (look: Look): Promise<Observation> => {
   const { host, cluster, access, isDeep = false, runDirectory } = look;
   const seen = await seeMembers(look);
-  const quotas = isDeep ? await seeQuotas(cluster, access, seen) : new Map<string, number>();
-  const [auth, leases, hashes, v2] = await seeDeep(look, seen);
+  const [quotas, [auth, leases, hashes, v2]] = await Promise.all([
+    isDeep ? seeQuotas(cluster, access, seen) : new Map<string, number>(),
+    seeDeep(look, seen),
+  ]);
   const operator =
     runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
   const at = new Date(host.now()).toISOString();
