@@ -12,7 +12,8 @@ export type StartedMember = { readonly pid?: number; readonly exited?: Promise<E
  * running: there is one · unknown: it could not be seen.
  */
 export type ProcessState =
-  | { readonly state: 'gone'; readonly reason?: string }
+  /** `hasNotRun`: the service manager failed before it ran the program. */
+  | { readonly state: 'gone'; readonly reason?: string; readonly hasNotRun?: true }
   | { readonly state: 'starting'; readonly awaits: string; readonly pid?: number }
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };

@@ -38,8 +38,20 @@ const mustWith =
     return done;
   };
 
-/** Members that were started and not seen running since, by name. */
-type Awaited = Set<string>;
+/** Members that were started and not seen running since, by name: how each is started once more; undefined when that was done. */
+type Awaited = Map<string, (() => Promise<unknown>) | undefined>;
+/** A program that its service manager could not even run is started once more: the version is not what failed. */
+const startedAgain = async (
+  state: ProcessState,
+  { name }: MemberSpec,
+  awaited: Awaited,
+): Promise<ProcessState> => {
+  const again = awaited.get(name);
+  if (state.state !== 'gone' || state.hasNotRun !== true || again === undefined) return state;
+  awaited.set(name, undefined);
+  await again();
+  return { state: 'starting', awaits: `its second start, because ${state.reason}` };
+};
 const look = async (
   service: Service,
   shell: Shell,
@@ -53,7 +65,7 @@ const look = async (
         ? service.stateFrom(await shell.run(service.look(member)), member, awaited.has(member.name))
         : await service.processOf(member, ask);
     if (state.state === 'running') awaited.delete(member.name);
-    return state;
+    return await startedAgain(state, member, awaited);
   } catch (error) {
     return { state: 'unknown', reason: error instanceof Error ? error.message : String(error) };
   }
@@ -73,7 +85,7 @@ const processWork = (
   shellFor: ShellFor,
   must: Must,
 ): Pick<Driver, 'process' | 'stop' | 'kill' | 'start'> => {
-  const awaited: Awaited = new Set();
+  const awaited: Awaited = new Map();
   return {
     process: (member) => look(service, shellFor(member), member, awaited),
     stop: async (member, graceMs) => {
@@ -93,9 +105,12 @@ const processWork = (
         30_000,
       )),
     start: async (member, which, placement) => {
-      const start = service.start(member, which, placement);
-      await must(member, 'the start', await made(start, askWith(must, member, 'the start')), startMs);
-      awaited.add(member.name);
+      const start = async (): Promise<unknown> => {
+        const script = service.start(member, which, placement);
+        return must(member, 'the start', await made(script, askWith(must, member, 'the start')), startMs);
+      };
+      await start();
+      awaited.set(member.name, start);
       return {};
     },
   };

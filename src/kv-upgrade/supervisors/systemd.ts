@@ -11,6 +11,28 @@ const shown = [
 const show = ({ unit }: MemberSpec): string =>
   `systemctl show ${shown.map((name) => `-p ${name}`).join(' ')} -- ${quoted(unit)}`;
 
+/** What systemd could not do before the program ran, in its own words (systemd.exec(5), "Process Exit Codes"). */
+const beforeTheProgram: Readonly<Record<string, string>> = {
+  200: 'CHDIR',
+  203: 'EXEC',
+  205: 'LIMITS',
+  209: 'STDOUT',
+  216: 'GROUP',
+  217: 'USER',
+  218: 'CAPABILITIES',
+  219: 'CGROUP',
+  226: 'NAMESPACE',
+  228: 'SECCOMP',
+  238: 'STATE_DIRECTORY',
+};
+/** The control group of the process before was still going away (github.com/systemd/systemd/issues/23164): it says nothing of the program. */
+const noGroup = '219';
+
+const statusText = (status: string): string =>
+  status === ''
+    ? ''
+    : `, exit status ${[status, beforeTheProgram[status]].filter((part) => part !== undefined).join('/')}`;
+
 /**
  * spec/store#measured-service-managers. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
  * without a process; and between `start --no-block` and the manager's own turn it is `inactive` with a job. Pure.
@@ -20,7 +42,8 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
   const of = (key: string): string => seen.get(key) ?? '';
   const pid = Number(of('MainPID'));
   const own = pid > 1 ? { pid } : {};
-  const ended = `${of('Result')}${of('ExecMainStatus') === '' ? '' : `, exit status ${of('ExecMainStatus')}`}`;
+  const status = of('ExecMainStatus');
+  const ended = `${of('Result')}${statusText(status)}`;
   if (of('LoadState') === 'not-found') return { state: 'gone', reason: `there is no unit ${unit}` };
   switch (of('ActiveState')) {
     case 'active':
@@ -31,7 +54,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
         : { state: 'gone', reason: `${unit} has no main process` };
     case 'activating':
       // It ended and the manager will try again: what crashed once at its start crashes again.
-      if (of('SubState') === 'auto-restart')
+      if (of('SubState') === 'auto-restart' && status !== noGroup)
         return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart` };
       return {
         state: 'starting',
@@ -39,7 +62,11 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
         ...own,
       };
     case 'failed':
-      return { state: 'gone', reason: `${unit} failed (${ended})` };
+      return {
+        state: 'gone',
+        reason: `${unit} failed (${ended})`,
+        ...(status === noGroup ? { hasNotRun: true } : {}),
+      };
     case 'inactive':
       return of('Job') === '' || of('Job') === '0'
         ? { state: 'gone', reason: `${unit} is inactive` }

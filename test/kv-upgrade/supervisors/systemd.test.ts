@@ -56,7 +56,21 @@ describe('the state of a unit', () => {
     [
       'that failed',
       { ActiveState: 'failed', SubState: 'failed', MainPID: 0, Result: 'exit-code', ExecMainStatus: 203 },
-      { state: 'gone', reason: 'kv.service failed (exit-code, exit status 203)' },
+      { state: 'gone', reason: 'kv.service failed (exit-code, exit status 203/EXEC)' },
+    ],
+    [
+      'that could not be put into its control group',
+      { ActiveState: 'failed', SubState: 'failed', MainPID: 0, Result: 'exit-code', ExecMainStatus: 219 },
+      {
+        state: 'gone',
+        reason: 'kv.service failed (exit-code, exit status 219/CGROUP)',
+        hasNotRun: true,
+      },
+    ],
+    [
+      'that could not be put into its control group and is to be restarted',
+      { ActiveState: 'activating', SubState: 'auto-restart', MainPID: 0, ExecMainStatus: 219 },
+      { state: 'starting', awaits: 'kv.service is activating (auto-restart)' },
     ],
     [
       'that was stopped',
@@ -119,6 +133,52 @@ const switched = async (
   await driver.activate(spec, which, placement);
   await driver.start(spec, which, placement);
 };
+
+describe('a start for which systemd has no control group', () => {
+  /** A unit whose first `times` starts end with 219. */
+  const failing = (times: number): void => {
+    real.program(
+      'systemctl',
+      `S=${real.at('state')}; N=${real.at('starts')}; touch $S $N
+case "$*" in
+show*) echo LoadState=loaded
+  if [ ! -s $S ]; then echo ActiveState=inactive
+  elif [ $(wc -l < $N) -gt ${times} ]; then echo ActiveState=active; echo MainPID=4242
+  else echo ActiveState=failed; echo Result=exit-code; echo ExecMainStatus=219; fi;;
+start*) echo start >> $N; echo started > $S;;
+esac`,
+    );
+  };
+  const starts = (): number => readFileSync(real.at('starts'), 'utf8').split('\n').length - 1;
+  const opened = async (): Promise<Driver> =>
+    openDriver(real.host, { name: 'c', driver: 'systemd', members: [member()] });
+
+  it('is made once more', async () => {
+    failing(1);
+    const driver = await opened();
+    await driver.start(member(), 'new');
+    expect(await driver.process(member())).toEqual({
+      state: 'starting',
+      awaits: 'its second start, because kv.service failed (exit-code, exit status 219/CGROUP)',
+    });
+    expect(await driver.process(member())).toEqual({ state: 'running', pid: 4242 });
+    expect(starts()).toBe(2);
+  });
+  it('is made only once more', async () => {
+    failing(9);
+    const driver = await opened();
+    await driver.start(member(), 'new');
+    const seen = [await driver.process(member()), await driver.process(member())];
+    expect(seen.map(({ state }) => state)).toEqual(['starting', 'gone']);
+    expect(starts()).toBe(2);
+  });
+  it('is never made by a look at a unit that this run did not start', async () => {
+    failing(9);
+    await (await opened()).start(member(), 'new');
+    expect(await (await opened()).process(member())).toMatchObject({ state: 'gone', hasNotRun: true });
+    expect(starts()).toBe(1);
+  });
+});
 
 describe('programs of a unit', () => {
   it('staging changes nothing that a crash would start, and discarding leaves nothing behind', async () => {
