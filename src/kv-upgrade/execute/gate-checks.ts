@@ -120,9 +120,11 @@ export type Checks = readonly (readonly [GateCheck, Check])[];
 export const stages: readonly Checks[] = [
   [['process', processRuns]],
   [['version', versionIsRight]],
-  [['identity', identityIsKept]],
-  // The leader first: /health asks the leader, and a member that knows none yet lets that question wait for a second.
-  [['leader', leaderIsKnown]],
+  // The leader before the health: /health asks the leader, and a member that knows none yet lets that question wait for a second.
+  [
+    ['identity', identityIsKept],
+    ['leader', leaderIsKnown],
+  ],
   [['health', healthIsTrue]],
   [
     ['ready', isReady],

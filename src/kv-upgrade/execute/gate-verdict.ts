@@ -37,6 +37,8 @@ export type Gate = {
   /** When the process was last seen, by `elapsed`, and how. */
   lookedAt?: number;
   lookedLike?: Verdict;
+  /** Since when, by `elapsed`, it has been healthy and no check has found it otherwise. */
+  goodSince?: number;
 };
 export type Check = (gate: Gate) => Promise<Verdict>;
 

@@ -55,6 +55,7 @@ const passCheck = async (
   let [verdict, tookMs] = [first, 0];
   for (;;) {
     if (verdict.ok !== false || verdict.isFinal) return verdict;
+    gate.goodSince = host.elapsed();
     const alive = await attempt(processRuns, gate);
     if (!alive.ok && alive.isStarting !== true) return alive;
     if (host.elapsed() > alarmsAt && gate.skips?.has('alarms') !== true) {
@@ -87,6 +88,7 @@ export const passGate = async (
       run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
       if (ok === false)
         throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
+      if (name === 'health') gate.goodSince = run.host.elapsed();
       onPassed(name);
       // Its first answer: it has heard its leader.
       if (name === 'version') answering.abort();
@@ -103,11 +105,15 @@ export const passGate = async (
 
 /** An election takes one to two seconds, and every member is unhealthy meanwhile: that is no fault of this one. */
 const unhealthyLimitMs = 5000;
+/** The checks since its health are part of the time in which it has to stay good. */
+const stableUntil = ({ goodSince, run: { host } }: Gate, forMs: number): number =>
+  (goodSince ?? host.elapsed()) + forMs;
+
 /** spec/store#procedure-3: verify health of member and cluster; and again for a time, because a process may end late. */
 export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
   const { run, member } = gate;
   const { host } = run;
-  const until = host.elapsed() + forMs;
+  const until = stableUntil(gate, forMs);
   let goodAt = host.elapsed();
   for (;;) {
     const alive = await attempt(processRuns, gate);

@@ -35,8 +35,11 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
 
 /** Everything that may still say no, and then the record: after the stop it is the only thing that says what the member ran with. */
 const lastLook = async (run: Run, step: Step, placement: Placement): Promise<MemberSeen> => {
-  await run.holdLock();
-  const seen = await safeToStop(run, placement.member);
+  const [lock, look] = await Promise.allSettled([run.holdLock(), safeToStop(run, placement.member)]);
+  // The lock counts first: whoever lost it says that, and not what was seen of a cluster that another run works on.
+  if (lock.status === 'rejected') throw lock.reason;
+  if (look.status === 'rejected') throw look.reason;
+  const seen = look.value;
   noteIdentity(run, step, seen);
   await recordPlacement(run, placement);
   return seen;

@@ -256,6 +256,41 @@ describe('the gate', () => {
     expect(made).not.toContain('write');
     expect(made).toHaveLength(12);
   });
+  it('counts the time in which it stays good from its health, and anew from a check that was not good', async () => {
+    const { small, gate } = await gateOn();
+    const began = small.host.elapsed();
+    const slow = {
+      ...gate,
+      store: {
+        ...gate.store,
+        put: async (key: string, value: string | Uint8Array) => {
+          small.host.advance(700);
+          return gate.store.put(key, value);
+        },
+      },
+    };
+    await passGate(slow, 3000);
+    await stayStable(slow, 1000);
+    expect(small.host.elapsed() - began).toBeGreaterThanOrEqual(1000);
+    expect(small.host.elapsed() - began).toBeLessThan(1300);
+    let tries = 0;
+    const second = {
+      ...gate,
+      store: {
+        ...gate.store,
+        put: async (key: string, value: string | Uint8Array) => {
+          tries += 1;
+          if (tries === 2) small.host.advance(700);
+          if (tries < 3) throw new Error('no leader');
+          return gate.store.put(key, value);
+        },
+      },
+    };
+    const again = small.host.elapsed();
+    await passGate(second, 3000);
+    await stayStable(second, 1000);
+    expect(small.host.elapsed() - again).toBeGreaterThanOrEqual(1700);
+  });
   it('wants the member to stay good: a moment of sickness is an election, more is a failure', async () => {
     const { small, gate, run } = await gateOn();
     const began = small.host.elapsed();
