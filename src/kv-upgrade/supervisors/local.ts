@@ -207,21 +207,27 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
 };
 
 const backgroundWithinMs = 1000;
-/** A start command may put the server into the background and end well: that is no end of the member, and its pid file names the server from now on. */
-const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
-  const exit = await exited;
+/** Whether the server was put into the background; the pid file names it from now on. */
+const isInBackground = async (host: Host, member: MemberSpec): Promise<boolean> => {
   const until = host.elapsed() + backgroundWithinMs;
-  while (exit.code === 0 && host.elapsed() < until) {
+  while (host.elapsed() < until) {
     const pid = await pidOf(host, member);
     if (pid !== undefined) {
       if ((await memberProcess(localProcesses(host), member)).process === undefined)
         await host.files.replace(member.pid_file as string, `${pid}\n`);
-      // Nobody is told of its end: whoever wants to know looks.
-      return new Promise(() => {});
+      return true;
     }
     await host.sleep(pollMs);
   }
-  return exit;
+  return false;
+};
+/** A start command that ends well may have done that: it is no end of the member. */
+const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
+  const exit = await exited;
+  // What could not be looked at, or written on a full disk, is no end either.
+  const goesOn = exit.code === 0 && (await isInBackground(host, member).catch(() => true));
+  // Nobody is told of its end: whoever wants to know looks.
+  return goesOn ? new Promise(() => {}) : exit;
 };
 
 /** Until the shell has written it the pid file still names the process before. */

@@ -184,6 +184,29 @@ describe('a server that a wrapper started', () => {
     expect(real.host.processes.isAlive(server)).toBe(false);
   });
 
+  it('in the background goes on when its pid file cannot be written', async () => {
+    const spec = member('n1');
+    const wrapper = script('wrap', '"$@" &');
+    const wrapped = { ...spec, new_command: [wrapper, ...(spec.new_command as string[])] };
+    let tries = 0;
+    const replace = async (): Promise<never> => {
+      tries += 1;
+      throw new Error('ENOSPC: no space left on device');
+    };
+    const host = { ...real.host, files: { ...real.host.files, replace } };
+    const driver = await openDriver(host, { name: 'c', members: [wrapped] });
+    const { exited } = await driver.start(wrapped, 'new');
+    const said = exited?.then(
+      () => 'it ended',
+      (error: Error) => error.message,
+    );
+    await serverOf(spec);
+    await until(() => tries > 0 || undefined);
+    expect(await Promise.race([said, real.host.sleep(200).then(() => 'it runs')])).toBe('it runs');
+    expect((await driver.process(wrapped)).state).toBe('running');
+    expect(await driver.stop(wrapped, 60_000)).toBe(true);
+  });
+
   it('that ends at once is told with its exit code', async () => {
     const spec = member('n1', { new_command: [script('short', 'exit 0')] });
     const { exited } = await (await driverOf(spec)).start(spec, 'new');
