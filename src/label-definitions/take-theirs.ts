@@ -27,11 +27,19 @@ const itemsAt = (document: YamlDocument, path: readonly Step[]): unknown[] => {
   return isSeq(made) ? made.items : [];
 };
 
+/** What is written behind a value stays there. */
+const replaceAt = (document: YamlDocument, path: readonly Step[], value: unknown): void => {
+  const before = document.getIn(path, true);
+  const node = document.createNode(value);
+  if (isScalar(before) && isScalar(node)) node.comment = before.comment;
+  document.setIn(path, node);
+};
+
 /** A choice that is only a name becomes `{name}` before it gets another member. */
 const setMember = (document: YamlDocument, path: readonly Step[], member: string, value: unknown): void => {
   const node = document.getIn(path, true);
   if (isScalar(node)) document.setIn(path, document.createNode({ name: node.value }));
-  document.setIn([...path, member], document.createNode(value));
+  replaceAt(document, [...path, member], value);
 };
 
 /** Adds what is missing, drops what is gone and puts the rest into the order of the service. */
@@ -73,7 +81,7 @@ const setLabel = (document: YamlDocument, { live, permissions }: Prepared, membe
     return;
   }
   const said: Readonly<Record<string, unknown>> = { state: 'published', ...definitionOf(live) };
-  document.set(member, document.createNode(said[member] ?? null));
+  replaceAt(document, [member], said[member] ?? null);
 };
 
 /** A choice of a field, or the order of all of them. */

@@ -309,6 +309,10 @@ fields:
     const { text: after, said } = await taken(file, then, changed({ description: 'theirs' }));
     expect(after).toBe(file.replace('description: ours', 'description: theirs'));
     expect(said).toEqual(['a.yaml: took description of the label']);
+    const noted = file.replace('description: ours', 'description: ours # as legal wrote it');
+    expect((await taken(noted, then, changed({ description: 'theirs' }))).text).toBe(
+      noted.replace('ours', 'theirs'),
+    );
     const required = await taken(file, then, changed({ fields: [text('A', { required: true }), b, s] }));
     expect(required.text).toBe(file.replace('required: false', 'required: true'));
   });
