@@ -14,7 +14,7 @@ export type Lock = {
 export const ownerOf = (host: Host): Owner => {
   const [name, mark] = [host.env['USER'] ?? host.env['LOGNAME'], host.processes.startMark(host.pid)];
   // Started by a service or in a container there is often no name: then the number says who it was.
-  const user = name ?? (host.uid === 0 ? 'root' : host.uid < 0 ? undefined : `uid ${host.uid}`);
+  const user = name ?? (host.uid < 0 ? undefined : host.uid === 0 ? 'root' : `uid ${host.uid}`);
   return {
     ...(user === undefined ? {} : { user }),
     host: host.hostname,

@@ -24,9 +24,7 @@ export type Canary = { stop(): Promise<CanaryReport> };
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
-  sorted.length === 0
-    ? undefined
-    : tenths(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number);
+  sorted.length === 0 ? undefined : tenths(sorted[Math.floor(sorted.length * share)] as number);
 
 const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
   const sorted = latencies.toSorted((a, b) => a - b);

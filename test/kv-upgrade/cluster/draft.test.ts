@@ -9,11 +9,13 @@ const listed = (n: number) => ({
 });
 const words = (...all: string[]): string => `${all.join('\0')}\0`;
 /** A machine on which n1 runs as process 71; `unit` when a service manager started it. */
-const machine = (unit?: string, exe = '/usr/bin/etcd') => {
-  const argv = ['etcd', '--name=n1', '--data-dir=/var/n1', '--advertise-client-urls=http://10.0.0.1:2379'];
+const machine = (unit?: string, config?: string) => {
+  const exe = '/usr/bin/etcd';
+  const flags = ['--name=n1', '--data-dir=/var/n1', '--advertise-client-urls=http://10.0.0.1:2379'];
   const host = fakeHost({
     files: {
-      '/proc/71/cmdline': words(...argv),
+      '/proc/71/cmdline': words('etcd', ...(config === undefined ? flags : ['--config-file=/etc/n1.yaml'])),
+      ...(config === undefined ? {} : { '/etc/n1.yaml': config }),
       ...(unit === undefined ? {} : { '/proc/71/cgroup': `0::/system.slice/${unit}\n` }),
       '/usr/bin/etcdctl': 'ctl',
     },
@@ -48,6 +50,17 @@ describe('members that are found', () => {
         ...{ name: 'n2', client_url: 'http://10.0.0.2:2379', peer_url: 'http://10.0.0.2:2380' },
         new_binary: '/place/new/etcd',
       },
+    });
+  });
+
+  it('as units are described with the configuration that they read', async () => {
+    const config = 'name: n1\ndata-dir: /var/n1\nadvertise-client-urls: http://10.0.0.1:2379\n';
+    const { driver, members } = await describeMembers(machine('etcd.service', config), [listed(1)], {
+      directory: '/place',
+    });
+    expect(driver).toBe('systemd');
+    expect(members[0]?.spec).toMatchObject({
+      ...{ unit: 'etcd.service', data_dir: '/var/n1', config_file: '/etc/n1.yaml' },
     });
   });
 

@@ -243,6 +243,7 @@ describe('access that flags give', () => {
     expect(withFlags(file, { cacert: 'mine', 'server-name': 's' }, '/here').tls).toEqual({
       ...{ ca_file: '/here/mine', key_file: '/k', server_name: 's' },
     });
+    expect(withFlags(clusterFile(1), { cacert: 'mine' }, '/here').tls).toEqual({ ca_file: '/here/mine' });
     expect(flagged({ cacert: 'a', 'password-file': 'p', user: 'u' })).toEqual({
       ca_file: '--cacert',
       password_file: '--password-file',

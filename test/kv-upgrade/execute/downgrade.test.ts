@@ -23,6 +23,7 @@ const bed = (state: State, kind: PlanKind = 'downgrade') => {
     return { body: { version: cluster } };
   };
   let late = state.lateLooks ?? 0;
+  const before = state.cluster;
   const host = fakeHost({
     reply: ({ url, body }): ScriptedReply => {
       const { pathname: path, port } = new URL(url);
@@ -32,7 +33,7 @@ const bed = (state: State, kind: PlanKind = 'downgrade') => {
       }
       const isLate = port === '20003' && sent.length > 0 && late > 0;
       if (isLate && path === '/version') late -= 1;
-      const cluster = isLate ? '3.6.0' : state.cluster;
+      const cluster = isLate ? before : state.cluster;
       if (path === '/version')
         return {
           body: {
@@ -116,9 +117,23 @@ describe('cancelling a downgrade', () => {
     await cancelDowngrade(run, '3.6');
     expect(sent).toEqual(['CANCEL']);
   });
+  it('fails when a member stays with the older version', async () => {
+    const { run } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0', lateLooks: 1_000_000 });
+    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow('the cluster has not come back to 3.6: n3');
+  });
 });
 
 describe('the end', () => {
+  it('is awaited with the versions alone; the whole cluster is looked at once a second', async () => {
+    const { run, host } = bed({ server: '3.6.14', cluster: '3.5.0' }, 'upgrade');
+    const began = host.elapsed();
+    await expect(confirm(run, step)).rejects.toMatchObject({ detail: { code: 'NOT_CONFIRMED' } });
+    const seconds = (host.elapsed() - began) / 1000;
+    const asked = (path: string) => host.requests.filter(({ url }) => url.endsWith(`:20001${path}`)).length;
+    expect(asked('/health')).toBeLessThanOrEqual(seconds + 1);
+    expect(asked('/version')).toBeGreaterThan(5 * asked('/health'));
+  });
+
   it('of a downgrade comes when the store says that it is over (spec/store#measured-later-12)', async () => {
     const state: State = { server: '3.5.33', cluster: '3.5.0', peers: [...Array(9).fill(true), false] };
     const { run } = bed(state);

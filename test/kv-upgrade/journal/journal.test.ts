@@ -97,6 +97,8 @@ describe('a journal', () => {
     const runs = await findRuns(real.host, real.directory, 'c');
     expect(runs.map(({ run }) => run)).toEqual(made);
     expect(openRun(runs)?.run).toBe(made[0]);
+    const ended = { ...runs[0], entries: [{ kind: 'closed', outcome: 'done', at: '' }] } as never;
+    expect([openRun([]), openRun([ended, ...runs])]).toEqual([undefined, undefined]);
     expect(await findRuns(real.host, real.directory, 'other')).toEqual([]);
   });
   it.each([

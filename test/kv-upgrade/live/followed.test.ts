@@ -27,13 +27,20 @@ describe('the events of a run', () => {
   it('wait for a slow reader in their order, and end with the run', async () => {
     const queue = eventQueue();
     queue.push(event('a'));
-    const texts = textsOf(queue.rows());
-    await new Promise((resolve) => setImmediate(resolve));
+    const rows = queue.rows();
+    expect(await rows.next()).toEqual({ done: false, value: event('a') });
+    // Who waits for the next one has it when it happens, not when the run is over.
+    let next: unknown;
+    void rows.next().then((row) => (next = row.value));
     queue.push(event('b'));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(next).toEqual(event('b'));
+    const texts = textsOf(rows);
     queue.push(event('c'));
+    queue.push(event('d'));
     await new Promise((resolve) => setImmediate(resolve));
     queue.end();
-    expect(await texts).toEqual(['a', 'b', 'c']);
+    expect(await texts).toEqual(['c', 'd']);
   });
 
   const following = (ending: { category?: 'stopped'; error?: AppError }) =>
@@ -128,6 +135,23 @@ describe('a run that is watched', () => {
     const stopped = await at({}, [true]);
     expect(stopped.signals).toEqual([[4242, 'SIGINT']]);
     expect(stopped.said).toMatch(/^the run stops after its current step/);
+  });
+
+  it('has no writes to show before its canary has made one', async () => {
+    const small = smallCluster();
+    let answer = (_: undefined): void => {};
+    const answered = new Promise<undefined>((resolve) => {
+      answer = resolve;
+    });
+    const store = (...asked: Parameters<typeof small.access.store>) => ({
+      ...small.access.store(...asked),
+      put: () => answered,
+    });
+    const access = { ...small.access, store } as unknown as typeof small.access;
+    const watch = topWatch({ host: small.host, state: '/state', cluster: small.cluster, access }, true);
+    expect((await watch.look()).canary).toEqual({ writes: 0, failed: 0, lastMs: 0, longestMs: 0 });
+    answer(undefined);
+    await watch.stop();
   });
 
   it('is shown with the members, its worker and the writes of a canary', async () => {
