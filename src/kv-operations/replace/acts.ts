@@ -2,6 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { hexId } from '../../etcd-client/hex-id.ts';
 import type { ListedMember } from '../../etcd-client/etcd-client.ts';
 import { lagLimits } from '../../kv-upgrade/guards/members-keep-up.ts';
+import { stopGraceMs } from '../../kv-upgrade/cluster/stop-grace.ts';
 import { watchProgress } from '../../kv-upgrade/execute/gate-time.ts';
 import { memberOf } from '../../kv-upgrade/run.ts';
 import { hasProcess } from '../../kv-upgrade/supervisors/driver.ts';
@@ -50,14 +51,13 @@ const isThere = async (operation: Operation, name: string): Promise<boolean> => 
   );
 };
 
-const defaultStopSeconds = 120;
 const stop: Act = async (operation, step) => {
   const { checking, cluster, holdLock } = operation;
   const name = memberStep(step);
   await refuseLostQuorum(operation, name);
   if (!(await isThere(operation, name))) return { was_running: false };
   await holdLock();
-  const graceMs = (cluster.timeouts?.stop_seconds ?? defaultStopSeconds) * 1000;
+  const graceMs = stopGraceMs(cluster);
   if (await checking.driver.stop(specOf(operation, name), graceMs)) return { was_running: true };
   throw new AppError('stopped', `${name} did not end within ${graceMs / 1000} s; it is a member still`, {
     code: 'STOP_IGNORED',
@@ -78,9 +78,9 @@ const asideWith =
   (shellFor: (member: MemberSpec) => Shell): Act =>
   async (operation, step) => {
     const name = memberStep(step);
-    const { plan, checking, say } = operation;
+    const { cluster, plan, checking, say } = operation;
     if (await isThere(operation, name))
-      await checking.driver.stop(specOf(operation, name), defaultStopSeconds * 1000);
+      await checking.driver.stop(specOf(operation, name), stopGraceMs(cluster));
     const member = specOf(operation, name);
     const kept = await setAside(shellFor(member), member, plan.values.wal_dir, plan.id);
     if (kept.length > 0) say(`what was left of its data is kept in ${kept.join(', ')}`);

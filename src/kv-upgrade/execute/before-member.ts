@@ -1,3 +1,4 @@
+import { stopGraceMs } from '../cluster/stop-grace.ts';
 import { durationText } from '../../core/duration.ts';
 import { shellLine } from '../cluster/command-line.ts';
 import type { Decision } from '../decide.ts';
@@ -13,14 +14,12 @@ import type { Ending } from './ending.ts';
 import { gateMs } from './gate-time.ts';
 
 const pollMs = 15_000;
-const defaultStopMs = 120_000;
 
 /** Ends the run, or has it look at the cluster again because time has passed. */
 export type Before = Ending | 'look-again' | undefined;
 
 /** What the limits of the cluster file allow a member to take, and as much again for its snapshot. */
-const limitsMs = (run: Run, member: string): number =>
-  (run.cluster.timeouts?.stop_seconds ?? defaultStopMs / 1000) * 1000 + 2 * gateMs(run, member);
+const limitsMs = (run: Run, member: string): number => stopGraceMs(run.cluster) + 2 * gateMs(run, member);
 
 /** A member is started on only when it can be finished before the window ends. */
 const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string, isLast: boolean) => {

@@ -1,7 +1,7 @@
+import { stopGraceMs } from '../cluster/stop-grace.ts';
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { openOldGate, prove, startMember } from './start-member.ts';
-import { graceMs } from './stop-member.ts';
 import { isGood, stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';
 import { crosses, kindOf } from '../plan-kind.ts';
@@ -61,7 +61,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
     await run.shareProgress();
     const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
     // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
-    const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);
+    const grace = isSilent ? Math.min(silentGraceMs, stopGraceMs(cluster)) : stopGraceMs(cluster);
     if (!(await driver.stop(member, grace))) await driver.kill(member);
   }
   await prove(run, isBack ? openOldGate(run, name) : await startMember(run, name, 'old'));

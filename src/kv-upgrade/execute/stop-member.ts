@@ -1,4 +1,5 @@
 import { AppError } from '../../core/problem.ts';
+import { stopGraceMs } from '../cluster/stop-grace.ts';
 import { hexId } from '../../etcd-client/hex-id.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
 import { recordPlacement } from '../placement/placements.ts';
@@ -9,8 +10,6 @@ import { runHook } from './hook.ts';
 import { justAfterWrite } from './move-leader.ts';
 import { hostOf, wrongBinary } from './new-binary.ts';
 import { safeToStop } from './safe-to-stop.ts';
-
-export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
 
 /** Another cluster's member behind the same URL is never stopped; one that was removed and added since the plan is, and is known by its new id from now on. */
 const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberSeen): void => {
@@ -57,7 +56,7 @@ const refuseFullDisk = ({ plan }: Run, name: string, facts: HostFacts): void => 
 const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>
   new AppError(
     'stopped',
-    `${name} did not end within ${graceMs(cluster) / 1000} s after it was asked to; it was not killed`,
+    `${name} did not end within ${stopGraceMs(cluster) / 1000} s after it was asked to; it was not killed`,
     {
       code: 'STOP_IGNORED',
       tryThis: [
@@ -87,7 +86,7 @@ export const stopMember: Act = async (run, step) => {
   run.downSince.set(member.name, began);
   run.members.remove(member.name);
   run.emit({ event: 'member-down', member: member.name, was_leader: seen.is_leader });
-  if (await driver.stop(member, graceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
+  if (await driver.stop(member, stopGraceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
   if (!run.canKill) throw stopIgnored(member, cluster);
   await driver.kill(member);
   return { took_ms: Math.round(host.elapsed() - began), killed: true };

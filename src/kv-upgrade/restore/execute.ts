@@ -1,3 +1,4 @@
+import { stopGraceMs } from '../cluster/stop-grace.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
@@ -34,7 +35,7 @@ const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
 
 const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
-    if (!(await driver.stop(member, (cluster.timeouts?.stop_seconds ?? 120) * 1000)))
+    if (!(await driver.stop(member, stopGraceMs(cluster))))
       throw new AppError('stopped', `${member.name} did not end`, {
         code: 'STOP_IGNORED',
         tryThis: ['end it by hand, then kv restore again'],

@@ -1,3 +1,4 @@
+import { stopGraceMs } from '../cluster/stop-grace.ts';
 import type { Host } from '../../platform/host.ts';
 import type { ClusterFile, DriverKind, MemberSpec } from '../types.ts';
 import { withDelayedElection } from './delayed-election.ts';
@@ -16,11 +17,7 @@ export const openDriver = async (host: Host, cluster: ClusterFile, state?: strin
   const driver = scriptDriver(host, cluster, shells, await serviceOf(by, cluster));
   const patient =
     kind === 'ssh'
-      ? (await import('./reconnect.ts')).reconnecting(
-          driver,
-          host,
-          (cluster.timeouts?.stop_seconds ?? 120) * 1000,
-        )
+      ? (await import('./reconnect.ts')).reconnecting(driver, host, stopGraceMs(cluster))
       : driver;
   // Units, containers and hooks have an environment of their own.
   return by === 'local' ? withDelayedElection(patient, size) : patient;

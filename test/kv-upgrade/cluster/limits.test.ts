@@ -7,6 +7,7 @@ import {
   remoteKinds,
 } from '../../../src/kv-upgrade/cluster/drivers.ts';
 import { flagged, fromEndpoints, withFlags } from '../../../src/kv-upgrade/cluster/given-access.ts';
+import { stopGraceMs } from '../../../src/kv-upgrade/cluster/stop-grace.ts';
 import { contentOf } from '../../../src/kv-upgrade/cluster/yaml-file.ts';
 import { typeFindings } from '../../../src/kv-upgrade/configuration/configuration-types.ts';
 import { readVersions, versionFileProblems } from '../../../src/kv-upgrade/version-file.ts';
@@ -92,6 +93,11 @@ describe('every limit of a cluster file holds at its number and not at the next'
     expect(clusterProblems({ members: [member] }, 'read').map(({ path }) => path)).toEqual(['name']);
     expect(clusterProblems({ name: 'c' }, 'read').map(({ path }) => path)).toEqual(['members']);
   });
+});
+
+it('a member has two minutes to end, or as long as the cluster file says', () => {
+  expect([stopGraceMs({}), stopGraceMs({ timeouts: {} })]).toEqual([120_000, 120_000]);
+  expect(stopGraceMs({ timeouts: { stop_seconds: 5 } })).toBe(5000);
 });
 
 it('the drivers, what each needs, and which of them work over ssh', () => {
