@@ -24,9 +24,9 @@ export const snapshotAfter = (
     : undefined;
 };
 
-/** Nothing waits between this member and the next one: a snapshot that would be old by then is taken when its turn comes. */
-const isSoon = ({ plan, window }: Run, { member }: Step): boolean =>
-  window === undefined && plan.steps.every((step) => step.kind !== 'settle' || step.member !== member);
+/** Nothing waits between this member and the next one: a snapshot that would be old by then is taken when its turn comes. A plan waits after every member or after none. */
+const isSoon = ({ plan, window }: Run): boolean =>
+  window === undefined && plan.steps.every(({ kind }) => kind !== 'settle');
 
 type Take = (step: Step, signal: AbortSignal) => Promise<void>;
 /**
@@ -35,7 +35,7 @@ type Take = (step: Step, signal: AbortSignal) => Promise<void>;
  */
 export const beginEarlySnapshot = (run: Run, gate: Step, take: Take): EarlySnapshot => {
   const { host, cluster, access, plan, journal } = run;
-  if (!isSoon(run, gate)) return none;
+  if (!isSoon(run)) return none;
   const over = new AbortController();
   const taking = (async () => {
     const step = snapshotAfter(plan, journal.entries, gate, await observe({ host, cluster, access }));
