@@ -57,6 +57,13 @@ describe('what a member ran with', () => {
     expect((await host.files.info('/state/c/placements'))?.mode).toBe(0o700);
     expect((await host.files.info('/state/c/placements/n1.json'))?.mode).toBe(0o600);
   });
+
+  it('is kept as text that an operator can read', async () => {
+    const host = fakeHost();
+    await recordPlacement(runOn(host, { directory: '/state/c/run1' }), placed('n1', '3.3'));
+    const text = await host.files.read('/state/c/placements/n1.json');
+    expect(text?.split('\n').slice(0, 3)).toEqual(['{', '  "3.3": {', '    "member": "n1",']);
+  });
 });
 
 describe('what was staged', () => {

@@ -138,6 +138,13 @@ describe('damage', () => {
     expect(detail.tryThis?.join()).toContain('--discard');
   });
 
+  it('in several lines is told with the first', async () => {
+    await write('first', 'second', 'third', 'fourth');
+    const text = readFileSync(journalPath(), 'utf8');
+    writeFileSync(journalPath(), text.replace('second', 'sXcond').replace('third', 'tXird'));
+    expect((await failure()).message).toContain(`line 3 of ${journalPath()}`);
+  });
+
   it('in the last whole line is one too: it was acknowledged', async () => {
     await write('first', 'second');
     writeFileSync(journalPath(), readFileSync(journalPath(), 'utf8').replace('second', 'sXcond'));
@@ -179,11 +186,12 @@ const fullDisk = (files: Files, failsAt: (write: number) => number | undefined):
 };
 
 describe('a write that fails', () => {
-  // Write 0 is the header. Pieces: nothing, some text, all but the line end, and two failures after each other.
+  // Write 0 is the header. Pieces: nothing, some text, all but the line end, all, and two failures after each other.
   const cases: readonly (readonly [string, Record<number, number>, string[]])[] = [
     ['nothing written', { 2: 0 }, ['a', 'c', 'd']],
     ['a piece written', { 2: 12 }, ['a', 'c', 'd']],
     ['all but the line end written', { 2: -1 }, ['a', 'c', 'd']],
+    ['all of it written', { 2: 10_000 }, ['a', 'c', 'd']],
     ['all but the last two bytes written', { 2: -2 }, ['a', 'c', 'd']],
     ['two in a row', { 2: 12, 3: 3 }, ['a', 'd']],
     ['the last one', { 4: 20 }, ['a', 'b', 'c']],

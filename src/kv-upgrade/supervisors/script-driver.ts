@@ -80,6 +80,7 @@ const made = async (script: Script, ask: Ask): Promise<string> =>
   typeof script === 'string' ? script : script(ask);
 
 const startMs = 60_000;
+const killMs = 30_000;
 const processWork = (
   service: Service,
   shellFor: ShellFor,
@@ -102,7 +103,7 @@ const processWork = (
         member,
         'ending it',
         await made(service.kill(member), askWith(must, member, 'ending it')),
-        30_000,
+        killMs,
       )),
     start: async (member, which, placement) => {
       const start = async (): Promise<unknown> => {

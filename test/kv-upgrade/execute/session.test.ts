@@ -28,7 +28,12 @@ const resumed = (small: SmallCluster, plan: Plan, patch: Parameters<typeof condu
 describe('an upgrade', () => {
   it('replaces one member after the other, the leader last, and leaves nothing of its own in the store', async () => {
     const small = smallCluster();
-    const { ending, events, journal, report } = await conducted(small, await small.plan());
+    const plan = await small.plan();
+    const began = small.host.elapsed();
+    const { ending, events, journal, report } = await conducted(small, plan);
+    const tookMs = small.host.elapsed() - began;
+    expect(report.duration_ms).toBeGreaterThan(0);
+    expect(report.duration_ms).toBeLessThanOrEqual(tookMs);
     expect(ending).toEqual({ outcome: 'done', message: 'cluster test runs 3.5' });
     expect(small.done).toEqual([
       'snapshot n2',

@@ -3,6 +3,7 @@ import { acts } from '../../../src/kv-upgrade/execute/apply-step.ts';
 import { stableTogether } from '../../../src/kv-upgrade/execute/crossing.ts';
 import { giveUp } from '../../../src/kv-upgrade/execute/give-up.ts';
 import { gateMs, watchProgress } from '../../../src/kv-upgrade/execute/gate-time.ts';
+import { justAfterWrite } from '../../../src/kv-upgrade/execute/move-leader.ts';
 import { runHook } from '../../../src/kv-upgrade/execute/hook.ts';
 import { revertMember } from '../../../src/kv-upgrade/execute/revert-member.ts';
 import { openNewGate, openOldGate } from '../../../src/kv-upgrade/execute/start-member.ts';
@@ -12,7 +13,7 @@ import { crashedRun, isFinal } from '../../../src/kv-upgrade/journal/journal.ts'
 import type { MemberWatch } from '../../../src/kv-upgrade/observe/member-watch.ts';
 import type { Run } from '../../../src/kv-upgrade/run.ts';
 import type { Finished } from '../../../src/platform/host.ts';
-import type { JournalEntry, PlanKind, Step } from '../../../src/kv-upgrade/types.ts';
+import type { JournalEntry, MemberSpec, PlanKind, Step } from '../../../src/kv-upgrade/types.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, observed, planned, seen } from '../../support/observations.ts';
 import { STATE, conducted, journalOf, smallCluster } from '../../support/small-cluster.ts';
@@ -386,4 +387,46 @@ it('members under watch are looked at four times a second, their health once', a
   await host.sleep(1100);
   expect(watch.goodSince(['n2'])).toBeUndefined();
   await watch.finish();
+});
+
+it('a member that has ended raises the alarm once, and is good again when somebody started it', async () => {
+  const small = smallCluster();
+  const { host, cluster, access } = small;
+  const watch = watchMembers({ host, cluster, access, driver: { ...small.driver, kind: 'local' } });
+  watch.add('n2');
+  const first = watch.signal();
+  small.end('n2');
+  await host.sleep(1000);
+  expect(first.aborted).toBe(true);
+  // Whoever heard of it looks, and waits for the next one.
+  const next = watch.signal();
+  await host.sleep(1000);
+  expect([next.aborted, watch.goodSince(['n2'])]).toEqual([false, undefined]);
+  small.members('n2').isUp = true;
+  await host.sleep(3000);
+  expect(watch.goodSince(['n2'])).toBeGreaterThan(0);
+  await watch.finish();
+});
+
+describe('the moment of a hand-over', () => {
+  /** The index of the store at each question, the last one from then on. */
+  const waited = async (...indexes: number[]) => {
+    const host = fakeHost();
+    let asked = 0;
+    const status = async () => {
+      host.advance(10);
+      asked += 1;
+      return { raft_index: indexes[Math.min(asked, indexes.length) - 1] };
+    };
+    const access = { store: () => ({ status }) } as unknown as Run['access'];
+    const began = host.elapsed();
+    await justAfterWrite({ host, access }, clusterFile().members[0] as MemberSpec);
+    return { asked, ms: host.elapsed() - began };
+  };
+  it('is just after a write', async () => {
+    expect(await waited(7, 7, 7, 8, 9)).toEqual({ asked: 4, ms: 40 });
+  });
+  it('is any where nobody writes', async () => {
+    expect(await waited(7)).toEqual({ asked: 10, ms: 100 });
+  });
 });

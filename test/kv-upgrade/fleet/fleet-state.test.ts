@@ -86,6 +86,14 @@ describe('what an engine is given', () => {
     ];
     for (const [objects, known] of fields)
       expect([...new Set(objects.flatMap(Object.keys))].toSorted()).toEqual(known);
+    // The journals are written; nothing is written beside the cluster files.
+    for (const { volumeMounts } of containers)
+      expect(
+        volumeMounts.map((mount: { name: string; readOnly?: boolean }) => [mount.name, mount.readOnly]),
+      ).toEqual([
+        ['clusters', true],
+        ['work', undefined],
+      ]);
     expect([object.apiVersion, object.kind]).toEqual(['argoproj.io/v1alpha1', 'Workflow']);
     // RFC 1123, as the names of steps, volumes and of the claim have to be.
     const names = [...spec.templates[0].steps.flat(), ...spec.volumes].map(({ name }) => name);

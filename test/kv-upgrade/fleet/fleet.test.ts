@@ -14,8 +14,12 @@ describe('the fleet file', () => {
     ['a cluster twice', { clusters: ['a', 'b', 'a'] }, 'clusters[2]', 'rule'],
     ['a canary that is no cluster', { clusters: ['a'], canary: 'b' }, 'canary', 'enum'],
     ['none at once', { clusters: ['a'], at_once: 0 }, 'at_once', 'min'],
+    ['more than fifty at once', { clusters: ['a'], at_once: 51 }, 'at_once', 'max'],
   ])('refuses %s', (_, content, path, rule) =>
     expect(fleetProblems(content)).toEqual([expect.objectContaining({ path, rule })]),
+  );
+  it.each([1, 50])('takes %i at once', (at_once) =>
+    expect(fleetProblems({ clusters: ['a'], at_once })).toEqual([]),
   );
   it('reads paths relative to itself; the first cluster is the canary unless another is named', async () => {
     const { host, directory, close } = await realHost();

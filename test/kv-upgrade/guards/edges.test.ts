@@ -17,7 +17,7 @@ import { checksV2, noV2Data } from '../../../src/kv-upgrade/guards/no-v2-data.ts
 import { oneCluster } from '../../../src/kv-upgrade/guards/one-cluster.ts';
 import { quorumSurvives, stopProblem } from '../../../src/kv-upgrade/guards/quorum-survives.ts';
 import { quota } from '../../../src/kv-upgrade/guards/quota.ts';
-import { settleOf, v2Settle } from '../../../src/kv-upgrade/guards/v2-settle.ts';
+import { settleOf, v2BytesOf, v2Settle } from '../../../src/kv-upgrade/guards/v2-settle.ts';
 import { hintForHost } from '../../../src/kv-upgrade/guards/unreachable.ts';
 import { versionPath } from '../../../src/kv-upgrade/guards/version-path.ts';
 import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../../src/kv-upgrade/types.ts';
@@ -80,6 +80,7 @@ describe('a guard says pass at its limit, and what it has against one more', () 
     expect(
       [50 * MB, 50 * MB + 1, 100 * MB - 1, 100 * MB, 126 * MB].map((bytes) => settleOf(bytes)?.seconds),
     ).toEqual([...[undefined, 120, 120, 240, 360]]);
+    expect([v2BytesOf({ members: [] }), v2BytesOf({ members: [], v2: { unknown: 'why' } })]).toEqual([0, 0]);
     expect(said(v2Settle, onHost({ v2_bytes: 50 * MB }))).toEqual(['pass']);
     expect(said(v2Settle, onHost({ v2_bytes: 50 * MB + 1 }))).toEqual(['warn']);
     expect(said(v2Settle, { patch: { v2: { bytes: 60 * MB } } })).toEqual(['warn']);

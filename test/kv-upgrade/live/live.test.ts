@@ -30,6 +30,15 @@ describe('the live table', () => {
       '◐ looking at the members  0.0 s',
     ]);
   });
+  it('cuts what is wider than the terminal, and nothing else', () => {
+    const state = { ...emptyState, title: 'upgrade of shop', now: 'start n2' };
+    const at = (columns: number): string[] => shown(state, columns);
+    expect(at(15)[0]).toBe('upgrade of shop');
+    expect(at(14)[0]).toBe('upgrade of sh…');
+    expect(at(22).at(-1)).toBe('◐ start n2  0.0 s');
+    expect(at(21).at(-1)).toBe('◐ start …  0.0 s');
+    expect(at(10).at(-1)).toBe('◐ …  0.0 s');
+  });
   it('shows how large the database of each member is, as it was seen last', () => {
     const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];
     const { observation } = begin.plan;

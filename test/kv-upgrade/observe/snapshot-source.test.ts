@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { mostCurrent, snapshotSource } from '../../../src/kv-upgrade/observe/snapshot-source.ts';
 import { whichRuns } from '../../../src/kv-upgrade/observe/which-program.ts';
 import { seeV2 } from '../../../src/kv-upgrade/observe/store-limits.ts';
+import { seeDirectory } from '../../../src/kv-upgrade/observe/snapshot-space.ts';
 import { observe } from '../../../src/kv-upgrade/observe/observe.ts';
 import { newestLeader } from '../../../src/kv-upgrade/watch/leader-watch.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { accessWith } from '../../../src/kv-upgrade/observe/access.ts';
 import { type FakeHostOptions, fakeHost } from '../../support/fake-host.ts';
 import { away, seen } from '../../support/observations.ts';
@@ -120,4 +122,39 @@ describe('a deep look at a cluster', () => {
     expect(nobody.auth).toEqual({ is_on: undefined });
     expect(nobody).not.toHaveProperty('leader');
   });
+});
+
+describe('users of the store', () => {
+  /** The store refuses who has no name; with a name it answers, or refuses that too. */
+  const authOf = async (refusal?: string) => {
+    const small = smallCluster();
+    const refused = (message: string) => async () => {
+      throw new AppError('auth', message, { code: 'STORE_AUTH' });
+    };
+    const access = {
+      ...small.access,
+      anonymous: (url: string) => ({ ...small.access.anonymous(url), range: refused('user name is empty') }),
+      store: (...asked: Parameters<typeof small.access.store>) => {
+        const store = small.access.store(...asked);
+        return refusal === undefined ? store : { ...store, range: refused(refusal) };
+      },
+    } as typeof small.access;
+    const { host, cluster, driver } = small;
+    return (await observe({ host, cluster, access, driver, isDeep: true })).auth;
+  };
+  it('are there when it refuses a read without one, also when ours is refused', async () => {
+    expect(await authOf()).toEqual({ is_on: true });
+    expect(await authOf('wrong password')).toEqual({ is_on: true, problem: 'wrong password' });
+  });
+});
+
+it('the room in a directory is that of the one that will hold it, as far as it can be seen', async () => {
+  const { files } = fakeHost({ files: { '/backups/old.db': 'x' } });
+  const seenWith = (freeBytes: () => Promise<number>, disk: string | undefined) =>
+    seeDirectory({ ...files, freeBytes, diskOf: async () => disk }, '/backups/new/run');
+  expect(await seenWith(async () => 7, 'disk')).toStrictEqual({
+    ...{ path: '/backups/new/run', is_writable: true, free_bytes: 7, disk: 'disk' },
+  });
+  const blind = await seenWith(() => Promise.reject(new Error('no statfs')), undefined);
+  expect(blind).toStrictEqual({ path: '/backups/new/run', is_writable: true });
 });

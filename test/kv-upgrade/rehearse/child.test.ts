@@ -110,7 +110,9 @@ describe('a rehearsal', () => {
   };
 
   it('starts simulated members with every key, upgrades them, counts again and ends them', async () => {
-    const { result, commands } = await rehearsed();
+    const { result, commands, small } = await rehearsed();
+    // Its runs and snapshots hold keys and values of the real cluster.
+    expect(small.host.files.mode('/copy/home')).toBe(0o700);
     expect(result).toEqual({
       ...{
         mode: 'simulated servers',

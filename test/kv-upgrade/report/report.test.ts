@@ -58,6 +58,18 @@ describe('timeline', () => {
       expect(svg).toContain(text);
     expect(svg.match(/<svg/g)).toHaveLength(1);
   });
+  it('scales the writes to the next round time above the slowest', () => {
+    const topOf = (latencyMs: number): string | undefined =>
+      timelineSvg(report, { ...timeline, points: [{ atMs: 0, latencyMs, ok: true }] })
+        .split('\n')
+        .join('')
+        .match(/y1="([\d.]+)" y2="\1"\/><text[^>]*>([^<]*)</)?.[2];
+    const tops = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000];
+    for (const [i, top] of tops.entries()) {
+      expect(topOf(top)).toBe(durationText(top));
+      expect(topOf(top + 1)).toBe(durationText(tops[i + 1] ?? top + 1));
+    }
+  });
   it('draws a run without canary writes', () =>
     expect(
       timelineSvg(

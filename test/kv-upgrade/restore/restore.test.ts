@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { trailer } from '../../../src/etcd-sim/disk/db-file.ts';
+import { snapshotFile } from '../../../src/etcd-sim/disk/snapshot.ts';
+import { Machine } from '../../../src/etcd-sim/state/machine.ts';
 import { restore } from '../../../src/kv-upgrade/restore/execute.ts';
 import { restorePlan, restoreText } from '../../../src/kv-upgrade/restore/plan.ts';
 import { openRestore, readRestore, restoreLine } from '../../../src/kv-upgrade/restore/restore-journal.ts';
@@ -253,5 +256,22 @@ describe('the snapshot of a restore', () => {
     ).rejects.toMatchObject({ detail: { code: 'NO_SNAPSHOT' } });
     await host.files.replace('/place/s.db', page);
     expect(await sourceOf({ snapshot: 's.db' })).toMatchObject({ detail: { code: 'SNAPSHOT_DAMAGED' } });
+  });
+  it('is said to be of the member that it was taken from, where a run recorded it', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    const { journal } = await conducted(small, plan);
+    const recorded = journal.findLast((entry) => entry.kind === 'snapshot');
+    const path = recorded?.kind === 'snapshot' ? recorded.snapshot.path : '';
+    const machine = new Machine(1e9);
+    machine.apply(1, '1', { op: 'put', key: 'a', value: 'dg==' });
+    const pages = snapshotFile(machine);
+    for (const file of [path, '/place/copy.db'])
+      await small.host.files.replace(file, Buffer.concat([pages, trailer(pages)]));
+    const memberOf = async (patch: object): Promise<string> =>
+      (await restoreSource(small.host, dirs, { ...wanted, ...patch }, small.cluster)).snapshot.member;
+    expect(await memberOf({})).toBe('n3');
+    expect(await memberOf({ snapshot: path })).toBe('n3');
+    expect(await memberOf({ snapshot: 'copy.db' })).toBe('a file');
   });
 });

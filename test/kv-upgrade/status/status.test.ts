@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { takeOver } from '../../../src/kv-upgrade/locks/take-over.ts';
 import { refuseOther } from '../../../src/kv-upgrade/locks/take-locks.ts';
-import { adoptRun, sharedRun } from '../../../src/kv-upgrade/journal/shared-progress.ts';
+import { adoptRun, shareProgress, sharedRun } from '../../../src/kv-upgrade/journal/shared-progress.ts';
 import { lastRun } from '../../../src/kv-upgrade/status/last-run.ts';
 import { runLine } from '../../../src/kv-upgrade/status/run-line.ts';
 import { statusLines } from '../../../src/kv-upgrade/status/status-lines.ts';
@@ -135,6 +135,45 @@ describe('a run that another machine began', () => {
       'its journal is on',
     );
     expect(await sharedRun(sharing, STATE)).toBeUndefined();
+  });
+
+  it('is shown where it is newer than the runs of this machine, and not where it is older', async () => {
+    const { small, run, parts } = await left();
+    /** What is shown beside a run that this machine knows by its first line only. */
+    const shownBeside = async (known: string) => {
+      const path = `/elsewhere/test/${known}/journal.jsonl`;
+      const line = { ...opened, run: known, plan: run };
+      await small.host.files.replace(path, `${JSON.stringify(line)}\n`);
+      const shown = await lastRun(small.host, '/elsewhere', parts, '3.4.0');
+      await small.host.files.remove(path);
+      return { run: shown?.run, isTheirs: shown?.text.includes('its journal is on') };
+    };
+    expect(await shownBeside('20250101T000000Z-0')).toEqual({ run: run.id, isTheirs: true });
+    // The same run, which went on there.
+    expect(await shownBeside(run.id)).toEqual({ run: run.id, isTheirs: true });
+    const newer = '20270101T000000Z-0';
+    expect(await shownBeside(newer)).toEqual({ run: newer, isTheirs: false });
+    small.keys.clear();
+    await small.host.files.remove('/backups/test.upgrade-progress.json');
+    expect(await lastRun(small.host, '/nowhere', parts, '3.4.0')).toBeUndefined();
+  });
+
+  it('is shared from its first line on', async () => {
+    const small = smallCluster();
+    const { host, cluster, access } = small;
+    const plan = await small.plan();
+    const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+    const entries: JournalEntry[] = [{ ...opened, run: plan.id, plan } as JournalEntry];
+    const shared = shareProgress({ host, cluster, stores, run: plan.id, entries });
+    await shared.flush();
+    expect((await sharedRun({ host, cluster, stores }, '/elsewhere'))?.entries).toHaveLength(1);
+    // Nobody waits for what is written along the way.
+    entries.push({ kind: 'begin', at: '', step: 'n2.stop' });
+    shared.touch();
+    for (let i = 0; i < 50; i += 1) await host.turn();
+    expect((await sharedRun({ host, cluster, stores }, '/elsewhere'))?.entries).toHaveLength(2);
+    await shared.end(true);
+    expect(await sharedRun({ host, cluster, stores }, '/elsewhere')).toBeUndefined();
   });
 
   it('is read from beside the snapshots where the store does not have it', async () => {

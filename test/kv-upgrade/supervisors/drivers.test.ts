@@ -17,7 +17,9 @@ import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
 import { versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../src/kv-upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../src/kv-upgrade/supervisors/host-facts.ts';
+import { localDriver } from '../../../src/kv-upgrade/supervisors/local.ts';
 import type { ClusterFile, MemberSpec, StepKind } from '../../../src/kv-upgrade/types.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { realHost } from '../../support/real-host.ts';
 import type { RealHost } from '../../support/real-host.ts';
 
@@ -341,6 +343,28 @@ describe('small parts', () => {
       'h',
     );
     expect(words.slice(0, 7)).toEqual(['-T', '-o', 'BatchMode=yes', '-J', 'bastion', '-p', '2222']);
+  });
+  it.each([
+    [
+      { state: 'running', pid: 2 },
+      { is_running: true, pid: 2 },
+    ],
+    // In a container of its own, or not told: nobody can do anything with it here.
+    [{ state: 'running', pid: 1 }, { is_running: true }],
+    [{ state: 'running' }, { is_running: true }],
+  ] as const)('of the process %j the facts are %j', async (state, expected) => {
+    const { is_running, pid } = await factsFrom('', member(), { fromMs: 0, untilMs: 0 }, state);
+    expect({ is_running, ...(pid === undefined ? {} : { pid }) }).toEqual(expected);
+  });
+  it('half a copy of a data directory is not left behind', async () => {
+    const host = fakeHost({ files: { '/data/n1/db': 'x' } });
+    const copy = async (_: string, to: string) => {
+      await host.files.replace(`${to}/db`, 'half');
+      throw new Error('no room');
+    };
+    const driver = localDriver({ ...host, files: { ...host.files, copy } });
+    await expect(driver.copyData(member({ data_dir: '/data/n1' }), '/data/copy')).rejects.toThrow('no room');
+    expect(Object.keys(host.files.all())).toEqual(['/data/n1/db']);
   });
   it('a clock that is two seconds off is seen', async () => {
     expect(

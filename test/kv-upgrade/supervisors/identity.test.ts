@@ -89,6 +89,20 @@ const open = (spec: MemberSpec, driver: 'local' | 'ssh', env: Record<string, str
 };
 const move = { from: '3.3', to: '3.4', run: 'r' } as const;
 
+it.each([
+  [' 4711', '4711'],
+  [' ', undefined],
+  ['', undefined],
+])('a process of another host whose line ends with %j began at %s', async (end, mark) => {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const line = `process=7 ${base64('PPid:\t1\n')} ${base64('/srv')} ${base64('etcd\0')} -${end}`;
+  const table = await remoteProcesses({ name: 'n1', client_url: '' }, async () => `uid=0\npid=7\n${line}\n`);
+  const found = await table.get(7);
+  expect(found).toMatchObject({ pid: 7, cwd: '/srv', words: ['etcd'] });
+  expect(found !== undefined && 'startMark' in found ? found.startMark : undefined).toBe(mark);
+  expect(Object.keys(found ?? {}).includes('startMark')).toBe(mark !== undefined);
+});
+
 describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
   const tableOf = async (spec: MemberSpec) =>
     driver === 'local' ? localProcesses(real.host) : remoteProcesses(spec, ask);
@@ -113,6 +127,17 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     expect(await opened.stop(spec, 20_000)).toBe(true);
     expect(real.host.processes.isAlive(seen.pid)).toBe(false);
     expect(await opened.process(spec)).toEqual({ state: 'gone' });
+  });
+
+  it('that is suspended is told from one that runs', async () => {
+    const spec = member(['--data-dir', real.at('n1.data')]);
+    const { pid } = await started(spec);
+    const opened = await open(spec, driver);
+    expect(await opened.facts(spec, { sizes: false })).not.toHaveProperty('is_suspended');
+    real.host.processes.signal(pid, 'SIGSTOP');
+    const isSuspended = async () => (await opened.facts(spec, { sizes: false })).is_suspended;
+    while ((await isSuspended()) === undefined) await real.host.sleep(10);
+    expect(await isSuspended()).toBe(true);
   });
 
   it("its successor runs in the same directory and with the cluster file's environment, not with the operator's", async () => {

@@ -197,6 +197,16 @@ describe('whether users are affected', () => {
     );
     expect(states).toEqual(['yes', 'no', 'unknown', 'unknown']);
   });
+  it('a query is sent with the token that was given for it, and with none else', async () => {
+    const sentWith = async (token?: string): Promise<string | undefined> => {
+      const host = fakeHost({ reply: () => ({ body: { status: 'success' } }) });
+      const probe = { kind: 'query', query: 'up', prometheus: 'http://p/', ...(token && { token }) } as const;
+      await askImpact(host, probe);
+      return host.requests[0]?.headers?.['authorization'];
+    };
+    expect(await sentWith('t1')).toBe('Bearer t1');
+    expect(await sentWith()).toBeUndefined();
+  });
   it('a query: a sample is yes, as an alert fires, whatever its value', () => {
     const body = (data: unknown): string => JSON.stringify({ status: 'success', data });
     expect(impactOf(200, body({ resultType: 'vector', result: [] })).state).toBe('no');
