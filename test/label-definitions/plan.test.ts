@@ -120,6 +120,37 @@ test('from any draft to any other: one delta leads there, the second plan is emp
   );
 });
 
+test("the service's own JSON is of a revision only where it names one", () => {
+  const of = (json: object) => definitionFrom({ properties: { title: 'A' }, ...json }).definition;
+  expect(of({ revisionId: '7' }).revision).toBe('7');
+  expect(of({})).not.toHaveProperty('revision');
+});
+
+test('a new number of entries is all that its edit says: the choices have edits of their own', () => {
+  const send = directly(server.env);
+  const parties = {
+    name: 'Parties',
+    required: false,
+    type: 'selection',
+    choices: [{ name: 'Ours' }],
+  } as const;
+  const drafted = (maxEntries: number): LabelDef =>
+    complete({ title: 'Entries', type: 'SHARED', fields: [{ ...parties, maxEntries }] });
+  const { json } = send('POST', '/labels', planFrom(drafted(2), undefined, { prune: true }).create);
+  const live = liveFrom(send('GET', `/labels/${json.id}?view=LABEL_VIEW_FULL`).json);
+  const { edits } = planFrom(drafted(3), live, { prune: true });
+  expect(edits).toEqual([
+    {
+      updateFieldType: {
+        id: live.fields[0]?.id,
+        selectionOptions: { listOptions: { maxEntries: 3 } },
+        updateMask: 'selectionOptions.listOptions',
+      },
+    },
+  ]);
+  send('DELETE', `/labels/${json.id}`);
+});
+
 test('from any published label: either the plan is refused whole, or its delta is accepted and leads there', () => {
   const send = directly(server.env);
   const live = (id: string) => liveFrom(send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`).json);

@@ -2,6 +2,7 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
+import { lockFrom } from '../../../src/label-definitions/lock-file.ts';
 import { type Surrounding, surrounding } from './around.ts';
 
 let at: Surrounding;
@@ -90,6 +91,17 @@ test('an exported file that is named after the title follows a new one; a name o
   await done('export', '--all', '-f', 'labels');
   const files = (await readdir(join(at.directory, 'labels'))).filter((name) => !name.includes('lock'));
   expect(files.filter((name) => name.endsWith('.yaml')).toSorted()).toEqual(['chosen.yaml', 'new.yaml']);
+});
+
+test('what is exported is noted where apply notes it: under the service that both asked', async () => {
+  await write('a.yaml', 'title: A\n');
+  await done('apply', '-f', 'labels');
+  await done('adopt', '-f', 'labels');
+  await edit('A', { description: 'by another' });
+  await done('export', '--all', '-f', 'labels');
+  const { labels } = lockFrom('labels.lock.yaml', await read('labels.lock.yaml'));
+  const deployments = Object.values(labels).map((one) => Object.keys(one.deployments));
+  expect(deployments).toEqual([[at.server.mock.origin]]);
 });
 
 test('a label that another apply of the same file changed first gets its permissions all the same', async () => {
