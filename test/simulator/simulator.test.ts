@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HOME } from './kernel/machine.ts';
 import { type Simulator, simulator } from './simulated.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
@@ -21,6 +23,8 @@ const slices: readonly Slice[] = [
   { operation: 'kv restore', histories: isSoak ? 1000 : 5, every: isSoak ? 1 : 30 },
 ];
 
+/** The home of the simulated user, on this machine. */
+const hadHome = existsSync(HOME);
 let simulated: Simulator;
 beforeAll(async () => {
   simulated = await simulator();
@@ -61,6 +65,8 @@ test.each(slices.filter(({ operation }) => operation !== 'kv members'))(
     process.stdout.write(`${operation}: ${effects} effects, ${figures.histories - 1} crashes\n`);
   },
 );
+
+test('nothing of it was made on the real disk', () => expect(existsSync(HOME)).toBe(hadHome));
 
 test('a seed replays its history exactly', async () => {
   const once = await simulated.play('--operation', 'credential store', '--seed', '7', '--history', '3');

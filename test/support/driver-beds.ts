@@ -14,7 +14,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
@@ -370,13 +370,12 @@ export const startBed = async (
   });
   // Units are those of this systemd: whoever speaks to it locally is inside.
   const prefix = kind === 'systemd' ? (systemd?.prefix ?? []) : [];
+  const { uid, gid } = userInfo();
+  const itself = uid === 0 ? 'exec "$@"' : `exec unshare --user --map-user=${uid} --map-group=${gid} "$@"`;
+  // A host name of its own, which somebody who is not root may set in a namespace of his.
   const renamed = [
-    'unshare',
-    '--uts',
-    'sh',
-    '-c',
-    'echo bastion-2 > /proc/sys/kernel/hostname && exec "$@"',
-    'sh',
+    ...['unshare', ...(uid === 0 ? [] : ['--map-root-user']), '--uts'],
+    ...['sh', '-c', `hostname bastion-2 && ${itself}`, 'sh'],
   ];
   const beginIn = (home: string, words: readonly string[], isElsewhere = false): ChildProcess => {
     const program = [...(isElsewhere ? renamed : []), process.execPath, BIN, ...words];

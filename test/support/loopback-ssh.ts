@@ -118,6 +118,9 @@ export const startLoopbackSsh = async (
 ): Promise<LoopbackSsh | undefined> => {
   const found = realSshd();
   if ('missing' in found) return leftOut('ssh server', found.missing);
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot && options.jump !== undefined)
+    return leftOut('jump host', 'a name that only it knows needs root');
   const sudo = options.sudo === undefined ? undefined : realSudo();
   if (sudo !== undefined && 'missing' in sudo) return leftOut('sudo', sudo.missing);
   mkdirSync(directory, { recursive: true });
@@ -133,9 +136,10 @@ export const startLoopbackSsh = async (
   const listenOn = (at: number): ChildProcess => {
     const settings = join(directory, `sshd-${at}.conf`);
     writeFileSync(settings, serverConfig(directory, at));
-    const argv = [...prefix, 'unshare', '-m', 'sh', '-c', withinScript(sudo?.tree), etc];
-    const words = [...argv.slice(1), found.sshd, '-D', '-f', settings];
-    return spawn(argv[0] as string, words, { stdio: 'ignore', env });
+    // Whoever is not root serves only himself, and needs nothing of /etc.
+    const within = isRoot ? ['unshare', '-m', 'sh', '-c', withinScript(sudo?.tree), etc] : [];
+    const [program, ...words] = [...prefix, ...within, found.sshd, '-D', '-f', settings];
+    return spawn(program as string, words, { stdio: 'ignore', env });
   };
   const listen = (): ChildProcess => listenOn(port);
   const jumps = jumpPortOf(jumpPort, options).map(listenOn);

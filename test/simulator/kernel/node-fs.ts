@@ -70,6 +70,7 @@ const copy = (from: string, to: string): void => {
 export default {
   constants: { W_OK: 2 },
   promises,
+  mkdirSync: (path: string) => calls.makeDirectories(path),
   openSync: calls.open,
   closeSync: calls.close,
   fstatSync: calls.fstat,
