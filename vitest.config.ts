@@ -71,7 +71,7 @@ export default defineConfig({
           env,
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          maxWorkers: 4,
+          maxWorkers: 6,
         },
       },
     ],
