@@ -1,8 +1,7 @@
-import { rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { mebibytes } from '../guards/guard.ts';
-import { compareHashes, hashMembers, mostHashedBytes } from '../observe/hashes.ts';
+import { cannotHash, compareHashes, hashMembers, mostHashedBytes } from '../observe/hashes.ts';
 import type { Comparison } from '../observe/hashes.ts';
 import type { MemberHash } from '../types.ts';
 import { failed, good, keyOf, skipped } from './gate-verdict.ts';
@@ -11,7 +10,7 @@ import type { Check, Gate, Verdict } from './gate-verdict.ts';
 /** One that does not answer may do so in the next try; one of a version without hashes never will. */
 const mayHash = async ({ store }: { readonly store: Store }): Promise<boolean> => {
   const versions = await store.versions().catch(() => undefined);
-  return versions === undefined || rowOf(versions.server)?.can.hashKv !== false;
+  return versions === undefined || !cannotHash(versions.server);
 };
 
 const mostHashTries = 5;

@@ -1,11 +1,11 @@
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Access } from './access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
-import { hashMembers, mostHashedBytes } from './hashes.ts';
+import { cannotHash, hashMembers, mostHashedBytes } from './hashes.ts';
 import { messageOf, seeMember, type Seen } from './see-member.ts';
 import { seeQuotas, seeV2 } from './store-limits.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
@@ -126,7 +126,7 @@ const seeHashes = async (
   return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing.length === 0 ? {} : { not_hashed }) };
 };
 const whyNotHashed = (seen: readonly Seen[]): string | undefined => {
-  const unable = seen.find(({ server_version }) => rowOf(server_version)?.can.hashKv === false);
+  const unable = seen.find(({ server_version }) => cannotHash(server_version));
   if (unable !== undefined) return `${minorOf(unable.server_version)} cannot hash its data`;
   const sick = seen.find(({ is_healthy, revision }) => !is_healthy || revision === undefined);
   if (sick !== undefined) return `${sick.name} could not be asked`;
