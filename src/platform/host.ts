@@ -126,7 +126,7 @@ export type Network = {
   listen(handler: Handler, at: Address): Promise<Listener>;
   /** True when something accepts TCP connections there. */
   canConnect(host: string, port: number, timeoutMs: number): Promise<boolean>;
-  /** Ports of 127.0.0.1 for servers that are started later and may be away for a while: free now, all different, none that an outgoing connection gets. */
+  /** Ports of 127.0.0.1 for servers that are started later and may be away for a while: free now, all different, none that an outgoing connection gets or that this user was given in the last half hour. */
   freePorts(count: number): Promise<number[]>;
   /** Closes idle connections, so that a process can end. */
   close(): Promise<void>;

@@ -1,4 +1,9 @@
-import { afterEach, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -23,17 +28,61 @@ test('ports are different, free, and none that an outgoing connection could get'
   }
 });
 
-test('a port that somebody has is passed over', async () => {
+/** A port that nobody has or was given. */
+const unclaimed = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+};
+
+test('a port that somebody listens on is passed over', async () => {
   const { network } = await machine();
-  const [taken, other] = (await network.freePorts(2)) as [number, number];
+  const [taken, other] = [await unclaimed(), await unclaimed()];
   open.push(await network.listen(() => ({ status: 200 }), { host: '127.0.0.1', port: taken }));
-  const picked = [taken, taken, other];
+  const picked = [taken, other];
   expect(await freePorts(1, () => picked.shift() as number)).toEqual([other]);
+});
+
+test('a port that was handed out is not handed out again while its server is away', async () => {
+  const [given, other] = [await unclaimed(), await unclaimed()];
+  expect(await freePorts(1, () => given)).toEqual([given]);
+  const picked = [given, other];
+  expect(await freePorts(1, () => picked.shift() as number)).toEqual([other]);
+});
+
+test('after half an hour it is, and its old note is removed', async () => {
+  const [given, other] = [await unclaimed(), await unclaimed()];
+  await freePorts(1, () => given);
+  const note = join(tmpdir(), `opsctl-ports-${process.getuid?.()}`, String(given));
+  const long = Date.now() / 1000 - 1801;
+  utimesSync(note, long, long);
+  await freePorts(1, () => other);
+  expect(existsSync(note)).toBe(false);
+  expect(await freePorts(1, () => given)).toEqual([given]);
+});
+
+test('a directory of notes that others can write to is not used', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-test-'));
+  const notes = join(directory, `opsctl-ports-${process.getuid?.()}`);
+  mkdirSync(notes);
+  chmodSync(notes, 0o777);
+  vi.stubEnv('TMPDIR', directory);
+  try {
+    const given = await unclaimed();
+    expect(await freePorts(1, () => given)).toEqual([given]);
+    expect(await freePorts(1, () => given)).toEqual([given]);
+    expect(readdirSync(notes)).toEqual([]);
+  } finally {
+    vi.unstubAllEnvs();
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('when there is none the reason is said', async () => {
   const { network } = await machine();
-  const [taken] = (await network.freePorts(1)) as [number];
+  const taken = await unclaimed();
   open.push(await network.listen(() => ({ status: 200 }), { host: '127.0.0.1', port: taken }));
   await expect(freePorts(1, () => taken)).rejects.toMatchObject({ code: 'EADDRINUSE' });
 });

@@ -1,8 +1,13 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startOptions } from '../../src/commands/mock/kv/start-options.ts';
+import { startRehearsal } from '../../src/etcd-sim/cluster/start.ts';
 import { type Ended, type Program, program } from '../support/built-program.ts';
+import { realHost } from '../support/real-host.ts';
 
 let home: Program;
 let dir: string;
@@ -129,6 +134,34 @@ describe('opsctl mock kv', () => {
     const on = JSON.parse((await kv('status', '-o', 'json')).stdout);
     expect(on.filter(({ is_leader }: { is_leader: boolean }) => is_leader)).toHaveLength(1);
     expect((await kv('log', '--member', 'n2', '--lines', '3')).stdout.trim().split('\n')).toHaveLength(3);
+  });
+  it('a member that cannot start ends the command at once with its reason, and none is left running', async () => {
+    const machine = await realHost();
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    try {
+      const free = await machine.host.network.freePorts(6);
+      const network = {
+        ...machine.host.network,
+        freePorts: async () => free.map((one, i) => (i === 2 ? port : one)),
+      };
+      const bin = process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname;
+      const host = { ...machine.host, network, self: [process.execPath, bin] as [string, string] };
+      await expect(startRehearsal(host, dir, startOptions({}), { mayReplace: false })).rejects.toMatchObject({
+        message: expect.stringMatching(
+          new RegExp(
+            `^simulated member n2 ended: .*listen tcp 127.0.0.1:${port}: bind: address already in use$`,
+          ),
+        ),
+        detail: { tryThis: [`see ${dir}/n2.log`] },
+      });
+      const members = JSON.parse((await kv('status', '-o', 'json')).stdout);
+      expect(members.map(({ pid }: { pid: number | null }) => pid)).toEqual([null, null, null]);
+    } finally {
+      taken.close();
+      await machine.close();
+    }
   });
   it('faults are listed and taken back; unknown members and faults are usage errors', async () => {
     await kv('start', '--members', '1');

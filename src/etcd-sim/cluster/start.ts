@@ -17,11 +17,12 @@ import {
   passwordFile,
   rehearsalOf,
 } from './layout.ts';
-import { ask, pidOf, readRehearsal, startProcess } from './processes.ts';
+import { ask, pidOf, readRehearsal, startProcess, stopProcess } from './processes.ts';
 
 /** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
 const HEALTHY_WITHIN_MS = 20_000;
+const END_WITHIN_MS = 5_000;
 
 const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
   const before = await readRehearsal(host, directory);
@@ -119,6 +120,13 @@ const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> 
   const version = await ask<Record<string, string>>(host, `${member.clientUrl}/version`);
   return version !== undefined && !Object.values(version.data).includes('not_decided');
 };
+const notHealthy = async (host: Host, { name, logFile }: RehearsalMember, what: string) => {
+  const last = ((await host.files.read(logFile)) ?? '').trim().split('\n').at(-1) ?? '';
+  return new AppError('unknown', `simulated member ${name} ${what}: ${last.slice(0, 300)}`, {
+    code: 'NOT_HEALTHY',
+    tryThis: [`see ${logFile}`],
+  });
+};
 export const waitHealthy = async (
   host: Host,
   members: readonly RehearsalMember[],
@@ -127,12 +135,9 @@ export const waitHealthy = async (
   const until = host.elapsed() + HEALTHY_WITHIN_MS;
   const one = async (member: RehearsalMember): Promise<void> => {
     while (!(await isHealthy(host, member))) {
+      if (pidOf(host, member) === undefined) throw await notHealthy(host, member, 'ended');
       if (host.elapsed() > until)
-        throw new AppError(
-          'unknown',
-          `simulated member ${member.name} did not become healthy; see ${member.logFile}`,
-          { code: 'NOT_HEALTHY' },
-        );
+        throw await notHealthy(host, member, `was not healthy within ${HEALTHY_WITHIN_MS / 1000} s`);
       await host.sleep(25, signal);
     }
   };
@@ -154,7 +159,7 @@ const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => 
   }
 };
 
-/** Makes the directory, starts every member with the old binary and waits until all are healthy. */
+/** Makes the directory, starts every member with the old binary and waits until all are healthy; when one does not become so, none is left running. */
 export const startRehearsal = async (
   host: Host,
   directory: string,
@@ -165,7 +170,13 @@ export const startRehearsal = async (
   const rehearsal = rehearsalOf(directory, options, await host.network.freePorts(2 * options.members));
   await writeDirectory(host, rehearsal, more.content);
   await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));
-  await waitHealthy(host, rehearsal.members, more.signal);
-  if (options.auth) await switchAuthOn(host, rehearsal);
-  return rehearsal;
+  try {
+    await waitHealthy(host, rehearsal.members, more.signal);
+    if (options.auth) await switchAuthOn(host, rehearsal);
+    return rehearsal;
+  } catch (error) {
+    // Half a cluster helps nobody; the directory stays, for its logs.
+    await Promise.all(rehearsal.members.map((member) => stopProcess(host, member, END_WITHIN_MS)));
+    throw error;
+  }
 };

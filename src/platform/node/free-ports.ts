@@ -1,4 +1,6 @@
+import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import type { Server } from 'node:net';
+import { join } from 'node:path';
 import { builtin } from './builtin.ts';
 
 /** Below the range from which outgoing connections get theirs (32768 and up): such a port may be taken while its server is away. */
@@ -23,9 +25,55 @@ const holdAny = async (pick: () => number, triesLeft: number): Promise<Server> =
 const portOf = (server: Server): number => (server.address() as { port: number }).port;
 const letGo = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
 
+/** For how long a port stays with whoever was given it. */
+const CLAIM_MS = 30 * 60_000;
+const ageMs = (path: string): number => {
+  try {
+    return Date.now() - statSync(path).mtimeMs;
+  } catch {
+    return 0;
+  }
+};
+
+/**
+ * Where the ports that were handed out are noted, an empty file each: the port of a member that is down looks free to the
+ * next one who asks. Undefined when there is no such place that only this user can write to; then nobody is asked.
+ */
+const claims = (): string | undefined => {
+  const user = process.getuid?.();
+  if (user === undefined) return undefined;
+  const directory = join(builtin.os.tmpdir(), `opsctl-ports-${user}`);
+  try {
+    mkdirSync(directory, { mode: 0o700, recursive: true });
+    const found = lstatSync(directory);
+    if (!found.isDirectory() || found.uid !== user || (found.mode & 0o022) !== 0) return undefined;
+    for (const name of readdirSync(directory))
+      if (/^\d+$/.test(name) && ageMs(join(directory, name)) > CLAIM_MS)
+        rmSync(join(directory, name), { force: true });
+    return directory;
+  } catch {
+    return undefined;
+  }
+};
+/** False when somebody else has the port. A claim that cannot be made (no space) is no reason to have none. */
+const isClaimed = (directory: string | undefined, port: number): boolean => {
+  if (directory === undefined) return true;
+  try {
+    closeSync(openSync(join(directory, String(port)), 'wx', 0o600));
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'EEXIST';
+  }
+};
+
 /** See `Network.freePorts`. All are held at once, so that none is handed out twice. */
 export const freePorts = async (count: number, pick = anyPort): Promise<number[]> => {
-  const servers = await Promise.all(Array.from({ length: count }, () => holdAny(pick, MOST_TRIES)));
+  const directory = claims();
+  const claimed = (triesLeft = MOST_TRIES): number => {
+    const port = pick();
+    return triesLeft === 0 || isClaimed(directory, port) ? port : claimed(triesLeft - 1);
+  };
+  const servers = await Promise.all(Array.from({ length: count }, () => holdAny(claimed, MOST_TRIES)));
   const ports = servers.map(portOf);
   await Promise.all(servers.map(letGo));
   return ports;
