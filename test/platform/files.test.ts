@@ -182,3 +182,38 @@ test.skipIf(process.platform === 'win32')(
     parts?.close();
   },
 );
+
+describe('a disk that takes no more is named by the file', () => {
+  const full = (): Error =>
+    Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
+
+  async function* failing(error: Error): AsyncGenerator<Bytes> {
+    yield Buffer.from('x');
+    throw error;
+  }
+
+  test.skipIf(process.platform !== 'linux')('a line is appended', () => {
+    const file = nodeFiles.append('/dev/full');
+    try {
+      expect(() => file.write('x')).toThrow(
+        expect.objectContaining({ message: expect.stringContaining("write '/dev/full'"), path: '/dev/full' }),
+      );
+    } finally {
+      file.close();
+    }
+  });
+
+  test('a file is replaced', async () => {
+    await expect(nodeFiles.replaceStream(at('a'), failing(full()))).rejects.toMatchObject({
+      message: `ENOSPC: no space left on device, write '${at('a')}'`,
+      path: at('a'),
+    });
+  });
+
+  test('a connection that ends meanwhile is no matter of the file', async () => {
+    const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
+    const thrown = await nodeFiles.replaceStream(at('a'), failing(reset)).catch((error: unknown) => error);
+    expect(thrown).toMatchObject({ message: 'read ECONNRESET' });
+    expect(thrown).not.toHaveProperty('path');
+  });
+});

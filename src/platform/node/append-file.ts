@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { AppendFile } from '../host.ts';
+import { aboutFile } from './about-file.ts';
 
 const cutBack = (file: number, size: number): void => {
   try {
@@ -21,7 +22,7 @@ export const openAppend = (path: string, mode = 0o666): AppendFile => {
       } catch (error) {
         // A full disk takes the first part of a line: what is written next must not be joined to it.
         cutBack(file, size);
-        throw error;
+        throw aboutFile(error, path);
       }
       size += bytes.length;
     },

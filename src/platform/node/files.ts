@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { FileInfo, FileParts, Files } from '../host.ts';
+import { aboutFile } from './about-file.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
 import { makeDirectory } from './make-directory.ts';
@@ -58,7 +59,7 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
     } catch (error) {
       // A full disk must not leave an empty file that looks like somebody's.
       await fs.promises.rm(path, { force: true });
-      throw error;
+      throw aboutFile(error, path);
     } finally {
       await file.close();
     }

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Bytes } from '../host.ts';
+import { aboutFile } from './about-file.ts';
 import { builtin } from './builtin.ts';
 
 const DEFAULT_MODE = 0o666;
@@ -45,7 +46,7 @@ const fill = async (
 
 /** The same error in terms of the file that was asked for: nobody knows the temporary one. */
 const about = (thrown: unknown, temporary: string, path: string): unknown => {
-  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return thrown;
+  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return aboutFile(thrown, path);
   thrown.message = thrown.message.replaceAll(temporary, path);
   return Object.assign(thrown, { path });
 };
