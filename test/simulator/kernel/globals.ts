@@ -40,6 +40,16 @@ const again = (act: () => void, ms: number): Timer => {
   return Object.assign(made, { unref: () => made });
 };
 
+/** Node keeps such a signal as long as somebody listens to it. A process that was killed never stops to, and its whole history would stay. */
+const anyOf = (signals: Iterable<AbortSignal>): AbortSignal => {
+  const either = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) either.abort(signal.reason);
+    else signal.addEventListener('abort', () => either.abort(signal.reason), { once: true });
+  }
+  return either.signal;
+};
+
 export const replaceGlobals = (): void => {
   Object.assign(globalThis, {
     Date: SimulatedDate,
@@ -50,6 +60,7 @@ export const replaceGlobals = (): void => {
     clearImmediate: cancel,
     clearInterval: cancel,
   });
+  AbortSignal.any = anyOf;
   Math.random = () => kernelNow().random.next();
   Object.assign(crypto, { randomBytes, randomUUID: uuid });
   Object.defineProperty(process, 'pid', { get: () => running.kernel?.current?.pid ?? 1 });
