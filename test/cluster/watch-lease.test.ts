@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { codeCache } from '../support/code-cache.ts';
 import { base64, call, gatewayPut, hasBinaries, startCluster } from '../support/cluster.ts';
 import type { RealCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
@@ -47,7 +48,7 @@ describe.runIf(hasBinaries('3.5'))('kv watch and kv lease on real members of 3.5
       '-o',
       'ndjson',
     ];
-    const env = { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home };
+    const env = { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, ...codeCache };
     const running = spawn(process.execPath, [join(import.meta.dirname, '../../bin/opsctl.js'), ...words], {
       env,
     });

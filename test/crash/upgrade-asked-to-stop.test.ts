@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { codeCache } from '../support/code-cache.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { type Simulated, complaint, lostAt, simulated, startWriting } from '../support/simulated.ts';
 
@@ -68,7 +69,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
         'ndjson',
       ],
       {
-        env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home },
+        env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home, ...codeCache },
         stdio: ['ignore', 'pipe', 'ignore'],
       },
     );

@@ -1,3 +1,4 @@
+import { codeCache } from '../support/code-cache.ts';
 /** The built program on a terminal of its own: questions drawn and plain. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -24,7 +25,15 @@ const onTerminal = (
       'script',
       ['-qec', `stty cols 100; ${process.execPath} ${BIN} ${line}`, '/dev/null'],
       {
-        env: { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, TERM: 'xterm', NO_COLOR: '1', ...env },
+        env: {
+          PATH: process.env.PATH,
+          HOME: home,
+          OPSCTL_HOME: home,
+          TERM: 'xterm',
+          NO_COLOR: '1',
+          ...codeCache,
+          ...env,
+        },
       },
     );
     let screen = '';

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codeCache } from '../support/code-cache.ts';
 import { type Line, type Proof, defects } from './defects.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -21,7 +22,13 @@ afterAll(() => rmSync(work, { recursive: true, force: true }));
 /** In an empty directory, as in a new terminal. */
 const inBash = (line: string) => {
   const home = mkdtempSync(join(work, 'home-'));
-  const env = { PATH: `${work}/bin:${process.env.PATH}`, HOME: home, OPSCTL_HOME: home, LANG: 'C.UTF-8' };
+  const env = {
+    PATH: `${work}/bin:${process.env.PATH}`,
+    HOME: home,
+    OPSCTL_HOME: home,
+    ...codeCache,
+    LANG: 'C.UTF-8',
+  };
   return spawnSync('bash', ['--norc', '-c', line], {
     cwd: home,
     env,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { codeCache } from '../support/code-cache.ts';
 import { type Program, program } from '../support/built-program.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -61,6 +62,7 @@ const onTerminal = (dialogue: readonly (readonly [string, string])[], size = 'co
     const child = spawn('script', ['-qec', line, '/dev/null'], {
       env: {
         PATH: process.env.PATH,
+        ...codeCache,
         HOME: home.home,
         OPSCTL_HOME: home.home,
         TERM: 'xterm',

@@ -1,3 +1,4 @@
+import { codeCache } from '../support/code-cache.ts';
 /** The built program as a server for agents, driven by the client of the official SDK. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +18,7 @@ const connect = async (args: readonly string[] = [], env: Record<string, string>
     new StdioClientTransport({
       command: process.execPath,
       args: [BIN, 'mcp', ...args],
-      env: { PATH: process.env.PATH ?? '', HOME: home, OPSCTL_HOME: home, ...env },
+      env: { PATH: process.env.PATH ?? '', HOME: home, OPSCTL_HOME: home, ...codeCache, ...env },
       stderr: 'ignore',
     }),
   );

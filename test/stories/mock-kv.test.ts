@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { codeCache } from '../support/code-cache.ts';
 import { startOptions } from '../../src/commands/mock/kv/start-options.ts';
 import { startRehearsal } from '../../src/etcd-sim/cluster/start.ts';
 import { type Ended, type Program, program } from '../support/built-program.ts';
@@ -194,7 +195,7 @@ describe('on a terminal', () => {
     await kv('start', '--monitor-ms', '300');
     const command = `stty cols 100; ${process.execPath} ${process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname} kv upgrade --cluster ${dir}/cluster.yaml --yes --accept-point-of-no-return --stable-for 0`;
     const child = spawn('script', ['-qec', command, '/dev/null'], {
-      env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home, TERM: 'xterm' },
+      env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home, TERM: 'xterm', ...codeCache },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     let screen = '';

@@ -1,3 +1,4 @@
+import { codeCache } from './code-cache.ts';
 /** The built program at a terminal of its own: what it shows, and what is typed when something has appeared. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +20,7 @@ export const atTerminal = (
     const child = spawn('script', ['-qec', line, '/dev/null'], {
       cwd: home,
       env: {
-        ...{ PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home },
+        ...{ PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, ...codeCache },
         ...{ TERM: 'xterm', LANG: 'C.UTF-8', NO_COLOR: '1', OPSCTL_PAGER: 'cat' },
       },
     });

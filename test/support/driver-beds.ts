@@ -18,6 +18,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { codeCache } from './code-cache.ts';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { binariesOf, call, hasBinaries, pause } from './cluster.ts';
 import type { Binaries } from './cluster.ts';
@@ -383,6 +384,7 @@ export const startBed = async (
     return spawn(argv[0] as string, argv.slice(1), {
       env: {
         PATH: process.env['PATH'],
+        ...codeCache,
         ...docker?.env,
         HOME: directory,
         OPSCTL_HOME: join(directory, home),

@@ -1,4 +1,5 @@
 /** The whole program in this process, with the real machine under it: only stdout and stderr are caught, and no terminal is there. */
+import { codeCache } from './code-cache.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
@@ -31,7 +32,7 @@ export const opsctl = async (
   { home, env = {}, host: change = (host) => host, cwd = home }: ProgramOptions,
 ): Promise<Ran> => {
   const real = nodeHost({
-    env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, CI: 'true', ...env },
+    env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, CI: 'true', ...codeCache, ...env },
     cwd,
   });
   const [out, err]: [string[], string[]] = [[], []];

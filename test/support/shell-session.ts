@@ -1,3 +1,4 @@
+import { codeCache } from './code-cache.ts';
 /** A real interactive shell on a terminal of its own: keys go in, the screen comes out. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
@@ -62,6 +63,7 @@ export const shellSession = async (
       TERM: 'xterm',
       LANG: 'C.UTF-8',
       HISTFILE: '/dev/null',
+      ...codeCache,
       ...env,
     },
     stdio: ['pipe', 'pipe', 'inherit'],

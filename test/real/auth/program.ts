@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { codeCache } from '../../support/code-cache.ts';
 const bin = fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 
 export type Ended = {
@@ -45,6 +46,7 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
     HOME: directory,
     OPSCTL_HOME: home,
     OPSCTL_KEYCHAIN: 'never',
+    ...codeCache,
     ...more,
   };
   const all: string[] = [];
