@@ -251,7 +251,7 @@ real("a disk of the operator's machine is full", () => {
     expect(ran.code).toBe(8);
     expect(error(ran).message).toMatch(
       new RegExp(
-        `^n\\d: ENOSPC: no space left on device, write \\(its snapshot ${disk}/snapshots/test-n\\d-\\S+\\.db\\)$`,
+        `^n\\d: its snapshot could not be written: ENOSPC: no space left on device, write '${disk}/snapshots/test-n\\d-\\S+\\.db'$`,
       ),
     );
     expect(error(ran).hint).toContain('make room');

@@ -16,12 +16,16 @@ import type { ClusterFile, MemberSpec, Step } from '../types.ts';
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;
 
 const fileErrors = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO', 'EFBIG'];
-/** A file of this machine that cannot be written: the error of the system names neither the member nor the path. */
-const aboutFile = (name: string, what: string, error: unknown): unknown => {
+/** A file of this machine that cannot be written: the error of the system names the path, not the member. */
+const aboutMember = (name: string, error: unknown): unknown => {
   const { code, message } = error as Error & { code?: string };
   if (error instanceof AppError || !fileErrors.includes(code ?? '')) return error;
   const tryThis = ['make room on its disk, or name another directory with snapshot_dir in the cluster file'];
-  return new AppError('stopped', `${name}: ${message} (${what})`, { code: 'DISK', tryThis, cause: error });
+  return new AppError('stopped', `${name}: its snapshot could not be written: ${message}`, {
+    code: 'DISK',
+    tryThis,
+    cause: error,
+  });
 };
 
 /** What was free when the run was planned may be gone: better said at once than after a gigabyte. */
@@ -65,7 +69,7 @@ const save = async (run: Run, member: MemberSpec, path: string, signal: AbortSig
     await host.files.makeDirectory(dirname(path), 0o700);
     return { status, verified: await saveSnapshot(host, store, path) };
   } catch (error) {
-    throw aboutFile(member.name, `its snapshot ${path}`, error);
+    throw aboutMember(member.name, error);
   }
 };
 
