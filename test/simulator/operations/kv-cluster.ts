@@ -51,7 +51,7 @@ export const startCluster = async (history: History): Promise<Start | string[]> 
 
 /** `member n1 3.3.27` */
 const wordsOf = ({ name }: Process): string[] => name.split(' ');
-export const nameOf = (process: Process): string => wordsOf(process)[1] ?? '';
+const nameOf = (process: Process): string => wordsOf(process)[1] ?? '';
 const isMember = (process: Process): boolean => wordsOf(process)[0] === 'member';
 export const versionOf = (process: Process): string | undefined => wordsOf(process)[2];
 export const membersOf = ({ kernel }: History): Process[] =>
