@@ -237,6 +237,22 @@ const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefi
       );
 };
 
+/**
+ * A member that is down although nobody confirmed the crossing, with no other of the old version left. Its stop was begun while there were others and
+ * not done, and it went down later by itself; or it was down when the plan was made. Its new version is not started unasked.
+ */
+const unconfirmedCrossing = (
+  plan: Plan,
+  { begun, isCrossingConfirmed }: Progress,
+  states: ReadonlyMap<string, State>,
+  name: string,
+): Decision | undefined => {
+  const isLast = [...states.values()].every((state) => state !== 'old');
+  const isStarted = states.get(name) === 'started' || begun.has(`${name}.start`);
+  if (!isLast || isStarted || !crosses(plan) || isCrossingConfirmed) return undefined;
+  return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
+};
+
 /** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.reverting !== undefined)
@@ -261,7 +277,10 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   if (foreign !== undefined) return foreign;
   // Members that are down by our hand come first: nothing else may be stopped before they are back.
   const open = first('stopping', 'stopped', 'started');
-  if (open !== undefined) return { kind: 'steps', member: open, steps: steps(open) };
+  if (open !== undefined)
+    return (
+      unconfirmedCrossing(plan, progress, states, open) ?? { kind: 'steps', member: open, steps: steps(open) }
+    );
   const broken = first('fallen', 'sick');
   if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);

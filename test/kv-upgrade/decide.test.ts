@@ -315,6 +315,27 @@ describe('the next thing to do', () => {
       'hold n1',
     );
   });
+  it.each([
+    ['does not answer', true, 'n1.stop n1.start n1.gate'],
+    ['is down', false, 'n1.start n1.gate'],
+  ])(
+    'the last member, whose stop was begun while there were others, and that now %s: its new version is not started unasked',
+    (_, is_running, steps) => {
+      const entries = [...done('n1.snapshot'), begun('n1.stop'), ...all('n2'), ...all('n3')];
+      const members = [away('n1', { host: { is_running } }), upgraded('n2'), upgraded('n3')];
+      expect(next(entries, members)).toBe('ask n1');
+      expect(next([...entries, yes], members)).toBe(steps);
+      const held = planned(observed(), undefined, planOptions({ hold_last: true }));
+      expect(next(entries, members, held)).toBe('refuse all-members-healthy n1');
+      // Its new version was started already: its gate decides.
+      expect(
+        next(
+          [...entries, begun('n1.start')],
+          [away('n1', { host: { is_running: true } }), ...members.slice(1)],
+        ),
+      ).toBe('n1.gate');
+    },
+  );
   it('--hold-after holds when so many members run the new version, and not before', () => {
     const held = planned(observed(), undefined, planOptions({ hold_after: 1 }));
     expect(held.steps.find(({ kind }) => kind === 'hold')?.id).toBe('n3.hold');

@@ -149,6 +149,11 @@ const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], ra
   if (step.kind === 'start') {
     if (minorOf(member.newBinary) !== plan.to)
       throw new Violation(`${step.id}: started ${member.newBinary} on the way to ${plan.to}`);
+    const isLastOld = now.members.every(
+      ({ name, version }) => (minorOf(version) === plan.from) === (name === step.member),
+    );
+    if (isLastOld && !progressOf(entries).isCrossingConfirmed)
+      throw new Violation(`${step.id}: past the point of no return unasked`);
     const isCrashing = random.chance(0.1);
     Object.assign(member, {
       version: member.newBinary,
