@@ -238,18 +238,20 @@ const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefi
 };
 
 /**
- * A member that is down although nobody confirmed the crossing, with no other of the old version left. Its stop was begun while there were others and
- * not done, and it went down later by itself; or it was down when the plan was made. Its new version is not started unasked.
+ * A member that was begun with is brought to its end first. Not unasked where that would cross: the last member of the old version is stopped after
+ * the confirmation only, so without one it went down by itself (its stop was begun while there were others, and not done), or before the plan.
  */
-const unconfirmedCrossing = (
+const openMember = (
   plan: Plan,
   { begun, isCrossingConfirmed }: Progress,
   states: ReadonlyMap<string, State>,
   name: string,
-): Decision | undefined => {
+  steps: readonly Step[],
+): Decision => {
   const isLast = [...states.values()].every((state) => state !== 'old');
   const isStarted = states.get(name) === 'started' || begun.has(`${name}.start`);
-  if (!isLast || isStarted || !crosses(plan) || isCrossingConfirmed) return undefined;
+  if (!isLast || isStarted || !crosses(plan) || isCrossingConfirmed)
+    return { kind: 'steps', member: name, steps };
   return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
 };
 
@@ -277,10 +279,7 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   if (foreign !== undefined) return foreign;
   // Members that are down by our hand come first: nothing else may be stopped before they are back.
   const open = first('stopping', 'stopped', 'started');
-  if (open !== undefined)
-    return (
-      unconfirmedCrossing(plan, progress, states, open) ?? { kind: 'steps', member: open, steps: steps(open) }
-    );
+  if (open !== undefined) return openMember(plan, progress, states, open, steps(open));
   const broken = first('fallen', 'sick');
   if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
