@@ -16,7 +16,8 @@ export const justAfterWrite = async (
     (await store.status().catch(() => undefined))?.raft_index;
   const until = host.elapsed() + calmWithinMs;
   const first = await index();
-  while (host.elapsed() < until && (await index()) === first);
+  // Without a pause a simulated clock would stand still, and a real leader would answer nobody else.
+  while (host.elapsed() < until && (await index()) === first) await host.sleep(1);
 };
 
 const leaderPollMs = 20;

@@ -424,9 +424,9 @@ describe('the moment of a hand-over', () => {
     return { asked, ms: host.elapsed() - began };
   };
   it('is just after a write', async () => {
-    expect(await waited(7, 7, 7, 8, 9)).toEqual({ asked: 4, ms: 40 });
+    expect(await waited(7, 7, 7, 8, 9)).toEqual({ asked: 4, ms: 42 });
   });
   it('is any where nobody writes', async () => {
-    expect(await waited(7)).toEqual({ asked: 10, ms: 100 });
+    expect(await waited(7)).toEqual({ asked: 10, ms: 109 });
   });
 });
