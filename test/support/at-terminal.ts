@@ -1,7 +1,7 @@
-import { codeCache } from './code-cache.ts';
 /** The built program at a terminal of its own: what it shows, and what is typed when something has appeared. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { codeCache } from './code-cache.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is no text

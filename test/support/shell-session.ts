@@ -1,9 +1,9 @@
-import { codeCache } from './code-cache.ts';
 /** A real interactive shell on a terminal of its own: keys go in, the screen comes out. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { codeCache } from './code-cache.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const root = fileURLToPath(new URL('../../', import.meta.url));

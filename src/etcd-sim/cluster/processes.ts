@@ -47,18 +47,18 @@ export const startProcess = async (
   return started.pid;
 };
 
+const GRACE_MS = 5_000;
 /** Ends a member: with SIGTERM, and with SIGKILL when it has not ended after the grace. */
 export const stopProcess = async (
   host: Host,
   member: RehearsalMember,
-  graceMs: number,
 ): Promise<'stopped' | 'killed' | 'not running'> => {
   const pid = pidOf(host, member);
   if (pid === undefined) return 'not running';
   host.processes.signal(pid, 'SIGTERM');
-  if (await ended(host, pid, graceMs)) return 'stopped';
+  if (await ended(host, pid, GRACE_MS)) return 'stopped';
   host.processes.signal(pid, 'SIGKILL');
-  await ended(host, pid, 5_000);
+  await ended(host, pid, GRACE_MS);
   return 'killed';
 };
 const ended = async (host: Host, pid: number, withinMs: number): Promise<boolean> => {

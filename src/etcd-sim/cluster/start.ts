@@ -22,7 +22,6 @@ import { ask, pidOf, readRehearsal, startProcess, stopProcess } from './processe
 /** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
 const HEALTHY_WITHIN_MS = 20_000;
-const END_WITHIN_MS = 5_000;
 
 const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
   const before = await readRehearsal(host, directory);
@@ -176,7 +175,7 @@ export const startRehearsal = async (
     return rehearsal;
   } catch (error) {
     // Half a cluster helps nobody; the directory stays, for its logs.
-    await Promise.all(rehearsal.members.map((member) => stopProcess(host, member, END_WITHIN_MS)));
+    await Promise.all(rehearsal.members.map((member) => stopProcess(host, member)));
     throw error;
   }
 };

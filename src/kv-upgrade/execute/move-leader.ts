@@ -16,7 +16,7 @@ export const justAfterWrite = async (
     (await store.status().catch(() => undefined))?.raft_index;
   const until = host.elapsed() + calmWithinMs;
   const first = await index();
-  // Without a pause a simulated clock would stand still, and a real leader would answer nobody else.
+  // Where a request takes no time (the simulator), the clock would stand still without a pause.
   while (host.elapsed() < until && (await index()) === first) await host.sleep(1);
 };
 

@@ -3,7 +3,6 @@ import { recordResult } from '../../../core/result.ts';
 import { defineCommand } from '../../../cli/command.ts';
 import { chosen, dirFlag, memberFlag, rehearsalIn } from './directory.ts';
 
-const GRACE_MS = 5_000;
 export const stop = defineCommand({
   path: ['mock', 'kv', 'stop'],
   noDryRun: 'opsctl mock kv status',
@@ -22,7 +21,7 @@ export const stop = defineCommand({
       members.map(async (member) => {
         const pid = values.kill ? pidOf(context.host, member) : undefined;
         if (pid !== undefined) context.host.processes.signal(pid, 'SIGKILL');
-        const how = await stopProcess(context.host, member, GRACE_MS);
+        const how = await stopProcess(context.host, member);
         return { name: member.name, result: pid === undefined ? how : 'killed' };
       }),
     );
