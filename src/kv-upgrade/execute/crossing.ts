@@ -4,6 +4,7 @@ import type { Run } from '../run.ts';
 import type { Observation, Step } from '../types.ts';
 import { upgradedIn } from '../decide.ts';
 import { progressOf } from '../journal/progress.ts';
+import { electionPatienceMs } from './patience.ts';
 
 /** Asks before the last member. False: the run holds there. Rejects with the signal's reason when it is aborted. */
 export type Confirmation = (crossing: Crossing, signal: AbortSignal) => Promise<boolean>;
@@ -14,9 +15,6 @@ export const stableBeforeLastMs = ({ options }: Run['plan']): number =>
 
 const pollMs = 100;
 const tellMs = 1000;
-/** A member that is not healthy for so long is looked at by the guards; an election takes one to two seconds. */
-const patienceMs = 5000;
-
 /** Members that are good and sick in turn for so long will not become good together. */
 const flappingMs = 120_000;
 
@@ -54,7 +52,7 @@ export const stableTogether = async (run: Run, step: Step, observation: Observat
     if (good >= needed) return 'good';
     if (host.elapsed() > until) return 'never';
     if (good > 0) goodAt = host.elapsed();
-    else if (host.elapsed() - goodAt > patienceMs) return 'look-again';
+    else if (host.elapsed() - goodAt > electionPatienceMs) return 'look-again';
     if (host.elapsed() - toldAt >= tellMs) {
       toldAt = host.elapsed();
       const reason = `${upgraded.join(', ')} must be good together before ${step.member} is stopped`;

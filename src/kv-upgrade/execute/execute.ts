@@ -1,3 +1,4 @@
+import { durationText } from '../../core/duration.ts';
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { decide, upgradedIn } from '../decide.ts';
@@ -11,7 +12,6 @@ import { kindOf, newWay, oldWay } from '../plan-kind.ts';
 import type { Observation, Step } from '../types.ts';
 import { beforeMember, memberToBegin } from './before-member.ts';
 import { isMemberEnded } from '../observe/member-watch.ts';
-import { patienceMs } from './safe-to-stop.ts';
 import { noteCrossing } from './confirm.ts';
 import { crossingOf, stableBeforeLastMs, stableTogether } from './crossing.ts';
 import type { Confirmation } from './crossing.ts';
@@ -20,6 +20,7 @@ import type { Ending } from './ending.ts';
 import { guardsAgain } from './guards-again.ts';
 import { logExcerpt } from './log-excerpt.ts';
 import { memberFailed } from './member-failed.ts';
+import { electionPatienceMs } from './patience.ts';
 import { performSteps } from './perform-steps.ts';
 
 /** Members by API; those that do not answer also by their driver: is a process there? */
@@ -43,12 +44,15 @@ const watchUpgraded = (run: Run, observation: Observation): void => {
 };
 
 const lookPollMs = 200;
+/** Who watches is told why nothing happens. */
+const tellAfterMs = 1000;
 /** Whoever watches over members brings one up again within this time. */
 const fallenMs = 1000;
 type Looked = { readonly decision: Decision; readonly observation: Observation };
 /** An election, or packets that are lost for a moment, look like a sick member: what only time may fix gets some. */
 const patientDecision = async (run: Run): Promise<Looked> => {
   const began = run.host.elapsed();
+  let isTold = false;
   for (;;) {
     const observation = await lookAgain(run);
     noteCrossing(run, observation);
@@ -59,8 +63,14 @@ const patientDecision = async (run: Run): Promise<Looked> => {
       decision.findings.every(({ guard }) => guard === 'all-members-healthy' || guard === 'quorum-survives');
     const hasFallen =
       (decision.kind === 'revert' && decision.hasFallen === true) || decision.kind === 'restart';
-    const limit = mayPass ? patienceMs : hasFallen ? fallenMs : 0;
+    const limit = mayPass ? electionPatienceMs : hasFallen ? fallenMs : 0;
     if (waited >= limit || run.signal.aborted) return { decision, observation };
+    if (mayPass && !isTold && waited >= tellAfterMs) {
+      isTold = true;
+      const findings = decision.findings.map(({ message }) => message).join('; ');
+      const text = `${findings}: waiting for up to ${durationText(limit - waited)}, an election may be the cause`;
+      run.emit({ event: 'note', level: 'warn', text });
+    }
     await run.host.sleep(lookPollMs);
   }
 };

@@ -8,6 +8,7 @@ import type { ProgressWatch } from './gate-time.ts';
 import { bad, keyOf } from './gate-verdict.ts';
 import type { Check, Gate, Verdict } from './gate-verdict.ts';
 import { readThroughOthers } from './leader-reads.ts';
+import { electionPatienceMs } from './patience.ts';
 import { processRuns } from './process-check.ts';
 
 export type { Gate } from './gate-verdict.ts';
@@ -103,8 +104,6 @@ export const passGate = async (
   await gate.store.del(keyOf(gate)).catch(() => {});
 };
 
-/** An election takes one to two seconds, and every member is unhealthy meanwhile: that is no fault of this one. */
-const unhealthyLimitMs = 5000;
 /** The checks since its health are part of the time in which it has to stay good. */
 const stableUntil = ({ goodSince, run: { host } }: Gate, forMs: number): number =>
   (goodSince ?? host.elapsed()) + forMs;
@@ -120,7 +119,7 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
     const health = alive.ok ? await attempt(healthIsTrue, gate) : alive;
     if (health.ok) goodAt = host.elapsed();
     else if (alive.ok) await attempt(noAlarm, gate);
-    if (alive.isFinal || host.elapsed() - goodAt > unhealthyLimitMs) {
+    if (alive.isFinal || host.elapsed() - goodAt > electionPatienceMs) {
       run.emit({
         event: 'gate-check',
         member: member.name,

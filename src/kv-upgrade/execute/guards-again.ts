@@ -4,7 +4,7 @@ import { progressOf } from '../journal/progress.ts';
 import { observe } from '../observe/observe.ts';
 import type { Run } from '../run.ts';
 import type { Finding, Observation } from '../types.ts';
-import { patienceMs } from './safe-to-stop.ts';
+import { electionPatienceMs } from './patience.ts';
 
 /** An election, or packets that are lost for a moment, look like these. */
 const transient: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ const failuresIn = (run: Run, observation: Observation): Finding[] => {
 const pollMs = 200;
 /** Every guard on what is true now: hours or days may lie between a plan and the resume that carries on with it. */
 export const guardsAgain = async (run: Run): Promise<readonly Finding[]> => {
-  const until = run.host.elapsed() + patienceMs;
+  const until = run.host.elapsed() + electionPatienceMs;
   for (;;) {
     const failures = failuresIn(run, await look(run));
     const mayPass = failures.length > 0 && failures.every(({ guard }) => transient.has(guard));

@@ -6,11 +6,10 @@ import { observe } from '../observe/observe.ts';
 import { memberOf, seenIn } from '../run.ts';
 import type { Run } from '../run.ts';
 import type { MemberSeen, Observation } from '../types.ts';
+import { electionPatienceMs } from './patience.ts';
 
 const transfereesWithinMs = 10_000;
 const transfereesPollMs = 100;
-/** What only time may fix gets some. */
-export const patienceMs = 3000;
 /** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
 const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
   const away = members.filter(({ is_reachable }) => !is_reachable);
@@ -25,7 +24,7 @@ const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => 
 export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const { host, cluster, access, plan } = run;
   const until = host.elapsed() + transfereesWithinMs;
-  const patientUntil = host.elapsed() + patienceMs;
+  const patientUntil = host.elapsed() + electionPatienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
     const [alarm] = alarmMessages(observation);

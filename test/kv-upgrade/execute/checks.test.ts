@@ -300,7 +300,7 @@ describe('the gate', () => {
     expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: 'good for 2 s' });
     const staying = stayStable(gate, 2000);
     small.members('n2').isHealthy = false;
-    await small.host.sleep(4000);
+    await small.host.sleep(8000);
     small.members('n2').isHealthy = true;
     await staying;
     small.members('n2').isHealthy = false;

@@ -86,6 +86,36 @@ describe('an upgrade', () => {
     expect([...small.keys.keys()]).toEqual([]);
   });
 
+  /** From the end of its health check on, another member than the one in work is unhealthy for so long. */
+  const otherIsSick = (small: SmallCluster, forMs: number) => {
+    let isDone = false;
+    return ({ event, ...told }: UpgradeEvent): void => {
+      if (isDone || event !== 'step-finished' || !('step' in told) || told.step.id !== 'n2.gate') return;
+      isDone = true;
+      small.members('n3').isHealthy = false;
+      void small.host.sleep(forMs).then(() => {
+        small.members('n3').isHealthy = true;
+      });
+    };
+  };
+  it('waits for an election between two members, says so, and stops when it takes too long', async () => {
+    const small = smallCluster();
+    const passing = await conducted(small, await small.plan(), { sink: otherIsSick(small, 8000) });
+    expect(passing.ending.outcome).toBe('done');
+    const waited = notes(passing.events).filter((text) => text.includes('waiting for up to'));
+    expect(waited).toEqual([
+      expect.stringMatching(/^n3 is not healthy: .*: waiting for up to [89]\.\d s, an election/),
+    ]);
+    const other = smallCluster();
+    const plan = await other.plan();
+    const stopped = await conducted(other, plan, { sink: otherIsSick(other, 60_000) });
+    expect(stopped.ending).toMatchObject({
+      outcome: 'stopped',
+      message: expect.stringContaining('n3 is not healthy'),
+    });
+    expect(versions(other)).toEqual(['old', 'new', 'old']);
+  });
+
   it('holds before the last member when nobody confirms the point of no return, and goes on from there', async () => {
     const small = smallCluster();
     const plan = await small.plan();

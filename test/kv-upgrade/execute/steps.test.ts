@@ -8,7 +8,8 @@ import { runHook } from '../../../src/kv-upgrade/execute/hook.ts';
 import { revertMember } from '../../../src/kv-upgrade/execute/revert-member.ts';
 import { openNewGate, openOldGate } from '../../../src/kv-upgrade/execute/start-member.ts';
 import { watchMembers } from '../../../src/kv-upgrade/observe/member-watch.ts';
-import { patienceMs, safeToStop } from '../../../src/kv-upgrade/execute/safe-to-stop.ts';
+import { electionPatienceMs } from '../../../src/kv-upgrade/execute/patience.ts';
+import { safeToStop } from '../../../src/kv-upgrade/execute/safe-to-stop.ts';
 import { crashedRun, isFinal } from '../../../src/kv-upgrade/journal/journal.ts';
 import type { MemberWatch } from '../../../src/kv-upgrade/observe/member-watch.ts';
 import type { Run } from '../../../src/kv-upgrade/run.ts';
@@ -113,7 +114,7 @@ describe('the last look before a stop', () => {
     small.state.answerMs = 50;
     const again = small.host.elapsed();
     await expect(safeToStop(run, 'n2')).rejects.toMatchObject({ detail: { code: 'QUORUM' } });
-    expect(small.host.elapsed() - again).toBeGreaterThan(patienceMs);
+    expect(small.host.elapsed() - again).toBeGreaterThan(electionPatienceMs);
     small.end('n3');
     small.state.answerMs = 1;
     const gone = small.host.elapsed();
@@ -177,8 +178,8 @@ describe('the upgraded members before the point of no return', () => {
   it('that are sick for some seconds are looked at again; those that come and go never become good', async () => {
     const sick = await together(() => undefined);
     expect(sick.stability).toBe('look-again');
-    expect(sick.took).toBeGreaterThan(5000);
-    expect(sick.took).toBeLessThan(7000);
+    expect(sick.took).toBeGreaterThan(electionPatienceMs);
+    expect(sick.took).toBeLessThan(electionPatienceMs + 2000);
     const flapping = await together((now) => now - 1000);
     expect(flapping.stability).toBe('never');
     expect(flapping.took).toBeGreaterThan(130_000);
