@@ -1,3 +1,4 @@
+import { randomShare } from '../core/random-share.ts';
 import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import { type Outcome, type RetryPolicy, defaultPolicy, retryDelay } from './retry.ts';
@@ -37,7 +38,6 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
 
 /** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
 const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'TOO_LARGE']);
-const jitter = (host: Host): number => (host.random(1)[0] ?? 0) / 256;
 
 type Result = { readonly reply: HttpReply } | { readonly error: NetworkError };
 
@@ -57,7 +57,7 @@ const nextTry = (
   if (signal?.aborted || ('error' in result && FINAL.has(result.error.code))) return undefined;
   // A body that is a stream cannot be sent twice.
   const isOnce = typeof request.body === 'object' && Symbol.asyncIterator in request.body;
-  const at = { nowMs: host.now(), jitter: () => jitter(host) };
+  const at = { nowMs: host.now(), jitter: () => randomShare(host) };
   return retryDelay(
     request.method,
     tries,

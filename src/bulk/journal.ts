@@ -1,7 +1,7 @@
-import { messageOf } from '../core/error-message.ts';
 import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../platform/host.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { whyUnwritable } from '../core/write-failure.ts';
 
 /** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
 export type LineState = {
@@ -45,10 +45,9 @@ export type Journal = {
   close(): void;
 };
 
-const reason = (error: unknown): string => messageOf(error);
 /** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
 const unwritable = (path: string, error: unknown): AppError =>
-  new AppError('config', `the journal ${path} cannot be written: ${reason(error)}`, {
+  new AppError('config', `the journal ${path} cannot be written: ${whyUnwritable(error)}`, {
     code: 'JOURNAL_UNWRITABLE',
     tryThis: ['name another file with --journal, on a disk that has room'],
     cause: error,

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
 
 /** One exchange as it went over the wire, timed from the first byte to the last. */
@@ -156,7 +157,7 @@ export const tracedHost = (host: Host, note: (exchange: Exchange) => void, isWho
         }),
       );
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       ended(0);
       note({ ...failed, tookMs: host.elapsed() - began, error: text });
       throw error;

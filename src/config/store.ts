@@ -1,3 +1,4 @@
+import { randomShare } from '../core/random-share.ts';
 import { dirname } from 'node:path';
 import {
   type Holder,
@@ -64,7 +65,7 @@ const locked = async (host: Host, path: string, act: () => Promise<void>): Promi
   await waitForLock(host, attempt, {
     waitMs: patienceMs,
     holder: (seen) => (seen.kind === 'held' ? seen.by?.nonce : undefined),
-    pauseMs: () => 20 + (host.random(1)[0] ?? 0) / 8,
+    pauseMs: () => 20 + 32 * randomShare(host),
     expired: () =>
       new AppError('config', `another command holds ${path}`, {
         code: 'CONFIG_LOCKED',

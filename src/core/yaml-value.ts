@@ -1,3 +1,4 @@
+import { messageOf } from './error-message.ts';
 type Parsed = { toJS(options?: { maxAliasCount: number }): unknown };
 
 /** Enough for any file written by hand; a file of aliases of aliases would fill the memory. */
@@ -8,6 +9,6 @@ export const yamlValue = (document: Parsed): { readonly value: unknown } | { rea
   try {
     return { value: document.toJS({ maxAliasCount: MAX_ALIASES }) };
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: messageOf(error) };
   }
 };

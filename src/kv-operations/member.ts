@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { AppError } from '../core/problem.ts';
 import type { Status, Store } from '../etcd-client/etcd-client.ts';
 import { minorOf } from '../api-specs/etcd/versions.ts';
@@ -35,7 +36,7 @@ export const passCheck = async (operation: Operation, name: string): Promise<voi
   const { server } = await storeOf(operation, name, patientMs).versions();
   const gate = openGate(checking, name, minorOf(server) ?? checking.plan.to);
   await passGate({ ...gate, skips: skipsOf(operation) }, gateMs(checking, name)).catch((error: unknown) => {
-    throw new AppError('stopped', error instanceof Error ? error.message : String(error), {
+    throw new AppError('stopped', messageOf(error), {
       code: 'NOT_HEALTHY',
       tryThis: [`read the log of ${name}`, 'opsctl kv status'],
       cause: error,

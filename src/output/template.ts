@@ -1,8 +1,9 @@
+import { messageOf } from '../core/error-message.ts';
 import { invalidArguments, problem } from '../core/problem.ts';
 import { cellText } from './cells.ts';
 
 const failed = (error: unknown): Error => {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return invalidArguments([
     problem(
       '--template',

@@ -1,3 +1,4 @@
+import { randomShare } from '../core/random-share.ts';
 import { type Store, openStore } from '../etcd-client/etcd-client.ts';
 import type { Host } from '../platform/host.ts';
 import { AGAIN_MS, CALL_MS, LEASE_MS, type RateStore } from './rate-store.ts';
@@ -20,7 +21,7 @@ const connected = (host: Host, url: URL): Store =>
 const freeOf = (host: Host, prefix: string, taken: ReadonlySet<string>, limit: number): string[] => {
   const all = Array.from({ length: limit }, (_, i) => `${prefix}${i}`);
   const free = all.filter((place) => !taken.has(place));
-  const start = Math.floor(((host.random(1)[0] ?? 0) / 256) * free.length);
+  const start = Math.floor(randomShare(host) * free.length);
   return [...free.slice(start), ...free.slice(0, start)];
 };
 

@@ -1,3 +1,4 @@
+import { randomShare } from '../core/random-share.ts';
 import { type Bucket, WINDOW_MS } from '../api-client/rate.ts';
 import { messageOf } from '../core/error-message.ts';
 import type { Host } from '../platform/host.ts';
@@ -17,7 +18,7 @@ type Options = {
 };
 
 /** Machines that found no place come back at different times. */
-const jitterMs = (host: Host): number => (host.random(1)[0] ?? 0) / 2;
+const jitterMs = (host: Host): number => 128 * randomShare(host);
 
 /** One bucket for all machines that name the same store. A store that cannot be reached leaves each machine its share. */
 export const storeBucket = (

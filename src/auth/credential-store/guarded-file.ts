@@ -1,5 +1,6 @@
 import type { FileInfo, Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
+import { writeFailure } from '../../core/write-failure.ts';
 
 /** What makes a secret file untrustworthy; undefined when nothing does. */
 export const distrust = (
@@ -52,19 +53,11 @@ export const makePrivateDirectory = async (host: Host, path: string): Promise<vo
   }
   throw unwritable(path, 'no permission');
 };
-const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  EROFS: 'the file system is read-only',
-  EACCES: 'no permission',
-  EPERM: 'no permission',
-  EIO: 'the disk fails',
-};
 /** A disk that takes no file is nothing unexpected: what failed and where is said. */
 export const orUnwritable =
   (path: string) =>
   (error: unknown): never => {
-    const why = reasons[(error as { code?: string } | null)?.code ?? ''];
+    const why = writeFailure(error);
     throw why === undefined ? error : unwritable(path, why, error);
   };
 

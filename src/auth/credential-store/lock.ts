@@ -1,3 +1,4 @@
+import { randomShare } from '../../core/random-share.ts';
 import type { Host } from '../../platform/host.ts';
 import {
   type Holder,
@@ -45,7 +46,7 @@ export const acquire = async (host: Host, path: string, options: LockOptions): P
   return waitForLock(host, attempt, {
     waitMs: options.waitMs,
     signal: options.signal,
-    pauseMs: () => pollMs + (host.random(1)[0] ?? 0) / 10,
+    pauseMs: () => pollMs + 25.6 * randomShare(host),
     expired: (by) => busy(path, by),
   });
 };

@@ -1,3 +1,4 @@
+import { randomShare } from '../../core/random-share.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Faults } from '../faults.ts';
 import type { MemberLog } from '../log.ts';
@@ -63,13 +64,12 @@ export class Node {
     this.#log = parts.log;
     this.machine = new Machine(options.quotaBytes, options.first);
     this.#boot = Buffer.from(host.random(6)).toString('hex');
-    const jitter = (): number => (host.random(1)[0] ?? 0) / 256;
     const raftOptions = {
       id: options.id,
       configuration: this.machine.membership.configuration,
       heartbeatMs: options.heartbeatMs,
       electionMs: options.electionMs,
-      jitter,
+      jitter: () => randomShare(host),
     };
     this.raft = new Raft(raftOptions, parts.stored, host.elapsed());
     const { faults, log } = parts;

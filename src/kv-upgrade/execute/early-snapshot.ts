@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { decide } from '../decide.ts';
 import { progressOf } from '../journal/progress.ts';
 import { observe } from '../observe/observe.ts';
@@ -55,5 +56,5 @@ export const beginEarlySnapshot = (run: Run, gate: Step, take: Take): EarlySnaps
 const tookNone = (error: unknown): Unstamped => ({
   event: 'note',
   level: 'info',
-  text: `the next member's snapshot was not taken ahead (${error instanceof Error ? error.message : String(error)}): it is taken when its turn comes`,
+  text: `the next member's snapshot was not taken ahead (${messageOf(error)}): it is taken when its turn comes`,
 });

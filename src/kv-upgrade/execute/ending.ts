@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Category } from '../../core/problem.ts';
 import { progressOf } from '../journal/progress.ts';
@@ -51,7 +52,7 @@ export const stoppedBy = (error: unknown, member: string | undefined): Ending =>
       ? error
       : undefined;
   const where = member === undefined ? '' : `${member}: `;
-  const message = known?.message ?? `${where}${error instanceof Error ? error.message : String(error)}`;
+  const message = known?.message ?? `${where}${messageOf(error)}`;
   const tryThis = error instanceof AppError ? (error.detail.tryThis ?? []) : [];
   return stoppedWith(
     new AppError('stopped', message, {
@@ -88,7 +89,7 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
 };
 
 export const revertFailed = ({ plan }: Run, member: string, reason: string, cause: unknown): Ending => {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   const message = `${reason}; its automatic rollback to ${oldWay(plan)} failed too: ${why}`;
   return stoppedWith(
     new AppError('stopped', message, {

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import { MemberFailure, memberOf } from '../run.ts';
 import type { Checking } from '../run.ts';
@@ -37,7 +38,7 @@ export const openGate = (run: Checking, name: string, minor: string): Gate => {
 const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
   check(gate).catch((error: unknown) => {
     if (error instanceof AppError && error.category === 'stopped') throw error;
-    return bad(error instanceof Error ? error.message : String(error));
+    return bad(messageOf(error));
   });
 
 const stablePollMs = 150;

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import { crosses } from '../plan-kind.ts';
 import type { MemberFailure, Run } from '../run.ts';
@@ -31,11 +32,6 @@ export const memberFailed = async (
     if (error instanceof AppError) return stoppedWith(error, 'failed');
     const log = await logExcerpt(run, member);
     if (await crossedUnseen(run, member, message)) return undefined;
-    return revertFailed(
-      run,
-      member,
-      message,
-      new Error(`${error instanceof Error ? error.message : String(error)}${log}`),
-    );
+    return revertFailed(run, member, message, new Error(`${messageOf(error)}${log}`));
   }
 };

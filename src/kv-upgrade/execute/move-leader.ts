@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { identityOf, memberOf } from '../run.ts';
 import type { Act, Checking, Detail, Run } from '../run.ts';
 import type { MemberSpec } from '../types.ts';
@@ -36,7 +37,7 @@ export const handOver = async (run: Checking, name: string, to: string): Promise
     run.emit({
       event: 'note',
       level: 'warn',
-      text: `leadership not moved: ${error instanceof Error ? error.message : String(error)}; ${name} hands it over when it stops`,
+      text: `leadership not moved: ${messageOf(error)}; ${name} hands it over when it stops`,
     });
     return { moved: false };
   }

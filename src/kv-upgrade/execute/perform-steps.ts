@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import { detailText } from '../format/detail-text.ts';
 import type { Forced } from '../journal/line-journal.ts';
@@ -57,7 +58,7 @@ const within = async (
       detail: detailText(detail),
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     run.journal.tell({ kind: 'failed', step: step.id, reason });
     run.emit({ event: 'step-failed', step, reason });
     throw error;
@@ -70,7 +71,7 @@ const memberIsDown =
   (error: unknown): never => {
     if (error instanceof MemberFailure || mayBeDown(error)) throw error;
     const name = step.member as string;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new MemberFailure(
       name,
       `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`,

@@ -1,3 +1,4 @@
+import { whyUnwritable } from '../../core/write-failure.ts';
 import { ownerOf } from '../locks/lock-holder.ts';
 import type { Journal } from '../journal/journal.ts';
 import { observe } from '../observe/observe.ts';
@@ -22,8 +23,7 @@ const writtenDown = async (
 ): Promise<void> => {
   const unwritten = await writeReports(host, directory, report, events).then(
     () => journal.failure()?.message,
-    (error: unknown) =>
-      `the report in ${directory} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+    (error: unknown) => `the report in ${directory} could not be written: ${whyUnwritable(error)}`,
   );
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { startVersion } from '../placement/switch-version.ts';
 import { kindOf } from '../plan-kind.ts';
 import { MemberFailure, memberOf, seenIn } from '../run.ts';
@@ -33,10 +34,7 @@ export const startMember = async (run: Run, name: string, which: Which): Promise
   const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
     (error: unknown) => {
       if (mayBeDown(error)) throw error;
-      throw new MemberFailure(
-        name,
-        `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new MemberFailure(name, `${name} could not be started: ${messageOf(error)}`);
     },
   );
   gate.exited = started.exited?.then((exit) => (gate.exit = exit));

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
+import { writeFailure } from '../../core/write-failure.ts';
 import { saveSnapshot } from '../../etcd-client/snapshot.ts';
 import type { Verified } from '../../etcd-client/snapshot.ts';
 import { openDestination } from '../../kv-snapshots/destination.ts';
@@ -15,13 +16,12 @@ import type { ClusterFile, MemberSpec, Step } from '../types.ts';
 /** Without a byte for so long a stream is dead: packets that are lost say nothing. */
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;
 
-const fileErrors = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO', 'EFBIG'];
 /** A file of this machine that cannot be written: the error of the system names the path, not the member. */
 const aboutMember = (name: string, error: unknown): unknown => {
-  const { code, message } = error as Error & { code?: string };
-  if (error instanceof AppError || !fileErrors.includes(code ?? '')) return error;
+  if (!(error instanceof Error) || error instanceof AppError || writeFailure(error) === undefined)
+    return error;
   const tryThis = ['make room on its disk, or name another directory with snapshot_dir in the cluster file'];
-  return new AppError('stopped', `${name}: its snapshot could not be written: ${message}`, {
+  return new AppError('stopped', `${name}: its snapshot could not be written: ${error.message}`, {
     code: 'DISK',
     tryThis,
     cause: error,

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
+import { whyUnwritable } from '../../core/write-failure.ts';
 
 type Stamped = { readonly at: string };
 export type Unstamped<E> = E extends Stamped ? Omit<E, 'at'> : never;
@@ -45,15 +46,11 @@ export const parseLines = <E>(
 };
 
 const unwritable = (path: string, cause: unknown): AppError =>
-  new AppError(
-    'stopped',
-    `the journal ${path} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
-    {
-      code: 'JOURNAL_UNWRITABLE',
-      tryThis: ['make room on its disk, then opsctl kv resume'],
-      cause,
-    },
-  );
+  new AppError('stopped', `the journal ${path} cannot be written: ${whyUnwritable(cause)}`, {
+    code: 'JOURNAL_UNWRITABLE',
+    tryThis: ['make room on its disk, then opsctl kv resume'],
+    cause,
+  });
 
 export const openLines = async <E extends Stamped>(
   host: Host,

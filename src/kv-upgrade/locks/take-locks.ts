@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Access } from '../observe/access.ts';
@@ -25,7 +26,7 @@ export type Locking = {
 
 const noStoreLock = ({ warn }: Locking, error: unknown): Lock => {
   if (error instanceof AppError && error.detail.code === 'LOCKED') throw error;
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   if (warn === undefined)
     throw new AppError(
       'unsafe',

@@ -1,4 +1,5 @@
 import type { Host } from '../../platform/host.ts';
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
@@ -6,7 +7,7 @@ import type { Access } from './access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { cannotHash, hashMembers, mostHashedBytes } from './hashes.ts';
-import { messageOf, seeMember, type Seen } from './see-member.ts';
+import { seeMember, type Seen } from './see-member.ts';
 import { seeQuotas, seeV2 } from './store-limits.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
 import type { ClusterFile, MemberSeen, Observation } from '../types.ts';

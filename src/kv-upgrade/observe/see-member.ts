@@ -1,4 +1,5 @@
 import type { Host } from '../../platform/host.ts';
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Status, Store } from '../../etcd-client/etcd-client.ts';
 import { busyTimeoutMs, type Access } from './access.ts';
@@ -8,8 +9,6 @@ export type Seen = MemberSeen & {
   readonly listed?: readonly ListedMember[];
   readonly alarms?: readonly AlarmSeen[];
 };
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const errorOf = (error: unknown): Pick<MemberSeen, 'error' | 'error_code'> => {
   const code = error instanceof AppError ? error.detail.code : undefined;

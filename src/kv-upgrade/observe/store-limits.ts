@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
@@ -9,7 +10,6 @@ import type { Access } from './access.ts';
 
 const defaultQuota = 2 * 1024 ** 3;
 const metric = /^etcd_server_quota_backend_bytes\s+(\S+)/m;
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** As the server is configured: flag, environment or file; 0 and nothing mean the store's default. Pure. */
 export const configuredQuota = (spec: MemberSpec, host: MemberSeen['host']): number => {

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
-import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
+import { whyUnwritable } from '../../core/write-failure.ts';
 import { storedObject } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
@@ -32,7 +32,7 @@ type Owner = { readonly host: Host; readonly directory: string; readonly journal
 const unwritable = (member: string, path: string, cause: unknown): AppError =>
   new AppError(
     'stopped',
-    `${member} was not stopped: the record ${path} of what it runs with cannot be written: ${messageOf(cause)}`,
+    `${member} was not stopped: the record ${path} of what it runs with cannot be written: ${whyUnwritable(cause)}`,
     {
       code: 'PLACEMENT_UNWRITABLE',
       tryThis: ['make room on its disk, then opsctl kv resume'],

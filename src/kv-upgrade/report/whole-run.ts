@@ -46,8 +46,7 @@ const together = (
   const latencies = events
     .flatMap((event) => (event.event === 'canary' && event.ok ? [event.latency_ms] : []))
     .sort((a, b) => a - b);
-  const at = (share: number): number | undefined =>
-    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))];
+  const at = (share: number): number | undefined => latencies[Math.floor(latencies.length * share)];
   return {
     writes: before.writes + now.writes,
     failed: before.failed + now.failed,

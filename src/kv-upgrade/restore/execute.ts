@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { stopGraceMs } from '../cluster/stop-grace.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
@@ -131,7 +132,7 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   progress.write({ kind: 'starting' });
   await startAll(restoring);
   await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000).catch((error: unknown) => {
-    progress.write({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    progress.write({ kind: 'failed', reason: messageOf(error) });
     throw error;
   });
   // A token of the cluster before names a raft index that this one has not reached: the server would wait for it (seen on 3.3).

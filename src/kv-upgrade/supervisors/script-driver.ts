@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Finished, Host } from '../../platform/host.ts';
 import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../types.ts';
@@ -67,7 +68,7 @@ const look = async (
     if (state.state === 'running') awaited.delete(member.name);
     return await startedAgain(state, member, awaited);
   } catch (error) {
-    return { state: 'unknown', reason: error instanceof Error ? error.message : String(error) };
+    return { state: 'unknown', reason: messageOf(error) };
   }
 };
 
@@ -207,7 +208,7 @@ const lookAt = async (
       own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
     return { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return {
       problems: [reason],
       new_binary_error: `its host could not be looked at: ${reason}`,

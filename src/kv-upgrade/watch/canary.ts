@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Access } from '../observe/access.ts';
 import { canaryKey } from '../../etcd-client/own-keys.ts';
@@ -54,7 +55,7 @@ const writerThrough = (
         emit({ event: 'canary', ok: true, latency_ms, member: name });
         return { ok: true };
       } catch (error) {
-        message = error instanceof Error ? error.message : String(error);
+        message = messageOf(error);
         at = (at + 1) % stores.length;
       }
     }

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/problem.ts';
+import { messageOf } from '../../core/error-message.ts';
 import type { Host } from '../../platform/host.ts';
 
 /** What says whether users notice something just now. */
@@ -91,7 +91,7 @@ const byQuery = async (
     });
     return impactOf(reply.status, await reply.text());
   } catch (error) {
-    const why = error instanceof AppError || error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return { state: 'unknown', reason: `${new URL(url).host} cannot be asked: ${why}` };
   }
 };

@@ -1,3 +1,4 @@
+import { whyUnwritable } from '../../core/write-failure.ts';
 import type { Host } from '../../platform/host.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Observation, Outcome, Report, Sink, UpgradeEvent } from '../types.ts';
@@ -185,7 +186,8 @@ export const metricsFile = (
     progress = { ...progress, updatedMs: host.now() };
     // The collector runs as another user.
     await host.files.replace(path, metricsText(progress), 0o644).catch((error: Error) => {
-      if (!hasWarned) warn(`--metrics-file: ${path} cannot be written: ${error.message}; the run goes on`);
+      if (!hasWarned)
+        warn(`--metrics-file: ${path} cannot be written: ${whyUnwritable(error)}; the run goes on`);
       hasWarned = true;
     });
   });

@@ -58,10 +58,10 @@ describe('a journal', () => {
     expect(order).toEqual(['write', 'sync', 'write', 'write', 'sync']);
   });
   it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
-    let says = 'ENOSPC: no space left on device, write';
+    let code = 'ENOSPC';
     const file = {
       write: () => {
-        throw Object.assign(new Error(says), { code: 'ENOSPC' });
+        throw Object.assign(new Error(`${code}: write`), { code });
       },
       sync: () => {},
       sizeBytes: () => 0,
@@ -70,17 +70,17 @@ describe('a journal', () => {
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
     const journal = await openJournal(host, join(real.directory, 'run'));
     expect(() => journal.write({ kind: 'begin', step: 'n1.stop' })).toThrow(
-      `the journal ${journal.path} cannot be written: ENOSPC`,
+      `the journal ${journal.path} cannot be written: the disk is full`,
     );
     expect([journal.entries.length, journal.failure()]).toEqual([0, undefined]);
     journal.tell({ kind: 'end', step: 'n1.stop' });
-    says = 'EIO: i/o error, write';
+    code = 'EIO';
     journal.tell({ kind: 'begin', step: 'n1.start' });
     expect(journal.entries.map(({ kind }) => kind)).toEqual(['end', 'begin']);
     expect(journal.failure()).toMatchObject({
       category: 'stopped',
       detail: { code: 'JOURNAL_UNWRITABLE' },
-      message: expect.stringContaining('ENOSPC'),
+      message: expect.stringContaining('the disk is full'),
     });
   });
   it('a damaged line in the middle is an error with a way out', () => {
