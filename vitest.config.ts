@@ -19,6 +19,33 @@ const real = [
   'test/kv-upgrade/supervisors/{containers,drivers,identity,systemd}.test.ts',
   'test/platform/terminal.test.ts',
 ];
+/** Suites that start servers, on loopback and in their own process, or a small program. `npm run check` leaves them to `npm test`. */
+const services = [
+  'test/{contract,oauth-conformance,commands/auth,commands/labels}/**/*.test.ts',
+  'test/commands/{ci,doctor-bundle,product,repeated-page,target}.test.ts',
+  'test/commands/kv/ask.test.ts',
+  'test/commands/mock/{oauth,start}.test.ts',
+  'test/commands/tracker/{bulk-run,ensure,lists,odd-answers,proof}.test.ts',
+  'test/etcd-sim/{cluster,faults,grpc,membership,version-36,wire}.test.ts',
+  'test/etcd-sim/gateway/{txn,watch}.test.ts',
+  'test/mock-server/{errors,fault-profiles,instance-lock,local-authority,server}.test.ts',
+  'test/mock-server/labels/{limits,locks,quota}.test.ts',
+  'test/mock-server/tracker/search-lists.test.ts',
+  'test/workspace/workspace-file.test.ts',
+  'test/auth/{flow,issuer-of-answer,other-servers,renew,token-clock,token-host}.test.ts',
+  'test/auth/{doctor,programs,protocol}/*.test.ts',
+  'test/auth/loopback/hostile.test.ts',
+  'test/cli/{ask-missing,extension,pager,replay}.test.ts',
+  'test/completeness/{limits,limits-tested}.test.ts',
+  'test/etcd-client/{gateway,grpc,operation-calls}.test.ts',
+  'test/kv-snapshots/bucket.test.ts',
+  'test/kv-upgrade/restore/place.test.ts',
+  'test/kv-upgrade/supervisors/{member-process,ssh}.test.ts',
+  'test/kv-upgrade/window/window.test.ts',
+  'test/label-definitions/{plan,resolve-label}.test.ts',
+  'test/platform/{answers,browser,file-lock,free-ports,listen,processes,proxy,transport}.test.ts',
+  'test/properties/labels-{lifecycle,requests}.test.ts',
+];
 /** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
@@ -39,7 +66,17 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** The fast files share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. */
+/** The files of both share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. */
+const shared = () => ({
+  chaiConfig,
+  env,
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  maxWorkers: 3,
+  isolate: false,
+  execArgv,
+});
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
@@ -49,21 +86,25 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
+          exclude: [...never, ...services, ...real],
+          setupFiles: ['test/support/starts-nothing.ts'],
+          ...shared(),
+        },
+      },
+      {
+        ...common(),
+        test: {
+          name: 'services',
+          include: services,
           exclude: [...never, ...real],
-          chaiConfig,
-          env,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          maxWorkers: 3,
-          isolate: false,
-          execArgv,
+          ...shared(),
         },
       },
       {
         ...common(),
         test: {
           name: 'real',
-          // After the fast ones: two numbers of workers cannot be had at once.
+          // After the others: two numbers of workers cannot be had at once.
           sequence: { groupOrder: 1 },
           include: real,
           exclude: never,

@@ -39,6 +39,9 @@ const loopbackOnly = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "
 /** Stories that make the package or the executable themselves. */
 const ofTheBuild = ['--exclude', '**/packed.test.ts', '--exclude', '**/single-executable.test.ts'];
 
+/** Everything that needs nothing but Node. */
+const withServices = ['--project', 'fast', '--project', 'services'];
+
 /** One vitest run; its own figures come from its JSON report. */
 const vitest = (title, args, env = {}, node = process.execPath, isOffline = false) => {
   process.stdout.write(`\n== ${title}\n`);
@@ -113,7 +116,7 @@ if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
 else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
 else if (built && kind !== 'nodes' && kind !== 'package') {
   step('unused code', bin('knip'), ['--no-progress']);
-  vitest('tests', ['--project', 'fast'], env);
+  vitest('tests', withServices, env);
   // A few changes of the code that moves data, by this run's seed: one of them is the least. The soak makes one in each file and demands nine of ten.
   step('mutants', process.execPath, [
     'test/tooling/mutate.mjs',
@@ -129,8 +132,8 @@ for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
   const before = { ...count };
   if (node === undefined) count.skipped += 1;
   else
-    for (const project of ['fast', 'real'])
-      vitest(`Node ${major}: ${project}`, ['--project', project], { OPSCTL_TEST_SEED: seed }, node);
+    for (const projects of [withServices, ['--project', 'real']])
+      vitest(`Node ${major}: ${projects.at(-1)}`, projects, { OPSCTL_TEST_SEED: seed }, node);
   process.stdout.write(
     `Node ${major}: ${count.passed - before.passed} passed, ${count.failed - before.failed} failed, ${count.skipped - before.skipped} skipped\n`,
   );

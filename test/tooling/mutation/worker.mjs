@@ -13,22 +13,25 @@ class AsGiven {
 
 const vitest = await createVitest('test', {
   root: process.cwd(),
-  project: ['fast'],
+  project: ['fast', 'services'],
   watch: true,
   reporters: [{}],
   ...(isMarking ? {} : { bail: 1, maxWorkers: 1, testTimeout: 20_000, sequence: { sequencer: AsGiven } }),
 });
 await vitest.standalone();
-const project = vitest.projects[0];
+const projectOf = (test) => vitest.projects.find((project) => project.matchesTestGlob(test));
 // The files of one batch share a process, which ends with the batch: a mutant is never loaded from the one before.
-if (isMarking) project.config.setupFiles = [resolve('test/tooling/mutation/reached.mjs')];
-else Object.assign(project.config, { isolate: false, maxWorkers: 1 });
+for (const { config } of vitest.projects)
+  if (isMarking) config.setupFiles = [resolve('test/tooling/mutation/reached.mjs')];
+  else Object.assign(config, { isolate: false, maxWorkers: 1 });
 
 process.on('message', async ({ changed, tests, pattern }) => {
   if (pattern === undefined) vitest.resetGlobalTestNamePattern();
   else vitest.setGlobalTestNamePattern(new RegExp(pattern));
   for (const file of changed) vitest.invalidateFile(resolve(file));
-  const specifications = tests.map((test) => project.createSpecification(resolve(test)));
+  const specifications = tests
+    .map((test) => resolve(test))
+    .map((test) => projectOf(test).createSpecification(test));
   // The results of earlier mutants are kept otherwise, and one that was killed would kill all that follow.
   vitest.state.filesMap.clear();
   vitest.state.clearErrors();
