@@ -19,7 +19,9 @@ const vitest = await createVitest('test', {
   ...(isMarking ? {} : { bail: 1, maxWorkers: 1, testTimeout: 20_000, sequence: { sequencer: AsGiven } }),
 });
 await vitest.standalone();
-const projectOf = (test) => vitest.projects.find((project) => project.matchesTestGlob(test));
+/** A test on real parts that is near what it tests is run like one of the services. */
+const projectOf = (test) =>
+  vitest.projects.find((project) => project.matchesTestGlob(test)) ?? vitest.getProjectByName('services');
 // The files of one batch share a process, which ends with the batch: a mutant is never loaded from the one before.
 for (const { config } of vitest.projects)
   if (isMarking) config.setupFiles = [resolve('test/tooling/mutation/reached.mjs')];
