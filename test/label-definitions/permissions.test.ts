@@ -30,7 +30,8 @@ test.each([
   ['not a list', {}, 'must be a list'],
   ['no principal', [{ role: 'READER' }], 'exactly one of'],
   ['two principals', [{ role: 'READER', person: 'people/1', group: 'groups/1' }], 'exactly one of'],
-  ['an unknown role', [{ role: 'OWNER', email: 'a@b.c' }], 'must be one of'],
+  ['an unknown role', [{ role: 'OWNER', email: 'a@b.c' }], 'got OWNER'],
+  ['no role', [{ email: 'a@b.c' }], 'got nothing'],
   ['an unknown key', [{ role: 'READER', mail: 'a@b.c' }], 'not a known key'],
   [
     'one principal twice',

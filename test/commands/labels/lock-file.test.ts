@@ -68,6 +68,24 @@ test('a dry run is refused like the apply that it shows, unless it takes what ot
   expect((await at.run('apply', '-f', 'labels', '--dry-run')).code).toBe(10);
   await done('apply', '-f', 'labels', '--dry-run', '--take', 'theirs');
   expect(await read('a.yaml')).toContain('ours');
+  await done('apply', '-f', 'labels', '--take', 'theirs');
+  expect(await read('a.yaml')).toContain('description: theirs');
+  await done('diff', '-f', 'labels');
+});
+
+test('lint finds a record whose definition is gone, and a definition without a record', async () => {
+  await write('a.yaml', 'title: A\n');
+  await write('b.yaml', 'title: B\n');
+  await done('apply', '-f', 'labels');
+  await done('adopt', '-f', 'labels');
+  expect((await at.run('lint', '-f', 'labels')).stdout).not.toContain('lock');
+  await rm(pathOf('b.yaml'));
+  await write('c.yaml', 'title: C\n');
+  const { code, stdout } = await at.run('lint', '-f', 'labels', '-o', 'json');
+  expect(code).not.toBe(0);
+  expect(stdout).toContain('labels.lock.yaml has b, whose definition is gone');
+  expect(stdout).not.toContain('labels.lock.yaml has a');
+  expect(stdout).toContain('is not in the lock file');
 });
 
 test('what a killed apply was about to do is forgotten by the next one, which finds it done', async () => {

@@ -26,6 +26,14 @@ test.each([
     'title: T\nfields:\n  - {name: S, choices: [{name: x, id: a}, {name: y, id: a}]}\n',
     'fields[0].choices[1].id repeats the id "a"',
   ],
+  [
+    'title: T\nfields:\n  - {name: S, choices: [{name: x, colour: red}]}\n',
+    'fields[0].choices[0].colour is not',
+  ],
+  [
+    'title: T\nfields:\n  - {name: S, choices: [{name: x, badge: {hue: 1}}]}\n',
+    'fields[0].choices[0].badge.hue is not',
+  ],
   ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],
 ])('%j is refused with its place, and nothing is made', async (text, says) => {
   const file = await around.file('label.yaml', text);
