@@ -1,3 +1,4 @@
+import { AppError } from '../../../src/core/problem.ts';
 import { describe, expect, it } from 'vitest';
 import { clusterProblems, readCluster } from '../../../src/kv-upgrade/cluster/cluster-file.ts';
 import {
@@ -414,5 +415,11 @@ describe('a run', () => {
       message: expect.stringContaining('n2 on 3.4, the rest on 3.3'),
       detail: { tryThis: ['opsctl kv resume', 'opsctl kv rollback, to bring all back to 3.3'] },
     });
+    const stoppedFor = (code: string) => {
+      const signal = AbortSignal.abort(new AppError('stopped', 'the reason', { code }));
+      return stopReason(runOn(fakeHost(), { signal }) as Run).message;
+    };
+    expect(stoppedFor('LOCK_LOST')).toBe('the reason');
+    expect(stoppedFor('INTERRUPTED')).toContain('stopped after the current step');
   });
 });

@@ -436,6 +436,23 @@ describe('before anything is done', () => {
   });
 });
 
+describe('a report', () => {
+  it('that cannot be written is told, and hides nothing of what was done', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const { replace } = small.host.files;
+    small.host.files.replace = async (path, ...rest) => {
+      if (path.includes('report')) throw Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC' });
+      return replace(path, ...rest);
+    };
+    const { ending, events } = await conducted(small, plan);
+    expect(ending.outcome).toBe('done');
+    expect(notes(events)).toContainEqual(
+      expect.stringMatching(/^the report in \S+ could not be written: the disk is full$/),
+    );
+  });
+});
+
 describe('a rollback', () => {
   it('brings every member back, the leader last, and ends the run', async () => {
     const small = smallCluster();
@@ -649,6 +666,7 @@ describe('a window', () => {
 
   it('while users are affected the run waits, and goes on when they are not', async () => {
     const small = smallCluster();
+    small.host.advance(100_000);
     let looks = 0;
     const probe = { kind: 'command', command: 'probe' } as const;
     const host = {
@@ -666,5 +684,7 @@ describe('a window', () => {
       window: windowOf({ probes: [probe] }),
     });
     expect(inShort(journal).slice(1, 3)).toEqual(['paused n2', 'continued n2']);
+    const { waited_ms } = journal[2] as Extract<(typeof journal)[number], { kind: 'continued' }>;
+    expect([waited_ms >= 30_000, waited_ms < 31_000]).toEqual([true, true]);
   });
 });

@@ -173,6 +173,8 @@ describe('the upgraded members before the point of no return', () => {
       event: 'waiting',
       reason: 'n2, n3 must be good together before n1 is stopped',
     });
+    const left = told.map((event) => (event.event === 'waiting' ? event.remaining_ms : undefined));
+    expect(left.slice(0, 3)).toEqual([10_000, 9000, 8000].map((ms) => expect.closeTo(ms, -2.5)));
     expect((await together(() => 0, 10, [])).stability).toBe('good');
   });
   it('that are sick for some seconds are looked at again; those that come and go never become good', async () => {

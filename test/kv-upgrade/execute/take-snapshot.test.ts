@@ -50,6 +50,22 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect(run.written.map(({ kind }) => kind)).toEqual(['snapshot']);
   });
 
+  it('is not begun where there is no room for it; unknown room is tried', async () => {
+    const withRoom = (freeBytes: () => Promise<number>) => {
+      const { host, asked } = member([whole]);
+      Object.assign(host.files, { freeBytes });
+      return { run: runOn(host), asked };
+    };
+    const little = withRoom(async () => 100);
+    await expect(takeSnapshot(little.run, step)).rejects.toMatchObject({
+      message: expect.stringMatching(/^n2: no room for its snapshot \S+\.db: .* free, .* wanted$/),
+      detail: { code: 'DISK' },
+    });
+    expect(little.asked).toEqual([]);
+    const unknown = withRoom(() => Promise.reject(new Error('statfs')));
+    expect(await takeSnapshot(unknown.run, step)).toMatchObject({ revision: 10 });
+  });
+
   it('twice: the run stops and names the member, and no file stays', async () => {
     const { host, asked } = member([silent, silent, whole]);
     const run = runOn(host);

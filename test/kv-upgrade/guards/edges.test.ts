@@ -367,6 +367,7 @@ describe('data', () => {
     expect(said(dbFilePresent, onHost({ has_db_file: false }))).toEqual(['fail n2']);
     expect(said(dbFilePresent, onHost({ has_db_file: false, data_dir_exists: false }))).toEqual(['pass']);
     expect(said(dataDirectories, onHost({ data_dir_exists: false }))).toEqual(['fail n2']);
+    expect(words(dataDirectories, onHost({ data_dir_exists: false }))).toMatch(/^n2: .* directory \S*n2/);
     expect(said(dataDirectories, onHost({ data_dir_writable: false }))).toEqual(['fail n2']);
     expect(said(dataDirectories, onHost({ owner_mismatch: 'root' }))).toEqual(['warn n2']);
     expect(said(dataDirectories, onHost({ problems: ['a', 'b'] }))).toEqual(['fail n2', 'fail n2']);
