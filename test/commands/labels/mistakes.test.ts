@@ -34,6 +34,7 @@ test.each([
     'title: T\nfields:\n  - {name: S, choices: [{name: x, badge: {hue: 1}}]}\n',
     'fields[0].choices[0].badge.hue is not',
   ],
+  ['<<<<<<< ours\ntitle: A\n=======\ntitle: B\n>>>>>>> theirs\n', 'label.yaml:1 has a merge conflict'],
   ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],
 ])('%j is refused with its place, and nothing is made', async (text, says) => {
   const file = await around.file('label.yaml', text);

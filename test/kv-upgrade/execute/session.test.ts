@@ -67,6 +67,8 @@ describe('an upgrade', () => {
     expect(before).toMatchObject(
       ['n2', 'n3', 'n1'].map((member) => ({ event: 'gate-check', member, check: 'health', ok: true })),
     );
+    const stayed = events.filter((event) => event.event === 'gate-check' && event.check === 'stable');
+    expect(stayed).toMatchObject(['n2', 'n3', 'n1'].map((member) => ({ member, ok: true })));
     expect(report).toMatchObject({
       outcome: 'done',
       cluster_version_before: '3.4.0',
