@@ -68,7 +68,7 @@ const patientDecision = async (run: Run): Promise<Looked> => {
     if (mayPass && !isTold && waited >= tellAfterMs) {
       isTold = true;
       const findings = decision.findings.map(({ message }) => message).join('; ');
-      const text = `${findings}: waiting for up to ${durationText(limit - waited)}, an election may be the cause`;
+      const text = `${findings}; waiting up to ${durationText(limit - waited)}: an election may be the cause`;
       run.emit({ event: 'note', level: 'warn', text });
     }
     await run.host.sleep(lookPollMs);

@@ -104,9 +104,9 @@ describe('an upgrade', () => {
     const small = smallCluster();
     const passing = await conducted(small, await small.plan(), { sink: otherIsSick(small, 8000) });
     expect(passing.ending.outcome).toBe('done');
-    const waited = notes(passing.events).filter((text) => text.includes('waiting for up to'));
+    const waited = notes(passing.events).filter((text) => text.includes('waiting up to'));
     expect(waited).toEqual([
-      expect.stringMatching(/^n3 is not healthy: .*: waiting for up to [89]\.\d s, an election/),
+      expect.stringMatching(/^n3 is not healthy: .*; waiting up to [89]\.\d s: an election/),
     ]);
     const other = smallCluster();
     const plan = await other.plan();
