@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { build } from 'esbuild';
+import { buildSync } from 'esbuild';
 import { parseAst } from 'rolldown/parseAst';
 import { beforeAll, expect, test } from 'vitest';
 
@@ -340,9 +340,9 @@ const walk = (directory: string): void => {
   }
 };
 
-beforeAll(async () => {
+beforeAll(() => {
   walk('');
-  const result = await build({
+  const result = buildSync({
     absWorkingDir: root,
     entryPoints: files.map((file) => `src/${file}`),
     bundle: true,

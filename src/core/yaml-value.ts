@@ -1,4 +1,5 @@
 import { messageOf } from './error-message.ts';
+
 type Parsed = { toJS(options?: { maxAliasCount: number }): unknown };
 
 /** Enough for any file written by hand; a file of aliases of aliases would fill the memory. */

@@ -1,5 +1,5 @@
-import { AppError } from '../../../src/core/problem.ts';
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/problem.ts';
 import { clusterProblems, readCluster } from '../../../src/kv-upgrade/cluster/cluster-file.ts';
 import {
   driverKinds,
