@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { startJq } from '../../src/platform/node/jq-run.ts';
 
@@ -76,4 +78,35 @@ test('a program that never ends can be ended; whoever writes then is told', asyn
   await jq.kill();
   expect(await jq.finished).toEqual({ code: null, stderr: '' });
   expect(await jq.write('2\n')).toBe(false);
+});
+
+test('input and its end that come while the thread looks for them are not taken for no input', async () => {
+  const control = new Int32Array(new SharedArrayBuffer(5 * 4));
+  const ring = new SharedArrayBuffer(1024);
+  // The thread looks into an empty ring, and before it looks at anything else all of the input is there, and its end.
+  const late = `
+    import { workerData } from 'node:worker_threads';
+    const { control, ring } = workerData;
+    const [FILLED, ENDED, EVENT] = [0, 1, 3];
+    const { load } = Atomics;
+    Atomics.load = (array, place) => {
+      const seen = load(array, place);
+      if (array !== control || place !== FILLED || seen !== 0 || load(control, ENDED) === 1) return seen;
+      const input = new TextEncoder().encode('{"name":"bug"}');
+      new Uint8Array(ring).set(input);
+      Atomics.add(control, FILLED, input.length);
+      Atomics.store(control, ENDED, 1);
+      Atomics.add(control, EVENT, 1);
+      return seen;
+    };
+    await import(${JSON.stringify(new URL('../../src/platform/node/jq-thread.mjs', import.meta.url).href)});`;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(late)}`), {
+    workerData: { control, ring, args: ['-r'], program: '.name' },
+    execArgv: [],
+  });
+  const messages: { readonly output?: Uint8Array; readonly code?: number }[] = [];
+  worker.on('message', (message) => messages.push(message));
+  await once(worker, 'exit');
+  expect(messages.map(({ output }) => Buffer.from(output ?? []).toString()).join('')).toBe('bug\n');
+  expect(messages.at(-1)).toMatchObject({ code: 0 });
 });

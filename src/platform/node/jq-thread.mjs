@@ -61,6 +61,8 @@ const take = (size) => {
   }
   for (;;) {
     const event = Atomics.load(control, EVENT);
+    // Before what is there is counted: input that came between the two would be taken for none, and its end for the end of all.
+    const isEnded = Atomics.load(control, ENDED) === 1;
     const filled = Atomics.load(control, FILLED);
     if (filled > 0) {
       const count = Math.min(size, filled, input.length - readAt);
@@ -71,7 +73,7 @@ const take = (size) => {
         parentPort.postMessage({ room: true });
       return bytes;
     }
-    if (Atomics.load(control, ENDED) === 1) return new Uint8Array();
+    if (isEnded) return new Uint8Array();
     // Whoever waits for the next row must see the results of the last one.
     flush();
     Atomics.wait(control, EVENT, event);
