@@ -83,13 +83,15 @@ describe('comments of an epic', () => {
         });
       }
     });
-    const answers = ['/epics/106', at, `${at}/${top.id}`, '/search?query=sign-up&entity_types=epic'].map(
-      async (path) => {
-        const answer = await fetch(`${server.base}${path}`, { headers: { 'Tracker-Token': TOKEN } });
-        return [answer.status, (await answer.text()).includes('"depth 20000"')];
-      },
-    );
-    expect(await Promise.all(answers)).toEqual(Array.from({ length: 4 }, () => [200, true]));
+    // One after the other: on a busy machine an answer takes so long that a request behind it is too late (408).
+    for (const path of ['/epics/106', at, `${at}/${top.id}`, '/search?query=sign-up&entity_types=epic']) {
+      const answer = await fetch(`${server.base}${path}`, { headers: { 'Tracker-Token': TOKEN } });
+      expect([path, answer.status, (await answer.text()).includes('"depth 20000"')]).toEqual([
+        path,
+        200,
+        true,
+      ]);
+    }
     expect((await ask('DELETE', `${at}/${top.id}`)).status).toBe(204);
     expect(state.comments.get(top.id + 20_000)).toBeUndefined();
   });
