@@ -45,6 +45,7 @@ const services = [
   'test/label-definitions/{plan,resolve-label}.test.ts',
   'test/platform/{answers,browser,file-lock,free-ports,listen,processes,proxy,transport}.test.ts',
   'test/properties/labels-{lifecycle,requests}.test.ts',
+  'test/tooling/compiler.test.ts',
 ];
 /** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { makeCompiler } from './mutation/compiler.mjs';
 import { generator, mutantsOf } from './mutation/mutants.mjs';
 import { takeReach } from './mutation/reach.mjs';
 import { makeRunner } from './mutation/runner.mjs';
@@ -106,17 +107,27 @@ const main = async () => {
   const copy = copyTree();
   const runner = makeRunner(copy);
   const asking = makeAsking(copy, runner);
+  const compiler = makeCompiler(copy);
+  let refused = 0;
   const distance = makeDistance(root);
   const needed = Number(flags.least) * mutants.length;
   /** A sample that has to reach a rate: whether it does is known as soon as the nearest tests have seen that many, and more tests only see more. */
   const isNearestFirst = flags.sample !== undefined && needed > 0;
-  /** `isWhole`: a run on the simulated machine is asked too. */
+  /** `isWhole`: the compiler and a run on the simulated machine are asked too. */
   const tryOne = async (testsFor, reach, isWhole, { file, source, start, end, text }) => {
     const line = source.slice(0, start).split('\n').length;
     const mutated = source.slice(0, start) + text + source.slice(end);
     const near = testsFor({ file, start });
     const ms = near.reduce((sum, test) => sum + reach.ms(test), 0) * BUSY + startMs;
     let answer = await asking({ file, source, mutated, tests: near, ms });
+    if (!answer.isKilled && isWhole) {
+      const put = (text) => () => writeFileSync(join(copy, file), text);
+      const refusal = compiler.refusal(put(mutated), put(source));
+      if (refusal !== undefined) {
+        refused += 1;
+        answer = { isKilled: true, why: refusal };
+      }
+    }
     const scene = isWhole && flags.scenes ? sceneFor(file) : undefined;
     if (!answer.isKilled && scene !== undefined) {
       const seen = await asking({
@@ -164,7 +175,7 @@ const main = async () => {
       process.stdout.write(`${folder}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
     }
   process.stdout.write(
-    `mutants ${made}, killed ${killed} (${Math.round(rate * 100)} %)${isAsked ? '' : ' by the nearest tests, others not asked'}, seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}\n`,
+    `mutants ${made}, killed ${killed} (${Math.round(rate * 100)} %)${isAsked ? `, ${refused} of them by the compiler alone` : ' by the nearest tests, others not asked'}, seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}\n`,
   );
   process.exitCode = rate < Number(flags.least) ? 1 : 0;
 };
