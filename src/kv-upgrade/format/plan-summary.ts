@@ -54,7 +54,7 @@ const warningLines = (plan: Plan, columns: number, most: number): string[] => {
   if (warnings.length === 0) return [];
   const whole = findingsText(warnings, columns).split('\n');
   if (whole.length <= most) return whole;
-  const short = warnings.map((one) => findingsText([one]).split('\n')[0] ?? '');
+  const short = warnings.map((one) => findingsText([one]).replace(/\n.*/s, ''));
   return firstOf(short, most, 'warnings: opsctl kv check');
 };
 
@@ -71,8 +71,8 @@ export const planSummary = (plan: Plan, { columns, rows, tookMs = [] }: SummaryL
   const estimate = estimateLines(plan, tookMs);
   const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
   const room = Math.max(6, rows - 1 - estimate.length - foot.length);
-  const members = firstOf(memberLines(plan), Math.max(3, Math.ceil(room / 2)), 'members, in the same way');
-  const warnings = warningLines(plan, columns, Math.max(2, room - members.length));
+  const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, in the same way');
+  const warnings = warningLines(plan, columns, room - members.length);
   return [head, ...estimate, ...members, ...warnings, ...foot]
     .map((line) => clipped(line, columns))
     .join('\n');

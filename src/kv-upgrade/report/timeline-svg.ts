@@ -18,8 +18,8 @@ const BUCKETS = 420;
 
 const ticksOf = (durationMs: number): number[] => {
   const wanted = durationMs / 8;
-  const size = 10 ** Math.floor(Math.log10(Math.max(wanted, 1)));
-  const every = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= wanted) ?? size * 10;
+  const size = 10 ** Math.max(0, Math.floor(Math.log10(wanted)));
+  const every = [1, 2, 5].map((n) => n * size).find((n) => n >= wanted) ?? size * 10;
   return Array.from({ length: Math.floor(durationMs / every) + 1 }, (_, i) => i * every);
 };
 
@@ -123,6 +123,21 @@ const failedMarks = (points: readonly Point[], { x }: Scale, top: number): strin
         `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`,
     );
 
+/** The writes that were taken, as a line and the area below it. One alone makes no line. */
+const areaOf = (
+  good: readonly Point[],
+  { x, y, bottom }: Scale & { readonly y: (ms: number) => number; readonly bottom: number },
+): string[] => {
+  const [first, ...rest] = good;
+  const last = rest.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const line = `M${good.map((point) => `${x(point.atMs).toFixed(1)} ${y(point.latencyMs).toFixed(1)}`).join('L')}`;
+  return [
+    `<path class="area" d="${line}L${x(last.atMs).toFixed(1)} ${bottom}L${x(first.atMs).toFixed(1)} ${bottom}z"/>`,
+    `<path class="line" d="${line}"/>`,
+  ];
+};
+
 const chart = (timeline: Timeline, scale: Scale, top: number): string[] => {
   const { x } = scale;
   const { points, gaps, durationMs } = timeline;
@@ -132,23 +147,14 @@ const chart = (timeline: Timeline, scale: Scale, top: number): string[] => {
   const bottom = top + CHART;
   // Square root: a few slow writes must not flatten the usual ones.
   const y = (ms: number): number => bottom - Math.sqrt(Math.min(ms, most) / most) * (CHART - 10);
-  const good = shown.filter((point) => point.ok);
-  const line = good
-    .map((point, i) => `${i === 0 ? 'M' : 'L'}${x(point.atMs).toFixed(1)} ${y(point.latencyMs).toFixed(1)}`)
-    .join('');
-  const first = x(good[0]?.atMs ?? 0).toFixed(1);
-  const last = x(good.at(-1)?.atMs ?? 0).toFixed(1);
   const levels = [most, most / 4, most / 25].flatMap((ms) => [
     `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(ms).toFixed(1)}" y2="${y(ms).toFixed(1)}"/>`,
     `<text class="what" x="${LEFT - 12}" y="${(y(ms) + 4).toFixed(1)}" text-anchor="end">${durationText(ms)}</text>`,
   ]);
-  const area =
-    good.length > 1
-      ? [
-          `<path class="area" d="${line}L${last} ${bottom}L${first} ${bottom}z"/>`,
-          `<path class="line" d="${line}"/>`,
-        ]
-      : [];
+  const area = areaOf(
+    shown.filter((point) => point.ok),
+    { x, y, bottom },
+  );
   return [...levels, ...gapMarks(gaps, scale, top), ...area, ...failedMarks(shown, scale, top)];
 };
 

@@ -19,15 +19,10 @@ export const partsBefore = async (
   entries: readonly JournalEntry[],
   journal: string,
 ): Promise<Part | undefined> => {
-  const before = entries.slice(
-    0,
-    Math.max(
-      0,
-      entries.findLastIndex(({ kind }) => kind === 'resumed'),
-    ),
-  );
-  const [opened] = before;
-  if (opened?.kind !== 'opened') return undefined;
+  const [opened] = entries;
+  const at = entries.findLastIndex(({ kind }) => kind === 'resumed');
+  if (opened?.kind !== 'opened' || at < 0) return undefined;
+  const before = entries.slice(0, at);
   const written = await readReport(host, directory).catch(() => undefined);
   if (written !== undefined && broughtUpToDate(written, before) !== undefined) {
     const { started_at, duration_ms, canary } = written.report;

@@ -27,3 +27,22 @@ it('waits between members for v2 data count for those that have one', () => {
   expect(waitsMs(settling, settling.order)).toBe(2 * 120_000 + 5000);
   expect(waitsMs(settling, ['n1'])).toBe(5000);
 });
+
+it('the wait for the version of the cluster is that of the version it goes to, and a restart has none', () => {
+  const alone = { ...planned(), steps: [] };
+  expect(waitsMs(alone, ['n1'])).toBe(5000);
+  expect(waitsMs({ ...alone, to: '3.6' }, ['n1'])).toBe(4000);
+  expect(waitsMs(alone, [])).toBe(0);
+  expect(waitsMs({ ...alone, kind: 'restart' }, ['n1'])).toBe(0);
+});
+it('a database whose size is not known is left out, and snapshots are only named where some are taken', () => {
+  const unknown = seen('n2', { db_size_bytes: undefined as never });
+  const of = (members: Parameters<typeof observed>[0], patch: object = {}) =>
+    estimateLines({ ...planned(), observation: observed(members), ...patch }, [])[0];
+  expect(of([seen('n1', { db_size_bytes: 30_720 }), unknown, seen('n3')])).toBe(
+    'Databases: n3 20 KiB, n1 30 KiB; snapshots of 50 KiB in all',
+  );
+  expect(of([seen('n1')], { steps: [] })).toBe('Databases: n1 20 KiB');
+  expect(of([unknown])).toMatch(/^Duration/);
+  expect(estimateLines({ ...planned(), order: [] }, [])).toEqual([]);
+});

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { broughtUpToDate, reportFromJournal } from '../../../src/kv-upgrade/report/from-journal.ts';
+import {
+  broughtUpToDate,
+  journalEvents,
+  reportFromJournal,
+} from '../../../src/kv-upgrade/report/from-journal.ts';
 import { markdownFrom } from '../../../src/kv-upgrade/report/markdown.ts';
 import { pageFrom } from '../../../src/kv-upgrade/report/page.ts';
 import type { JournalEntry, Plan, Unstamped } from '../../../src/kv-upgrade/types.ts';
@@ -134,6 +138,91 @@ describe('a report from the journal alone', () => {
   it('is none while the run is not closed', () => {
     expect(reportFromJournal(whole.slice(0, -1), '/j')).toBeUndefined();
     expect(reportFromJournal([], '/j')).toBeUndefined();
+  });
+});
+
+describe('the events of a journal', () => {
+  const told = (...entries: Bare[]) => {
+    const [first, ...rest] = lines(opened, ...entries) as [
+      JournalEntry & { kind: 'opened' },
+      ...JournalEntry[],
+    ];
+    return journalEvents(first, [first, ...rest], '/j')
+      .slice(1)
+      .map(({ at, elapsed_ms, ...event }) => {
+        const step = 'step' in event ? { step: event.step.id } : {};
+        return { after: elapsed_ms, on: at.slice(17, 19), ...event, ...step };
+      });
+  };
+  const count = plan.steps.length;
+  const nothing = { detail: undefined };
+  it('have the time of their lines, and the number of their step', () =>
+    expect(told(...step('n2.snapshot', { revision: 9 }))).toEqual([
+      { after: 1000, on: '01', event: 'step-started', step: 'n2.snapshot', number: 1, count },
+      {
+        ...{ after: 2000, on: '02', event: 'step-finished', step: 'n2.snapshot' },
+        ...{ duration_ms: 1000, detail: 'revision 9' },
+      },
+    ]));
+  it('a member is away from its stop to the end of its gate', () =>
+    expect(told(...step('n1.stop'), ...step('n1.gate'), ...step('n2.stop'))).toEqual([
+      { after: 1000, on: '01', event: 'step-started', step: 'n1.stop', number: 6, count },
+      { after: 1000, on: '01', event: 'member-down', member: 'n1', was_leader: true },
+      { after: 2000, on: '02', event: 'step-finished', step: 'n1.stop', duration_ms: 1000, ...nothing },
+      { after: 3000, on: '03', event: 'step-started', step: 'n1.gate', number: 8, count },
+      { after: 4000, on: '04', event: 'member-up', member: 'n1', down_ms: 3000 },
+      { after: 4000, on: '04', event: 'step-finished', step: 'n1.gate', duration_ms: 1000, ...nothing },
+      { after: 5000, on: '05', event: 'step-started', step: 'n2.stop', number: 2, count },
+      { after: 5000, on: '05', event: 'member-down', member: 'n2', was_leader: false },
+      { after: 6000, on: '06', event: 'step-finished', step: 'n2.stop', duration_ms: 1000, ...nothing },
+    ]));
+  it('lines without their beginning took no time, and steps of another plan are left out', () =>
+    expect(
+      told(
+        { kind: 'end', step: 'n2.start' },
+        { kind: 'end', step: 'n2.gate' },
+        { kind: 'begin', step: 'n9.stop' },
+      ),
+    ).toEqual([
+      { after: 1000, on: '01', event: 'step-finished', step: 'n2.start', duration_ms: 0, ...nothing },
+      { after: 2000, on: '02', event: 'member-up', member: 'n2', down_ms: 0 },
+      { after: 2000, on: '02', event: 'step-finished', step: 'n2.gate', duration_ms: 0, ...nothing },
+    ]));
+  it('a way back takes from where that member turned round', () =>
+    expect(
+      told(
+        ...[
+          { kind: 'reverting', member: 'n2', reason: 'r' } as const,
+          { kind: 'reverting', member: 'n1', reason: 's' } as const,
+        ],
+        ...[{ kind: 'reverted', member: 'n2' } as const, { kind: 'reverted', member: 'n9' } as const],
+      ),
+    ).toEqual([
+      { after: 1000, on: '01', event: 'reverting', member: 'n2', reason: 'r' },
+      { after: 2000, on: '02', event: 'reverting', member: 'n1', reason: 's' },
+      { after: 3000, on: '03', event: 'reverted', member: 'n2', duration_ms: 2000 },
+      { after: 4000, on: '04', event: 'reverted', member: 'n9', duration_ms: 0 },
+    ]));
+  it('the time between two parts of a run is none of it, and each part says what it did', () => {
+    const on = (action: 'upgrade' | 'rollback'): Bare => ({ kind: 'resumed', owner, action });
+    const events = told(...step('n2.start'), on('upgrade'), ...step('n2.start'), on('rollback'));
+    expect(events.map(({ after, on: second, event }) => [after, second, event])).toEqual([
+      [1000, '01', 'step-started'],
+      [2000, '02', 'step-finished'],
+      [2000, '03', 'run-started'],
+      [3000, '04', 'step-started'],
+      [4000, '05', 'step-finished'],
+      [4000, '06', 'run-started'],
+    ]);
+    expect(events.flatMap((one) => ('action' in one ? [one.action] : []))).toEqual(['resume', 'rollback']);
+  });
+  it('a run that goes on in the same moment had no rest', () => {
+    const [first, second] = lines(opened, { kind: 'resumed', owner, action: 'upgrade' }) as [
+      JournalEntry & { kind: 'opened' },
+      JournalEntry,
+    ];
+    const events = journalEvents(first, [first, { ...second, at: first.at }], '/j');
+    expect(events.map(({ elapsed_ms }) => elapsed_ms)).toEqual([0, 0]);
   });
 });
 

@@ -5,6 +5,7 @@ import { timelineFrom } from '../../../src/kv-upgrade/report/timeline.ts';
 import { timelineSvg } from '../../../src/kv-upgrade/report/timeline-svg.ts';
 import { durationText, sizeText } from '../../../src/kv-upgrade/report/labels.ts';
 import { readReport, writeReports } from '../../../src/kv-upgrade/report/write.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { realHost } from '../../support/real-host.ts';
 import { failedReport, failedRun, goodRun, report } from '../events.ts';
 
@@ -145,7 +146,21 @@ it('writes all forms and reads the report and its events back', async () => {
   for (const name of await host.files.list(directory))
     expect((await host.files.info(`${directory}/${name}`))?.mode, name).toBe(0o600);
   expect(await readReport(host, `${directory}/none`)).toBeUndefined();
+  expect(await host.files.read(`${directory}/report.json`)).toBe(`${JSON.stringify(report, null, 2)}\n`);
   await close();
+});
+
+it('a file of a report that is damaged is named, and a report without events is one', async () => {
+  const whole = fakeHost();
+  await writeReports(whole, '/r', report, goodRun);
+  const read = (name: string, text: string | undefined) => {
+    const { [name]: _, ...files } = whole.files.all();
+    return readReport(fakeHost({ files: text === undefined ? files : { ...files, [name]: text } }), '/r');
+  };
+  await expect(read('/r/report.json', '{')).rejects.toThrow('/r/report.json is damaged');
+  await expect(read('/r/events.ndjson', '{}\n[]\n')).rejects.toThrow('/r/events.ndjson:2 is damaged');
+  expect(await read('/r/events.ndjson', undefined)).toEqual({ report, events: [] });
+  expect(await read('/r/events.ndjson', '{')).toEqual({ report, events: [], isTorn: true });
 });
 
 it.each([
