@@ -32,13 +32,10 @@ type Document = {
   delete(key: string): unknown;
   createNode(value: unknown, options?: { flow: boolean }): unknown;
 };
-const isNumber = (node: unknown): node is Scalar =>
-  typeof node === 'object' && node !== null && typeof (node as Partial<Scalar>).value === 'number';
-
 const fixRetention = (document: Document, file: Settings): string[] => {
   const changes: string[] = [];
-  const node = document.get(RETENTION, true);
-  if (isNumber(node)) {
+  const node = document.get(RETENTION, true) as Partial<Scalar> | undefined;
+  if (typeof node?.value === 'number') {
     node.value = String(node.value);
     node.type = 'QUOTE_DOUBLE';
     changes.push(`${RETENTION}: ${String(file[RETENTION])} → "${String(file[RETENTION])}"`);

@@ -15,19 +15,11 @@ const isThere = (value: unknown): boolean => value !== undefined && value !== nu
 
 /** `1m30s` in nanoseconds; undefined for what is no duration. */
 export const nanosecondsOf = (text: string): number | undefined => {
-  const units: Readonly<Record<string, number>> = {
-    ns: 1,
-    us: 1e3,
-    µs: 1e3,
-    ms: 1e6,
-    s: 1e9,
-    m: 60e9,
-    h: 3600e9,
-  };
+  const units = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
   if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)];
   return Math.round(
-    parts.reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ''] ?? 0), 0),
+    parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units], 0),
   );
 };
 
@@ -139,7 +131,7 @@ const durations = (file: Settings): ConfigFinding[] =>
 
 const fileValues = (file: Settings, to: Minor): ConfigFinding[] =>
   refusedValues
-    .filter(({ minor, key, value }) => isSince36(to) && to >= minor && file[key] === value)
+    .filter(({ minor, key, value }) => compareVersions(to, minor) >= 0 && file[key] === value)
     .map(({ key, value, instead }) =>
       finding('warn', key, `${value} is ignored in the file from 3.6 on`, instead),
     );

@@ -221,6 +221,31 @@ describe('a cluster file is read', () => {
       'hooks',
     ]);
   });
+  it('what is missing is said with its driver, the one behind ssh too', () => {
+    const missing = (patch: object, of: object = member) => paths({ members: [of], ...patch });
+    const line = 'members[0].new_command is required with driver';
+    expect(missing({}, { ...local, new_command: undefined })).toEqual([`${line} local (n1)`]);
+    expect(missing({ driver: 'ssh' }, { ...local, new_command: undefined })).toEqual([
+      'members[0].host is required with driver ssh (n1)',
+      `${line} ssh, then local (n1)`,
+    ]);
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    expect(missing({ driver: 'ssh', ssh: { then: 'systemd' } })).toEqual([
+      'members[0].host is required with driver ssh (n1)',
+      'members[0].unit is required with driver ssh, then systemd (n1)',
+    ]);
+    expect(missing({ driver: 'systemd' }, { ...member, name: 7 })).toContain(
+      'members[0].unit is required with driver systemd',
+    );
+  });
+  it('a bucket that is none is said; content that is no mapping is said alone', () => {
+    expect(paths({ snapshot_dir: 's3://' })).toEqual([expect.stringMatching(/^snapshot_dir /)]);
+    expect(paths({ snapshot_dir: 's3://bucket/x' })).toEqual([]);
+    for (const odd of [null, undefined, 7, 'text', [local]])
+      expect(clusterProblems(odd).map(({ path, rule }) => [path, rule])).toEqual([['', 'type']]);
+    for (const hooks of [null, 'none', 7])
+      expect(paths({ hooks }).map((one) => one.split(' ')[0])).toEqual(['hooks']);
+  });
 });
 
 describe('access that flags give', () => {
@@ -346,6 +371,32 @@ it('an error in a YAML file stands at its line, the first one first', async () =
   });
   const whole = { what: 'f.yaml', code: 'F', problems: () => [problem('', 'type', 'must be a list')] };
   await expect(contentOf(content, whole)).rejects.toThrow('f.yaml: must be a list');
+  // What is about the whole file comes first; a list item stands where it begins, a key that is missing where its mapping does.
+  const lined = async (text: string, ...paths: string[]) => {
+    const found = () => paths.map((path) => problem(path, 'rule', 'm'));
+    const error = await contentOf(text, { ...said, problems: found }).catch((one: unknown) => one);
+    const { problems: all } = (error as AppError).detail;
+    return all?.map(({ path, line }) => [path, line]);
+  };
+  expect(await lined('a: 1\n', 'a', '', 'a', '')).toEqual([
+    ...[
+      ['', undefined],
+      ['', undefined],
+      ['a', 1],
+      ['a', 1],
+    ],
+  ]);
+  expect(
+    await lined('\na: 1\nlist:\n  - b: 1\n    c: 2\n  - d\n', 'none', 'list[0]', 'list[1]', 'list[2]'),
+  ).toEqual([
+    ...[
+      ['none', 1],
+      ['list[2]', 3],
+      ['list[0]', 4],
+      ['list[1]', 6],
+    ],
+  ]);
+  await expect(contentOf('a: 1\nb: [', { ...said, problems: () => [] })).rejects.toThrow('line 2, column');
   expect(await contentOf('to: 3.10\nn: 3.10\n', { ...said, problems: () => [], asTyped: ['to'] })).toEqual({
     to: '3.10',
     n: 3.1,

@@ -131,3 +131,37 @@ describe('rewriting a configuration file', () => {
     expect(await parseConfig('')).toEqual({ file: {} });
   });
 });
+
+describe('what the plan rewrites', () => {
+  const mode = 'auto-compaction-mode';
+  const fixed = (file: Record<string, unknown>, to: '3.3' | '3.5' | '3.6') =>
+    lintFile(file, to).map(({ level, isFixed }) => `${level}${isFixed === true ? ', rewritten' : ''}`);
+  it('a retention without a mode, and one that is a number', () => {
+    expect(fixed({ [retention]: '24h' }, '3.6')).toEqual(['warn, rewritten']);
+    expect(fixed({ [retention]: '24' }, '3.5')).toEqual(['warn, rewritten']);
+    expect(fixed({ [retention]: '24h' }, '3.5')).toEqual(['fail, rewritten']);
+    expect(fixed({ [retention]: 24 }, '3.3')).toEqual(['fail, rewritten']);
+  });
+  it('no value that only its operator knows', () => {
+    expect(fixed({ [retention]: [1] }, '3.3')).toEqual(['fail']);
+    expect(fixed({ [retention]: 'x', [mode]: 'periodic' }, '3.5')).toEqual(['fail']);
+    expect(fixed({ [retention]: '1h', [mode]: 'revision' }, '3.5')).toEqual(['warn']);
+    expect(fixed({ [mode]: 'sometimes' }, '3.5')).toEqual(['fail']);
+    expect(fixed({ 'log-outputs': 'stderr' }, '3.5')).toEqual(['fail']);
+  });
+  it.each([
+    [`${retention}: 24h\n`, `${retention}: 24h\n${mode}: periodic\n`],
+    [`${retention}: 7\n${mode}:\n`, `${retention}: "7"\n${mode}:\n`],
+    [`${retention}: 7\n${mode}: revision\n`, `${retention}: "7"\n${mode}: revision\n`],
+  ])('%j becomes %j', async (before, after) => expect((await migrateConfig(before, '3.5')).text).toBe(after));
+});
+
+it('flags of the retention are those that the version reads', () => {
+  const mode = 'auto-compaction-mode';
+  const flags = (to: '3.2' | '3.3', ...words: string[]) => lintFlags(words, to).map(({ key }) => key);
+  expect(flags('3.2', `--${mode}=periodic`)).toEqual([`--${mode}`]);
+  expect(flags('3.2', '--name', 'n1')).toEqual([]);
+  expect(flags('3.3', `--${mode}=periodic`)).toEqual([]);
+  expect(flags('3.3', `--${mode}=revision`, `--${retention}=0.5`)).toEqual([]);
+  expect(flags('3.3', `--${mode}=periodic`, `--${retention}=0.5`)).toEqual([`--${retention}`]);
+});

@@ -92,6 +92,11 @@ describe('the file of 3.6', () => {
     ['1m30s', 90_000_000_000],
     ['0.5s', 500_000_000],
     ['12ms', 12_000_000],
+    ['3ns', 3],
+    ['4us', 4000],
+    ['5µs', 5000],
+    ['2h', 7_200_000_000_000],
+    ['1h2ns', 3_600_000_000_002],
     ['soon', undefined],
     ['12', undefined],
   ])('%s is %s nanoseconds', (text, nanoseconds) => expect(nanosecondsOf(text)).toBe(nanoseconds));
@@ -127,5 +132,48 @@ describe('the file rewritten for 3.6', () => {
       '3.6',
     );
     expect(text.trim()).toBe('feature-gates: "LeaseCheckpoint=true,CompactHashCheck=false"');
+  });
+});
+
+describe('what a finding says to do, and whether the plan does it', () => {
+  const about = (found: readonly ConfigFinding[]) => found.map(({ hint, isFixed }) => [hint, isFixed]);
+  const file = (content: Record<string, unknown>, to: '3.5' | '3.6') => about(lintFile(content, to));
+  it('gates of another shape: a mapping is rewritten, anything else is for the operator', () => {
+    expect(file({ 'feature-gates': { LeaseCheckpoint: true, CompactHashCheck: false } }, '3.6')).toEqual([
+      ['feature-gates: "LeaseCheckpoint=true,CompactHashCheck=false"', true],
+    ]);
+    for (const odd of [['LeaseCheckpoint'], true, 7])
+      expect(file({ 'feature-gates': odd }, '3.6')).toContainEqual(['feature-gates: "Gate=true"', undefined]);
+    expect(file({ 'feature-gates': null }, '3.6')).toEqual([]);
+  });
+  it('a duration as a text: one that can be read is rewritten', () => {
+    expect(file({ 'corrupt-check-time': '1m' }, '3.6')).toEqual([['corrupt-check-time: 60000000000', true]]);
+    expect(file({ 'corrupt-check-time': 'soon' }, '3.6')).toEqual([['a number of nanoseconds', undefined]]);
+  });
+  it('before 3.6 a new name has its old one, where there is one', () => {
+    expect(file({ 'compaction-batch-limit': 10 }, '3.5')).toEqual([
+      ['experimental-compaction-batch-limit', undefined],
+    ]);
+    expect(file({ 'feature-gates': 'A=true' }, '3.5')).toEqual([
+      ['the experimental- keys of its gates', undefined],
+    ]);
+    expect(file({ 'max-learners': 2 }, '3.5')).toEqual([['leave it out', undefined]]);
+    const flags = (...words: string[]) => lintFlags(words, '3.5').map(({ hint }) => hint);
+    expect(flags('--compaction-batch-limit=10')).toEqual(['--experimental-compaction-batch-limit']);
+    expect(flags('--max-learners=2')).toEqual(['leave it out']);
+  });
+  it('values that 3.6 ignores matter from 3.6 on', () => {
+    expect(file({ 'discovery-fallback': 'proxy' }, '3.6')).toEqual([['discovery-fallback: exit', undefined]]);
+    expect(file({ 'discovery-fallback': 'exit' }, '3.6')).toEqual([]);
+    expect(file({ 'v2-deprecation': 'not-yet' }, '3.5')).toEqual([]);
+    expect(lintFile({ 'max-learners': 2, 'feature-gates': 7, 'enable-grpc-gateway': true }, '3.4')).toEqual(
+      [],
+    );
+    expect(lintFlags(['--v2-deprecation=not-yet', '--max-learners=2'], '3.4')).toEqual([]);
+  });
+  it('a gate is known by its name, with spaces around it or without a value', () => {
+    const levelsOf = (text: string) => levels(lintFlags(['--feature-gates', text], '3.6'));
+    expect(levelsOf(' LeaseCheckpoint = true ,, CompactHashCheck')).toBe('');
+    expect(levelsOf('Foo')).toBe('fail --feature-gates');
   });
 });

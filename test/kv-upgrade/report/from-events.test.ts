@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { reportFrom, type ReportInput } from '../../../src/kv-upgrade/report/from-events.ts';
-import type { MemberReport, Step, UpgradeEvent, Unstamped } from '../../../src/kv-upgrade/types.ts';
+import type {
+  GateCheck,
+  MemberReport,
+  Step,
+  UpgradeEvent,
+  Unstamped,
+} from '../../../src/kv-upgrade/types.ts';
 import { away, observed, planned, seen } from '../../support/observations.ts';
 
 const plan = planned();
@@ -21,7 +27,7 @@ const finished = (ms: number, id: string, detail?: string) =>
   });
 const failed = (ms: number, id: string) =>
   at(ms, { event: 'step-failed', step: named(id), reason: 'it ended' });
-const check = (member: string, name: string, ok: boolean | null) =>
+const check = (member: string, name: GateCheck, ok: boolean | null) =>
   at(5, { event: 'gate-check', member, check: name, ok, detail: 'd' });
 
 const made = (events: readonly UpgradeEvent[], patch: Partial<ReportInput> = {}) =>
@@ -96,7 +102,7 @@ describe('the report of a run', () => {
   it('has the checks of the last time that a member had to show something', () => {
     const events = [
       started(1, 'n2.gate'),
-      check('n2', 'before', false),
+      check('n2', 'lag', false),
       started(2, 'n2.gate'),
       check('n2', 'version', true),
       check('n3', 'version', null),

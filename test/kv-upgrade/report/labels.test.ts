@@ -9,7 +9,7 @@ import {
   versionNames,
   wayText,
 } from '../../../src/kv-upgrade/report/labels.ts';
-import type { MemberReport, Report } from '../../../src/kv-upgrade/types.ts';
+import type { GateCheck, MemberReport, Report } from '../../../src/kv-upgrade/types.ts';
 
 describe('words of a report', () => {
   it.each([
@@ -39,11 +39,11 @@ describe('words of a report', () => {
   it('a moment has its date, its time and its zone', () =>
     expect(momentText('2026-03-31T12:00:05.123Z')).toBe('2026-03-31 12:00:05 UTC'));
   it('checks count once each, and what was skipped is no pass', () => {
-    const gate = (...checks: [string, boolean | null][]) =>
+    const gate = (...checks: [GateCheck, boolean | null][]) =>
       gateText(checks.map(([check, ok]) => ({ check, ok, detail: '' })));
     expect(gate()).toBe('0 checks passed');
-    expect(gate(['a', true], ['a', true], ['b', false], ['b', true])).toBe('2 checks passed');
-    expect(gate(['a', true], ['b', null])).toBe('1 checks passed, 1 skipped');
+    expect(gate(['lag', true], ['lag', true], ['version', false], ['version', true])).toBe('2 checks passed');
+    expect(gate(['lag', true], ['version', null])).toBe('1 checks passed, 1 skipped');
   });
   it('a run is called what it was', () => {
     const run = { cluster: 'c', from: '3.4', to: '3.5' } as const;
@@ -56,12 +56,10 @@ describe('words of a report', () => {
 
 describe('what members ran before and after', () => {
   const of = (kind: Report['kind'], ...versions: [string | undefined, string | undefined][]) => {
-    const report = {
-      ...{ kind, from: '3.5', to: '3.5' },
-      members: versions.map(
-        ([version_before, version_after]) => ({ version_before, version_after }) as MemberReport,
-      ),
-    } as const;
+    const members = versions.map(
+      ([version_before, version_after]) => ({ version_before, version_after }) as MemberReport,
+    );
+    const report = { kind, from: '3.5' as const, to: '3.5' as const, members };
     return [...Object.values(versionNames(report)), wayText(report)];
   };
   const plain = ['3.5', '3.5, restarted', '3.5, restarted'];

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { markdownFrom, markdownTable } from '../../../src/kv-upgrade/report/markdown.ts';
 import { pageFrom } from '../../../src/kv-upgrade/report/page.ts';
-import type { MemberReport, Outcome, Report, UpgradeEvent } from '../../../src/kv-upgrade/types.ts';
+import type {
+  GateCheck,
+  MemberReport,
+  Outcome,
+  Report,
+  UpgradeEvent,
+} from '../../../src/kv-upgrade/types.ts';
 import { goodRun, report } from '../events.ts';
 
 /** Of a run about which little is known. */
@@ -18,7 +24,7 @@ const bare: Report = {
   findings: [],
 };
 const [n1] = report.members as [MemberReport];
-const skipped = { check: 'read', ok: null, detail: 'no user' };
+const skipped = { check: 'read' as GateCheck, ok: null, detail: 'no user' };
 const member: MemberReport = { ...n1, data_copy: '/copy/n1', gate: [...n1.gate, skipped] };
 const steps: Report['steps'] = (['done', 'failed', 'skipped'] as const).map((outcome, i) => ({
   ...{ id: `s${i}`, title: `step ${i}`, started_at: '', duration_ms: 40, outcome },
@@ -113,7 +119,7 @@ describe('the page of a run', () => {
     ]);
   });
   it('has a row for each check of a member', () => {
-    const gate = [{ check: 'lag', ok: false, detail: '7 behind' }, ...member.gate];
+    const gate = [{ check: 'lag' as const, ok: false, detail: '7 behind' }, ...member.gate];
     expect(rows(part(page({ members: [{ ...member, gate }] }), 'What each member had to show'))).toEqual([
       ['n1', 'lag', '<span class="badge warn">not yet</span>', '7 behind'],
       ['n1', 'version', '<span class="badge good">passed</span>', 'runs 3.3.27'],
@@ -143,7 +149,7 @@ describe('the page of a run', () => {
       expect(facts).toContain(fact);
   });
   it('shows nothing as a dash, and a number that is none as one', () => {
-    const gate = [{ check: '', ok: true, detail: '' }];
+    const gate = [{ check: '' as GateCheck, ok: true, detail: '' }];
     expect(rows(part(page({ members: [{ ...n1, gate }] }), 'What each'))[0]).toEqual([
       ...['n1', dash, '<span class="badge good">passed</span>', dash],
     ]);
@@ -182,7 +188,7 @@ describe('the report as Markdown', () => {
       '| s2 | step 2 | – | skipped |',
     ]));
   it('tells a check that failed from one that was skipped, and names neither where all passed', () => {
-    const gate = [...member.gate, { check: 'lag', ok: false, detail: '7 behind' }];
+    const gate = [...member.gate, { check: 'lag' as const, ok: false, detail: '7 behind' }];
     const members = [{ ...member, gate }];
     expect(below('Checks that were skipped', { members })).toEqual(['| n1 | read | no user |']);
     expect(below('Checks that failed on the way', { members })).toEqual(['| n1 | lag | 7 behind |']);
