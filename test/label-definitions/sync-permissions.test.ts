@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+import { labelsInMemory } from '../support/labels-in-memory.ts';
+
+const terminal = { tty: ['stdin', 'stderr'] } as const;
+/** Label A, which ed may edit and rea may read. */
+const shared = async (files: Readonly<Record<string, string>> = {}) => {
+  const at = labelsInMemory(files);
+  at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
+  for (const [role, email] of [
+    ['EDITOR', 'ed@example.com'],
+    ['READER', 'rea@example.com'],
+  ])
+    at.send('POST', `/labels/${at.id('A')}/permissions`, { role, email });
+  const now = (): string[] =>
+    at
+      .send('GET', `/labels/${at.id('A')}/permissions`)
+      .labelPermissions.map(({ email, role }: any) => `${email} ${role}`)
+      .toSorted();
+  const sync = (file: string, ...more: string[]) =>
+    at.run(['permissions', 'sync', 'A', '-f', file, '-o', 'json', ...more]);
+  return { at, now, sync };
+};
+const yaml = '- {role: APPLIER, email: rea@example.com}\n- {role: READER, email: new@example.com}\n';
+
+test('what a list does not have goes, after it was asked; the second run sends nothing', async () => {
+  const { at, now, sync } = await shared({ 'list.yaml': yaml });
+  const argv = ['permissions', 'sync', 'A', '-f', 'list.yaml', '-o', 'json'];
+  const no = await at.run(argv, { ...terminal, answers: [false] });
+  expect([no.code === 0, no.writes]).toEqual([false, []]);
+  expect(no.asked.join()).toContain('Remove the permissions of ed@example.com on A?');
+  const yes = await at.run(argv, { ...terminal, answers: [true] });
+  expect(yes.json()).toMatchObject({
+    label: `labels/${at.id('A')}`,
+    added: [{ email: 'new@example.com' }],
+    changed: [{ from: 'READER', to: { role: 'APPLIER', email: 'rea@example.com' } }],
+    removed: [{ email: 'ed@example.com' }],
+    sent: true,
+  });
+  expect(yes.err).toContain(`permissions of labels/${at.id('A')}:\n  + new@example.com READER`);
+  expect(now()).toEqual(['new@example.com READER', 'rea@example.com APPLIER']);
+  const again = await sync('list.yaml');
+  expect([again.code, again.writes, again.json().sent]).toEqual([0, [], false]);
+  expect((await at.run(argv.slice(0, 5), { tty: ['stdout'] })).out).toContain('no changes');
+});
+
+test('--keep leaves what the list does not have, and asks nothing', async () => {
+  const { at, now } = await shared({ 'list.yaml': yaml });
+  const ran = await at.run(['permissions', 'sync', 'A', '-f', 'list.yaml', '--keep'], {
+    tty: ['stdin', 'stdout', 'stderr'],
+  });
+  expect([ran.code, ran.asked]).toEqual([0, []]);
+  expect(ran.out).toContain('+ new@example.com READER\n~ rea@example.com READER becomes APPLIER');
+  expect(now()).toEqual(['ed@example.com EDITOR', 'new@example.com READER', 'rea@example.com APPLIER']);
+});
+
+test('a dry run asks nothing and sends nothing', async () => {
+  const { at, now } = await shared({ 'list.yaml': yaml });
+  const ran = await at.run(['permissions', 'sync', 'A', '-f', 'list.yaml', '--dry-run', '-o', 'json'], terminal);
+  expect([ran.code, ran.asked, ran.writes, ran.json().sent]).toEqual([0, [], [], false]);
+  expect(now()).toHaveLength(2);
+});
+
+test('admin rights are asked for with --admin only', async () => {
+  const { at, sync } = await shared({ 'list.yaml': yaml });
+  const bodies = (await sync('list.yaml', '--yes', '--admin')).writes.map(({ body }) => body.useAdminAccess);
+  expect(bodies).toEqual([true, true]);
+  await at.write('list.yaml', '[]\n');
+  const plain = (await sync('list.yaml', '--yes')).writes;
+  expect(plain.map(({ body }) => 'useAdminAccess' in body)).toEqual([false]);
+});
+
+test('a revision in the name of the label is none of its permissions', async () => {
+  const { at } = await shared({ 'list.yaml': '[]\n' });
+  const name = `labels/${at.id('A')}`;
+  const ran = await at.run(['permissions', 'sync', `${name}@1`, '-f', 'list.yaml', '--yes', '-o', 'json']);
+  expect([ran.code, ran.json().label]).toEqual([0, name]);
+});
+
+test('a table is one by its name or by its first line', async () => {
+  const table = 'role,email\nREADER,rea@example.com\nEDITOR,ed@example.com\n';
+  const { at, sync } = await shared({
+    ...{ 'list.csv': table, 'other.txt': table, 'bom.txt': `\uFEFF"role","email" \r\n${table.slice(11)}` },
+    ...{ 'one.csv': 'email\nx\n', 'one.txt': 'role\n' },
+  });
+  for (const file of ['list.csv', 'other.txt', 'bom.txt'])
+    expect([file, (await sync(file)).json().sent]).toEqual([file, false]);
+  const piped = await at.run(['permissions', 'sync', 'A', '-f', '-', '-o', 'json'], { stdin: table });
+  expect(piped.json().sent).toBe(false);
+  const [csv, plain] = [await sync('one.csv'), await sync('one.txt')];
+  expect(csv.error().message).toContain('one.csv: the list of permissions is wrong');
+  expect(plain.error().problems).toMatchObject([{ message: 'must be a list of permissions' }]);
+  const bad = await at.run(['permissions', 'sync', 'A', '-f', '-', '-o', 'json'], {
+    stdin: 'role,email\nBOSS,a@x\n',
+  });
+  expect([bad.code, bad.requests]).toEqual([2, []]);
+  expect(bad.error().problems[0]).toMatchObject({
+    message: expect.stringContaining('must be one of'),
+  });
+  expect(bad.err).toContain('standard input: [0].role');
+});
