@@ -12,6 +12,8 @@ export const ORIGIN = 'https://labels.example';
 export type Asked = { readonly method: string; readonly path: string; readonly body: any };
 export type Answered = { readonly status: number; readonly json: any };
 export type RunOptions = Pick<FakeHostOptions, 'answers' | 'tty' | 'stdin'> & {
+  /** Another URL of the service. */
+  readonly origin?: string;
   /** Answers in place of the service, or does something before it. */
   readonly meanwhile?: (asked: Asked) => Answered | undefined | void;
 };
@@ -77,13 +79,13 @@ export const labelsInMemory = (
       ({ properties }: { properties: { title: string } }) => properties.title === title,
     )?.id;
   return {
-    run: async (argv, { meanwhile, ...more } = {}) => {
+    run: async (argv, { meanwhile, origin = ORIGIN, ...more } = {}) => {
       const requests: Asked[] = [];
       const machine = fakeHost({
         ...more,
         env: {
           ...{ HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl', NO_COLOR: '1' },
-          ...{ OPSCTL_LABELS_URL: ORIGIN, OPSCTL_LABELS_TOKEN: 'any-token', OPSCTL_KEYCHAIN: 'never' },
+          ...{ OPSCTL_LABELS_URL: origin, OPSCTL_LABELS_TOKEN: 'any-token', OPSCTL_KEYCHAIN: 'never' },
         },
         reply: (request) => {
           const { pathname, search } = new URL(request.url);

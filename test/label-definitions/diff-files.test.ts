@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { labelsInMemory } from '../support/labels-in-memory.ts';
+
+const diff = ['diff', '-f', 'labels', '-o', 'json'];
+const text = (title: string, more = ''): string => `title: ${title}\n${more}`;
+/** A and B are applied and adopted. */
+const both = async () => {
+  const at = labelsInMemory({ 'labels/a.yaml': text('A', 'description: ours\n'), 'labels/b.yaml': text('B') });
+  await at.run(['apply', '-f', 'labels']);
+  await at.run(['adopt', '-f', 'labels']);
+  return at;
+};
+const statuses = (json: any): string[] => json.labels.map(({ status }: { status: string }) => status);
+
+describe('labels diff of files', () => {
+  test('says for each whether it is the same, new, changed or drifted', async () => {
+    const at = await both();
+    const same = await at.run(diff);
+    expect([same.code, statuses(same.json()), same.json().orphans]).toEqual([0, ['same', 'same'], []]);
+    await at.write('labels/b.yaml', text('B', 'description: new\n'));
+    await at.write('labels/c.yaml', text('C'));
+    at.edit('A', { description: 'theirs' });
+    const ran = await at.run(diff);
+    expect([ran.code, statuses(ran.json()), ran.writes]).toEqual([20, ['drifted', 'changed', 'new'], []]);
+    expect(ran.json().labels[0]).toMatchObject({
+      ...{ file: 'labels/a.yaml', title: 'A', key: 'a', id: at.id('A'), revision: '2', applied_revision: '1' },
+      drift: [{ what: 'description of the label', was: 'ours', is: 'theirs', undone_by_file: true }],
+    });
+    expect(ran.json().labels[2]).toMatchObject({ id: null, revision: null, applied_revision: null });
+  });
+  test('other permissions are a change', async () => {
+    const at = await both();
+    await at.write('labels/b.yaml', text('B', 'permissions: [{role: READER, email: r@example.com}]\n'));
+    const ran = await at.run(diff);
+    expect(statuses(ran.json())).toEqual(['same', 'changed']);
+    expect((await at.run(diff.slice(0, 3), { tty: ['stdout'] })).out).toContain(
+      '  + permission r@example.com READER',
+    );
+  });
+  test('labels whose definition is gone are told of whole directories only', async () => {
+    const at = await both();
+    await at.remove('labels/b.yaml');
+    const orphan = { key: 'b', id: at.id('B'), title: 'B' };
+    const orphans = async (...files: string[]) =>
+      (await at.run(['diff', ...files.flatMap((file) => ['-f', file]), '-o', 'json'])).json().orphans;
+    expect(await orphans('labels')).toEqual([orphan]);
+    expect(await orphans('labels/a.yaml')).toEqual([]);
+    await at.write('more/c.yaml', text('C'));
+    expect(await orphans('labels', 'more')).toEqual([orphan]);
+    expect(await orphans('labels', 'more/c.yaml')).toEqual([]);
+    expect((await at.run([...diff, '--deployment', 'other'])).json().orphans).toEqual([]);
+    const lines = (await at.run(diff.slice(0, 3), { tty: ['stdout'] })).out;
+    expect(lines).toContain(
+      `label B (labels/${at.id('B')}) has no definition file any more; to delete it: opsctl labels retire labels/${at.id('B')}`,
+    );
+  });
+  test('is text for people: one that is the same is only counted', async () => {
+    const at = await both();
+    await at.write('labels/b.yaml', text('B', 'type: ADMIN\n'));
+    await at.write('labels/c.yaml', text('C'));
+    at.edit('A', { description: 'theirs' });
+    const { out } = await at.run(diff.slice(0, 3), { tty: ['stdout'] });
+    expect(out.trimEnd().split('\n')).toEqual([
+      `label A (labels/${at.id('A')}, revision 2), labels/a.yaml: drifted`,
+      '  ! changed in the service: description of the label: was "ours", is "theirs"',
+      '  ~ label A changed: description "theirs" becomes "ours"',
+      'label C, labels/c.yaml: new',
+      '  + label C added: SHARED',
+      expect.stringMatching(/: 1 new, 1 drifted, 1 same$/),
+    ]);
+    await at.write('labels/b.yaml', text('B', 'type: ADMIN\ndescription: new\n'));
+    expect((await at.run(diff.slice(0, 3), { tty: ['stdout'] })).out).toContain(
+      '\n  fail: type is SHARED and cannot become ADMIN\n',
+    );
+    const fixed = labelsInMemory({ 'labels/d.yaml': text('D') });
+    await fixed.run(['apply', '-f', 'labels']);
+    const noted = await fixed.run(['diff', '-f', 'labels', '--publish'], { tty: ['stdout'] });
+    expect(noted.out).toContain('  note: revision 1 has changes that are not published yet');
+  });
+});
+
+describe('the page for a pull request', () => {
+  const page = async (at: ReturnType<typeof labelsInMemory>) =>
+    (await at.run(['diff', '-f', 'labels', '--summary', 'markdown'])).out.split('\n');
+  test('has a table, and the difference of each label that differs', async () => {
+    const at = await both();
+    at.edit('A', { description: 'theirs' });
+    expect(await page(at)).toEqual([
+      '### Labels: 1 drifted, 1 same',
+      '',
+      'Compared with `https://labels.example`.',
+      '',
+      '| label | file | status | changes | undone by the file |',
+      '|---|---|---|---|---|',
+      '| A | labels/a.yaml | drifted | 1 | 1 |',
+      '| B | labels/b.yaml | same | 0 | 0 |',
+      '',
+      '<details><summary>A</summary>',
+      '',
+      '```diff',
+      '! changed in the service: description of the label: was "ours", is "theirs"',
+      '! label A changed: description "theirs" becomes "ours"',
+      '```',
+      '',
+      '</details>',
+      '',
+      '',
+    ]);
+  });
+  test('marks what comes, what goes and what else changes', async () => {
+    const fields = (...names: string[]): string =>
+      text('A | B', `fields:\n${names.map((name) => `  - {name: ${name}, type: text}\n`).join('')}`);
+    const at = labelsInMemory({ 'labels/a.yaml': fields('One', 'Two', 'Three') });
+    await at.run(['apply', '-f', 'labels', '--publish']);
+    await at.write('labels/a.yaml', fields('Three', 'One', 'New'));
+    const lines = await page(at);
+    expect(lines).toContain('| A \\| B | labels/a.yaml | changed | 3 | 0 |');
+    const of = (word: string): string | undefined => lines.find((line) => line.includes(word));
+    expect(of('field New added')).toBe('+ field New added: text');
+    expect(of('field Two disabled')).toBe('- field Two disabled: it is not in the file');
+    expect(of('moved')).toMatch(/^! field \w+ moved/);
+    await at.write('labels/a.yaml', `${fields('One', 'Three')}permissions: []\ntype: ADMIN\n`);
+    const pruned = (await at.run(['diff', '-f', 'labels', '--summary', 'markdown', '--prune'])).out.split('\n');
+    expect(pruned).toContain('- field Two deleted');
+    expect(pruned).toContain('  fail: type is SHARED and cannot become ADMIN');
+  });
+});
