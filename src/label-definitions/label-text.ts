@@ -33,7 +33,7 @@ export const labelText = (json: LabelJson): string => {
     ...(label.hasUnpublishedChanges ? ['with unpublished changes'] : []),
     `revision ${label.revisionId}`,
   ];
-  const width = Math.max(0, ...label.fields.map((field) => field.name.length));
+  const width = Math.max(...label.fields.map((field) => field.name.length));
   return [
     `${label.title}  ${json.name}`,
     `  ${facts.join(', ')}`,

@@ -1,4 +1,4 @@
-import { type LineCounter, type YamlDocument, isMap, isNode, isScalar, isSeq } from './yaml-package.ts';
+import { type LineCounter, type YamlDocument, isMap, isNode, isSeq } from './yaml-package.ts';
 
 export type Place = { readonly line: number; readonly column: number };
 
@@ -15,9 +15,7 @@ const below = ({ node, offset }: Found, step: string | number): Found | undefine
     const item = isSeq(node) ? node.items[step] : undefined;
     return isNode(item) ? { node: item, offset: item.range?.[0] ?? offset } : undefined;
   }
-  const pair = isMap(node)
-    ? node.items.find(({ key }) => (isScalar(key) ? String(key.value) : String(key)) === step)
-    : undefined;
+  const pair = isMap(node) ? node.items.find(({ key }) => String(key) === step) : undefined;
   if (pair === undefined) return undefined;
   const at = isNode(pair.key) ? pair.key.range?.[0] : undefined;
   return { node: pair.value, offset: at ?? offset };

@@ -21,7 +21,9 @@ test('a label that exists is adopted, then it is known, and one that does not ex
   const row = { key: 'a', title: 'A', id, file: 'labels/a.yaml' };
   const first = await adopted(at);
   expect([first.code, first.json()]).toEqual([0, [{ ...row, status: 'adopted' }]]);
-  expect(recordsIn(at.read(LOCK))).toMatchObject({ a: { file: 'a.yaml', deployments: { [ORIGIN]: { id } } } });
+  expect(recordsIn(at.read(LOCK))).toMatchObject({
+    a: { file: 'a.yaml', deployments: { [ORIGIN]: { id } } },
+  });
   expect(first.writes).toEqual([]);
   await at.write('labels/b.yaml', 'title: B\n');
   expect((await adopted(at)).json()).toEqual([

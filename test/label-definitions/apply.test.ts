@@ -59,7 +59,10 @@ describe('what is lost is asked for', () => {
   test('before permissions are taken away, with their number', async () => {
     const at = await publishedWith('title: A\n');
     const stays = '{role: EDITOR, email: e@example.com}';
-    await at.write('labels/a.yaml', `title: A\npermissions: [${stays}, {role: READER, email: r@example.com}]\n`);
+    await at.write(
+      'labels/a.yaml',
+      `title: A\npermissions: [${stays}, {role: READER, email: r@example.com}]\n`,
+    );
     const added = await at.run(['apply', '-f', 'labels'], terminal);
     expect([added.code, added.asked]).toEqual([0, []]);
     await at.write('labels/a.yaml', `title: A\npermissions: [${stays}]\n`);
@@ -135,7 +138,11 @@ describe('a label that another run made at the same time', () => {
     const [{ id, properties, lifecycle }] = all;
     expect([properties.description, lifecycle.state]).toEqual(['ours', 'PUBLISHED']);
     expect(ran.json()).toMatchObject([
-      { id, name: `labels/${id}`, notes: [expect.anything(), expect.stringContaining(`labels/${id} stays, labels/`)] },
+      {
+        id,
+        name: `labels/${id}`,
+        notes: [expect.anything(), expect.stringContaining(`labels/${id} stays, labels/`)],
+      },
     ]);
     expect(ran.err).toContain('was deleted');
     expect(lockFrom(LOCK, at.read(LOCK) ?? '').labels.a?.deployments[ORIGIN]).toMatchObject({ id });
@@ -180,7 +187,10 @@ test('a dry run sends nothing and says so', async () => {
 
 describe('--take theirs', () => {
   const drifted = async () => {
-    const at = labelsInMemory({ 'labels/a.yaml': 'title: A\ndescription: ours\n', 'labels/b.yaml': 'title: B\n' });
+    const at = labelsInMemory({
+      'labels/a.yaml': 'title: A\ndescription: ours\n',
+      'labels/b.yaml': 'title: B\n',
+    });
     await at.run(['apply', '-f', 'labels']);
     await at.run(['adopt', '-f', 'labels']);
     at.edit('A', { description: 'theirs' });

@@ -5,7 +5,10 @@ const diff = ['diff', '-f', 'labels', '-o', 'json'];
 const text = (title: string, more = ''): string => `title: ${title}\n${more}`;
 /** A and B are applied and adopted. */
 const both = async () => {
-  const at = labelsInMemory({ 'labels/a.yaml': text('A', 'description: ours\n'), 'labels/b.yaml': text('B') });
+  const at = labelsInMemory({
+    'labels/a.yaml': text('A', 'description: ours\n'),
+    'labels/b.yaml': text('B'),
+  });
   await at.run(['apply', '-f', 'labels']);
   await at.run(['adopt', '-f', 'labels']);
   return at;
@@ -23,7 +26,14 @@ describe('labels diff of files', () => {
     const ran = await at.run(diff);
     expect([ran.code, statuses(ran.json()), ran.writes]).toEqual([20, ['drifted', 'changed', 'new'], []]);
     expect(ran.json().labels[0]).toMatchObject({
-      ...{ file: 'labels/a.yaml', title: 'A', key: 'a', id: at.id('A'), revision: '2', applied_revision: '1' },
+      ...{
+        file: 'labels/a.yaml',
+        title: 'A',
+        key: 'a',
+        id: at.id('A'),
+        revision: '2',
+        applied_revision: '1',
+      },
       drift: [{ what: 'description of the label', was: 'ours', is: 'theirs', undone_by_file: true }],
     });
     expect(ran.json().labels[2]).toMatchObject({ id: null, revision: null, applied_revision: null });
@@ -120,7 +130,9 @@ describe('the page for a pull request', () => {
     expect(of('field Two disabled')).toBe('- field Two disabled: it is not in the file');
     expect(of('moved')).toMatch(/^! field \w+ moved/);
     await at.write('labels/a.yaml', `${fields('One', 'Three')}permissions: []\ntype: ADMIN\n`);
-    const pruned = (await at.run(['diff', '-f', 'labels', '--summary', 'markdown', '--prune'])).out.split('\n');
+    const pruned = (await at.run(['diff', '-f', 'labels', '--summary', 'markdown', '--prune'])).out.split(
+      '\n',
+    );
     expect(pruned).toContain('- field Two deleted');
     expect(pruned).toContain('  fail: type is SHARED and cannot become ADMIN');
   });

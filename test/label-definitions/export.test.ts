@@ -23,7 +23,9 @@ describe('labels as documents', () => {
     const newest = await at.run(['export', 'A', 'B']);
     const [first, second] = newest.out.split('---\n');
     expect(first).toMatch(
-      new RegExp(`^# labels/${at.id('A')}, revision 3, published with unpublished changes\nid: .*\ntitle: A\n`),
+      new RegExp(
+        `^# labels/${at.id('A')}, revision 3, published with unpublished changes\nid: .*\ntitle: A\n`,
+      ),
     );
     expect(first).toContain('description: newer');
     expect(second).toMatch(new RegExp(`^# labels/${at.id('B')}, revision 1, unpublished draft\nid: `));
@@ -227,5 +229,7 @@ test('one file for all: documents with the schema line above, and nothing in a d
   expect(at.read('out/all.yml')).toBe(`${SCHEMA_LINE}${(await at.run(['export', '--all'])).out}`);
   expect(await at.list('out')).toContain('labels.schema.json');
   await at.write('odd.yaml/keep', '');
-  expect((await at.run(['export', 'B', '-f', 'odd.yaml', '-o', 'json'])).json()[0].file).toBe('odd.yaml/b.yaml');
+  expect((await at.run(['export', 'B', '-f', 'odd.yaml', '-o', 'json'])).json()[0].file).toBe(
+    'odd.yaml/b.yaml',
+  );
 });

@@ -19,15 +19,11 @@ const treeOf = async (locks: (id: (name: string) => string) => readonly object[]
       path.includes('/locks') ? { status: 200, json: { labelLocks: locks(id) } } : undefined,
   });
 };
-const linesOf = async (...given: Parameters<typeof treeOf>) => (await treeOf(...given)).out.trimEnd().split('\n');
+const linesOf = async (...given: Parameters<typeof treeOf>) =>
+  (await treeOf(...given)).out.trimEnd().split('\n');
 
 test('a label without locks has its fields alone, and choices only of a field with choices', async () => {
-  expect(await linesOf(() => [])).toEqual([
-    'label A',
-    '├─ field Note',
-    '├─ field Status',
-    '└─ field Kind',
-  ]);
+  expect(await linesOf(() => [])).toEqual(['label A', '├─ field Note', '├─ field Status', '└─ field Kind']);
 });
 
 test('a lock on a choice shows that choice and what is beside it is not held', async () => {
@@ -44,7 +40,11 @@ test('a lock on a choice shows that choice and what is beside it is not held', a
 });
 
 test('a lock on a field holds its choices, and no other field', async () => {
-  const ran = await treeOf((id) => [{ name: 'locks/l2', fieldId: id('Kind'), choiceId: '', state: 'ACTIVE' }], '-o', 'json');
+  const ran = await treeOf(
+    (id) => [{ name: 'locks/l2', fieldId: id('Kind'), choiceId: '', state: 'ACTIVE' }],
+    '-o',
+    'json',
+  );
   const facts = ({ what, lock, held, inside }: any): unknown => [what, lock, held, ...inside.map(facts)];
   expect(facts(ran.json())).toEqual([
     ...['label A', null, false],

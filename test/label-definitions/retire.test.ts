@@ -49,7 +49,9 @@ describe('labels retire', () => {
     const both = await published.run(['retire', 'A', ...yes, '--admin']);
     expect(both.writes[0]?.body).toEqual({ useAdminAccess: true, writeControl: { requiredRevisionId: '2' } });
     expect(both.writes[1]?.path).toContain('useAdminAccess=true');
-    expect(both.requests.every(({ path, body }) => /[?&]useAdminAccess=true|locks/.test(path) || body)).toBe(true);
+    expect(both.requests.every(({ path, body }) => /[?&]useAdminAccess=true|locks/.test(path) || body)).toBe(
+      true,
+    );
   });
   test('says how many permissions go with it', async () => {
     const at = await made();
@@ -212,7 +214,9 @@ describe('labels diff of one label', () => {
       'label A: published revision 2, newest revision 3\n  ~ label A changed',
     );
     const other = await made();
-    expect((await other.run(['diff', 'A'], out)).out).toContain('label A: never published, newest revision 1');
+    expect((await other.run(['diff', 'A'], out)).out).toContain(
+      'label A: never published, newest revision 1',
+    );
   });
   test('fails when the published revision cannot be read', async () => {
     const at = await made();

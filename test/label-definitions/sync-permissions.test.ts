@@ -55,7 +55,10 @@ test('--keep leaves what the list does not have, and asks nothing', async () => 
 
 test('a dry run asks nothing and sends nothing', async () => {
   const { at, now } = await shared({ 'list.yaml': yaml });
-  const ran = await at.run(['permissions', 'sync', 'A', '-f', 'list.yaml', '--dry-run', '-o', 'json'], terminal);
+  const ran = await at.run(
+    ['permissions', 'sync', 'A', '-f', 'list.yaml', '--dry-run', '-o', 'json'],
+    terminal,
+  );
   expect([ran.code, ran.asked, ran.writes, ran.json().sent]).toEqual([0, [], [], false]);
   expect(now()).toHaveLength(2);
 });

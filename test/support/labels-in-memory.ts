@@ -61,12 +61,7 @@ export const labelsInMemory = (
     files: Object.fromEntries(Object.entries(files).map(([path, text]) => [absolute(path), text])),
   }).files;
   const cloud = fakeHost();
-  const { env, listensAt } = makeEnvironment(
-    cloud,
-    new Store(),
-    { ...defaultOptions, ...options },
-    'seed',
-  );
+  const { env, listensAt } = makeEnvironment(cloud, new Store(), { ...defaultOptions, ...options }, 'seed');
   listensAt(ORIGIN);
   const ask = directly(env);
   const send = (method: string, path: string, body?: unknown): any => {
@@ -95,8 +90,7 @@ export const labelsInMemory = (
             body: typeof request.body === 'string' ? JSON.parse(request.body) : undefined,
           };
           requests.push(asked);
-          const { status, json } =
-            meanwhile?.(asked) ?? ask(asked.method, asked.path, asked.body);
+          const { status, json } = meanwhile?.(asked) ?? ask(asked.method, asked.path, asked.body);
           return { status, body: json };
         },
       });
