@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { lockFrom } from '../../src/label-definitions/lock-file.ts';
-import { ORIGIN, labelsInMemory } from '../support/labels-in-memory.ts';
+import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 
 const LOCK = 'labels/labels.lock.yaml';
 const A = 'title: A\ndescription: ours\n';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { labelsInMemory } from '../support/labels-in-memory.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
 
 const diff = ['diff', '-f', 'labels', '-o', 'json'];
 const text = (title: string, more = ''): string => `title: ${title}\n${more}`;

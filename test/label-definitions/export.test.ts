@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/label-definitions/lock-file.ts';
 import { schemaText } from '../../src/label-definitions/schema.ts';
-import { ORIGIN, labelsInMemory } from '../support/labels-in-memory.ts';
+import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 
 const SCHEMA_LINE = '# yaml-language-server: $schema=./labels.schema.json\n';
 const note = 'fields: [{name: Note, type: text}]\n';

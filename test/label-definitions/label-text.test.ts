@@ -57,3 +57,17 @@ test('many choices are counted, and a basic view says what it has', () => {
     labelText({ name: 'labels/x', labelType: 'SHARED', revisionId: '1', properties: { title: 'T' } }),
   ).toBe('T  labels/x\n  SHARED, revision 1');
 });
+
+test('a draft is one as long as nothing was published, and an enabled field has no note', () => {
+  const line = (lifecycle: object | undefined, field: object = {}) =>
+    labelText({
+      ...{ name: 'labels/x', labelType: 'SHARED', revisionId: '2', properties: { title: 'T' } },
+      ...(lifecycle === undefined ? {} : { lifecycle }),
+      fields: [{ properties: { displayName: 'N' }, lifecycle: { state: 'PUBLISHED' }, ...field }],
+    }).split('\n');
+  expect(line({})[1]).toBe('  SHARED, draft, revision 2');
+  expect(line({ state: 'DISABLED' })[1]).toBe('  SHARED, disabled, revision 2');
+  expect(line({ state: 'PUBLISHED' })).toEqual(['T  labels/x', '  SHARED, published, revision 2', '  N  text']);
+  expect(line(undefined, { lifecycle: { state: 'DISABLED' } }).at(-1)).toBe('  N  text (disabled)');
+  expect(line(undefined, { lifecycle: {} }).at(-1)).toBe('  N  text (draft)');
+});

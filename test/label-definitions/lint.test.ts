@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { definitionSchema, schemaLine, schemaText } from '../../src/label-definitions/schema.ts';
-import { labelsInMemory } from '../support/labels-in-memory.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
 
 const described = (title: string, more = ''): string => `title: ${title}\ndescription: d\n${more}`;
 const lint = async (files: Readonly<Record<string, string>>, ...more: string[]) => {

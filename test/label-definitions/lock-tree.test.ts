@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { labelsInMemory } from '../support/labels-in-memory.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
 
 const text = `title: A
 fields:

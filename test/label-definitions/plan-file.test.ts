@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { labelsInMemory } from '../support/labels-in-memory.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 const A = 'title: A\nfields: [{name: Note, type: text}]\n';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/label-definitions/lock-file.ts';
-import { type Asked, ORIGIN, labelsInMemory } from '../support/labels-in-memory.ts';
+import { type Asked, ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 
 const apply = ['apply', '-f', 'labels', '-o', 'json'];
 const make = (at: ReturnType<typeof labelsInMemory>, title: string): string =>

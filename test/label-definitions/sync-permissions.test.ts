@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { labelsInMemory } from '../support/labels-in-memory.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 /** Label A, which ed may edit and rea may read. */

@@ -1,0 +1,171 @@
+/** The whole program on a machine in memory, whose network is a service of the mock itself: no server and no process. */
+import { runProgram } from '../../src/cli/run.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { makeEnvironment } from '../../src/mock-server/environment.ts';
+import { makeLabels } from '../../src/mock-server/labels/service.ts';
+import type { MockReply, MockService } from '../../src/mock-server/service.ts';
+import { Store } from '../../src/mock-server/store.ts';
+import { makeTracker } from '../../src/mock-server/tracker/service.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { type FakeHostOptions, fakeHost } from './fake-host.ts';
+
+/** One request, with the path below that of the service. */
+export type Asked = { readonly method: string; readonly path: string; readonly body: any };
+export type Answered = { readonly status: number; readonly json: any };
+export type RunOptions = Pick<FakeHostOptions, 'answers' | 'tty' | 'stdin'> & {
+  /** Another URL of the service. */
+  readonly origin?: string;
+  /** Answers in place of the service, or does something before it. */
+  readonly meanwhile?: (asked: Asked) => Answered | undefined | void;
+  readonly change?: (host: Host) => Host;
+};
+export type Ran = {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  /** Questions to the person at the terminal. */
+  readonly asked: readonly string[];
+  readonly requests: readonly Asked[];
+  /** Those that change something. */
+  readonly writes: readonly Asked[];
+  /** Files below /place that were written, relative to it. */
+  readonly written: readonly string[];
+  json(): any;
+  /** The error that -o json ends with. */
+  error(): any;
+};
+export type InMemory = {
+  run(argv: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** A request of somebody else; it has to succeed. */
+  send(method: string, path: string, body?: unknown): any;
+  /** Relative paths are below /place, where the program runs. */
+  read(path: string): string | undefined;
+  write(path: string, text: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Names of the files in a directory. */
+  list(directory: string): Promise<string[]>;
+  /** Lets time pass at the service. */
+  advance(ms: number): void;
+};
+
+type Service = {
+  /** The first word of its commands. */
+  readonly name: 'labels' | 'tracker';
+  readonly base: string;
+  readonly token: string;
+  readonly header: readonly [string, string];
+  readonly make: (env: ReturnType<typeof makeEnvironment>['env']) => MockService;
+};
+type Files = Readonly<Record<string, string>>;
+
+const inMemory = ({ name, base, token, header, make }: Service, files: Files): InMemory => {
+  const origin = `https://${name}.example`;
+  const absolute = (path: string): string => (path.startsWith('/') ? path : `/place/${path}`);
+  const disk = fakeHost({
+    files: Object.fromEntries(Object.entries(files).map(([path, text]) => [absolute(path), text])),
+  }).files;
+  const cloud = fakeHost();
+  const options = { ...defaultOptions, ratePerMinute: undefined };
+  const { env, listensAt } = makeEnvironment(cloud, new Store(), options, 'seed');
+  listensAt(origin);
+  const service = make(env);
+  const ask = (method: string, path: string, body: unknown): Answered => {
+    const [bare = '', query = ''] = path.split('?');
+    const reply = service.handle({
+      ...{ method, path: base + bare, query, remoteAddress: '127.0.0.1', isTls: true },
+      headers: { [header[0]]: header[1], 'content-type': 'application/json' },
+      body: new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body)),
+    }) as MockReply;
+    const text = String(reply.body ?? '');
+    return { status: reply.status, json: text === '' ? undefined : JSON.parse(text) };
+  };
+  return {
+    run: async (argv, { meanwhile, change = (host) => host, origin: at = origin, ...more } = {}) => {
+      const requests: Asked[] = [];
+      const written: string[] = [];
+      const machine = fakeHost({
+        ...more,
+        env: {
+          ...{ HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl', NO_COLOR: '1', OPSCTL_KEYCHAIN: 'never' },
+          [`OPSCTL_${name.toUpperCase()}_URL`]: at,
+          [`OPSCTL_${name.toUpperCase()}_TOKEN`]: token,
+        },
+        reply: (request) => {
+          const { pathname, search } = new URL(request.url);
+          const asked = {
+            method: request.method,
+            path: pathname.slice(base.length) + search,
+            body: typeof request.body === 'string' ? JSON.parse(request.body) : undefined,
+          };
+          requests.push(asked);
+          const { status, json } = meanwhile?.(asked) ?? ask(asked.method, asked.path, asked.body);
+          return { status, ...(json === undefined ? {} : { body: json }) };
+        },
+      });
+      const replace: typeof disk.replace = (path, ...rest) => {
+        if (path.startsWith('/place/')) written.push(path.slice('/place/'.length));
+        return disk.replace(path, ...rest);
+      };
+      const code = await runProgram(change({ ...machine, files: { ...disk, replace } }), [name, ...argv]);
+      const [out, err] = [machine.out(), machine.err()];
+      return {
+        ...{ code, out, err, asked: machine.asked, requests, written },
+        writes: requests.filter(({ method }) => method !== 'GET'),
+        json: () => JSON.parse(out),
+        error: () => JSON.parse(err.trim().split('\n').at(-1) ?? ''),
+      };
+    },
+    send: (method, path, body) => {
+      const { status, json } = ask(method, path, body);
+      if (status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
+      return json;
+    },
+    read: (path) => disk.readNow(absolute(path)),
+    write: (path, text) => disk.replace(absolute(path), text),
+    remove: (path) => disk.remove(absolute(path)),
+    list: (directory) => disk.list(absolute(directory)),
+    advance: cloud.advance,
+  };
+};
+
+export const ORIGIN = 'https://labels.example';
+export type LabelsInMemory = InMemory & {
+  /** The label with this title, in full view. */
+  label(title: string): any;
+  id(title: string): string;
+  /** Somebody else edits a label. */
+  edit(title: string, properties: Readonly<Record<string, string>>): void;
+};
+
+export const labelsInMemory = (files: Files = {}): LabelsInMemory => {
+  const at = inMemory(
+    {
+      ...{ name: 'labels', base: '/v2beta', token: 'any-token', make: makeLabels },
+      header: ['authorization', 'Bearer any-token'],
+    },
+    files,
+  );
+  const id = (title: string): string =>
+    at
+      .send('GET', '/labels?pageSize=200&view=LABEL_VIEW_FULL')
+      .labels.find(
+        ({ properties }: { properties: { title: string } }) => properties.title === title,
+      )?.id;
+  return {
+    ...at,
+    id,
+    label: (title) => at.send('GET', `/labels/${id(title)}?view=LABEL_VIEW_FULL`),
+    edit: (title, properties) => {
+      const updateLabel = { properties, updateMask: Object.keys(properties).join() };
+      at.send('POST', `/labels/${id(title)}:delta`, { requests: [{ updateLabel }] });
+    },
+  };
+};
+
+export const trackerInMemory = (files: Files = {}): InMemory => {
+  const token = defaultOptions.trackerToken;
+  return inMemory(
+    { name: 'tracker', base: '/api/v3', token, header: ['tracker-token', token], make: makeTracker },
+    files,
+  );
+};
