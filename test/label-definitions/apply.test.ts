@@ -100,6 +100,7 @@ describe('one label of several that fails', () => {
     expect(ran.error()).toMatchObject({
       code: 'STOPPED',
       message: expect.stringContaining('stopped after 1 of 2 labels'),
+      data: { done: [{ id: at.id('A'), title: 'A', revision: '2' }] },
     });
     expect(ran.error().message).toContain(`A: labels/${at.id('A')}, revision 2, draft`);
   });

@@ -67,7 +67,11 @@ test('a draft is one as long as nothing was published, and an enabled field has 
     }).split('\n');
   expect(line({})[1]).toBe('  SHARED, draft, revision 2');
   expect(line({ state: 'DISABLED' })[1]).toBe('  SHARED, disabled, revision 2');
-  expect(line({ state: 'PUBLISHED' })).toEqual(['T  labels/x', '  SHARED, published, revision 2', '  N  text']);
+  expect(line({ state: 'PUBLISHED' })).toEqual([
+    'T  labels/x',
+    '  SHARED, published, revision 2',
+    '  N  text',
+  ]);
   expect(line(undefined, { lifecycle: { state: 'DISABLED' } }).at(-1)).toBe('  N  text (disabled)');
   expect(line(undefined, { lifecycle: {} }).at(-1)).toBe('  N  text (draft)');
 });

@@ -57,7 +57,13 @@ test('a body of a delta gets them as well, and what is no list of edits stays as
     },
     added: ['requests[0].updateLabel.updateMask: title'],
   });
-  for (const values of [{}, { body: 'x' }, { body: { view: 'v' } }, { body: { requests: 'x' } }, { requests: 'x' }])
+  for (const values of [
+    {},
+    { body: 'x' },
+    { body: { view: 'v' } },
+    { body: { requests: 'x' } },
+    { requests: 'x' },
+  ])
     expect(withMasks('DeltaUpdateLabelRequest', values)).toEqual({ values, added: [] });
 });
 
@@ -87,7 +93,7 @@ test('a disable says its mask itself when one is given', () => {
     values: { body: { disabledPolicy: {}, updateMask: '*' } },
     added: ['updateMask: *'],
   });
-  expect(withMasks('DisableLabelRequest', { 'disabled-policy': { showInApply: true, hideInSearch: true } }).added).toEqual(
-    ['updateMask: showInApply,hideInSearch'],
-  );
+  expect(
+    withMasks('DisableLabelRequest', { 'disabled-policy': { showInApply: true, hideInSearch: true } }).added,
+  ).toEqual(['updateMask: showInApply,hideInSearch']);
 });

@@ -21,7 +21,10 @@ const prepared = (wanted: object, found: LiveLabel | null = label(), more: objec
 const withPermissions = (plan: PermissionPlan) => ({ permissions: { live: [], plan } });
 
 describe('a plan for people', () => {
-  const lines = (...given: Parameters<typeof prepared>) => planText(prepared(...given)).split('\n').slice(1);
+  const lines = (...given: Parameters<typeof prepared>) =>
+    planText(prepared(...given))
+      .split('\n')
+      .slice(1);
   const described = '  ~ label Contract changed: description none becomes "d"';
   test('has the changes, of the label and of its permissions', () => {
     expect(lines({})).toEqual(['  no changes']);
@@ -66,12 +69,15 @@ describe('what became of a label', () => {
   test('is a line: nothing to do is only what sent nothing', () => {
     expect(line({})).toBe('T: up to date');
     expect(line({ requests: 1 })).toBe('T: labels/L, revision 4');
-    expect(line({ published: true, requests: 1, state: 'published' })).toBe('T: labels/L, revision 4, published');
+    expect(line({ published: true, requests: 1, state: 'published' })).toBe(
+      'T: labels/L, revision 4, published',
+    );
     expect(line({ published: true })).toBe('T: labels/L, revision 4');
     expect(line({ action: 'update', requests: 0 })).toBe('T: labels/L, revision 4');
   });
   test('has the state of its newest revision', () => {
-    const state = (live: Parameters<typeof label>[0]) => appliedFrom(prepared({}, label(live)), undefined).state;
+    const state = (live: Parameters<typeof label>[0]) =>
+      appliedFrom(prepared({}, label(live)), undefined).state;
     expect(state({})).toBe('published');
     expect(state({ hasUnpublishedChanges: true })).toBe('draft');
     expect(state({ state: 'UNPUBLISHED_DRAFT' })).toBe('draft');
@@ -131,10 +137,14 @@ describe('a refusal because others changed the label', () => {
   test('of a label that is gone, by the revision of the lock file or of the file itself', () => {
     const gone = refusal(prepared({}, null, { drift: [lost], entry }));
     expect(gone.message).toContain('label Contract was changed in d since revision 2 was applied and a.yaml');
-    expect(gone.detail.data).toMatchObject({ labels: [{ label: null, seen_revision: null, revision: null }] });
+    expect(gone.detail.data).toMatchObject({
+      labels: [{ label: null, seen_revision: null, revision: null }],
+    });
     const exported = refusal(prepared({ revision: '7' }, label(), { drift: [lost] }));
     expect(exported.message).toContain('since revision 7 was exported, and is now at 3,');
-    expect(exported.detail.tryThis).toContain('opsctl labels adopt -f a.yaml, once the file is what you want');
+    expect(exported.detail.tryThis).toContain(
+      'opsctl labels adopt -f a.yaml, once the file is what you want',
+    );
     expect(exported.detail.tryThis).not.toContain('--take theirs, to write it into the file');
   });
   test('its rows have the ids of the part, and nothing that is absent', () => {

@@ -63,12 +63,18 @@ test('a role is read in either case, a member that is no text as its text', () =
 
 test('an address beside its person or group is one principal, beside an audience it is two', () => {
   const of = (one: object) => permissionsFrom([{ role: 'READER', ...one }]);
-  expect(of({ email: 'a@x', person: 'people/1' })).toMatchObject({ wanted: [{ email: 'a@x' }], problems: [] });
+  expect(of({ email: 'a@x', person: 'people/1' })).toMatchObject({
+    wanted: [{ email: 'a@x' }],
+    problems: [],
+  });
   expect(of({ email: 'a@x', group: 'groups/1' }).problems).toEqual([]);
   expect(of({ email: 'a@x', audience: 'audiences/1' }).problems).toHaveLength(1);
   expect(of({ email: 'a@x', person: 'people/1', group: 'groups/1' }).problems).toHaveLength(1);
   expect(of({ person: 'people/1', group: 'groups/1' }).problems).toHaveLength(1);
-  expect(of({ audience: 'audiences/1' })).toMatchObject({ wanted: [{ audience: 'audiences/1' }], problems: [] });
+  expect(of({ audience: 'audiences/1' })).toMatchObject({
+    wanted: [{ audience: 'audiences/1' }],
+    problems: [],
+  });
 });
 
 test('every problem says where it stands, and what may have been meant', () => {
@@ -96,8 +102,16 @@ test('every problem says where it stands, and what may have been meant', () => {
 });
 
 test('two that have no member in common are two principals', () => {
-  const plan = permissionPlan([{ role: 'READER', group: 'g' }], [{ name: 'p', role: 'READER', person: 'g' }], false);
+  const plan = permissionPlan(
+    [{ role: 'READER', group: 'g' }],
+    [{ name: 'p', role: 'READER', person: 'g' }],
+    false,
+  );
   expect([plan.added.length, plan.changed.length, plan.removed.length]).toEqual([1, 0, 1]);
   const changed = permissionPlan([{ role: 'READER', group: 'g' }], [{ name: 'p', group: 'G' }], false);
-  expect(changed).toEqual({ added: [], changed: [{ from: '', to: { role: 'READER', group: 'g' } }], removed: [] });
+  expect(changed).toEqual({
+    added: [],
+    changed: [{ from: '', to: { role: 'READER', group: 'g' } }],
+    removed: [],
+  });
 });

@@ -92,6 +92,11 @@ describe('labels apply --plan', () => {
     expect([refused.code, refused.writes, refused.error().code]).toEqual([10, [], 'PLAN_OUT_OF_DATE']);
     expect(refused.error().message).toContain('plan.json no longer holds: B changed since it was made');
     expect(refused.error().message).toContain('Now it would be:\nlabel B (labels/');
+    expect(refused.error().data).toEqual({ labels: [{ title: 'B', revision: '1' }] });
+    other.at.send('DELETE', `/labels/${other.at.id('B')}`);
+    await other.at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
+    const plan = JSON.parse(other.at.read('plan.json') ?? '');
+    expect(plan.labels.map((one: any) => one.action)).toEqual(['create', 'create']);
   });
   test('permissions are part of what was planned', async () => {
     const file = 'title: A\npermissions: [{role: READER, email: r@example.com}]\n';
@@ -121,6 +126,19 @@ describe('labels apply --plan', () => {
         path.includes('/locks') ? { status: 200, json: { labelLocks: [{ name: 'locks/1' }] } } : undefined,
     });
     expect([ran.code, ran.writes, ran.error().code]).toEqual([10, [], 'PLAN_REFUSED']);
+    expect(ran.error().problems).toMatchObject([{ file: 'labels/a.yaml', line: 1, column: 1 }, {}]);
+  });
+  test('of a label that is gone by now says that it has no revision', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': A });
+    await at.run(['apply', '-f', 'labels']);
+    await at.write('labels/a.yaml', A.replace('Note', 'Other'));
+    await at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
+    at.send('DELETE', `/labels/${at.id('A')}`);
+    const ran = await at.run(apply);
+    expect(ran.error()).toMatchObject({
+      code: 'PLAN_OUT_OF_DATE',
+      data: { labels: [{ title: 'A', revision: null }] },
+    });
   });
   test('is for the deployment that it was made for', async () => {
     const { at, plan } = await planned({ 'labels/a.yaml': A });

@@ -66,9 +66,11 @@ const inMemory = ({ name, base, token, header, make }: Service, files: Files): I
   }).files;
   const cloud = fakeHost();
   const options = { ...defaultOptions, ratePerMinute: undefined };
-  const { env, listensAt } = makeEnvironment(cloud, new Store(), options, 'seed');
+  const store = new Store();
+  const { env, listensAt } = makeEnvironment(cloud, store, options, 'seed');
   listensAt(origin);
   const service = make(env);
+  store.transact(() => service.seed('empty'));
   const ask = (method: string, path: string, body: unknown): Answered => {
     const [bare = '', query = ''] = path.split('?');
     const reply = service.handle({
@@ -76,7 +78,8 @@ const inMemory = ({ name, base, token, header, make }: Service, files: Files): I
       headers: { [header[0]]: header[1], 'content-type': 'application/json' },
       body: new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body)),
     }) as MockReply;
-    const text = String(reply.body ?? '');
+    const text =
+      reply.body instanceof Uint8Array ? new TextDecoder().decode(reply.body) : String(reply.body ?? '');
     return { status: reply.status, json: text === '' ? undefined : JSON.parse(text) };
   };
   return {
@@ -86,7 +89,12 @@ const inMemory = ({ name, base, token, header, make }: Service, files: Files): I
       const machine = fakeHost({
         ...more,
         env: {
-          ...{ HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl', NO_COLOR: '1', OPSCTL_KEYCHAIN: 'never' },
+          ...{
+            HOME: '/home/user',
+            OPSCTL_HOME: '/home/user/opsctl',
+            NO_COLOR: '1',
+            OPSCTL_KEYCHAIN: 'never',
+          },
           [`OPSCTL_${name.toUpperCase()}_URL`]: at,
           [`OPSCTL_${name.toUpperCase()}_TOKEN`]: token,
         },
@@ -148,9 +156,7 @@ export const labelsInMemory = (files: Files = {}): LabelsInMemory => {
   const id = (title: string): string =>
     at
       .send('GET', '/labels?pageSize=200&view=LABEL_VIEW_FULL')
-      .labels.find(
-        ({ properties }: { properties: { title: string } }) => properties.title === title,
-      )?.id;
+      .labels.find(({ properties }: { properties: { title: string } }) => properties.title === title)?.id;
   return {
     ...at,
     id,
