@@ -11,10 +11,13 @@ export const hexFrom = ({ red, green, blue, alpha }: ColorJson): string =>
 
 export const isHex = (text: string): boolean => /^#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})$/.test(text);
 
+const partAt = (hex: string, at: number): number =>
+  Math.round((Number.parseInt(hex.slice(at, at + 2), 16) / 255) * 1e6) / 1e6;
+
 /** The service's form of #rrggbb. */
-export const colorFrom = (hex: string): ColorJson => {
-  const [red = 0, green = 0, blue = 0, alpha] = (hex.slice(1).match(/../g) ?? []).map(
-    (pair) => Math.round((Number.parseInt(pair, 16) / 255) * 1e6) / 1e6,
-  );
-  return { red, green, blue, ...(alpha === undefined ? {} : { alpha }) };
-};
+export const colorFrom = (hex: string): ColorJson => ({
+  red: partAt(hex, 1),
+  green: partAt(hex, 3),
+  blue: partAt(hex, 5),
+  ...(hex.length === 7 ? {} : { alpha: partAt(hex, 7) }),
+});

@@ -1,24 +1,16 @@
+/** Positions that rise, by where they stand in the list. */
+type Run = { readonly last: number; readonly places: readonly number[] };
+const longest = (runs: readonly Run[]): readonly number[] =>
+  runs.reduce<readonly number[]>((best, { places }) => (places.length > best.length ? places : best), []);
+
 /** The positions that may stay: a longest rising run of them. */
-const staying = (positions: readonly number[]): Set<number> => {
-  const length: number[] = [];
-  const before: number[] = [];
+const staying = (positions: readonly number[]): ReadonlySet<number> => {
+  const runs: Run[] = [];
   for (const [i, position] of positions.entries()) {
-    length[i] = 1;
-    before[i] = -1;
-    for (let j = 0; j < i; j++) {
-      if ((positions[j] ?? 0) < position && (length[j] ?? 0) + 1 > (length[i] ?? 0)) {
-        length[i] = (length[j] ?? 0) + 1;
-        before[i] = j;
-      }
-    }
+    const before = longest(runs.filter(({ last }) => last < position));
+    runs.push({ last: position, places: [...before, i] });
   }
-  let at = length.indexOf(Math.max(...length));
-  const kept = new Set<number>();
-  while (at >= 0) {
-    kept.add(at);
-    at = before[at] ?? -1;
-  }
-  return kept;
+  return new Set(longest(runs));
 };
 
 export type Place = {

@@ -3,6 +3,14 @@ import { type InMemory, type RunOptions, trackerInMemory } from '../support/in-m
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
+/** The service takes no token from the nth create on. */
+const refusedAt = (nth: number): RunOptions['meanwhile'] => {
+  let count = 0;
+  return ({ method }) => {
+    if (method === 'POST') count += 1;
+    return method === 'POST' && count >= nth ? { status: 401, json: { message: 'no' } } : undefined;
+  };
+};
 const run = (at: InMemory, ...more: (string | RunOptions)[]) => {
   const words = more.filter((one) => typeof one === 'string');
   const [options] = more.filter((one) => typeof one !== 'string');
@@ -95,10 +103,8 @@ describe('tracker bulk', () => {
 
   test('what the next rows would meet as well ends the run, with the line that goes on', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b'), label('c')) });
-    let sent = 0;
     const ran = await run(at, '--concurrency', '1', '--journal', 'j', {
-      meanwhile: ({ method }) =>
-        method === 'POST' && (sent += 1) === 2 ? { status: 401, json: { message: 'no' } } : undefined,
+      meanwhile: refusedAt(2),
     });
     expect([ran.code, rowsOf(ran).map(({ status }) => status)]).toEqual([4, ['done']]);
     const again = await run(at, '--resume', '--journal', 'j');
@@ -138,10 +144,8 @@ describe('tracker bulk', () => {
   test('a record that is spoken for answers for no other row', async () => {
     const row = { op: 'create', resource: 'epics', name: 'same' };
     const at = trackerInMemory({ 'rows.ndjson': ndjson(row, row) });
-    let sent = 0;
     await run(at, '--concurrency', '1', '--journal', 'j', {
-      meanwhile: ({ method }) =>
-        method === 'POST' && (sent += 1) === 2 ? { status: 401, json: {} } : undefined,
+      meanwhile: refusedAt(2),
     });
     const again = await run(at, '--resume', '--journal', 'j');
     expect(rowsOf(again).map(({ status }) => status)).toEqual(['skipped', 'done']);

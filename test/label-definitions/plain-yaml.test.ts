@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { type LockFile, lockFrom, lockText } from '../../src/label-definitions/lock-file.ts';
-import { plainYaml } from '../../src/label-definitions/plain-yaml.ts';
+import { isPlainKey, plainYaml } from '../../src/label-definitions/plain-yaml.ts';
 import { yamlText } from '../../src/label-definitions/yaml-text.ts';
 
 /** What the general reader makes of a text, when it is one document without a mistake. */
@@ -181,4 +181,64 @@ test('keys of the lock file come back as they were, whatever they look like', ()
     expect(plainYaml(lockText(lock))).toEqual(general(lockText(lock)));
     expect(plainYaml(lockText(lock))).toBeDefined();
   }
+});
+
+test.each<[string, unknown]>([
+  ['a: |\n  x\n', { a: 'x\n' }],
+  ['a: |-\n  x\n', { a: 'x' }],
+  ['a: |\n  x\n\n  y\nb: 1\n', { a: 'x\n\ny\n', b: 1 }],
+  ['a:\n  b: 1\nc: 2\n', { a: { b: 1 }, c: 2 }],
+  ['a:\n  - x\n  - b: 1\n    c:\n      - z\nd: {}\n', { a: ['x', { b: 1, c: ['z'] }], d: {} }],
+  ['- x\n- "y z"\n', ['x', 'y z']],
+  ['# one\n# two\na: 1\n', { a: 1 }],
+  ['a: 0\nb: -7\nc: 100000000000000\n', { a: 0, b: -7, c: 100_000_000_000_000 }],
+  ['a: true\nb: false\nc: null\n', { a: true, b: false, c: null }],
+  ['"a: b": "c"\n', { 'a: b': 'c' }],
+  ['a: []\nb: ["x", "y"]\n', { a: [], b: ['x', 'y'] }],
+  ["a: it's (one), two & three/four+five-six.\n", { a: "it's (one), two & three/four+five-six." }],
+  ['_a-1: x\n', { '_a-1': 'x' }],
+])('%j needs no general reader', (written, value) => {
+  expect(plainYaml(written)).toEqual({ value });
+  expect(general(written)).toEqual({ value });
+});
+
+test.each([
+  ['a number of more digits than are exact', 'a: 1000000000000000\n'],
+  ['a list with something else than text', 'a: [1]\n'],
+  ['a list that is no JSON', 'a: ["x"\n'],
+  ['a text that is no JSON', 'a: "x\n'],
+  ['a quoted key that is no JSON', '"\\x": 1\n'],
+  ['a word of YAML as a key', 'yes: 1\n'],
+  ['a line that is no member', 'a: 1\nb\n'],
+  ['an item among members', 'a: 1\n- b\n'],
+  ['a member among items', '- a\nb: 1\n'],
+  ['an empty line between members', 'a: 1\n\nb: 2\n'],
+  ['a member that stands too far in', 'a: 1\n   b: 2\n'],
+  ['a member below a value', 'a:\n  b: 1\n    c: 2\n'],
+  ['a first line that stands too far in', ' a: 1\n'],
+  ['a block without lines', 'a: |\nb: 1\n'],
+  ['a block that begins with an empty line', 'a: |\n\n  x\n'],
+  ['a block that ends with an empty line', 'a: |\n  x\n\n'],
+  ['a block with a line further in', 'a: |\n  x\n    y\n'],
+  ['a block whose line ends with a space', 'a: |\n  x \n'],
+  ['a dash without a value', 'a:\n  -\n'],
+  ['a text that ends with a space behind a dash', '- x \n'],
+  ['a key alone at the end', 'a:\n'],
+])('%s is left to the general reader as well', (_, written) => {
+  expect(plainYaml(written)).toBeUndefined();
+});
+
+test('twenty levels are read, one more is left to the general reader', () => {
+  const nested = (levels: number): string =>
+    `${Array.from({ length: levels }, (_, i) => `${'  '.repeat(i)}a:\n`).join('')}${'  '.repeat(levels)}a: 1\n`;
+  expect(plainYaml(nested(20))).toEqual(general(nested(20)));
+  expect(plainYaml(nested(20))).toBeDefined();
+  expect(plainYaml(nested(21))).toBeUndefined();
+});
+
+test('keys that every reader takes as text need no quotes', () => {
+  const plain = ['a', '_', 'a-1', 'A_b', 'nob'];
+  const quoted = ['1a', '-a', 'a b', 'no', 'N', 'True', 'ä', '', 'a.b'];
+  expect(plain.map(isPlainKey)).toEqual(plain.map(() => true));
+  expect(quoted.map(isPlainKey)).toEqual(quoted.map(() => false));
 });

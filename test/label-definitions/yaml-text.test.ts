@@ -56,3 +56,37 @@ test('it is what a person would write', () => {
     'title: Project phase\ndescription: |\n  One.\n  Two.\napps: []\nfields:\n  - name: A\n    choices:\n      - name: "2024"\n',
   );
 });
+
+test.each<[unknown, string]>([
+  ['plain', 'plain'],
+  ['Two words, (three)', 'Two words, (three)'],
+  ['ends with space ', '"ends with space "'],
+  ['yes', '"yes"'],
+  ['2024', '"2024"'],
+  ['', '""'],
+  ['a: b', '"a: b"'],
+  [7, '7'],
+  [null, 'null'],
+  [true, 'true'],
+  ['One.\nTwo.', '|-\n  One.\n  Two.'],
+  ['One.\nTwo.\n', '|\n  One.\n  Two.\n'.trimEnd()],
+  ['One.\n\nTwo.', '|-\n  One.\n\n  Two.'],
+  ['One.\nTwo.\n\n', '"One.\\nTwo.\\n\\n"'],
+  ['\nOne.', '"\\nOne."'],
+  [' One.\nTwo.', '" One.\\nTwo."'],
+  ['One. \nTwo.', '"One. \\nTwo."'],
+  ['One.\n Two.', '"One.\\n Two."'],
+  ['One.\tx\nTwo.', '"One.\\tx\\nTwo."'],
+  ['a: One.', '"a: One."'],
+])('%j is written so', (value, written) => {
+  expect(yamlText({ a: value })).toBe(`a: ${written}\n`);
+  expect(yamlText({ a: [value] })).toBe(`a:\n  - ${written.replaceAll(/\n(?=.)/g, '\n  ')}\n`);
+  expect(parse(yamlText({ a: value, b: [value] }))).toEqual({ a: value, b: [value] });
+});
+
+test('what is empty has a form of its own, what is undefined has none', () => {
+  expect(yamlText({ a: {}, b: [], c: undefined, d: { e: {} } })).toBe('a: {}\nb: []\nd:\n  e: {}\n');
+  expect(yamlText([{ a: 1, b: [{ c: 'x\ny' }] }, 'z'])).toBe(
+    '- a: 1\n  b:\n    - c: |-\n        x\n        y\n- z\n',
+  );
+});

@@ -83,7 +83,7 @@ const inMemory = ({ name, base, token, header, make }: Service, files: Files): I
     return { status: reply.status, json: text === '' ? undefined : JSON.parse(text) };
   };
   return {
-    run: async (argv, { meanwhile, change = (host) => host, origin: at = origin, ...more } = {}) => {
+    run: async (argv, { meanwhile, change = (host: Host) => host, origin: at = origin, ...more } = {}) => {
       const requests: Asked[] = [];
       const written: string[] = [];
       const machine = fakeHost({
