@@ -18,6 +18,7 @@ const check = (answer: {
   readonly code: number | null;
   readonly stdout?: string;
   readonly stderr?: string;
+  readonly startError?: string;
 }) => {
   const ran: Ran[] = [];
   const host = fakeHost({
@@ -52,5 +53,24 @@ describe('v2 data in the directory of a stopped member', () => {
     const error = await check(answer).done?.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(MemberFailure);
     expect((error as unknown as Error).message).toContain(reason);
+  });
+  it.each([
+    ['what it said last, on either stream', { code: 1, stdout: 'early', stderr: 'first\n  last \n\n' }, 'last'],
+    ['the whole line where there is one', { code: 1, stdout: ' only \n' }, 'only'],
+    ['why it could not be started, where it said nothing', { code: null, startError: 'ENOENT' }, 'ENOENT'],
+    ['that it said nothing', { code: 1, stderr: ' \n' }, 'no answer'],
+  ])('the reason has %s', async (_, answer, line) => {
+    await expect(check(answer).done).rejects.toMatchObject({
+      ...{ member: 'n2', message: `n2: whether it holds v2 data could not be told: ${line}` },
+    });
+  });
+  it('the words of a good answer prove nothing where the program failed', async () => {
+    const { done } = check({ code: 1, stdout: 'No custom content found in v2store.' });
+    await expect(done).rejects.toThrow('could not be told: No custom content found');
+  });
+  it('the program has two minutes', async () => {
+    const { ran, done } = check({ code: 0, stdout: 'No custom content found in v2store.' });
+    await done;
+    expect(ran[0]?.options).toMatchObject({ timeoutMs: 120_000, maxBytes: 65_536 });
   });
 });

@@ -64,4 +64,62 @@ describe('a snapshot that is begun ahead', () => {
     await beginEarlySnapshot(failing, gate, async () => {}).wait();
     expect(failing.told).toMatchObject([{ event: 'note', level: 'info' }]);
   });
+  /** The look at the cluster ends when the test says so; what it takes is in `took`. */
+  const looking = async (patch: Partial<Run> = {}) => {
+    const small = smallCluster();
+    const made = await small.plan();
+    small.members('n2').which = 'new';
+    const { host, cluster, access, driver } = small;
+    const run = runOn(host, { cluster, access, plan: made, ...patch }, driver);
+    run.written.push(...begun('n2.snapshot', 'n2.stop', 'n2.start', 'n2.gate'));
+    const took: AbortSignal[] = [];
+    const watched = made.steps.find(({ id }) => id === 'n2.gate') as Step;
+    const begin = (take: (signal: AbortSignal) => Promise<void> = async () => {}) =>
+      beginEarlySnapshot(run, watched, async (_, signal) => {
+        took.push(signal);
+        await take(signal);
+      });
+    return { run, took, begin };
+  };
+  it('is not taken when it was called off during the look, or the run is to stop', async () => {
+    const cancelled = await looking();
+    await cancelled.begin().cancel();
+    expect([cancelled.took, cancelled.run.told]).toEqual([[], []]);
+    const stopped = await looking({ signal: AbortSignal.abort() });
+    await stopped.begin().wait();
+    expect([stopped.took, stopped.run.told]).toEqual([[], []]);
+  });
+  it('is broken off by the one who called it off, who waits for its end; that is no failure', async () => {
+    const { run, took, begin } = await looking();
+    let isOver = false;
+    let isTaken = (): void => {};
+    const taken = new Promise<void>((resolve) => (isTaken = resolve));
+    const early = begin(async (signal) => {
+      isTaken();
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      isOver = true;
+      throw new Error('broken off');
+    });
+    await taken;
+    expect(took[0]?.aborted).toBe(false);
+    await early.cancel();
+    expect([took[0]?.aborted, isOver, run.told]).toEqual([true, true, []]);
+  });
+  it('that fails says why, and that it is taken later', async () => {
+    const { run, begin } = await looking();
+    await begin(() => Promise.reject(new Error('no room'))).wait();
+    expect(run.told).toEqual([
+      {
+        ...{ event: 'note', level: 'info' },
+        text: "the next member's snapshot was not taken ahead (no room): it is taken when its turn comes",
+      },
+    ]);
+  });
+  it('that is not begun can be waited for and called off like any other', async () => {
+    const { took, begin } = await looking({ window: { probes: [], pauseAtMostMs: 1, earlierMs: [] } });
+    const early = begin();
+    await early.wait();
+    await early.cancel();
+    expect(took).toEqual([]);
+  });
 });
