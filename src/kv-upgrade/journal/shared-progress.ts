@@ -95,9 +95,11 @@ export const shareProgress = (sharing: Sharing): Shared => {
   const write = async (): Promise<void> => {
     const count = entries.length;
     const text = sharedText(cluster.name, run, new Date(host.now()).toISOString(), entries);
-    if (Buffer.byteLength(text) > mostBytes) return;
-    await firstAnswer(stores, (store) => store.put(progressKey, text)).catch(() => {});
-    await writeFile(sharing, text);
+    // What is too long is as done as what was written: it would be tried for ever.
+    if (Buffer.byteLength(text) <= mostBytes) {
+      await firstAnswer(stores, (store) => store.put(progressKey, text)).catch(() => {});
+      await writeFile(sharing, text);
+    }
     written = count;
   };
   const soon = (): Promise<void> => {

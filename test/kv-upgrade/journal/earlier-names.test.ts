@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  currentEntry,
   currentEvent,
   currentGuard,
   withCurrentFindings,
@@ -36,5 +37,27 @@ describe('files of the version before', () => {
     });
     expect(currentGuard('data-folders')).toBe('data-directories');
     expect(currentGuard('disk-space')).toBe('disk-space');
+  });
+  it.each([null, 'text', 7, [], [{ kind: 'returned' }]])('what is no row stays what it is: %j', (value) => {
+    expect(currentEvent(value)).toBe(value);
+    expect(currentEntry(value)).toBe(value);
+    expect(withCurrentFindings(value)).toBe(value);
+  });
+  it('a word of today, and a field that is none, stay', () => {
+    expect(currentEntry({ kind: 'end', step: 'x' })).toEqual({ kind: 'end', step: 'x' });
+    expect(currentEntry({ kind: 7 })).toEqual({ kind: 7 });
+    expect(currentEvent({ event: 'note', plan: { findings: [{ level: 'stop', guard: 'g' }] } })).toEqual({
+      ...{ event: 'note', plan: { findings: [{ level: 'fail', guard: 'g' }] } },
+    });
+    expect(withCurrentFindings({ findings: 'x', options: { accept: 'y' } })).toEqual({
+      ...{ findings: 'x', options: { accept: 'y' } },
+    });
+    expect(withCurrentFindings({ findings: ['x', { level: 'warn' }] })).toMatchObject({
+      findings: ['x', { level: 'warn' }],
+    });
+    expect(withCurrentFindings({ options: [], findings: [] })).toEqual({ options: [], findings: [] });
+    expect(withCurrentFindings({ options: { accept: ['data-folders'], hold_last: true } })).toEqual({
+      options: { accept: ['data-directories'], hold_last: true },
+    });
   });
 });

@@ -68,6 +68,17 @@ describe('what a run holds for', () => {
     expect(left([closed('held'), resumed()])).toEqual({ hold_last: false, hold_after: undefined });
   });
 
+  it('a hold that was asked for by the last resume counts, and not one from before it', () => {
+    const plan = planOf({ hold_last: true });
+    const left = (...entries: JournalEntry[]) => resumedOptions(plan, entries, {});
+    const first = resumed({ hold_last: false, hold_after: 1 });
+    expect(left(first)).toEqual({ hold_last: false, hold_after: 1 });
+    expect(left(first, resumed({ hold_last: true }))).toEqual({ hold_last: true, hold_after: undefined });
+    expect(left(closed('held'), first)).toEqual({ hold_last: false, hold_after: 1 });
+    expect(left(first, closed('stopped'))).toEqual({ hold_last: false, hold_after: 1 });
+    expect(left(closed('held', 'operator'))).toEqual({ hold_last: true, hold_after: undefined });
+  });
+
   it('counts from here when the resume says after how many', () => {
     const plan = planOf({});
     expect(resumedOptions(plan, passed('n2'), { after: 1 })).toEqual({ hold_last: false, hold_after: 2 });

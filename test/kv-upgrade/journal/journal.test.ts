@@ -2,8 +2,11 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  crashedRun,
   findRuns,
+  idAfter,
   isFinal,
+  isRolledBack,
   openJournal,
   openRun,
   parseJournal,
@@ -126,5 +129,45 @@ describe('a journal', () => {
     expect(await at(Date.UTC(2026, 0, 2, 3, 5, 1))).toMatch(/^20260102T030501Z-/);
     for (const now of [Date.UTC(2026, 0, 2, 3, 4, 59), Date.UTC(2025, 0, 1)])
       expect(await at(now)).toMatch(/^20260102T030500Z-/);
+  });
+  it('a run whose journal was never closed has crashed or is at work; only the newest counts', async () => {
+    const found = () => crashedRun(real.host, real.directory, 'c');
+    expect(await found()).toBeUndefined();
+    const run = '20260101T000000Z-aaaa';
+    const journal = await openJournal(real.host, runDirectory(real.directory, 'c', run));
+    // A directory without a journal, one that was never begun, and what is no run at all.
+    await real.host.files.makeDirectory(join(real.directory, 'c', '20260109T000000Z-none'));
+    await real.host.files.makeDirectory(join(real.directory, 'c', 'x20260108T000000Z-other'));
+    expect(await found()).toBeUndefined();
+    journal.write({ kind: 'opened', run, action: 'upgrade', plan: planned(), owner, cluster_file: 'f' });
+    expect((await found())?.run).toBe(run);
+    journal.write({ kind: 'closed', outcome: 'held', message: '' });
+    expect(await found()).toBeUndefined();
+    journal.close();
+  });
+  it.each(['null', '7', '{"step":"x"}', '{"kind":"end"}', '{"kind":"end","step":7}'])(
+    'a line that is no entry is damage: %s',
+    (line) => {
+      expect(() => parseJournal(`${line}\n`)).toThrow('line 1 of the journal cannot be read');
+    },
+  );
+  it('an entry other than the end of a step needs no step', () => {
+    expect(parseJournal('{"kind":"closed"}\n').entries).toEqual([{ kind: 'closed' }]);
+  });
+  it('a journal that is not closed is not final, whatever was said before', () => {
+    const closed = { kind: 'closed', at: '', outcome: 'done', message: '' } as JournalEntry;
+    expect(isFinal([])).toBe(false);
+    expect(isFinal([closed, { kind: 'begin', at: '', step: 'x' }])).toBe(false);
+    expect(isRolledBack([{ ...closed, outcome: 'rolled-back' } as JournalEntry])).toBe(false);
+    const opened = { kind: 'opened', at: '', action: 'rollback' } as JournalEntry;
+    expect(isRolledBack([opened, closed])).toBe(false);
+    expect(isRolledBack([opened, { ...closed, outcome: 'rolled-back' } as JournalEntry])).toBe(true);
+  });
+  it('the name of the next run has four random digits, and counts on in seconds', () => {
+    const host = { ...real.host, now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 999), random: () => Buffer.from([1, 0xab]) };
+    expect(idAfter(host, undefined)).toBe('20260102T030405Z-01ab');
+    expect(idAfter(host, '20260102T030404Z-ffff')).toBe('20260102T030405Z-01ab');
+    expect(idAfter(host, '20260102T030405Z-0000')).toBe('20260102T030406Z-01ab');
+    expect(idAfter(host, '20261231T235959Z-0000')).toBe('20270101T000000Z-01ab');
   });
 });
