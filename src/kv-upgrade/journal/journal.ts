@@ -96,6 +96,7 @@ export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
   return last?.kind === 'closed' && last.outcome === 'rolled-back' && begun?.action === 'rollback';
 };
 
+const secondMs = 1000;
 const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
 export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> =>
   idAfter(host, (await runNames(host, state, cluster))[0]);
@@ -104,7 +105,7 @@ export const idAfter = (host: Host, newest: string | undefined): string => {
   const last = newest?.slice(0, stampOf(0).length);
   const now = stampOf(host.now());
   const after = (stamp: string): string =>
-    stampOf(Date.parse(stamp.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z')) + 1000);
+    stampOf(Date.parse(stamp.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z')) + secondMs);
   const time = last === undefined || last < now ? now : after(last);
   return `${time}-${Buffer.from(host.random(2)).toString('hex')}`;
 };

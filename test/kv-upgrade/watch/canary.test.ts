@@ -73,3 +73,49 @@ it('writes once a second while nothing is replaced, ten times while a member has
   expect(paceOf(new Map([['n1', 'changing']]))()).toBe(20);
   expect(paceOf(new Map([['n1', 'proved']]), 5)()).toBe(200);
 });
+
+describe('the report of the canary', () => {
+  it('has how many writes were made and failed, and how long they took', async () => {
+    const { report, told } = await writes([3, true], [9.26, true], [5, true], [1, false], [1, false], [1, false]);
+    expect(report).toMatchObject({ writes: 4, failed: 1, median_ms: 5, p99_ms: 9.3 });
+    expect(told.slice(0, 2)).toEqual([
+      { event: 'canary', ok: true, latency_ms: 3, member: 'n1' },
+      { event: 'canary', ok: true, latency_ms: 9.3, member: 'n1' },
+    ]);
+    expect(told[3]).toEqual({ event: 'canary', ok: false, latency_ms: 3, member: 'n1', error: 'away' });
+  });
+  it('of writes that nobody took has no times', async () => {
+    const { report } = await writes([100, false], [100, false], [100, false]);
+    expect(report).toEqual({ writes: 1, failed: 1, longest_gap_ms: 300 });
+  });
+  it('goes on with the member that took the last write', async () => {
+    const { asked, told } = await writes([1, false], [1, false], [1, true], [1, true], [1, false], [1, true]);
+    expect(asked.slice(0, 6)).toEqual(['1', '2', '3', '3', '3', '1']);
+    expect(told.map((event) => ('member' in event ? event.member : ''))).toEqual(['n3', 'n3', 'n1']);
+  });
+});
+
+it('removes its key through the member that took the last write, whatever that says, and writes no more', async () => {
+  const host = fakeHost();
+  const [removed, wrote]: [string[], string[]] = [[], []];
+  const store = (url: string) => ({
+    put: async (key: string, value: string) => {
+      wrote.push(`${key}=${value}`);
+      if (url.endsWith('1')) throw new Error('away');
+      if (wrote.length > 2) stopping ??= canary.stop();
+    },
+    del: async (key: string) => {
+      removed.push(`${url.slice(-1)} ${key}`);
+      throw new Error('no quorum');
+    },
+  });
+  let stopping: ReturnType<typeof canary.stop> | undefined;
+  const canary = startCanary(host, clusterFile(), { store } as unknown as Access, 'run', () => {});
+  while (stopping === undefined) await host.turn();
+  const report = await stopping;
+  expect(removed).toEqual([`2 ${wrote[0]?.split('=')[0]}`]);
+  expect(wrote.map((text) => text.split('=')[1])).toEqual(['0', '0', '1']);
+  expect(report).toMatchObject({ writes: 2, failed: 0 });
+  // A pause is slept in slices, so that a change of the pace is noticed.
+  expect(Math.max(...host.slept)).toBeLessThanOrEqual(50);
+});

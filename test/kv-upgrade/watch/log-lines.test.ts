@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classify, withoutTokens } from '../../../src/kv-upgrade/watch/log-lines.ts';
+import { classify, cureFor, withoutTokens } from '../../../src/kv-upgrade/watch/log-lines.ts';
 import { newLines } from '../../../src/kv-upgrade/watch/log-watch.ts';
 
 describe('lines of a member during an upgrade', () => {
@@ -53,10 +53,66 @@ describe('lines of a member during an upgrade', () => {
   it('a chatty line is no news', () => {
     expect(classify('2026-01-01 00:00:00.0 I | something nobody has seen')).toBeUndefined();
   });
+  it('a line that was written twice is seen up to its last copy', () => {
+    expect(newLines(['a'], ['a', 'b', 'a', 'c'])).toEqual(['c']);
+    expect(newLines(['x', 'a'], ['a', 'b'])).toEqual(['b']);
+  });
   it('new lines are those after the last that was seen', () => {
     expect(newLines(['b'], ['a', 'b', 'c', 'd'])).toEqual(['c', 'd']);
     expect(newLines([], ['a'])).toEqual(['a']);
     expect(newLines(['x'], ['a', 'b'])).toEqual(['a', 'b']);
     expect(newLines(['b'], ['a', 'b'])).toEqual([]);
+  });
+  it.each([
+    ['cluster cannot be downgraded', 'this version is older than the cluster: it will not start again'],
+    ['detected disallowed v2 WAL for stage --v2-deprecation=write-only', 'the log of the member holds v2 requests, and 3.6 does not start with them'],
+    ['illegal v2store content', 'the data directory holds v2 data, and 3.6 does not start with it'],
+    ['failed to recover v3 backend from snapshot', 'the server panicked'],
+    ['flag provided but not defined: -x', 'this version does not understand its configuration'],
+    ['removed all voters', 'the records of who is a member are wrong'],
+    ['Cannot downgrade from 3.6', 'a member was replaced before the cluster was ready to downgrade'],
+    ['unrecognized feature gate: X', 'this version does not understand its configuration'],
+    ['walpb: crc mismatch', 'the data directory does not fit to this member'],
+    ['bind: address already in use', 'another process has its port'],
+    ['alarm raised NOSPACE', 'no space'],
+    ['read-only file system', 'the data directory cannot be written'],
+    ['hash of the members mismatch', 'the data of the members differ'],
+    ['the member has been permanently removed from the cluster', 'not a member of this cluster'],
+    ['starting member 1 in cluster 2', 'the member started without its data'],
+    ['x509: certificate has expired', 'a certificate is refused'],
+    ['the clock difference against peer 1 is too high', 'clocks differ'],
+  ])('a cause is never expected: %s', (line, meaning) => {
+    expect(classify(line)).toEqual({ expected: false, meaning });
+    // Whatever else the line says.
+    expect(classify(`${line}; connection refused`)).toEqual({ expected: false, meaning });
+  });
+  it.each([
+    ['apply request took too long', 'the machine is slow'],
+    ['lost TCP streaming', 'a member is away'],
+    ['peer 1 became active', 'a connection between members'],
+    ['elected leader 1 at term 2', 'an election'],
+    ['invalid auth token: x', 'a token died with the process before'],
+    ['leader found higher-versioned member', 'a member has a higher version'],
+    ['updated the cluster version from 3.4 to 3.5', "the cluster's version"],
+    ['ready to serve client requests', 'the life of a server'],
+  ])('what belongs to a replacement is expected, an error too: %s', (line, meaning) => {
+    expect(classify(line)).toEqual({ expected: true, meaning });
+    expect(classify(`{"level":"error","msg":"${line}"}`)).toEqual({ expected: true, meaning });
+  });
+  it.each([
+    ['{"level":"fatal","msg":"x"}', { expected: false }],
+    ['{"level":"warn","msg":"x"}', { expected: false }],
+    ['2026-01-01 00:00:00 E | x', { expected: false }],
+    ['{"level":"info","msg":"x"}', undefined],
+    ['x', undefined],
+  ])('a line that nobody knows counts by its level: %s', (line, expected) => {
+    expect(classify(line)).toEqual(expected);
+  });
+  it('a known cause may have a cure', () => {
+    expect(cureFor('n2 did not start (its log ends: detected disallowed v2 WAL)')).toEqual([
+      expect.stringContaining('--snapshot-count=1'),
+    ]);
+    expect(cureFor('panic: x')).toEqual([]);
+    expect(cureFor('no reason that anybody knows')).toEqual([]);
   });
 });
