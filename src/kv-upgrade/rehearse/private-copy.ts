@@ -172,7 +172,8 @@ export const privateConfig = async (
   const document = parseDocument(text);
   // What gets another value keeps its place and its comments.
   for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security'])
-    if (settings[name] === undefined) document.delete(name);
+    // A file of comments alone has nothing to delete from.
+    if (settings[name] === undefined && document.has(name)) document.delete(name);
   for (const [name, value] of Object.entries(settings)) document.set(name, value);
   return document.toString();
 };

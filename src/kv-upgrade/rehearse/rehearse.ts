@@ -55,12 +55,12 @@ const restoreCopy = async (
       env: { ETCDCTL_API: '3' },
       signal,
     });
-    if (done.code !== 0)
-      throw new AppError(
-        'unknown',
-        `the snapshot could not be restored for ${spec.name}: ${done.stderr.trim().split('\n').at(-1) ?? done.startError}`,
-        { code: 'RESTORE_FAILED' },
-      );
+    if (done.code !== 0) {
+      const reason = done.stderr.trim().split('\n').at(-1) || (done.startError ?? `exit code ${done.code}`);
+      throw new AppError('unknown', `the snapshot could not be restored for ${spec.name}: ${reason}`, {
+        code: 'RESTORE_FAILED',
+      });
+    }
     const original = cluster.members.find((member) => member.name === spec.name)?.config_file;
     if (original === undefined) continue;
     const text = await host.files.read(original);

@@ -72,7 +72,7 @@ export const buildDirectory = async (
   const done = await shell.run(buildScript(plan, step, member, sent.path), { timeoutMs: buildMs });
   await sent.remove();
   if (done.code === 0) return;
-  const reason = done.stderr.trim().split('\n').at(-1) ?? done.startError ?? '';
+  const reason = done.stderr.trim().split('\n').at(-1) || (done.startError ?? `exit code ${done.code}`);
   throw new AppError(
     'unsafe',
     `nothing was stopped: the directory of ${step.name} could not be built: ${reason}`,

@@ -183,6 +183,98 @@ describe('a rehearsal', () => {
   });
 
   it.each([
+    [{ stderr: ' \n', startError: 'ENOENT' }, 'ENOENT'],
+    [{ stderr: '' }, 'exit code 4'],
+    [{ stderr: 'a\nb\n' }, 'b'],
+  ])('says why the ctl program failed: %j', async (done, reason) => {
+    const cluster = { ...clusterFile(1), ctl_binary: '/ctl' };
+    const { result } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async () => ({ code: 4, signal: null, stdout: '', timedOut: false, ...done }),
+      },
+    }));
+    expect(result).toMatchObject({
+      ...{ message: `the snapshot could not be restored for n1: ${reason}`, detail: { code: 'RESTORE_FAILED' } },
+    });
+  });
+
+  it('on real servers gives each its configuration and starts its old program; ends them at the end', async () => {
+    const members = clusterFile(2).members.map((spec) => ({
+      ...{ ...spec, old_command: ['/old', '--config-file', `/etc/${spec.name}.yml`] },
+      ...(spec.name === 'n1' ? { config_file: '/etc/n1.yml' } : {}),
+    }));
+    const cluster = { ...clusterFile(2, { members }), ctl_binary: '/ctl' };
+    const environments: unknown[] = [];
+    // Nothing stands in n1's file, and it gets what the copy needs all the same.
+    const { result, commands, small } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async (command, args, options) => {
+          environments.push(options?.env);
+          return host.processes.run(command, args, options);
+        },
+      },
+      network: {
+        ...host.network,
+        // The members of the copy are those of the small cluster behind other addresses.
+        request: (request) =>
+          host.network.request({ ...request, url: request.url.replace(/:\d+/, ':20001') }),
+      },
+    }));
+    expect(result).toMatchObject({ mode: 'real servers', keys_before: 1, keys_after: 1 });
+    expect(environments.slice(0, 2)).toEqual([{ ETCDCTL_API: '3' }, { ETCDCTL_API: '3' }]);
+    expect(commands.slice(0, 2)).toEqual([
+      expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n1 /),
+      expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n2 /),
+    ]);
+    expect(commands.filter((line) => line.includes('/old --config-file'))).toHaveLength(2);
+    expect(commands.some((line) => line.startsWith('kv upgrade --cluster /copy/cluster.yaml --yes'))).toBe(true);
+    expect(commands.some((line) => line.startsWith('mock'))).toBe(false);
+    const { files } = small.host;
+    expect([files.mode('/copy/cluster.yaml'), files.mode('/copy/n1.conf.yaml')]).toEqual([0o600, 0o600]);
+    expect(files.readNow('/copy/n1.conf.yaml')).toContain('data-dir: /copy/n1.data');
+    expect(files.readNow('/copy/n2.conf.yaml')).toBeUndefined();
+    expect(JSON.parse(files.readNow('/copy/cluster.yaml') ?? '')).toMatchObject({ name: 'test-rehearsal' });
+  });
+
+  it('that refused says why, with the keys that were counted', async () => {
+    const silent = (code: number, complaint?: string) =>
+      rehearsed({}, (host) => ({
+        processes: {
+          ...host.processes,
+          start: async () => {
+            if (complaint !== undefined) await host.files.replace('/copy/home/stderr.log', complaint);
+            async function* lines(): AsyncGenerator<string> {}
+            return { pid: 1, exited: Promise.resolve({ code, signal: null }), kill: () => true, lines };
+          },
+        },
+      }));
+    expect((await silent(8, '{"message":"a guard refused"}')).result).toEqual({
+      ...{ mode: 'simulated servers', outcome: 'refused', message: 'a guard refused' },
+      ...{ keys_before: 1, keys_after: 1 },
+    });
+    expect((await silent(9)).result).toMatchObject({
+      message: 'the upgrade of the copy ended with code 9',
+    });
+  });
+
+  it('counts the keys through any member, else those of the snapshot', async () => {
+    const deaf = (isDeaf: (url: string) => boolean) =>
+      rehearsed({}, (host) => ({
+        network: {
+          ...host.network,
+          request: (request) =>
+            /\/kv\/range$/.test(request.url) && isDeaf(request.url)
+              ? Promise.reject(new Error('no'))
+              : host.network.request(request),
+        },
+      }));
+    expect((await deaf((url) => url.includes(':20001'))).result).toMatchObject({ keys_before: 1, keys_after: 1 });
+    expect((await deaf(() => true)).result).toMatchObject({ keys_before: 2, keys_after: undefined });
+  });
+
+  it.each([
     ['simulated members', { simulated: true }],
     ['no ctl program', { ctl_binary: undefined }],
     ['members on other hosts', { driver: 'ssh' as const }],
