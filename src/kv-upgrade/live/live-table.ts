@@ -110,7 +110,7 @@ const table = (state: LiveState, look: Look): string[] => {
   const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
   const widths = widthsOf(rows);
   // Too narrow a terminal loses its last columns, never its lines.
-  let [room, shown] = [look.columns - 2, 0];
+  let [room, shown] = [look.columns, 0];
   while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
     room -= (widths[shown] as number) + 2;
     shown += 1;

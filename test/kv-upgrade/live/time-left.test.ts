@@ -44,3 +44,53 @@ describe('the time that is left', () => {
     expect(timingOf(back)).toBeUndefined();
   });
 });
+
+describe('what counts for the time that is left', () => {
+  const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];
+  const { plan } = begin;
+  const step = (event: 'step-started' | 'step-finished', id: string, elapsed_ms: number, more: object = {}) =>
+    ({
+      ...{ event, at: '', elapsed_ms, number: 1, count: 1, ...more },
+      step: plan.steps.find((one) => one.id === id),
+    }) as unknown as UpgradeEvent;
+  const started = (id: string, ms: number) => step('step-started', id, ms);
+  const finished = (id: string, ms: number, more?: object) => step('step-finished', id, ms, more);
+  it('is the first step of each member and the end of its gate', () => {
+    expect(
+      timingOf([begin, started('n2.snapshot', 10), started('n2.stop', 20), finished('n2.stop', 25)]),
+    ).toMatchObject({ begunAt: { n2: 10 }, tookMs: [], left: ['n2', 'n1'] });
+    expect(
+      timingOf([begin, started('n2.snapshot', 10), finished('n2.gate', 60), started('confirm', 70)]),
+    ).toEqual({ plan, begunAt: { n2: 10 }, tookMs: [50], left: ['n1'] });
+  });
+  it('is not what was done before, or a gate whose begin was not seen', () => {
+    const before = { was_done_before: true };
+    expect(timingOf([begin, started('n2.snapshot', 10), finished('n2.gate', 60, before)])).toMatchObject({
+      ...{ tookMs: [], left: ['n1'] },
+    });
+    expect(timingOf([begin, finished('n2.gate', 60)])).toMatchObject({ tookMs: [], left: ['n1'] });
+    expect(timingOf([begin, finished('n2.gate', 60), started('n2.stop', 70)])).toMatchObject({ begunAt: {} });
+  });
+  it('of a member that is rolled back begins again', () => {
+    const reverting = { event: 'reverting', member: 'n2', reason: '', at: '', elapsed_ms: 70 } as const;
+    expect(timingOf([begin, started('n2.stop', 10), finished('n2.gate', 60), reverting])).toMatchObject({
+      ...{ begunAt: {}, left: ['n1', 'n2'] },
+    });
+    expect(timingOf([begin, started('n2.stop', 10), reverting])).toMatchObject({ left: ['n2', 'n1'] });
+  });
+  it('is nothing before the run has begun', () => {
+    expect(timingOf([started('n2.stop', 10)])).toBeUndefined();
+    expect(timeLeftText(undefined, 0)).toBeUndefined();
+  });
+  it('is in words how long, for how many, and from what that is known', () => {
+    const timing = { plan, begunAt: { n1: 5000 }, tookMs: [20_000, 40_000], left: ['n1'] };
+    expect(timeLeftText({ ...timing, left: [] }, 5000)).toBeUndefined();
+    const textAt = (elapsed: number) => timeLeftText(timing, elapsed) ?? '';
+    expect(textAt(5000)).toMatch(/^about .* left for 1 member, as members took 40\.0 s so far$/);
+    expect(textAt(9_000_000)).toMatch(/^about 0.* left for 1 member/);
+    const two = { ...timing, begunAt: {}, left: ['n2', 'n1'] };
+    expect(timeLeftText(two, 9_000_000)).toMatch(/^about [1-9].* left for 2 members/);
+    const both = { ...timing, begunAt: { n2: 1000, n1: 5000 }, left: ['n2', 'n1'] };
+    expect(timeLeftText(both, 1000)).toBe(timeLeftText(two, 0));
+  });
+});
