@@ -44,9 +44,9 @@ const within = async (
 ): Promise<void> => {
   const began = run.host.elapsed();
   begin(run, step);
+  const numberOf = (wanted: string): number => run.plan.steps.findIndex(({ id }) => id === wanted) + 1;
   // A hand-over that was not planned, because the leader has changed, counts with the stop it comes before.
-  const known = run.plan.steps.findIndex(({ id }) => id === step.id || id === `${step.member}.stop`);
-  const number = run.plan.steps.findIndex(({ id }) => id === step.id) + 1 || known + 1;
+  const number = numberOf(step.id) || numberOf(`${step.member}.stop`);
   run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
   try {
     const detail = await act();
