@@ -114,4 +114,66 @@ describe('a file with newer data', () => {
       },
     });
   });
+  it.each<[string, object, string[]]>([
+    ['that is as old as what is built in', minimal({ data_of: versionTable.data_of }), []],
+    ['without rules', minimal({ rules: [] }), []],
+    ['with a rule for one patch', minimal({ rules: [{ ...minimal().rules[0], through: '3.4.44' }] }), []],
+    [
+      'with everything that may stand there',
+      minimal({
+        minors: [{ minor: '3.4', latest: '3.4.46', is_ended: true, ended_on: '2026-01-01' }],
+        rules: [{ ...minimal().rules[0], is_final: true }],
+      }),
+      [],
+    ],
+    ['without minors', minimal({ minors: [] }), ['minors']],
+    ['without its parts', {}, ['data_of', 'minors', 'rules']],
+    ['with empty parts', minimal({ minors: [{}], rules: [{}] }), [
+      ...['minors[0].minor', 'minors[0].latest'],
+      ...['from', 'through', 'on', 'level', 'reason', 'instead', 'source'].map((name) => `rules[0].${name}`),
+    ]],
+    ['with no words', minimal({ rules: [{ ...minimal().rules[0], reason: '', instead: 'x'.repeat(501) }] }), [
+      ...['rules[0].reason', 'rules[0].instead'],
+    ]],
+    [
+      'with the problems of two rows',
+      minimal({
+        minors: [{ minor: '3.4', latest: '3.4.1' }, { minor: '3.4', latest: '3.5.1' }],
+        rules: [minimal().rules[0], { ...minimal().rules[0], through: '3.4.1' }],
+      }),
+      ['minors[1].latest', 'minors[1].minor', 'rules[1].through'],
+    ],
+  ])('%s: what is wrong with it', (_, content, paths) => {
+    expect(versionFileProblems(content).map(({ path }) => path).sort()).toEqual(paths.toSorted());
+  });
+  it.each([null, 'text', 7])('that is %j is no mapping', (content) => {
+    expect(versionFileProblems(content)).toMatchObject([{ path: '', rule: 'type' }]);
+  });
+  it('may hold a hundred minors and a thousand rules, and no more', () => {
+    const minors = (count: number) =>
+      minimal({ minors: Array.from({ length: count }, (_, i) => ({ minor: `9.${i}`, latest: `9.${i}.0` })) });
+    expect(versionFileProblems(minors(100))).toEqual([]);
+    expect(versionFileProblems(minors(101))).toMatchObject([{ path: 'minors' }]);
+    const rules = (count: number) => minimal({ rules: Array(count).fill(minimal().rules[0]) });
+    expect(versionFileProblems(rules(1000))).toEqual([]);
+    expect(versionFileProblems(rules(1001))).toMatchObject([{ path: 'rules' }]);
+  });
+  it('is read from where the command runs, up to a MiB', async () => {
+    const text = JSON.stringify(minimal());
+    const padded = (size: number) => text + ' '.repeat(size - text.length);
+    const host = fakeHost({
+      files: { '/place/v.json': text, '/place/full.json': padded(1024 ** 2), '/place/long.json': padded(1024 ** 2 + 1) },
+    });
+    const read = (path: string) => readVersions(host, path, 'kv.versions_file');
+    expect(await read('v.json')).toEqual(minimal());
+    expect(await read('full.json')).toEqual(minimal());
+    await expect(read('long.json')).rejects.toMatchObject({
+      ...{ category: 'config', detail: { code: 'VERSIONS_FILE' } },
+      message: 'kv.versions_file: long.json has 1048577 bytes, at most 1048576 are read',
+    });
+    await expect(read('none.json')).rejects.toThrow('kv.versions_file: there is no file none.json');
+    await expect(read('/place')).rejects.toThrow('kv.versions_file: /place is a directory');
+    host.files.read = async () => undefined;
+    await expect(read('v.json')).rejects.toThrow('there is no file v.json');
+  });
 });

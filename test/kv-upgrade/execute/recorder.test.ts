@@ -27,7 +27,9 @@ test('a change of the leader that two see is told once, and each change after it
 
 test('an event says when it was, by the clock and since the start', async () => {
   const host = fakeHost();
+  host.advance(700);
   const run = recorder(host, () => {});
+  expect([run.startedMs, run.startedAt]).toEqual([700, new Date(host.now()).toISOString()]);
   await host.sleep(1500);
   run.emit(note);
   expect(run.events).toMatchObject([{ elapsed_ms: 1500, at: new Date(host.now()).toISOString() }]);
