@@ -120,8 +120,6 @@ export const memberToBegin = (
 ): { readonly member: string; readonly isLast: boolean } | undefined => {
   if (decision.kind === 'ask') return { member: decision.member, isLast: true };
   if (decision.kind !== 'steps' || decision.member === undefined) return undefined;
-  const isBegin =
-    decision.steps.some(({ kind }) => kind === 'stop') &&
-    !decision.steps.every(({ kind }) => kind === 'settle');
+  const isBegin = decision.steps.some(({ kind }) => kind === 'stop');
   return isBegin ? { member: decision.member, isLast: decision.isCrossing === true } : undefined;
 };

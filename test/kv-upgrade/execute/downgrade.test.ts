@@ -153,3 +153,54 @@ describe('the end', () => {
     expect(run.told).toContainEqual(expect.objectContaining({ event: 'note', level: 'warn' }));
   });
 });
+
+describe('who is asked to downgrade', () => {
+  it('is a member that answers and knows how; where none does the run stops', async () => {
+    const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
+    await expect(enableDowngrade(run, step)).rejects.toMatchObject({
+      ...{ category: 'stopped', message: 'no member that can downgrade the cluster answers' },
+      detail: { code: 'NOT_READY', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
+    });
+    await expect(cancelDowngrade(run, '3.7')).rejects.toMatchObject({
+      ...{ message: 'no member that can cancel the downgrade answers' },
+      detail: { tryThis: ['opsctl kv status'] },
+    });
+    expect(sent).toEqual([]);
+  });
+  it('is nobody where every member is ready already', async () => {
+    const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0' });
+    expect(await enableDowngrade(run, step)).toEqual({ cluster_version: '3.5.0' });
+    expect(sent).toEqual([]);
+  });
+  it('is asked even when others say that another downgrade is on', async () => {
+    const { run, sent } = bed({ server: '3.6.14', cluster: '3.6.0', downgrade: '3.4.0' });
+    await enableDowngrade(run, step);
+    expect(sent).toEqual(['VALIDATE 3.5', 'ENABLE 3.5']);
+  });
+});
+
+describe('the wait for every member', () => {
+  it('is half a minute, or until the run is to stop', async () => {
+    const late = bed({ server: '3.6.14', cluster: '3.6.0', lateLooks: 1_000_000 });
+    await expect(enableDowngrade(late.run, step)).rejects.toMatchObject({
+      detail: { tryThis: ['opsctl kv status', 'opsctl kv resume', 'opsctl kv rollback'] },
+    });
+    expect(late.host.elapsed()).toBeGreaterThan(30_000);
+    expect(late.host.elapsed()).toBeLessThan(31_000);
+    const other = bed({ server: '3.6.14', cluster: '3.6.0', lateLooks: 1_000_000 });
+    await expect(enableDowngrade({ ...other.run, signal: AbortSignal.abort() }, step)).rejects.toThrow(
+      'the cluster is not ready to run 3.5: n3',
+    );
+    expect(other.host.elapsed()).toBe(0);
+  });
+  it('says who still has the downgrade on after it was cancelled', async () => {
+    const { run } = bed({ server: '3.6.14', cluster: '3.6.0', downgrade: '3.5.0' });
+    const deaf = { ...run.access, store: (...given: Parameters<typeof run.access.store>) => ({
+      ...run.access.store(...given),
+      downgrade: async () => {},
+    }) };
+    await expect(cancelDowngrade({ ...run, access: deaf }, '3.6')).rejects.toThrow(
+      'the downgrade is still on after it was cancelled: n1, n2, n3',
+    );
+  });
+});

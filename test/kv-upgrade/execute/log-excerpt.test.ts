@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { revertedAfter } from '../../../src/kv-upgrade/execute/ending.ts';
-import { logExcerpt, markLog, tellingLine } from '../../../src/kv-upgrade/execute/log-excerpt.ts';
+import { logExcerpt, markLog, refusedDowngrade, tellingLine } from '../../../src/kv-upgrade/execute/log-excerpt.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 
@@ -45,4 +45,23 @@ describe('a member whose log holds v2 requests', () => {
     expect(second).toMatch(/^fix the new version of n2/);
     expect(hints('n2 did not become healthy')[0]).toMatch(/^fix the new version of n2/);
   });
+});
+
+it('four hundred lines of a log are looked at, and one that cannot be read says nothing', async () => {
+  const asked: number[] = [];
+  const run = runOn(
+    fakeHost(),
+    {},
+    {
+      logTail: async (_, lines) => {
+        asked.push(lines);
+        if (asked.length > 1) throw new Error('no ssh');
+        return ['a', 'b'];
+      },
+    },
+  );
+  await markLog(run, 'n2');
+  expect(run.logMarks.get('n2')).toEqual(['b']);
+  expect([await logExcerpt(run, 'n2'), await refusedDowngrade(run, 'n2')]).toEqual(['', false]);
+  expect(asked).toEqual([400, 400, 400]);
 });
