@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { memberSteps } from '../../src/kv-upgrade/member-steps.ts';
-import type { ClusterFile, MemberSeen, MemberSpec, PlanKind, PlanOptions, Step } from '../../src/kv-upgrade/types.ts';
+import type {
+  ClusterFile,
+  MemberSeen,
+  MemberSpec,
+  PlanKind,
+  PlanOptions,
+  Step,
+} from '../../src/kv-upgrade/types.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../support/observations.ts';
 
 type Given = {
@@ -20,7 +27,11 @@ const stepsOf = (one: MemberSeen, given: Given = {}): Step[] => {
   const [index, count] = at;
   const order = Array.from({ length: count }, (_, i) => (i === index ? one : seen(`n${i + 7}`)));
   const input = {
-    ...{ observation: observed([one, ...others]), cluster: clusterFile(3, file), options: planOptions(options) },
+    ...{
+      observation: observed([one, ...others]),
+      cluster: clusterFile(3, file),
+      options: planOptions(options),
+    },
     ...{ describe: () => commands, ...(kind === undefined ? {} : { kind }) },
   };
   return memberSteps({ input, from, to, order }, one, index);
@@ -48,7 +59,10 @@ describe('the steps of a member', () => {
       },
       {
         ...{ id: 'n2.gate', kind: 'gate', member: 'n2', commands: ['systemctl x'] },
-        ...{ title: 'check that n2 is healthy', why: expect.stringContaining('read back through the others') },
+        ...{
+          title: 'check that n2 is healthy',
+          why: expect.stringContaining('read back through the others'),
+        },
       },
     ]);
     expect(find('start', follower)).not.toHaveProperty('replaces');
@@ -74,7 +88,8 @@ describe('the stop', () => {
   it('of a leader that cannot hand over before says what that costs', () => {
     const old = { server_version: '3.2.32' };
     const way = { from: '3.2', to: '3.3' } as const;
-    const cost = '; it leads and hands over while it stops: a write of that moment may wait until its client gives up';
+    const cost =
+      '; it leads and hands over while it stops: a write of that moment may wait until its client gives up';
     const whyOf = (one: MemberSeen, others: MemberSeen[]) => find('stop', one, { ...way, others })?.why ?? '';
     expect(whyOf(seen('n1', old), [seen('n2', old)])).toContain(cost);
     expect(whyOf(seen('n1', old), [])).not.toContain(cost);

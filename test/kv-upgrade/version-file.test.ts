@@ -128,23 +128,38 @@ describe('a file with newer data', () => {
     ],
     ['without minors', minimal({ minors: [] }), ['minors']],
     ['without its parts', {}, ['data_of', 'minors', 'rules']],
-    ['with empty parts', minimal({ minors: [{}], rules: [{}] }), [
-      ...['minors[0].minor', 'minors[0].latest'],
-      ...['from', 'through', 'on', 'level', 'reason', 'instead', 'source'].map((name) => `rules[0].${name}`),
-    ]],
-    ['with no words', minimal({ rules: [{ ...minimal().rules[0], reason: '', instead: 'x'.repeat(501) }] }), [
-      ...['rules[0].reason', 'rules[0].instead'],
-    ]],
+    [
+      'with empty parts',
+      minimal({ minors: [{}], rules: [{}] }),
+      [
+        ...['minors[0].minor', 'minors[0].latest'],
+        ...['from', 'through', 'on', 'level', 'reason', 'instead', 'source'].map(
+          (name) => `rules[0].${name}`,
+        ),
+      ],
+    ],
+    [
+      'with no words',
+      minimal({ rules: [{ ...minimal().rules[0], reason: '', instead: 'x'.repeat(501) }] }),
+      [...['rules[0].reason', 'rules[0].instead']],
+    ],
     [
       'with the problems of two rows',
       minimal({
-        minors: [{ minor: '3.4', latest: '3.4.1' }, { minor: '3.4', latest: '3.5.1' }],
+        minors: [
+          { minor: '3.4', latest: '3.4.1' },
+          { minor: '3.4', latest: '3.5.1' },
+        ],
         rules: [minimal().rules[0], { ...minimal().rules[0], through: '3.4.1' }],
       }),
       ['minors[1].latest', 'minors[1].minor', 'rules[1].through'],
     ],
   ])('%s: what is wrong with it', (_, content, paths) => {
-    expect(versionFileProblems(content).map(({ path }) => path).sort()).toEqual(paths.toSorted());
+    expect(
+      versionFileProblems(content)
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(paths.toSorted());
   });
   it.each([null, 'text', 7])('that is %j is no mapping', (content) => {
     expect(versionFileProblems(content)).toMatchObject([{ path: '', rule: 'type' }]);
@@ -162,7 +177,11 @@ describe('a file with newer data', () => {
     const text = JSON.stringify(minimal());
     const padded = (size: number) => text + ' '.repeat(size - text.length);
     const host = fakeHost({
-      files: { '/place/v.json': text, '/place/full.json': padded(1024 ** 2), '/place/long.json': padded(1024 ** 2 + 1) },
+      files: {
+        '/place/v.json': text,
+        '/place/full.json': padded(1024 ** 2),
+        '/place/long.json': padded(1024 ** 2 + 1),
+      },
     });
     const read = (path: string) => readVersions(host, path, 'kv.versions_file');
     expect(await read('v.json')).toEqual(minimal());

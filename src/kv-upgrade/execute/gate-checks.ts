@@ -88,9 +88,10 @@ const statuses = async ({
 };
 const hasCaughtUp: Check = async (gate) => {
   const { own, rest } = await statuses(gate);
+  const reached = own.applied_index ?? own.raft_index;
   const lag = Math.max(
     0,
-    ...rest.map(({ status }) => (status?.raft_index ?? 0) - (own.applied_index ?? own.raft_index)),
+    ...rest.flatMap(({ status }) => (status === undefined ? [] : status.raft_index - reached)),
   );
   return lag > lagLimits.warn
     ? bad(`${lag} entries behind`)

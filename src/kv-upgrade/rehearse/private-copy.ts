@@ -171,8 +171,8 @@ export const privateConfig = async (
   const { parseDocument } = await import('../cluster/yaml.ts');
   const document = parseDocument(text);
   // What gets another value keeps its place and its comments.
+  // A file of comments alone has nothing to delete from.
   for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security'])
-    // A file of comments alone has nothing to delete from.
     if (settings[name] === undefined && document.has(name)) document.delete(name);
   for (const [name, value] of Object.entries(settings)) document.set(name, value);
   return document.toString();

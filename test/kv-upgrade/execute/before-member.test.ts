@@ -55,7 +55,11 @@ describe('a window', () => {
 describe('a pause', () => {
   it('is in the journal and told, and looked at every fifteen seconds until it is over', async () => {
     const codes = [0, 2, 0, 1];
-    const { run, host } = runWith({ probes }, {}, { run: () => ({ code: codes.shift() ?? null, stdout: 'slow' }) });
+    const { run, host } = runWith(
+      { probes },
+      {},
+      { run: () => ({ code: codes.shift() ?? null, stdout: 'slow' }) },
+    );
     expect(await beforeMember(run, 'n2', false)).toBe('look-again');
     expect(run.written).toMatchObject([
       { kind: 'paused', member: 'n2', reason: 'users are affected (slow)' },
@@ -75,7 +79,11 @@ describe('a pause', () => {
     expect(await beforeMember(quiet.run, 'n2', false)).toBeUndefined();
     expect([quiet.run.written, quiet.host.ran.length]).toEqual([[], 2]);
     const codes = [1, 0, 1, 1];
-    const second = runWith({ probes: [...probes, ...probes] }, {}, { run: () => ({ code: codes.shift() ?? 1 }) });
+    const second = runWith(
+      { probes: [...probes, ...probes] },
+      {},
+      { run: () => ({ code: codes.shift() ?? 1 }) },
+    );
     expect(await beforeMember(second.run, 'n2', false)).toBe('look-again');
     expect(second.run.written[0]).toMatchObject({ kind: 'paused' });
   });
@@ -154,7 +162,7 @@ describe('the question before each member', () => {
 
 describe('the member that a decision would begin with', () => {
   const steps = (kinds: readonly Step['kind'][], more: object = {}): Decision =>
-    ({ kind: 'steps', member: 'n2', steps: kinds.map((kind) => ({ kind })), ...more }) as Decision;
+    ({ kind: 'steps', member: 'n2', steps: kinds.map((kind) => ({ kind })), ...more }) as unknown as Decision;
   it.each<[string, Decision, object | undefined]>([
     ['a question', { kind: 'ask', member: 'n1' }, { member: 'n1', isLast: true }],
     ['a stop', steps(['snapshot', 'stop', 'start']), { member: 'n2', isLast: false }],

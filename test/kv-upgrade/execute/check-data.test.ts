@@ -55,7 +55,11 @@ describe('v2 data in the directory of a stopped member', () => {
     expect((error as unknown as Error).message).toContain(reason);
   });
   it.each([
-    ['what it said last, on either stream', { code: 1, stdout: 'early', stderr: 'first\n  last \n\n' }, 'last'],
+    [
+      'what it said last, on either stream',
+      { code: 1, stdout: 'early', stderr: 'first\n  last \n\n' },
+      'last',
+    ],
     ['the whole line where there is one', { code: 1, stdout: ' only \n' }, 'only'],
     ['why it could not be started, where it said nothing', { code: null, startError: 'ENOENT' }, 'ENOENT'],
     ['that it said nothing', { code: 1, stderr: ' \n' }, 'no answer'],

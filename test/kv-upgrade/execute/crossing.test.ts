@@ -43,7 +43,8 @@ describe('the members of the new version before the last one', () => {
     expect((await waited(() => -9999)).slept).toEqual([1]);
   });
   it('have ten seconds, or what the plan says', () => {
-    const of = (options: Partial<PlanOptions>) => stableBeforeLastMs({ options: planOptions(options) } as never);
+    const of = (options: Partial<PlanOptions>) =>
+      stableBeforeLastMs({ options: planOptions(options) } as never);
     expect([of({}), of({ stable_before_last_seconds: 0 }), of({ stable_before_last_seconds: 3 })]).toEqual([
       10_000, 0, 3000,
     ]);
@@ -60,8 +61,20 @@ describe('the members of the new version before the last one', () => {
     expect([stability, ms]).toEqual(['never', 130_100]);
   });
   it('are not waited for when one ends or the run is to stop', async () => {
-    expect((await waited(() => 0, {}, () => ({ signal: AbortSignal.abort() }))).stability).toBe('look-again');
-    const ended = await waited(() => 0, {}, (stop) => ({ emit: stop }));
+    expect(
+      (
+        await waited(
+          () => 0,
+          {},
+          () => ({ signal: AbortSignal.abort() }),
+        )
+      ).stability,
+    ).toBe('look-again');
+    const ended = await waited(
+      () => 0,
+      {},
+      (stop) => ({ emit: stop }),
+    );
     expect([ended.stability, ended.ms]).toEqual(['look-again', 0]);
   });
 });
@@ -83,7 +96,13 @@ describe('what the operator sees while he decides', () => {
   };
   it('is who was upgraded, and for how long they are good together', () => {
     expect(shown(5000)).toEqual({
-      ...{ member: 'n1', upgraded: ['n2', 'n3'], goodForMs: 15_000, observation: both, asked: [['n2', 'n3']] },
+      ...{
+        member: 'n1',
+        upgraded: ['n2', 'n3'],
+        goodForMs: 15_000,
+        observation: both,
+        asked: [['n2', 'n3']],
+      },
     });
     expect(shown(undefined).goodForMs).toBe(0);
     expect(shown(0, observed([seen('n1')]))).toMatchObject({ upgraded: [], goodForMs: 0 });

@@ -7,13 +7,21 @@ import { observed, planned, seen } from '../../support/observations.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 
 const listed = ['n1', 'n2'].map((name) => ({
-  ...{ id: '1', name, peer_urls: [`http://${name}:2380//`, 'http://second'], client_urls: [], is_learner: false },
+  ...{
+    id: '1',
+    name,
+    peer_urls: [`http://${name}:2380//`, 'http://second'],
+    client_urls: [],
+    is_learner: false,
+  },
 }));
 const observation = observed([seen('n1'), seen('n2')], { listed });
 const ending = (kind: PlanKind, reply: (url: string) => ScriptedReply, patch: Partial<Run> = {}) => {
   const host = fakeHost({ reply: ({ url }) => reply(url) });
   const cancelled: unknown[] = [];
-  const store = (url: string) => ({ downgrade: async (...given: unknown[]) => void cancelled.push([url, ...given]) });
+  const store = (url: string) => ({
+    downgrade: async (...given: unknown[]) => void cancelled.push([url, ...given]),
+  });
   const plan = { ...planned(), kind } as Plan;
   const run = runOn(host, { plan, access: { store } as unknown as Run['access'], ...patch });
   return { host, run, cancelled, ...endingOf(run) };
@@ -67,18 +75,21 @@ describe('a downgrade', () => {
 
 describe('an upgrade', () => {
   const left = observed([seen('n1'), seen('n2', { downgrade_to: '3.3.0' })]);
-  it.each(['upgrade', 'restart'] as const)('takes back a downgrade that was left on, once: %s', async (kind) => {
-    const { run, cancelled, isOver, what } = ending(kind, () => ({}));
-    expect([await isOver(left), await isOver(left), await isOver(left)]).toEqual([false, false, false]);
-    expect(cancelled).toEqual([[seen('n2').client_url, 'CANCEL', '']]);
-    expect(run.told).toEqual([
-      {
-        ...{ event: 'note', level: 'warn' },
-        text: 'a downgrade to 3.3.0 was left on and keeps the cluster there: it is cancelled',
-      },
-    ]);
-    expect([await isOver(observation), what]).toEqual([true, '']);
-  });
+  it.each(['upgrade', 'restart'] as const)(
+    'takes back a downgrade that was left on, once: %s',
+    async (kind) => {
+      const { run, cancelled, isOver, what } = ending(kind, () => ({}));
+      expect([await isOver(left), await isOver(left), await isOver(left)]).toEqual([false, false, false]);
+      expect(cancelled).toEqual([[seen('n2').client_url, 'CANCEL', '']]);
+      expect(run.told).toEqual([
+        {
+          ...{ event: 'note', level: 'warn' },
+          text: 'a downgrade to 3.3.0 was left on and keeps the cluster there: it is cancelled',
+        },
+      ]);
+      expect([await isOver(observation), what]).toEqual([true, '']);
+    },
+  );
   it('without one is over', async () => {
     const { run, cancelled, isOver } = ending('upgrade', () => ({}));
     expect([await isOver(observation), cancelled, run.told]).toEqual([true, [], []]);

@@ -51,7 +51,10 @@ describe('the hash of a member beside those of the others', () => {
   it('cannot be compared where nobody else answers, or the member itself does not', async () => {
     expect((await comparing([[[7, 0]]])).verdict).toEqual({ ok: null, detail: nobody });
     expect((await comparing([[[7, 0]], [undefined]])).verdict).toEqual({ ok: null, detail: nobody });
-    expect((await comparing([[undefined], [[7, 0]], [[7, 0]]])).verdict).toEqual({ ok: null, detail: nobody });
+    expect((await comparing([[undefined], [[7, 0]], [[7, 0]]])).verdict).toEqual({
+      ok: null,
+      detail: nobody,
+    });
   });
   it('one other member of a version that can hash is enough; with none that can it is skipped', async () => {
     expect((await comparing([[[7, 0]], [[7, 0]]], ['3.5.30', '3.2.32'])).verdict).toEqual({

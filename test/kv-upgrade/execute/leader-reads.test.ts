@@ -61,3 +61,9 @@ it('a cluster of one member has nobody to ask', async () => {
   await readThroughOthers({ ...gate, others: [] }, new AbortController().signal);
   expect(host.elapsed()).toBe(began);
 });
+
+it('one other member is enough to help', async () => {
+  const { asked, gate } = starting(60_000);
+  await readThroughOthers({ ...gate, others: gate.others.slice(1) }, new AbortController().signal);
+  expect(new Set(asked)).toEqual(new Set(['n3']));
+});

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { revertedAfter } from '../../../src/kv-upgrade/execute/ending.ts';
-import { logExcerpt, markLog, refusedDowngrade, tellingLine } from '../../../src/kv-upgrade/execute/log-excerpt.ts';
+import {
+  logExcerpt,
+  markLog,
+  refusedDowngrade,
+  tellingLine,
+} from '../../../src/kv-upgrade/execute/log-excerpt.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 

@@ -29,7 +29,8 @@ const said = (line: string): Partial<Driver> => {
     },
   };
 };
-const refusal = 'cluster cannot be downgraded (current version: 3.4.45 is lower than determined cluster version: 3.5)';
+const refusal =
+  'cluster cannot be downgraded (current version: 3.4.45 is lower than determined cluster version: 3.5)';
 
 it('a member that failed gets its old version back', async () => {
   const { ending, written } = await failed({});

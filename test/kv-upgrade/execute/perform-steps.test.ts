@@ -25,7 +25,14 @@ const performed = async (ids: readonly string[], { options, driver, patch, befor
   const steps = ids.map(
     (id) =>
       plan.steps.find((step) => step.id === id) ??
-      ({ id, kind: id.split('.')[1], member: id.split('.')[0], title: id, why: '', commands: [] } as unknown as Step),
+      ({
+        id,
+        kind: id.split('.')[1],
+        member: id.split('.')[0],
+        title: id,
+        why: '',
+        commands: [],
+      } as unknown as Step),
   );
   const error = await performSteps(run, steps).then(
     () => undefined,
@@ -42,12 +49,18 @@ describe('the steps of a member', () => {
   it('are told with their place in the plan, and how long each took', async () => {
     const { told, error, run, small } = await performed(whole);
     expect(error).toBeUndefined();
-    expect(numbers(told).slice(0, 3)).toEqual([['n2.snapshot', 1], ['n2.stop', 2], ['n2.start', 3]]);
+    expect(numbers(told).slice(0, 3)).toEqual([
+      ['n2.snapshot', 1],
+      ['n2.stop', 2],
+      ['n2.start', 3],
+    ]);
     expect(told.filter(({ event }) => event === 'step-started')[0]).toMatchObject({
       count: run.plan.steps.length,
     });
     const done = told.flatMap((event) => (event.event === 'step-finished' ? [event] : []));
-    expect(done.find(({ step }) => step.id === 'n2.gate')).toMatchObject({ detail: expect.stringContaining('3.5.30') });
+    expect(done.find(({ step }) => step.id === 'n2.gate')).toMatchObject({
+      detail: expect.stringContaining('3.5.30'),
+    });
     for (const { duration_ms } of done) expect(duration_ms).toBeGreaterThanOrEqual(0);
     expect(done[0]?.duration_ms).toBeGreaterThan(0);
     expect(done[0]?.duration_ms).toBeLessThan(small.host.elapsed());

@@ -54,10 +54,7 @@ describe('a rollback', () => {
   });
   it('of nothing is over at once', async () => {
     const { small, ending } = await rolledBack('upgrade', []);
-    expect([small.done, ending.message]).toEqual([
-      [],
-      'every member of test runs 3.4 again (0 rolled back)',
-    ]);
+    expect([small.done, ending.message]).toEqual([[], 'every member of test runs 3.4 again (0 rolled back)']);
   });
   it('of the leader says that it led', async () => {
     const { told } = await rolledBack('upgrade', ['n1', 'n2'], (small) => {
@@ -72,9 +69,7 @@ describe('a rollback', () => {
   it('of a restart brings back those that were restarted, and nobody else', async () => {
     const { small, ending, written } = await rolledBack('restart', ['n2', 'n3']);
     expect(small.done).toEqual([...back('n2'), ...back('n3')]);
-    expect(ending.message).toBe(
-      'every member of test runs its configuration before again (2 rolled back)',
-    );
+    expect(ending.message).toBe('every member of test runs its configuration before again (2 rolled back)');
     expect(written).toEqual(['reverting n2', 'reverted n2', 'reverting n3', 'reverted n3']);
   });
   it('of a restart leaves a member alone that the plan does not name', async () => {

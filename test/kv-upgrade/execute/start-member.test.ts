@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { openNewGate, openOldGate, prove, startMember } from '../../../src/kv-upgrade/execute/start-member.ts';
+import {
+  openNewGate,
+  openOldGate,
+  prove,
+  startMember,
+} from '../../../src/kv-upgrade/execute/start-member.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { MemberFailure } from '../../../src/kv-upgrade/run.ts';
 import type { Run } from '../../../src/kv-upgrade/run.ts';

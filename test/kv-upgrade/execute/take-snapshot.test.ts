@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/problem.ts';
 import { NetworkError } from '../../../src/platform/host.ts';
 import type { HttpRequest } from '../../../src/platform/host.ts';
 import { takeSnapshot } from '../../../src/kv-upgrade/execute/take-snapshot.ts';
@@ -133,4 +134,64 @@ describe('what a killed process left of a snapshot', () => {
     for (const name of left) expect(names).not.toContain(name);
     for (const name of others) expect(names).toContain(name);
   });
+});
+
+describe('the room for a snapshot', () => {
+  const taken = async (freeBytes: number) => {
+    const { host } = member([whole]);
+    Object.assign(host.files, { freeBytes: async () => freeBytes });
+    return takeSnapshot(runOn(host), step).then(
+      () => 'taken',
+      (error: { detail: { code: string } }) => error.detail.code,
+    );
+  };
+  it('is as much as the database has', async () => {
+    expect([await taken(512), await taken(511)]).toEqual(['taken', 'DISK']);
+  });
+});
+
+describe('a snapshot that cannot be written', () => {
+  const failing = async (error: Error) => {
+    const { host, asked } = member([whole, whole]);
+    host.files.makeDirectory = () => Promise.reject(error);
+    const run = runOn(host);
+    const thrown = await takeSnapshot(run, step).catch((one: unknown) => one);
+    return { thrown, asked, written: run.written };
+  };
+  it('names the member, and is not tried again', async () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    const { thrown, asked, written } = await failing(full);
+    expect(thrown).toMatchObject({
+      ...{
+        category: 'stopped',
+        message: 'n2: its snapshot could not be written: ENOSPC: no space left on device',
+      },
+      detail: { code: 'DISK', tryThis: [expect.stringContaining('snapshot_dir')] },
+    });
+    expect([asked, written]).toEqual([[], []]);
+  });
+  it('for another reason is that reason', async () => {
+    const odd = new Error('odd');
+    expect((await failing(odd)).thrown).toBe(odd);
+    const known = new AppError('config', 'known', { code: 'X' });
+    expect((await failing(known)).thrown).toBe(known);
+  });
+});
+
+it('a snapshot is told and written down with how long it took', async () => {
+  const { host } = member([
+    () => {
+      host.advance(250);
+      return whole();
+    },
+  ]);
+  host.advance(90_000);
+  const run = runOn(host);
+  const detail = await takeSnapshot(run, step);
+  const path = '/state/run/snapshots/test-n2-run.db';
+  expect(detail).toEqual({ path, revision: 10, size_bytes: 544 });
+  expect(run.written).toMatchObject([
+    { kind: 'snapshot', snapshot: { member: 'n2', path, revision: 10, raft_index: 100, duration_ms: 250 } },
+  ]);
+  expect(run.told).toMatchObject([{ event: 'snapshot-saved', snapshot: { duration_ms: 250 } }]);
 });

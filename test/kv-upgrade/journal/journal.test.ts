@@ -164,7 +164,11 @@ describe('a journal', () => {
     expect(isRolledBack([opened, { ...closed, outcome: 'rolled-back' } as JournalEntry])).toBe(true);
   });
   it('the name of the next run has four random digits, and counts on in seconds', () => {
-    const host = { ...real.host, now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 999), random: () => Buffer.from([1, 0xab]) };
+    const host = {
+      ...real.host,
+      now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 999),
+      random: () => Buffer.from([1, 0xab]),
+    };
     expect(idAfter(host, undefined)).toBe('20260102T030405Z-01ab');
     expect(idAfter(host, '20260102T030404Z-ffff')).toBe('20260102T030405Z-01ab');
     expect(idAfter(host, '20260102T030405Z-0000')).toBe('20260102T030406Z-01ab');

@@ -32,7 +32,10 @@ describe('what a journal says', () => {
     expect(read(reverting, { kind: 'reverted', at, member: 'n2' })).toEqual(nothing);
   });
   it('forgets everything of a member that went back, and the confirmation, and nothing of the others', () => {
-    const before = [...begun('n2.stop', 'n20.stop', 'n3.stop'), ...ended('n2.snapshot', 'n2.gate', 'n20.gate')];
+    const before = [
+      ...begun('n2.stop', 'n20.stop', 'n3.stop'),
+      ...ended('n2.snapshot', 'n2.gate', 'n20.gate'),
+    ];
     const snapshots = ended('n3.snapshot');
     expect(read(...before, ...snapshots, confirmed, { kind: 'reverted', at, member: 'n2' })).toEqual({
       ...nothing,

@@ -91,7 +91,7 @@ describe('the progress of a run in the store', () => {
     expect(first.plan.observation.members[1]).not.toHaveProperty('host');
   });
   it('is written soon after a line, never twice at a time, and not again when nothing came', async () => {
-    const entries = [opened];
+    const entries: JournalEntry[] = [opened];
     const { state, share } = bed({}, () => {
       if (entries.length < 3) entries.push(begun(`n${entries.length}.stop`));
     });
@@ -103,7 +103,7 @@ describe('the progress of a run in the store', () => {
     expect(state.puts).toHaveLength(3);
   });
   it('is complete before a member is stopped, but no line that keeps coming holds it up', async () => {
-    const entries = [opened];
+    const entries: JournalEntry[] = [opened];
     const { state, share } = bed({}, () => {
       entries.push(begun('n2.stop'));
     });
@@ -158,7 +158,7 @@ describe('the progress of a run in the store', () => {
   });
   it('goes with the end of the run, also what is being written then, and stays where the run can go on', async () => {
     const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
-    const entries = [opened];
+    const entries: JournalEntry[] = [opened];
     const shared = share(entries);
     shared.touch();
     await shared.end(false);

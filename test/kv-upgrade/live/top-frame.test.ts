@@ -44,10 +44,9 @@ describe('a member in kv top', () => {
   });
   it('says how much of its quota is used, and warns from 80 % on', () => {
     const quotaOf = (db_size_bytes: number | undefined, quota_bytes: number | undefined) =>
-      (topOf(of([{ ...seen('n1'), db_size_bytes, quota_bytes } as MemberSeen]), { isColored: true })[3] ?? '').replaceAll(
-        '\u001b',
-        '^',
-      );
+      (
+        topOf(of([{ ...seen('n1'), db_size_bytes, quota_bytes } as MemberSeen]), { isColored: true })[3] ?? ''
+      ).replaceAll('\u001b', '^');
     expect(quotaOf(79, 100)).toContain('79 %');
     expect(quotaOf(79, 100)).not.toContain('^[33m');
     expect(quotaOf(80, 100)).toContain('^[33m80 %^[39m');
@@ -99,7 +98,15 @@ describe('the run in kv top', () => {
   const [first, second] = plan.steps.map(({ id }) => id) as [string, string];
   const at = '2026-01-01T00:00:00.000Z';
   const opened = {
-    ...{ kind: 'opened', at, run: 'r', action: 'upgrade', plan, owner: { host: 'h', pid: 1 }, cluster_file: 'c' },
+    ...{
+      kind: 'opened',
+      at,
+      run: 'r',
+      action: 'upgrade',
+      plan,
+      owner: { host: 'h', pid: 1 },
+      cluster_file: 'c',
+    },
   } as JournalEntry;
   const runOf = (entries: JournalEntry[], worker?: string) =>
     topOf({

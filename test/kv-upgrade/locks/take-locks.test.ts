@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/core/problem.ts';
+import type { AppError } from '../../../src/core/problem.ts';
 import { shareProgress } from '../../../src/kv-upgrade/journal/shared-progress.ts';
 import { refuseOtherHere, whoIsAt } from '../../../src/kv-upgrade/locks/machine-lock.ts';
 import { dropLock, whoIsIn } from '../../../src/kv-upgrade/locks/store-lock.ts';
@@ -95,7 +95,11 @@ describe('who looks before a plan', () => {
     held(small);
     expect(await refused(small)).toMatchObject({
       ...{ category: 'unsafe', message: expect.stringContaining('eve on elsewhere, process 7, since') },
-      detail: { code: 'LOCKED', data: { run: 'r9' }, tryThis: [expect.stringContaining('60 s'), 'opsctl kv status'] },
+      detail: {
+        code: 'LOCKED',
+        data: { run: 'r9' },
+        tryThis: [expect.stringContaining('60 s'), 'opsctl kv status'],
+      },
     });
     small.keys.delete(KEY);
     const lock = await locking(small);
@@ -131,7 +135,9 @@ describe('who looks before a plan', () => {
     const other = { pid: 7, machine: 'elsewhere', nonce: 'x', sinceMs: 0, run: 'r9', since: 'then' };
     await host.files.replace(FILE, JSON.stringify({ ...other, owner: { host: 'elsewhere', pid: 7 } }));
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
-      message: expect.stringMatching(/somebody on elsewhere, process 7, since then \(lock on this machine\)$/),
+      message: expect.stringMatching(
+        /somebody on elsewhere, process 7, since then \(lock on this machine\)$/,
+      ),
       detail: { tryThis: [expect.stringContaining(`rm ${FILE}`), 'opsctl kv status'] },
     });
     await host.files.replace(FILE, '');

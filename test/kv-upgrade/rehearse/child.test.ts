@@ -195,7 +195,10 @@ describe('a rehearsal', () => {
       },
     }));
     expect(result).toMatchObject({
-      ...{ message: `the snapshot could not be restored for n1: ${reason}`, detail: { code: 'RESTORE_FAILED' } },
+      ...{
+        message: `the snapshot could not be restored for n1: ${reason}`,
+        detail: { code: 'RESTORE_FAILED' },
+      },
     });
   });
 
@@ -229,7 +232,9 @@ describe('a rehearsal', () => {
       expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n2 /),
     ]);
     expect(commands.filter((line) => line.includes('/old --config-file'))).toHaveLength(2);
-    expect(commands.some((line) => line.startsWith('kv upgrade --cluster /copy/cluster.yaml --yes'))).toBe(true);
+    expect(commands.some((line) => line.startsWith('kv upgrade --cluster /copy/cluster.yaml --yes'))).toBe(
+      true,
+    );
     expect(commands.some((line) => line.startsWith('mock'))).toBe(false);
     const { files } = small.host;
     expect([files.mode('/copy/cluster.yaml'), files.mode('/copy/n1.conf.yaml')]).toEqual([0o600, 0o600]);
@@ -270,7 +275,10 @@ describe('a rehearsal', () => {
               : host.network.request(request),
         },
       }));
-    expect((await deaf((url) => url.includes(':20001'))).result).toMatchObject({ keys_before: 1, keys_after: 1 });
+    expect((await deaf((url) => url.includes(':20001'))).result).toMatchObject({
+      keys_before: 1,
+      keys_after: 1,
+    });
     expect((await deaf(() => true)).result).toMatchObject({ keys_before: 2, keys_after: undefined });
   });
 

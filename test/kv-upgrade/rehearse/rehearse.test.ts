@@ -197,10 +197,13 @@ describe('the private copy', () => {
     expect(text).toContain('data-dir: /tmp/r/a.data');
     expect(text).not.toMatch(/cert-file|https:/);
   });
-  it.each(['', '# nothing but a comment\n'])('sets what it needs in a file without settings: %j', async (text) => {
-    const made = await privateConfig(text, { name: 'a', 'data-dir': '/tmp/r/a.data' });
-    expect(made).toMatch(/name: a\ndata-dir: \/tmp\/r\/a\.data\n$/);
-  });
+  it.each(['', '# nothing but a comment\n'])(
+    'sets what it needs in a file without settings: %j',
+    async (text) => {
+      const made = await privateConfig(text, { name: 'a', 'data-dir': '/tmp/r/a.data' });
+      expect(made).toMatch(/name: a\ndata-dir: \/tmp\/r\/a\.data\n$/);
+    },
+  );
   it.each([
     [
       ['--name', 'a', '--debug', '--data-dir=x', 'y'],

@@ -19,7 +19,11 @@ const scene = async (version = '3.4.45') => {
   const plan = restorePlan({ cluster, observation, snapshot, to: '3.4', run: 'r' });
   const locked: boolean[] = [];
   const done = { code: 0, signal: null, stdout: '', stderr: '', timedOut: false };
-  const run = async (_: string, __: readonly string[], { input = '' }: RunOptions = {}): Promise<Finished> => {
+  const run = async (
+    _: string,
+    __: readonly string[],
+    { input = '' }: RunOptions = {},
+  ): Promise<Finished> => {
     locked.push(small.host.files.readNow(LOCK)?.includes('"run":"r"') === true);
     return { ...done, stdout: String(input).includes(' version') ? `etcdctl version: ${version}` : '' };
   };

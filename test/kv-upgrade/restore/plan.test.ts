@@ -8,11 +8,16 @@ const snapshot = {
   duration_ms: 0,
 };
 const observation = observed([away('n1'), seen('n2', { revision: 9 })], {
-  listed: [{ id: '1001', name: 'n1', peer_urls: ['http://p1', 'http://x'], client_urls: [], is_learner: false }],
+  listed: [
+    { id: '1001', name: 'n1', peer_urls: ['http://p1', 'http://x'], client_urls: [], is_learner: false },
+  ],
 });
 const planOf = (patch: Partial<MemberSpec> = {}, seenAs = observation) => {
   const [n1, n2] = clusterFile(2).members as [MemberSpec, MemberSpec];
-  const members = [{ ...n1, ...patch }, { ...n2, peer_url: 'http://p2' }];
+  const members = [
+    { ...n1, ...patch },
+    { ...n2, peer_url: 'http://p2' },
+  ];
   const cluster = { name: 'test', ctl_binary: '/bin/ctl', members };
   return restorePlan({ cluster, observation: seenAs, snapshot, to: '3.4', run: 'R' });
 };
@@ -20,7 +25,15 @@ const planOf = (patch: Partial<MemberSpec> = {}, seenAs = observation) => {
 describe('the plan of a restore', () => {
   it('has the directory of each member and the words of the ctl program', () => {
     expect(planOf()).toEqual({
-      ...{ cluster: 'test', to: '3.4', run: 'R', snapshot, ctl: '/bin/ctl', revision_now: 9, lost_revisions: 4 },
+      ...{
+        cluster: 'test',
+        to: '3.4',
+        run: 'R',
+        snapshot,
+        ctl: '/bin/ctl',
+        revision_now: 9,
+        lost_revisions: 4,
+      },
       members: [
         {
           ...{ name: 'n1', aside: '/data/n1.before-restore-R' },

@@ -12,7 +12,7 @@ import type { Finished } from '../../../src/platform/host.ts';
 
 const member = { name: 'n1', client_url: 'http://n1', data_dir: '/data/n1' };
 const step: RestoreStep = { name: 'n1', aside: '/data/n1.before-restore-R', words: ['--name', 'n1'] };
-const plan = { ctl: '/bin/ctl', to: '3.4', snapshot: { path: '/s.db' } } as RestorePlan;
+const plan = { ctl: '/bin/ctl', to: '3.4', snapshot: { path: '/s.db' } } as unknown as RestorePlan;
 /** A shell that answers this, and what it was asked. */
 const shellThat = (done: Partial<Finished>, where = 'here') => {
   const [scripts, options]: [string[], unknown[]] = [[], []];
@@ -46,7 +46,9 @@ describe('the ctl program', () => {
     expect(await refused({ stdout: 'etcdctl version: 3.5.1' })).toBe(
       `${other} is 3.5.1, the directories are for 3.4`,
     );
-    expect(await refused({ stdout: 'etcdctl version: 3.5.1' }, 'host7')).toContain(`${other} on host7 is 3.5.1`);
+    expect(await refused({ stdout: 'etcdctl version: 3.5.1' }, 'host7')).toContain(
+      `${other} on host7 is 3.5.1`,
+    );
     expect(await refused({ stderr: 'not found\nmore' })).toBe(
       `${other} is of an unknown version (not found), the directories are for 3.4`,
     );
@@ -107,7 +109,9 @@ describe('a swap', () => {
     expect(inside.scripts[0]).not.toContain('W=');
   });
   it('that fails says why, and what to do with stopped members', async () => {
-    await expect(swapDirectory(shellThat({ code: 1, stderr: 'a\nbusy\n' }).shell, step, member)).rejects.toMatchObject({
+    await expect(
+      swapDirectory(shellThat({ code: 1, stderr: 'a\nbusy\n' }).shell, step, member),
+    ).rejects.toMatchObject({
       ...{ category: 'stopped', message: 'n1: its data directory could not be changed: busy' },
       detail: { code: 'RESTORE_STOPPED' },
     });

@@ -76,7 +76,14 @@ it('writes once a second while nothing is replaced, ten times while a member has
 
 describe('the report of the canary', () => {
   it('has how many writes were made and failed, and how long they took', async () => {
-    const { report, told } = await writes([3, true], [9.26, true], [5, true], [1, false], [1, false], [1, false]);
+    const { report, told } = await writes(
+      [3, true],
+      [9.26, true],
+      [5, true],
+      [1, false],
+      [1, false],
+      [1, false],
+    );
     expect(report).toMatchObject({ writes: 4, failed: 1, median_ms: 5, p99_ms: 9.3 });
     expect(told.slice(0, 2)).toEqual([
       { event: 'canary', ok: true, latency_ms: 3, member: 'n1' },

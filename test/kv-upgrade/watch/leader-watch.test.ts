@@ -54,7 +54,12 @@ describe('the leader during a run', () => {
   };
   it('is told when it changes, and only then', async () => {
     const { told, slept } = await watched(
-      ...[['n1:2', 'n1:2', 'n1:2'], ['n1:2', 'n2:3', 'n2:3'], ['n2:3', 'n2:3', 'n2:3'], ['n3:4', '', 'n3:4']],
+      ...[
+        ['n1:2', 'n1:2', 'n1:2'],
+        ['n1:2', 'n2:3', 'n2:3'],
+        ['n2:3', 'n2:3', 'n2:3'],
+        ['n3:4', '', 'n3:4'],
+      ],
     );
     expect(told).toEqual([
       { event: 'leader-changed', from: 'n1', to: 'n2' },

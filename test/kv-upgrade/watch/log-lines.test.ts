@@ -65,7 +65,10 @@ describe('lines of a member during an upgrade', () => {
   });
   it.each([
     ['cluster cannot be downgraded', 'this version is older than the cluster: it will not start again'],
-    ['detected disallowed v2 WAL for stage --v2-deprecation=write-only', 'the log of the member holds v2 requests, and 3.6 does not start with them'],
+    [
+      'detected disallowed v2 WAL for stage --v2-deprecation=write-only',
+      'the log of the member holds v2 requests, and 3.6 does not start with them',
+    ],
     ['illegal v2store content', 'the data directory holds v2 data, and 3.6 does not start with it'],
     ['failed to recover v3 backend from snapshot', 'the server panicked'],
     ['flag provided but not defined: -x', 'this version does not understand its configuration'],

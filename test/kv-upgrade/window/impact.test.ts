@@ -46,7 +46,12 @@ describe('the answer of a query', () => {
     ['no labels', vector(undefined), 'yes', 'a sample: '],
     ['two', vector({ alertname: 'A' }, { alertname: 'B' }), 'yes', '2 samples: A; B'],
     [
-      ...['three', vector(...['A', 'B', 'C'].map((alertname) => ({ alertname }))), 'yes', '3 samples: A; B; C'],
+      ...[
+        'three',
+        vector(...['A', 'B', 'C'].map((alertname) => ({ alertname }))),
+        'yes',
+        '3 samples: A; B; C',
+      ],
     ],
     [
       ...['five', vector(...[...'ABCDE'].map((alertname) => ({ alertname }))), 'yes'],
@@ -55,10 +60,30 @@ describe('the answer of a query', () => {
     ['zero', answered({ resultType: 'scalar', result: [5, '0'] }), 'no', '0'],
     ['zero, in full', answered({ resultType: 'scalar', result: [5, '0.00'] }), 'no', '0'],
     ['a number', answered({ resultType: 'scalar', result: [0, '0.5'] }), 'yes', '0.5'],
-    ['a matrix', answered({ resultType: 'matrix' }), 'unknown', 'the query gives a matrix, not a vector or scalar'],
-    ['no type', answered(undefined), 'unknown', 'the query gives a result of no type, not a vector or scalar'],
-    ['no list', answered({ resultType: 'vector', result: {} }), 'unknown', 'the query gives a vector, not a vector or scalar'],
-    ['no value', answered({ resultType: 'scalar', result: 7 }), 'unknown', 'the query gives a scalar, not a vector or scalar'],
+    [
+      'a matrix',
+      answered({ resultType: 'matrix' }),
+      'unknown',
+      'the query gives a matrix, not a vector or scalar',
+    ],
+    [
+      'no type',
+      answered(undefined),
+      'unknown',
+      'the query gives a result of no type, not a vector or scalar',
+    ],
+    [
+      'no list',
+      answered({ resultType: 'vector', result: {} }),
+      'unknown',
+      'the query gives a vector, not a vector or scalar',
+    ],
+    [
+      'no value',
+      answered({ resultType: 'scalar', result: 7 }),
+      'unknown',
+      'the query gives a scalar, not a vector or scalar',
+    ],
     ['no JSON', '<html>', 'unknown', 'the answer (503) is not JSON: is this the base URL of Prometheus?'],
     ['an error', '{"status":"error","error":"parse"}', 'unknown', 'the query failed (503): parse'],
     ['no reason', '{}', 'unknown', 'the query failed (503): no reason'],
@@ -70,11 +95,18 @@ describe('the answer of a query', () => {
 describe('a query', () => {
   const probe = { kind: 'query', query: 'up == 0', prometheus: 'http://p:9090/base//' } as const;
   it('is sent as a form to the server, which has half a minute and a MiB', async () => {
-    const host = fakeHost({ reply: () => ({ body: { status: 'success', data: { resultType: 'vector', result: [] } } }) });
+    const host = fakeHost({
+      reply: () => ({ body: { status: 'success', data: { resultType: 'vector', result: [] } } }),
+    });
     expect(await askImpact(host, probe)).toEqual({ state: 'no', reason: 'no sample' });
     expect(host.requests).toMatchObject([
       {
-        ...{ method: 'POST', url: 'http://p:9090/base/api/v1/query', timeoutMs: 30_000, maxReplyBytes: 1_048_576 },
+        ...{
+          method: 'POST',
+          url: 'http://p:9090/base/api/v1/query',
+          timeoutMs: 30_000,
+          maxReplyBytes: 1_048_576,
+        },
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
         body: 'query=up+%3D%3D+0&timeout=20s',
       },

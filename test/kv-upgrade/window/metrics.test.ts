@@ -58,7 +58,7 @@ describe('the metrics of a run', () => {
 });
 
 /** The samples of some families after these events, without their prefix. */
-const after = async (events: readonly object[]) => {
+const metricsOf = async (events: readonly object[]) => {
   const host = fakeHost();
   const warned: string[] = [];
   const file = metricsFile(host, '/m.prom', named, (text) => warned.push(text));
@@ -66,7 +66,9 @@ const after = async (events: readonly object[]) => {
   await file.finish();
   const text = host.files.readNow('/m.prom');
   const value = (name: string): string[] =>
-    samplesOf(text ?? '').flatMap((line) => new RegExp(`^opsctl_kv_run_${name}\\{(.*)$`).exec(line)?.[1] ?? []);
+    samplesOf(text ?? '').flatMap(
+      (line) => new RegExp(`^opsctl_kv_run_${name}\\{(.*)$`).exec(line)?.[1] ?? [],
+    );
   return { host, text, value, warned };
 };
 const plan = planned();
@@ -78,17 +80,17 @@ const ended = (outcome: Outcome, report: object = {}) => ({
 
 describe('the metrics file', () => {
   it('is not written before something happens that counts', async () => {
-    expect((await after([{ event: 'note', level: 'warn', text: 'x' }])).text).toBeUndefined();
+    expect((await metricsOf([{ event: 'note', level: 'warn', text: 'x' }])).text).toBeUndefined();
   });
   it('has the steps of the plan and the versions as they were seen', async () => {
-    const { value, host } = await after([begun]);
+    const { value, host } = await metricsOf([begun]);
     expect(value('steps')).toEqual([`cluster="prod"} ${plan.steps.length}`]);
     expect(value('steps_done')).toEqual(['cluster="prod"} 0']);
     expect(value('members')).toEqual(['cluster="prod",version="3.3"} 3']);
     expect(host.files.mode('/m.prom')).toBe(0o644);
     const { server_version: _, ...silent } = seen('n3');
     const observation = observed([seen('n1', { server_version: '3.4.1' }), seen('n2'), silent]);
-    expect((await after([begun, { event: 'observed', observation }])).value('members')).toEqual([
+    expect((await metricsOf([begun, { event: 'observed', observation }])).value('members')).toEqual([
       'cluster="prod",version="3.3"} 1',
       'cluster="prod",version="3.4"} 1',
       'cluster="prod",version="unknown"} 1',
@@ -96,25 +98,25 @@ describe('the metrics file', () => {
   });
   it('counts steps, and follows a member down, up, and back', async () => {
     const down = { event: 'member-down', member: 'n2', was_leader: false };
-    expect((await after([begun, down])).value('members')).toEqual([
+    expect((await metricsOf([begun, down])).value('members')).toEqual([
       ...['cluster="prod",version="3.3"} 2', 'cluster="prod",version="none"} 1'],
     ]);
-    const up = await after([begun, down, gate('n2', 'stop'), gate('n2')]);
+    const up = await metricsOf([begun, down, gate('n2', 'stop'), gate('n2')]);
     expect(up.value('members')).toEqual([
       ...['cluster="prod",version="3.3"} 2', 'cluster="prod",version="3.4"} 1'],
     ]);
     expect(up.value('steps_done')).toEqual(['cluster="prod"} 2']);
-    const back = await after([begun, down, { event: 'reverted', member: 'n2', duration_ms: 1 }]);
+    const back = await metricsOf([begun, down, { event: 'reverted', member: 'n2', duration_ms: 1 }]);
     expect(back.value('members')).toEqual(['cluster="prod",version="3.3"} 3']);
   });
   it('ends with what was seen at the end; who did not answer then stays as it was', async () => {
     const members = [{ name: 'n1', version_after: '3.4.9' }, { name: 'n2' }];
-    const { value } = await after([begun, ended('done', { members })]);
+    const { value } = await metricsOf([begun, ended('done', { members })]);
     expect(value('members')).toEqual([
       ...['cluster="prod",version="3.3"} 2', 'cluster="prod",version="3.4"} 1'],
     ]);
     expect(value('running')).toEqual(['cluster="prod"} 0']);
-    expect((await after([begun, ended('failed')])).value('members')).toHaveLength(1);
+    expect((await metricsOf([begun, ended('failed')])).value('members')).toHaveLength(1);
   });
   it('is written once at a time, and once more for what came meanwhile', async () => {
     const host = fakeHost();
@@ -149,8 +151,6 @@ describe('the metrics file', () => {
       file.take({ at: '', elapsed_ms: 0, ...event } as UpgradeEvent);
       await file.finish();
     }
-    expect(warned).toEqual([
-      '--metrics-file: /m.prom cannot be written: the disk is full; the run goes on',
-    ]);
+    expect(warned).toEqual(['--metrics-file: /m.prom cannot be written: the disk is full; the run goes on']);
   });
 });

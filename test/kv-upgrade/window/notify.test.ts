@@ -12,7 +12,10 @@ const hook: Webhook = { url: 'https://hooks.example/T0/secret', shape: 'json' };
 
 describe('what a notice says of an event', () => {
   it.each([
-    [{ event: 'note', level: 'warn', text: 'careful' }, { event: 'note', text: 'careful' }],
+    [
+      { event: 'note', level: 'warn', text: 'careful' },
+      { event: 'note', text: 'careful' },
+    ],
     [
       { event: 'reverting', member: 'n2', reason: 'panicked' },
       { event: 'reverting', member: 'n2', text: 'n2 is rolled back: panicked' },
@@ -28,7 +31,7 @@ describe('what a notice says of an event', () => {
   ])('%j', (event, notice) => {
     expect(noticeOf(named, stamped(event))).toEqual({ ...notice, at, ...named });
   });
-  it('is nothing for one that is nobody\'s news', () => {
+  it("is nothing for one that is nobody's news", () => {
     expect(noticeOf(named, note('by the way', 'info'))).toBeUndefined();
     expect(noticeOf(named, stamped({ event: 'step-started' }))).toBeUndefined();
   });

@@ -46,7 +46,10 @@ describe('the end of a window', () => {
     expect(berlin('04:30', autumn)).toBe('2026-10-25T03:30');
   });
   it('keeps what was typed, and is shown as its clock shows it', () => {
-    expect(parseUntil(' 13:05 ', noon, 'Asia/Kolkata')).toMatchObject({ text: '13:05', zone: 'Asia/Kolkata' });
+    expect(parseUntil(' 13:05 ', noon, 'Asia/Kolkata')).toMatchObject({
+      text: '13:05',
+      zone: 'Asia/Kolkata',
+    });
     const atMs = Date.parse('2026-01-10T18:35:00Z');
     expect(untilText({ atMs, zone: '-05:30' })).toBe('13:05 (-05:30)');
     expect(untilText({ atMs, zone: '+05:30' })).toBe('00:05 (+05:30)');
