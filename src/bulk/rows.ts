@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { type Problem, problem } from '../core/problem.ts';
 
 /** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1; `bytes` were read up to it. */
@@ -48,7 +49,7 @@ const ndjson = (): Reader => {
           line,
           bytes,
           text,
-          problem: problem('', 'type', `is not JSON: ${error instanceof Error ? error.message : error}`),
+          problem: problem('', 'type', `is not JSON: ${messageOf(error)}`),
         };
       }
     },

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { isAbsolute, join } from 'node:path';
 import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
@@ -23,9 +24,7 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...values, body };
   } catch (error) {
-    throw invalidArguments([
-      problem('--body', 'type', `must be JSON: ${error instanceof Error ? error.message : error}`),
-    ]);
+    throw invalidArguments([problem('--body', 'type', `must be JSON: ${messageOf(error)}`)]);
   }
   throw invalidArguments([problem('--body', 'type', 'must be a JSON object')]);
 };

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { type Field, type ListField, bare } from '../core/field.ts';
 import { momentOf } from '../core/format.ts';
 import { check } from '../core/check.ts';
@@ -9,12 +10,7 @@ const json = (text: string, path: string, problems: Problem[]): unknown => {
     return JSON.parse(text);
   } catch (error) {
     problems.push(
-      problem(
-        path,
-        'type',
-        `must be JSON: ${error instanceof Error ? error.message : error}`,
-        'put the whole text in single quotes',
-      ),
+      problem(path, 'type', `must be JSON: ${messageOf(error)}`, 'put the whole text in single quotes'),
     );
     return undefined;
   }

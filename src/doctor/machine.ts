@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import type { Context } from '../cli/command.ts';
 import type { Finding } from './finding.ts';
 
@@ -20,7 +21,7 @@ export const directoryFinding = async (
     return {
       check: `${name} directory`,
       state: 'fail',
-      found: `${path}: ${error instanceof Error ? error.message : error}`,
+      found: `${path}: ${messageOf(error)}`,
       remedy: 'set OPSCTL_HOME to a directory of yours',
     };
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { join } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import type { LabelJson } from './api-types.ts';
@@ -18,8 +19,6 @@ export const rememberTitles = async (context: Context, labels: readonly LabelJso
     await files.makeDirectory(directory, 0o700);
     await files.replace(join(directory, TITLES), text, 0o600);
   } catch (error) {
-    context.log.debug(
-      `the titles for TAB were not written: ${error instanceof Error ? error.message : error}`,
-    );
+    context.log.debug(`the titles for TAB were not written: ${messageOf(error)}`);
   }
 };

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Context } from '../cli/command.ts';
@@ -46,9 +47,7 @@ export const writeNames = async (context: Context, kind: string, things: readonl
     await files.makeDirectory(directory, 0o700);
     await files.replace(join(directory, kind), text, 0o600);
   } catch (error) {
-    context.log.debug(
-      `the names for TAB were not written: ${error instanceof Error ? error.message : error}`,
-    );
+    context.log.debug(`the names for TAB were not written: ${messageOf(error)}`);
   }
 };
 
@@ -65,9 +64,7 @@ export const writeCache = async (
     await files.makeDirectory(join(path, '..'), 0o700);
     await files.replace(path, JSON.stringify({ readAt: context.host.now(), things }), 0o600);
   } catch (error) {
-    context.log.debug(
-      `the cache of names was not written: ${error instanceof Error ? error.message : error}`,
-    );
+    context.log.debug(`the cache of names was not written: ${messageOf(error)}`);
   }
   await writeNames(context, kind, things);
 };

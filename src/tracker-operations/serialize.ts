@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Lock, acquire } from '../auth/credential-store/lock.ts';
@@ -13,7 +14,7 @@ const lockOf = async ({ host, settings, signal, log }: Context, name: string): P
     return await acquire(host, join(settings.directories.state, `${name}.lock`), { waitMs: WAIT_MS, signal });
   } catch (error) {
     signal.throwIfAborted();
-    log.debug(`goes on without a lock: ${error instanceof Error ? error.message : error}`);
+    log.debug(`goes on without a lock: ${messageOf(error)}`);
     return undefined;
   }
 };

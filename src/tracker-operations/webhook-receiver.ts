@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { isAbsolute, join } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import type { Incoming, Outgoing } from '../platform/host.ts';
@@ -63,7 +64,7 @@ export const receiver =
       else context.log.warn(`${to} answered ${status}; the sender will try again`);
       return { status, headers: json, body: '{}' };
     } catch (error) {
-      context.log.warn(`${to} could not be reached: ${error instanceof Error ? error.message : error}`);
+      context.log.warn(`${to} could not be reached: ${messageOf(error)}`);
       return { status: 502, headers: json, body: '{"error":"forward_failed"}' };
     }
   };

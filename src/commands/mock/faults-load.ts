@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
@@ -13,9 +14,7 @@ const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
   try {
     return parse(text, { maxAliasCount: 100 });
   } catch (error) {
-    throw invalidArguments([
-      problem('<file>', 'format', `must be YAML or JSON: ${error instanceof Error ? error.message : error}`),
-    ]);
+    throw invalidArguments([problem('<file>', 'format', `must be YAML or JSON: ${messageOf(error)}`)]);
   }
 };
 
