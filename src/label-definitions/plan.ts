@@ -59,11 +59,7 @@ const createPlan = (wanted: LabelDef, options: PlanOptions): Plan => {
     ...(field.disabled ? [`field ${field.name}`] : []),
     ...newChoicesDisabled(field),
   ]);
-  const states = statePlan(wanted, undefined, {
-    hasEdits: true,
-    deferred,
-    publish: options.publish ?? false,
-  });
+  const states = statePlan(wanted, undefined, { deferred, publish: options.publish ?? false });
   return {
     action: 'create',
     title,

@@ -3,7 +3,12 @@ import { type Change, isSamePolicy } from './change.ts';
 import type { DefinedState, LabelDef, LiveLabel } from './definition.ts';
 
 export type Transition = 'publish' | 'enable' | 'disable';
-type Asked = { readonly hasEdits: boolean; readonly deferred: readonly string[]; readonly publish: boolean };
+type Asked = {
+  /** Of a label that exists. */
+  readonly hasEdits?: boolean;
+  readonly deferred: readonly string[];
+  readonly publish: boolean;
+};
 export type StatePlan = {
   readonly transitions: readonly Transition[];
   readonly changes: readonly Change[];
@@ -35,7 +40,7 @@ const contradicts = (): Problem =>
   problem('state', 'rule', 'is draft, which contradicts --publish', 'leave one of them out');
 
 const isPending = (live: LiveLabel, { hasEdits }: Asked): boolean =>
-  hasEdits || live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT';
+  hasEdits === true || live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT';
 
 const toPublished = (live: LiveLabel | undefined, asked: Asked): Transition[] => {
   if (live === undefined) return ['publish'];

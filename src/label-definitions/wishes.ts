@@ -61,11 +61,10 @@ const indexBy = (wishes: readonly Wish[], member: Named): ReadonlyMap<string, re
 /** The same id, key or title twice: both would be applied to one label, one after the other. */
 const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
   const index = { id: indexBy(wishes, 'id'), key: indexBy(wishes, 'key'), title: indexBy(wishes, 'title') };
-  const order = new Map(wishes.map((wish, i) => [wish, i]));
-  return wishes.flatMap((wish, i) => {
+  return wishes.flatMap((wish) => {
     const repeats = (member: Named, isSame: (other: Wish) => boolean = () => true): Problem[] => {
       const alike = index[member].get(wish.wanted[member] ?? '') ?? [];
-      const first = alike.find((other) => (order.get(other) ?? i) < i && isSame(other));
+      const first = alike.slice(0, alike.indexOf(wish)).find(isSame);
       if (first === undefined) return [];
       const text = `repeats ${JSON.stringify(wish.wanted[member])}, which stands in ${placeText(first, member)}`;
       const hint = 'remove the file that is out of date';

@@ -106,6 +106,15 @@ describe('what is wrong with a definition', () => {
     [{ description: ['x'] }, 'description | type | must be text'],
     [{ fields: 'x' }, 'fields | type | must be a list'],
     [{ permissions: {} }, 'permissions | type | must be a list'],
+    [
+      {
+        permissions: [
+          { role: 'READER', email: 'a@x' },
+          { role: 'EDITOR', email: 'A@X' },
+        ],
+      },
+      'permissions[1] | rule | names A@X a second time',
+    ],
     [{ permissions: [{ role: 'READER' }] }, expect.stringMatching(/^permissions\[0\] \| required/)],
   ])('%j', (value, said) => {
     expect(wrongIn(value)).toEqual([said]);
