@@ -45,9 +45,7 @@ class MadeNames {
     const own = verb === 'create' ? this.#names.get(resource) : undefined;
     if (own === undefined || this.isOver || typeof input.body?.name !== 'string') return;
     own.add(input.body.name);
-    if (own.size <= MOST_NAMES) return;
-    this.isOver = true;
-    this.#names.clear();
+    this.isOver = own.size > MOST_NAMES;
   }
 }
 

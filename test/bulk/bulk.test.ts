@@ -318,6 +318,7 @@ test('what is known at once comes in pieces, in order, and is not done ahead of 
     }),
   );
   const first = (await results.next()).value as number[];
+  expect(first).toHaveLength(500);
   for (let i = 0; i < 20; i++) await turn();
   expect(worked).toBeLessThan(1100);
   const rest = (await all(results)).flat();

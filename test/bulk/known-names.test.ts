@@ -63,3 +63,29 @@ test('a row may use a name that a row before it creates, and not one that a row 
   expect(await known.problems(story(['later']))).toEqual([]);
   expect(await known.problems(story(['renamed', 'told']))).toHaveLength(2);
 });
+
+test('names that rows make are remembered up to a number; beyond it no row is looked at', async () => {
+  const most = 200_000;
+  const known = makeKnownNames(service().context, []);
+  const made = { ...change('labels', { name: '' }), input: { body: { name: '' } } };
+  for (let i = 0; i < most; i += 1) {
+    made.input.body.name = `n${i}`;
+    await known.problems(made);
+  }
+  expect(await known.problems(story([`n${most - 1}`, 'nowhere']))).toHaveLength(1);
+  await known.problems(change('labels', { name: 'one more' }));
+  expect(await known.problems(story(['nowhere']))).toEqual([]);
+});
+
+test('labels and categories have names of their own, and what is no name is not looked at', async () => {
+  const known = makeKnownNames(service().context, ['categories']);
+  await known.problems(change('categories', { name: 'shared' }));
+  expect((await known.problems(story(['shared']))).map(({ path }) => path)).toEqual(['labels']);
+  expect(await known.problems(change('epics', { name: 'e', categories: ['new'] }))).toEqual([]);
+  expect(await known.problems(story([{ color: '#112233' }, 7, null]))).toEqual([]);
+  expect(await known.problems(change('stories', { name: 'x', labels: 'new' }))).toEqual([]);
+  const goal = await makeKnownNames(service().context, []).problems(
+    change('epics', { name: 'e', categories: ['goal', 'gaol'] }),
+  );
+  expect(goal).toMatchObject([{ path: 'categories', hint: 'did you mean goal?' }]);
+});

@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Line } from '../../src/bulk/rows.ts';
+import { type Counts, type Outcome, type Run, count, runLine } from '../../src/bulk/run.ts';
+import type { Context } from '../../src/cli/command.ts';
+import { AppError } from '../../src/core/problem.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../support/in-memory.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
@@ -75,6 +79,43 @@ describe('tracker bulk', () => {
       epic_id: epic.id,
       workflow_state_id: stateId,
     });
+  });
+
+  test('a name alone in the body is looked up, and so is one in a list', async () => {
+    const at = trackerInMemory();
+    const epic = at.send('POST', '/epics', { name: 'Launch' });
+    const [{ id: workflow_state_id }] = at
+      .send('GET', '/workflows')
+      .flatMap(({ states }: { states: unknown[] }) => states);
+    const story = at.send('POST', '/stories', { name: 's', workflow_state_id });
+    const [member] = at.send('GET', '/members');
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'update', resource: 'stories', id: story.id, epic_id: 'Launch' },
+        { op: 'update', resource: 'stories', id: story.id, owner_ids: [member.profile.mention_name] },
+      ),
+    );
+    const ran = await run(at, '--concurrency', '1');
+    expect([ran.code, ran.writes.map(({ body }) => body)]).toEqual([
+      0,
+      [{ epic_id: epic.id }, { owner_ids: [member.id] }],
+    ]);
+  });
+
+  test('names are looked up anew: those of an earlier command may be of other records by now', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson({ op: 'update', resource: 'labels', id: 'a', color: '#112233' }) });
+    const first = at.send('POST', '/labels', { name: 'a' });
+    expect((await at.run(['labels', 'get', 'a', '-o', 'json'])).json().id).toBe(first.id);
+    at.send('DELETE', `/labels/${first.id}`);
+    const second = at.send('POST', '/labels', { name: 'a' });
+    const ran = await run(at);
+    expect([ran.code, rowsOf(ran)[0].id]).toEqual([0, second.id]);
+    // And what the run renamed or made is looked up by the next command.
+    await at.write('rows.ndjson', ndjson({ op: 'delete', resource: 'labels', id: 'a' }, label('b')));
+    expect((await run(at, '--concurrency', '1')).code).toBe(0);
+    expect((await at.run(['labels', 'get', 'b', '-o', 'json'])).json().name).toBe('b');
+    expect((await at.run(['labels', 'get', 'a'])).code).toBe(6);
   });
 
   test('a row that is refused fails alone, with its problems; the exit code says what became of all', async () => {
@@ -272,5 +313,80 @@ describe('tracker bulk', () => {
     const at = trackerInMemory({ 'directory/x': '' });
     const ran = await at.run(['bulk', '-f', file]);
     expect([ran.code, ran.err]).toEqual([2, expect.stringContaining(why)]);
+  });
+});
+
+describe('one row', () => {
+  const context = { log: {} } as unknown as Context;
+  const runOf = (more: Partial<Run> = {}): Run => ({
+    ...{ context, source: 'ndjson', defaults: { resource: 'labels', op: 'create' } },
+    ...{ names: new Map(), callers: new Map(), known: { problems: async () => [] } },
+    ...more,
+  });
+  const line = (n: number, row: Record<string, unknown>): Line => ({ line: n, bytes: 1, text: `${n}`, row });
+
+  test('of a dry run: names are remembered up to a number of them', async () => {
+    const most = 200_000;
+    const names = new Map(Array.from({ length: most - 1 }, (_, i) => [`labels n${i}`, i + 1] as const));
+    const run = runOf({ names });
+    for (const [n, status] of [
+      [1, 'would'],
+      [2, 'failed'],
+    ] as const)
+      expect(await runLine(run, line(n, { name: 'last' }))).toMatchObject({ status });
+    for (const n of [3, 4])
+      expect(await runLine(run, line(n, { name: 'beyond' }))).toMatchObject({ status: 'would' });
+    expect(names.size).toBe(most);
+  });
+  test('of a dry run: a name counts in its own resource, and only of what is made', async () => {
+    const run = runOf();
+    const statuses = async (...rows: Record<string, unknown>[]) => {
+      const found: string[] = [];
+      for (const [i, row] of rows.entries()) found.push((await runLine(run, line(i, row))).status);
+      return found;
+    };
+    expect(
+      await statuses(
+        { name: 'a' },
+        { resource: 'categories', name: 'a' },
+        { resource: 'stories', name: 'a' },
+        { resource: 'stories', name: 'a' },
+        { op: 'update', id: 1, name: 'a' },
+        { name: 'a' },
+        { resource: 'categories', name: 'a' },
+      ),
+    ).toEqual(['would', 'would', 'would', 'would', 'would', 'failed', 'failed']);
+  });
+  test('what is wrong with it is told before anything else, in the words of the table', async () => {
+    const wrong = { line: 7, bytes: 1, text: '', problem: { path: '', rule: 'type', message: 'no' } as never };
+    expect(await runLine(runOf(), wrong)).toEqual({
+      ...{ line: 7, status: 'failed' },
+      error: { code: 'INVALID_ROW', message: 'no', problems: [wrong.problem] },
+    });
+    expect(await runLine(runOf(), { line: 8, bytes: 1, text: '' })).toMatchObject({
+      error: { problems: [] },
+    });
+    const known = { problems: async () => [{ path: 'labels', rule: 'rule', message: 'is new' } as never] };
+    expect(await runLine(runOf({ known }), line(1, { name: 'a' }))).toMatchObject({
+      ...{ status: 'failed', op: 'create', resource: 'labels' },
+      error: { code: 'INVALID_ROW', message: 'labels is new' },
+    });
+    const failing = (error: Error) =>
+      runLine(runOf({ known: { problems: () => Promise.reject(error) } }), line(1, { name: 'a' }));
+    expect(await failing(new AppError('not-found', 'gone'))).toMatchObject({
+      error: { code: 'NOT_FOUND', message: 'gone', problems: [] },
+    });
+    for (const category of ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit', 'unsafe'] as const)
+      await expect(failing(new AppError(category, 'ends'))).rejects.toThrow('ends');
+    await expect(failing(new Error('bug'))).rejects.toThrow('bug');
+  });
+  test('is counted by what became of it', () => {
+    const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+    const outcome = (status: Outcome['status'], code?: string): void =>
+      count(counts, { line: 1, status, ...(code === undefined ? {} : { error: { code, message: '', problems: [] } }) });
+    for (const status of ['done', 'found', 'would', 'skipped', 'failed'] as const) outcome(status);
+    outcome('failed', 'INVALID_ROW');
+    outcome('failed', 'OTHER');
+    expect(counts).toEqual({ done: 3, failed: 3, skipped: 1, invalid: 1 });
   });
 });
