@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { journalPath } from '../../src/bulk/journal-path.ts';
 import { open } from '../../src/bulk/open-input.ts';
+import { readRows } from '../../src/bulk/rows.ts';
 import type { BulkOptions } from '../../src/bulk/options.ts';
 import type { Context } from '../../src/cli/command.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -76,4 +77,34 @@ describe('the journal', () => {
     const input = { bytes, format: 'csv', path: 'x', sizeBytes: 0 } as const;
     await expect(journalPath(broken, { file: 'x' }, input)).rejects.toMatchObject({ category: 'config' });
   });
+});
+
+test('each line knows how much of the file was read up to it', async () => {
+  const read = async (pieces: readonly string[], format: 'csv' | 'ndjson' = 'ndjson') => {
+    const bytes = (async function* () {
+      for (const piece of pieces) yield Buffer.from(piece);
+    })();
+    const found: [number, number][] = [];
+    for await (const lines of readRows(bytes, format))
+      found.push(...lines.map(({ line, bytes: upTo }): [number, number] => [line, upTo]));
+    return found;
+  };
+  expect(await read(['{"a":1}\n', '{"a":2}\n{"a"', ':3}'])).toEqual([
+    ...([
+      [1, 8],
+      [2, 20],
+    ] as const),
+    [3, 23],
+  ]);
+  expect(await read(['name\na\n', 'b,c\n"d', '"\n'], 'csv')).toEqual([
+    ...([
+      [2, 7],
+      [3, 13],
+    ] as const),
+    [4, 15],
+  ]);
+  expect(await read(['[1]\n', 'x\n'])).toEqual([
+    [1, 4],
+    [2, 6],
+  ]);
 });

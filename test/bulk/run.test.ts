@@ -104,7 +104,9 @@ describe('tracker bulk', () => {
   });
 
   test('names are looked up anew: those of an earlier command may be of other records by now', async () => {
-    const at = trackerInMemory({ 'rows.ndjson': ndjson({ op: 'update', resource: 'labels', id: 'a', color: '#112233' }) });
+    const at = trackerInMemory({
+      'rows.ndjson': ndjson({ op: 'update', resource: 'labels', id: 'a', color: '#112233' }),
+    });
     const first = at.send('POST', '/labels', { name: 'a' });
     expect((await at.run(['labels', 'get', 'a', '-o', 'json'])).json().id).toBe(first.id);
     at.send('DELETE', `/labels/${first.id}`);
@@ -358,7 +360,12 @@ describe('one row', () => {
     ).toEqual(['would', 'would', 'would', 'would', 'would', 'failed', 'failed']);
   });
   test('what is wrong with it is told before anything else, in the words of the table', async () => {
-    const wrong = { line: 7, bytes: 1, text: '', problem: { path: '', rule: 'type', message: 'no' } as never };
+    const wrong = {
+      line: 7,
+      bytes: 1,
+      text: '',
+      problem: { path: '', rule: 'type', message: 'no' } as never,
+    };
     expect(await runLine(runOf(), wrong)).toEqual({
       ...{ line: 7, status: 'failed' },
       error: { code: 'INVALID_ROW', message: 'no', problems: [wrong.problem] },
@@ -376,14 +383,26 @@ describe('one row', () => {
     expect(await failing(new AppError('not-found', 'gone'))).toMatchObject({
       error: { code: 'NOT_FOUND', message: 'gone', problems: [] },
     });
-    for (const category of ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit', 'unsafe'] as const)
+    for (const category of [
+      'auth',
+      'network',
+      'config',
+      'interrupted',
+      'terminated',
+      'rate-limit',
+      'unsafe',
+    ] as const)
       await expect(failing(new AppError(category, 'ends'))).rejects.toThrow('ends');
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');
   });
   test('is counted by what became of it', () => {
     const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
     const outcome = (status: Outcome['status'], code?: string): void =>
-      count(counts, { line: 1, status, ...(code === undefined ? {} : { error: { code, message: '', problems: [] } }) });
+      count(counts, {
+        line: 1,
+        status,
+        ...(code === undefined ? {} : { error: { code, message: '', problems: [] } }),
+      });
     for (const status of ['done', 'found', 'would', 'skipped', 'failed'] as const) outcome(status);
     outcome('failed', 'INVALID_ROW');
     outcome('failed', 'OTHER');

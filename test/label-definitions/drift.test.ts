@@ -390,3 +390,110 @@ fields:
     await expect(asked('-', JSON.stringify(wanted))).rejects.toThrow('standard input is none');
   });
 });
+
+describe('a drift as data', () => {
+  const off = { hideInSearch: true, showInApply: false };
+  const of = (wanted: Partial<LabelDef>, then: LiveLabel, now: LiveLabel) =>
+    driftOf({ title: now.title, ...wanted }, baseFromRevision(then), now);
+  const one = (wanted: FieldDef[], then: LiveField[], now: LiveField[]) =>
+    of({ fields: wanted }, label({ fields: then }), label({ fields: now }));
+
+  test('says what was and what is, and which part it is of', () => {
+    expect(of({ description: 'ours' }, label({ description: 'ours' }), label())).toEqual([
+      {
+        ...{ what: 'description of the label', was: 'ours', is: null, isLost: true },
+        at: { member: 'description' },
+      },
+    ]);
+    expect(of({ description: 'ours' }, label(), label({ description: 'theirs' }))).toMatchObject([
+      { was: null, is: 'theirs' },
+    ]);
+    expect(
+      one(
+        [is('U', { type: 'user', maxEntries: 2 })],
+        [text('U', { type: 'user' })],
+        [text('U', { type: 'user', maxEntries: 5 })],
+      ),
+    ).toEqual([
+      {
+        ...{ what: 'maxEntries of field U', was: null, is: 5, isLost: true },
+        at: { fieldId: 'id-U', member: 'maxEntries' },
+      },
+    ]);
+    const wants = [is('S', { type: 'selection', choices: [{ name: 'x', description: 'ours' }] })];
+    expect(
+      one(wants, [selection('S', option('x'))], [selection('S', option('x', { description: 'theirs' }))]),
+    ).toEqual([
+      {
+        ...{ what: 'description of choice x of field S', was: null, is: 'theirs', isLost: true },
+        at: { fieldId: 'id-S', choiceId: 'id-x', member: 'description' },
+      },
+    ]);
+    expect(one([is('A')], [text('A')], [text('A'), text('N')])).toEqual([
+      { what: 'field N (added)', is: 'N', isLost: true, at: { fieldId: 'id-N' } },
+    ]);
+    expect(one([is('A')], [text('A')], [])).toEqual([
+      { what: 'field A (gone)', was: 'A', isLost: true, at: { fieldId: 'id-A' } },
+    ]);
+    expect(one([], [text('A')], [text('A', { required: true })])).toEqual([
+      { what: 'field A (changed)', is: 'A', isLost: true, at: { fieldId: 'id-A' } },
+    ]);
+    expect(one([is('A'), is('B')], [text('A'), text('B')], [text('B'), text('A')])).toEqual([
+      { what: 'the order of the fields', isLost: true, at: { member: 'order' } },
+    ]);
+    expect(
+      one(
+        [is('S', { type: 'selection', choices: [{ name: 'x' }, { name: 'y' }] })],
+        [selection('S', option('x'), option('y'))],
+        [selection('S', option('y'), option('x'))],
+      ),
+    ).toEqual([{ what: 'the order of the choices', isLost: true, at: { fieldId: 'id-S', member: 'order' } }]);
+    expect(one([is('N', { required: true })], [], [text('N')])).toEqual([
+      {
+        ...{ what: 'required of field N', is: false, isLost: true },
+        at: { fieldId: 'id-N', member: 'required' },
+      },
+    ]);
+  });
+  test('a name that is another one by now is a drift of its part', () => {
+    expect(one([is('A', { id: 'id-A' })], [text('A')], [text('B', { id: 'id-A' })])).toEqual([
+      {
+        ...{ what: 'name of field B', was: 'A', is: 'B', isLost: true },
+        at: { fieldId: 'id-A', member: 'name' },
+      },
+    ]);
+    expect(one([is('B', { id: 'id-A' })], [text('A')], [text('B', { id: 'id-A' })])).toMatchObject([
+      { what: 'name of field B', isLost: false },
+    ]);
+  });
+  test('the format of a date, and how a part is disabled, are members as well', () => {
+    const day = (dateFormat: string): LiveField => text('D', { type: 'date', dateFormat });
+    expect(
+      shown(
+        one([is('D', { type: 'date', dateFormat: 'LONG_DATE' })], [day('LONG_DATE')], [day('SHORT_DATE')]),
+      ),
+    ).toEqual(['dateFormat of field D']);
+    expect(shown(one([is('A', { disabled: off })], [text('A', { disabled: off })], [text('A')]))).toEqual([
+      'disabled of field A',
+    ]);
+    expect(shown(one([is('A', { disabled: false })], [text('A', { disabled: off })], [text('A')]))).toEqual([
+      'disabled of field A +',
+    ]);
+  });
+  test('as many values as the service allows is the number that it says', () => {
+    const user = (maxEntries?: number): LiveField =>
+      text('U', { type: 'user', ...(maxEntries === undefined ? {} : { maxEntries }) });
+    const wants = (maxEntries: number | null): FieldDef[] => [is('U', { type: 'user', maxEntries })];
+    expect(shown(one(wants(0), [user(3)], [user(10)]))).toEqual(['maxEntries of field U +']);
+    expect(shown(one(wants(null), [user()], [user()]))).toEqual([]);
+    expect(shown(one(wants(null), [user()], [user(2)]))).toEqual(['maxEntries of field U']);
+  });
+  test('new parts of the file are no part of an order that others changed', () => {
+    const [a, b, c] = [text('A'), text('B'), text('C')];
+    expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual(['the order of the fields']);
+    expect(shown(one([is('B'), is('N'), is('A')], [a, b], [b, a]))).toEqual([]);
+    // A part that others added moved nothing.
+    expect(shown(one([is('A'), is('B'), is('C')], [a, b], [c, a, b]))).toEqual([]);
+    expect(shown(one([is('A'), is('B')], [a, b, c], [a, c, b]))).toEqual([]);
+  });
+});

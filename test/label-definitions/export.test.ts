@@ -233,3 +233,13 @@ test('one file for all: documents with the schema line above, and nothing in a d
     'odd.yaml/b.yaml',
   );
 });
+
+test('an export keeps its memory small, however many labels there are', async () => {
+  const at = await two();
+  let isSmall = false;
+  const keepMemorySmall = (): void => {
+    isSmall = true;
+  };
+  await at.run(['export', '--all'], { change: (host) => ({ ...host, keepMemorySmall }) });
+  expect(isSmall).toBe(true);
+});

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { AppError } from '../../src/core/problem.ts';
-import { type DeploymentRecord, type LockFile, lockFrom, lockText } from '../../src/label-definitions/lock-file.ts';
+import {
+  type DeploymentRecord,
+  type LockFile,
+  lockFrom,
+  lockText,
+} from '../../src/label-definitions/lock-file.ts';
 
 const record = (revision: string, more: Partial<DeploymentRecord> = {}): DeploymentRecord => ({
   ...{ id: 'L', title: 'T', revision, state: 'PUBLISHED', copyMode: 'DO_NOT_COPY', enabledApps: ['MAIL'] },
@@ -28,7 +33,9 @@ describe('the text of a lock file', () => {
         second: { deployments: {} },
         first: {
           file: 'a.yaml',
-          deployments: { 'https://x': record('3', { fields, permissions: { 'b@x': 'READER', 'a@x': 'EDITOR' } }) },
+          deployments: {
+            'https://x': record('3', { fields, permissions: { 'b@x': 'READER', 'a@x': 'EDITOR' } }),
+          },
         },
       },
     };
@@ -105,7 +112,11 @@ describe('a lock file that is not as it was written', () => {
     const error = refusal(text);
     expect(error.message).toContain(`l.yaml ${why}`);
     expect(error.message).toMatch(/; nothing was sent$/);
-    expect([error.category, error.detail.code, error.detail.problems?.length]).toEqual(['usage', 'BAD_LOCK_FILE', 1]);
+    expect([error.category, error.detail.code, error.detail.problems?.length]).toEqual([
+      'usage',
+      'BAD_LOCK_FILE',
+      1,
+    ]);
   });
 });
 
@@ -113,7 +124,8 @@ describe('both sides of a merge', () => {
   const text = (labels: LockFile['labels']): string => lockText({ labels });
   const both = (ours: string, theirs: string, base = ''): LockFile['labels'] =>
     lockFrom('l', `<<<<<<< HEAD\n${ours}${base}=======\n${theirs}>>>>>>> other\n`).labels;
-  const of = (revision: string, more: object = {}) => text({ a: { ...more, deployments: { x: record(revision) } } });
+  const of = (revision: string, more: object = {}) =>
+    text({ a: { ...more, deployments: { x: record(revision) } } });
   const revision = (labels: LockFile['labels']) => labels['a']?.deployments['x']?.revision;
 
   test('of one revision theirs counts, of two the newer one', () => {

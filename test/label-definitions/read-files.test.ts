@@ -166,7 +166,11 @@ test('definitions of one list have places of their own, and no file of their own
 test('a definition that stands a third time is told beside the first that it repeats', async () => {
   const context = contextOf({
     ...{ '/place/a.yaml': 'title: A\n', '/place/b.yaml': 'title: B\n', '/place/c.yaml': 'title: B\n' },
-    ...{ '/place/d.yaml': 'id: x\ntitle: D\n', '/place/e.yaml': 'id: y\ntitle: D\n', '/place/f.yaml': 'title: D\n' },
+    ...{
+      '/place/d.yaml': 'id: x\ntitle: D\n',
+      '/place/e.yaml': 'id: y\ntitle: D\n',
+      '/place/f.yaml': 'title: D\n',
+    },
   });
   const files = [...'abcdef'].map((name) => `${name}.yaml`);
   const error = await errorOf(() => readWishes(context, files));

@@ -35,13 +35,22 @@ describe('what is sent for a label', () => {
     await at.write('a.yaml', 'title: A\ndescription: d\ncopyMode: ALWAYS_COPY\nenabledApps: [MAIL]\n');
     const ran = await at.run(apply);
     expect(verbs(ran.writes)).toEqual(['delta', 'updateLabelCopyMode', 'updateLabelEnabledAppSettings']);
-    expect(ran.writes.map(({ body }) => body.view)).toEqual(Array.from({ length: 3 }, () => 'LABEL_VIEW_FULL'));
-    expect(ran.json()[0]).toMatchObject({ action: 'update', sent: 1, requests: 3, published: false, revision: '2' });
+    expect(ran.writes.map(({ body }) => body.view)).toEqual(
+      Array.from({ length: 3 }, () => 'LABEL_VIEW_FULL'),
+    );
+    expect(ran.json()[0]).toMatchObject({
+      action: 'update',
+      sent: 1,
+      requests: 3,
+      published: false,
+      revision: '2',
+    });
     await at.write('a.yaml', 'title: A\nenabledApps: []\n');
     expect(verbs((await at.run(apply)).writes)).toEqual(['updateLabelEnabledAppSettings']);
   });
   test('what is disabled waits for the publish, and is published after it', async () => {
-    const text = 'title: A\nstate: published\nfields: [{name: Note, type: text, disabled: true}, {name: B, type: text}]\n';
+    const text =
+      'title: A\nstate: published\nfields: [{name: Note, type: text, disabled: true}, {name: B, type: text}]\n';
     const { at, ran } = await applied(text);
     expect(verbs(ran.writes)).toEqual(['POST', 'publish', 'delta', 'publish']);
     expect(at.label('A').fields.map((one: any) => one.lifecycle.state)).toEqual(['DISABLED', 'PUBLISHED']);
@@ -68,11 +77,18 @@ describe('what is sent for a label', () => {
     });
   });
   test('permissions of a new label are compared with those that the service gave it', async () => {
-    const at = labelsInMemory({ 'a.yaml': 'title: A\npermissions: [{role: READER, email: r@example.com}]\n' });
+    const at = labelsInMemory({
+      'a.yaml': 'title: A\npermissions: [{role: READER, email: r@example.com}]\n',
+    });
     const ran = await at.run(apply, {
       meanwhile: ({ method, path }) => {
         if (method === 'GET' && path.includes('/permissions'))
-          return { status: 200, json: { labelPermissions: [{ name: 'labels/x/permissions/1', role: 'READER', email: 'r@example.com' }] } };
+          return {
+            status: 200,
+            json: {
+              labelPermissions: [{ name: 'labels/x/permissions/1', role: 'READER', email: 'r@example.com' }],
+            },
+          };
         return undefined;
       },
     });
@@ -89,7 +105,9 @@ describe('what is sent for a label', () => {
       },
     });
     expect([ran.code, ran.json()[0].revision]).toEqual([0, '2']);
-    const reads = ran.requests.filter(({ method, path }) => method === 'GET' && path.startsWith(`/labels/${at.id('A')}?`));
+    const reads = ran.requests.filter(
+      ({ method, path }) => method === 'GET' && path.startsWith(`/labels/${at.id('A')}?`),
+    );
     expect(reads).toHaveLength(1);
   });
 });
@@ -97,7 +115,11 @@ describe('what is sent for a label', () => {
 describe('somebody else edits the label meanwhile', () => {
   const first = 'title: A\nfields: [{name: Note, type: text}]\n';
   /** Runs an apply; the label is edited before the nth write of this kind. */
-  const edited = async (text: string, verb: string, edit: (at: ReturnType<typeof labelsInMemory>) => void) => {
+  const edited = async (
+    text: string,
+    verb: string,
+    edit: (at: ReturnType<typeof labelsInMemory>) => void,
+  ) => {
     const { at } = await applied(first);
     await at.write('a.yaml', text);
     let isDone = false;
@@ -115,7 +137,12 @@ describe('somebody else edits the label meanwhile', () => {
 
   test.each([
     ['before anything was sent', `${first}description: ours\n`, ':delta', 'Nothing was changed.'],
-    ['once the draft was saved', `${first}description: ours\nstate: published\n`, ':publish', 'The draft was saved, nothing was published.'],
+    [
+      'once the draft was saved',
+      `${first}description: ours\nstate: published\n`,
+      ':publish',
+      'The draft was saved, nothing was published.',
+    ],
     ['once it was published', `${first}state: disabled\n`, ':disable', 'The label was published.'],
   ])('%s: the error says what stands', async (_, text, verb, stands) => {
     const { ran } = await edited(text, verb, theirs);
@@ -147,7 +174,11 @@ describe('somebody else edits the label meanwhile', () => {
     const { at, ran } = await edited(`${first}description: ours\n`, ':delta', (label) =>
       label.edit('A', { description: 'ours' }),
     );
-    expect([ran.code, ran.json()[0].revision, at.label('A').properties.description]).toEqual([0, '2', 'ours']);
+    expect([ran.code, ran.json()[0].revision, at.label('A').properties.description]).toEqual([
+      0,
+      '2',
+      'ours',
+    ]);
     const parted = await edited(`${first}description: ours\n`, ':delta', (label) => {
       label.edit('A', { description: 'ours' });
       label.edit('A', { title: 'B' });

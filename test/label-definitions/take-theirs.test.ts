@@ -23,7 +23,11 @@ type Edits = (id: (name: string) => string) => readonly object[];
 /** A label that is applied and adopted, then changed by somebody else; `--take theirs` on the file as it is by then. */
 const taken = async (
   edits: Edits,
-  options: { readonly file?: string; readonly before?: string; readonly also?: (at: LabelsInMemory) => void } = {},
+  options: {
+    readonly file?: string;
+    readonly before?: string;
+    readonly also?: (at: LabelsInMemory) => void;
+  } = {},
 ) => {
   const at = labelsInMemory({ [FILE]: options.before ?? text });
   await at.run(['apply', '-f', 'labels', '--yes']);
@@ -202,7 +206,12 @@ describe('--take theirs of choices', () => {
     expect(namesOf(await choicesOf((id) => [choice(id('Status'), 'N', id('Done'))]))).toEqual([
       ...['Open', 'N', 'Done', 'Void'],
     ]);
-    expect(namesOf(await choicesOf((id) => [choice(id('Status'), 'N')]))).toEqual(['Open', 'Done', 'Void', 'N']);
+    expect(namesOf(await choicesOf((id) => [choice(id('Status'), 'N')]))).toEqual([
+      'Open',
+      'Done',
+      'Void',
+      'N',
+    ]);
     const gone: Edits = (id) => [
       {
         disableSelectionChoice: {
@@ -213,11 +222,16 @@ describe('--take theirs of choices', () => {
     ];
     expect(namesOf(await choicesOf(gone))).toEqual(['Done', 'Void']);
     expect(
-      namesOf(await choicesOf((id) => [updateChoice(id('Status'), id('Void'), { insertBeforeChoice: id('Open') })])),
+      namesOf(
+        await choicesOf((id) => [updateChoice(id('Status'), id('Void'), { insertBeforeChoice: id('Open') })]),
+      ),
     ).toEqual(['Void', 'Open', 'Done']);
   });
   test('of two fields each goes into its own, also when fields were added before them', async () => {
-    const before = text.replace('{name: Who,', '{name: Kind, type: selection, choices: [Big]}\n  - {name: Who,');
+    const before = text.replace(
+      '{name: Who,',
+      '{name: Kind, type: selection, choices: [Big]}\n  - {name: Who,',
+    );
     const { value } = await taken(
       (id) => [field('N', id('Note')), choice(id('Kind'), 'Small'), choice(id('Status'), 'New')],
       { before },
@@ -231,20 +245,21 @@ describe('--take theirs of choices', () => {
 });
 
 test('each document of a file gets its own, and the others stay as they are', async () => {
-  const files = 'title: A\ndescription: ours\n---\n# second\ntitle: B\n---\nnull\n---\ntitle: C\ndescription: ours\n';
+  const files =
+    'title: A\ndescription: ours\n---\n# second\ntitle: B\n---\nnull\n---\ntitle: C\ndescription: ours\n';
   const at = labelsInMemory({ 'all.yaml': files });
   await at.run(['apply', '-f', 'all.yaml']);
   await at.run(['adopt', '-f', 'all.yaml']);
   at.edit('C', { description: 'theirs' });
   const ran = await at.run(['apply', '-f', 'all.yaml', '--take', 'theirs', '--yes']);
-  expect([ran.code, at.read('all.yaml')]).toEqual([
-    0,
-    files.replace(/ours\n$/, 'theirs\n'),
-  ]);
+  expect([ran.code, at.read('all.yaml')]).toEqual([0, files.replace(/ours\n$/, 'theirs\n')]);
 });
 
 test('flow style keeps its spaces as the file has them', async () => {
-  for (const fields of ['[{name: N, type: text, required: false}]', '[ { name: N, type: text, required: false } ]']) {
+  for (const fields of [
+    '[{name: N, type: text, required: false}]',
+    '[ { name: N, type: text, required: false } ]',
+  ]) {
     const before = `title: A\nstate: published\nfields: ${fields}\n`;
     const { after } = await taken((id) => [updateField(id('N'), { required: true })], { before });
     expect(after).toBe(before.replace('required: false', 'required: true'));

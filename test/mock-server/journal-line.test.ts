@@ -1,7 +1,13 @@
 import { Buffer } from 'node:buffer';
 import { describe, expect, test } from 'vitest';
 import { Deferred } from '../../src/mock-server/deferred.ts';
-import { changesText, checksummed, entriesOf, isSound, voidLine } from '../../src/mock-server/journal-line.ts';
+import {
+  changesText,
+  checksummed,
+  entriesOf,
+  isSound,
+  voidLine,
+} from '../../src/mock-server/journal-line.ts';
 import { HEADER, readJournal } from '../../src/mock-server/journal-read.ts';
 import { fakeFiles } from '../support/fake-files.ts';
 
@@ -40,7 +46,15 @@ describe('a line of the journal', () => {
   });
   test('is whole when its checksum is that of what follows', () => {
     expect(['352441c2 abc', '00000000 ', '352441C2 abc'].map(soundness)).toEqual([true, true, true]);
-    const broken = ['352441c2 abd', '352441c3 abc', '352441c2\tabc', '352441c2abc', 'x52441c2 abc', '', '352441c2'];
+    const broken = [
+      '352441c2 abd',
+      '352441c3 abc',
+      '352441c2\tabc',
+      '352441c2abc',
+      'x52441c2 abc',
+      '',
+      '352441c2',
+    ];
     expect(broken.map(soundness)).toEqual(broken.map(() => false));
     // What stands behind its end is no part of it.
     expect(isSound(bytes('00000000 '), 0, 8)).toBe(false);
@@ -66,7 +80,11 @@ describe('what is read of a journal', () => {
 
   test('are the changes of whole lines in order, and how far they go', async () => {
     const good = `${HEADER}${line(1, 10)}${line(2, 20)}`;
-    expect(await read(good)).toEqual({ found: ['1=10', '2=20'], goodBytes: good.length, sizeBytes: good.length });
+    expect(await read(good)).toEqual({
+      found: ['1=10', '2=20'],
+      goodBytes: good.length,
+      sizeBytes: good.length,
+    });
     expect(await read(`${good}352441c2 ab`)).toEqual({
       found: ['1=10', '2=20'],
       goodBytes: good.length,
