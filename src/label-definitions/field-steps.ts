@@ -49,20 +49,21 @@ const typeSteps = (wanted: FieldDef, live: LiveField): Step[] => {
     detail,
     part: { fieldId: live.id },
   });
-  const edit = (updateMask: string, withChoices: boolean) => ({
-    updateFieldType: { id: live.id, ...typeJson(wanted, withChoices), updateMask },
+  // Of the list options alone, choices are no part: they have edits of their own.
+  const edit = (updateMask: string) => ({
+    updateFieldType: { id: live.id, ...typeJson(wanted, !updateMask.endsWith('.listOptions')), updateMask },
   });
   if (wanted.type !== live.type) {
     const line = { ...change(`type ${live.type} becomes ${wanted.type}`), takesAway: true as const };
-    return [{ changes: [line], edit: edit(`${wanted.type}Options`, true) }];
+    return [{ changes: [line], edit: edit(`${wanted.type}Options`) }];
   }
   if (wanted.maxEntries !== undefined && !isSameEntries(wanted.maxEntries, live.maxEntries)) {
     const number = wanted.maxEntries === null ? 'one value' : `at most ${wanted.maxEntries} values`;
-    return [{ changes: [change(number)], edit: edit(`${wanted.type}Options.listOptions`, false) }];
+    return [{ changes: [change(number)], edit: edit(`${wanted.type}Options.listOptions`) }];
   }
   const isNewFormat = wanted.dateFormat !== undefined && wanted.dateFormat !== live.dateFormat;
   return wanted.type === 'date' && isNewFormat
-    ? [{ changes: [change(`date format ${wanted.dateFormat}`)], edit: edit('dateOptions', false) }]
+    ? [{ changes: [change(`date format ${wanted.dateFormat}`)], edit: edit('dateOptions') }]
     : [];
 };
 

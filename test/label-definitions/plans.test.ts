@@ -136,6 +136,31 @@ describe('fields of a label that exists', () => {
       changes: [{ detail: 'type text becomes integer', takesAway: true }],
       edits: [{ updateFieldType: { id: 'id-A', integerOptions: {}, updateMask: 'integerOptions' } }],
     });
+    const parts = [{ name: 'x' }, { name: 'y' }];
+    expect(
+      fields([is('A', { type: 'selection', maxEntries: 2, choices: parts })], [text('A', draft)]).edits,
+    ).toEqual([
+      {
+        updateFieldType: {
+          ...{ id: 'id-A', updateMask: 'selectionOptions' },
+          selectionOptions: {
+            listOptions: { maxEntries: 2 },
+            choices: parts.map(({ name }) => ({ properties: { displayName: name } })),
+          },
+        },
+      },
+    ]);
+    const twoValues = text('S', { type: 'selection', maxEntries: 2, choices: [option('x')], ...draft });
+    expect(
+      fields([is('S', { type: 'selection', maxEntries: 3, choices: [{ name: 'x' }] })], [twoValues]).edits,
+    ).toEqual([
+      {
+        updateFieldType: {
+          ...{ id: 'id-S', updateMask: 'selectionOptions.listOptions' },
+          selectionOptions: { listOptions: { maxEntries: 3 } },
+        },
+      },
+    ]);
     const user = text('U', { type: 'user', ...draft });
     expect(fields([is('U', { type: 'user', maxEntries: 3 })], [user])).toMatchObject({
       changes: [{ detail: 'at most 3 values' }],
