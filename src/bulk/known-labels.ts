@@ -38,6 +38,10 @@ class MadeNames {
   readonly #names = new Map<string, Set<string>>(fieldsOfRows.map((field) => [field, new Set()]));
   /** A file of that many new labels is not read for a mistyped one: memory does not grow with it. */
   isOver = false;
+  readonly #most: number;
+  constructor(most: number) {
+    this.#most = most;
+  }
   of(field: Field): ReadonlySet<string> {
     return this.#names.get(field) ?? new Set();
   }
@@ -45,7 +49,7 @@ class MadeNames {
     const own = verb === 'create' ? this.#names.get(resource) : undefined;
     if (own === undefined || this.isOver || typeof input.body?.name !== 'string') return;
     own.add(input.body.name);
-    this.isOver = own.size > MOST_NAMES;
+    this.isOver = own.size > this.#most;
   }
 }
 
@@ -60,9 +64,13 @@ const unknownName = (field: Field, name: string, known: Iterable<string>): Probl
 };
 
 /** The names that the service has are read once for the run, when the first row needs them. */
-export const makeKnownNames = (context: Context, mayCreate: readonly string[]): KnownNames => {
+export const makeKnownNames = (
+  context: Context,
+  mayCreate: readonly string[],
+  mostNames = MOST_NAMES,
+): KnownNames => {
   const known = new Map<Field, Promise<ReadonlySet<string>>>();
-  const made = new MadeNames();
+  const made = new MadeNames(mostNames);
   const namesOf = (field: Field): Promise<ReadonlySet<string>> => {
     const names = known.get(field) ?? namesOfService(context, field);
     known.set(field, names);

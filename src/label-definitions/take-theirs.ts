@@ -20,10 +20,10 @@ type List = {
 };
 
 const itemsAt = (document: YamlDocument, path: readonly Step[]): unknown[] => {
-  const node = document.getIn(path, true);
+  const node = document.getIn(path);
   if (isSeq(node)) return node.items;
   document.setIn(path, document.createNode([]));
-  const made = document.getIn(path, true);
+  const made = document.getIn(path);
   return isSeq(made) ? made.items : [];
 };
 
