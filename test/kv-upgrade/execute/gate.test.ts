@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openGate, passGate, stayStable } from '../../../src/kv-upgrade/execute/gate.ts';
 import { MemberFailure } from '../../../src/kv-upgrade/run.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import type { ScriptedReply } from '../../support/fake-host.ts';
+import type { FakeHost, ScriptedReply } from '../../support/fake-host.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 
 type State = {
@@ -162,5 +162,63 @@ describe('the gate of a member', () => {
     const error = await failing(passGate(gate, 60_000));
     expect(error).toMatchObject({ member: 'n2', message: `n2 did not become healthy: process: ${said}` });
     expect(run.host.elapsed()).toBeLessThan(3000);
+  });
+
+  it('one that reads its data is waited for, whatever the clock says', async () => {
+    const { run, gate } = gateOf({ isHealthy: false });
+    const { host } = run;
+    let bytes = 0;
+    const { readNow } = host.files;
+    host.files.readNow = (path) => {
+      if (path !== '/proc/7/io') return readNow(path);
+      if (host.elapsed() < 9000) bytes += 2 * 1024 ** 2;
+      return `read_bytes: ${bytes}\nwrite_bytes: 0\n`;
+    };
+    const driver = {
+      ...run.driver,
+      kind: 'local' as const,
+      process: async () => ({ state: 'running', pid: 7 }),
+    };
+    const busy = { ...gate, run: { ...run, driver: driver as typeof run.driver } };
+    expect(await failing(passGate(busy, 5000))).toBeInstanceOf(MemberFailure);
+    expect(host.elapsed()).toBeGreaterThan(9000);
+    expect(host.elapsed()).toBeLessThan(13_000);
+  });
+
+  it('an alarm is asked for once a second while a check is not good', async () => {
+    const asked = async (withinMs: number): Promise<number> => {
+      const { run, gate } = gateOf({ isHealthy: false });
+      await failing(passGate(gate, withinMs));
+      return (run.host as FakeHost).requests.filter(({ url }) => url.endsWith('/alarm')).length;
+    };
+    expect([await asked(900), await asked(1900), await asked(3900)]).toEqual([0, 1, 3]);
+  });
+
+  it('tells each check once it is passed, and says when it has answered first', async () => {
+    const { gate, run } = gateOf({});
+    const passed: string[] = [];
+    await passGate(gate, 1000, (check) => passed.push(check));
+    expect(passed.slice(0, 5)).toEqual(['process', 'version', 'identity', 'leader', 'health']);
+    expect(passed).toHaveLength(14);
+    expect(run.told.map((event) => (event.event === 'gate-check' ? event.check : ''))).toEqual(passed);
+  });
+
+  it('has to stay good for the rest of its time, to the millisecond', async () => {
+    const { run, gate } = gateOf({});
+    const { host } = run;
+    gate.goodSince = host.elapsed();
+    host.advance(600);
+    await stayStable(gate, 1000);
+    expect(host.elapsed()).toBe(1000);
+    host.advance(5000);
+    const began = host.elapsed();
+    await stayStable({ ...gate, goodSince: 0 }, 1000);
+    expect(host.elapsed()).toBe(began);
+    const { goodSince: _, ...fresh } = gate;
+    await stayStable(fresh, 1000);
+    expect(host.elapsed() - began).toBe(1000);
+    expect(run.told.at(-1)).toEqual({
+      ...{ event: 'gate-check', member: 'n2', check: 'stable', ok: true, detail: 'good for 1 s' },
+    });
   });
 });

@@ -80,9 +80,19 @@ describe('a configuration', () => {
     await small.host.files.replace('/n.yml', 'name: n2\nquota: 1\n');
     expect(await configure()).toEqual({ changes: ['/n.yml put in its place'] });
   });
-  it('of an upgrade is migrated to what the new version reads', async () => {
-    const { small, run } = await runOf();
+  it('of a restart without a text of its own stays what it is', async () => {
+    const { small, run } = await runOf('restart');
     const members = run.cluster.members.map((spec) => ({ ...spec, config_file: '/c.yml' }));
+    await small.host.files.replace('/c.yml', 'name: n2\n');
+    await acts.configure?.({ ...run, cluster: { ...run.cluster, members } }, stepOf('configure'));
+    expect(small.host.files.readNow('/c.yml')).toContain('name: n2\n');
+  });
+  it('of an upgrade is migrated to what the new version reads, whatever a restart would put there', async () => {
+    const { small, run } = await runOf();
+    const members = run.cluster.members.map((spec) => ({
+      ...{ ...spec, config_file: '/c.yml', new_config_file: '/n.yml' },
+    }));
+    await small.host.files.replace('/n.yml', 'name: of a restart\n');
     await small.host.files.replace('/c.yml', 'name: n2\n');
     const plan = { ...run.plan, to: '3.4' as const };
     const done = await acts.configure?.(
