@@ -5,8 +5,11 @@ import { NetworkError } from '../../../src/platform/host.ts';
 import type { HttpRequest } from '../../../src/platform/host.ts';
 import { takeSnapshot } from '../../../src/kv-upgrade/execute/take-snapshot.ts';
 import type { Step } from '../../../src/kv-upgrade/types.ts';
+import { trailer } from '../../../src/etcd-sim/disk/db-file.ts';
+import { snapshotFile } from '../../../src/etcd-sim/disk/snapshot.ts';
+import { Machine } from '../../../src/etcd-sim/state/machine.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import type { ScriptedReply } from '../../support/fake-host.ts';
+import type { FakeHost, ScriptedReply } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 
@@ -194,4 +197,48 @@ it('a snapshot is told and written down with how long it took', async () => {
     { kind: 'snapshot', snapshot: { member: 'n2', path, revision: 10, raft_index: 100, duration_ms: 250 } },
   ]);
   expect(run.told).toMatchObject([{ event: 'snapshot-saved', snapshot: { duration_ms: 250 } }]);
+});
+
+describe('a snapshot that goes to another place', () => {
+  const machine = new Machine(1e9);
+  for (let i = 0; i < 12; i += 1) machine.apply(i + 1, `${i}`, { op: 'put', key: `k${i}`, value: 'dg==' });
+  const pages = snapshotFile(machine);
+  const stream = (): ScriptedReply => ({
+    body: { result: { blob: Buffer.concat([pages, trailer(pages)]).toString('base64') } },
+  });
+  const stored = async (revision: string, change: (host: FakeHost) => void = () => {}) => {
+    const body = { ...status, header: { ...status.header, revision } };
+    const { host } = member([stream], [() => ({ body })]);
+    change(host);
+    const run = runOn(host, { cluster: { ...clusterFile(), snapshot_url: '/elsewhere' } });
+    const taken = await takeSnapshot(run, step).catch((error: unknown) => error);
+    const names = Object.keys(host.files.all());
+    return { taken, run, names };
+  };
+  it('leaves no copy on this machine, and is known by where it is', async () => {
+    const { taken, run, names } = await stored('10');
+    const place = names.find((name) => name.startsWith('/elsewhere/') && name.endsWith('.db'));
+    expect(taken).toMatchObject({ path: place, revision: 10 });
+    expect(run.written).toMatchObject([{ kind: 'snapshot', snapshot: { path: place } }]);
+    expect(names.filter((name) => name.startsWith('/state'))).toEqual([]);
+  });
+  it('and is not taken there says why, and that a resume tries again', async () => {
+    const { taken, run } = await stored('99');
+    expect(taken).toMatchObject({
+      ...{
+        category: 'stopped',
+        message: expect.stringMatching(/^n2: its snapshot could not be stored: .* 99 /),
+      },
+      detail: { code: 'SNAPSHOT_OLD', tryThis: [...Array(2).fill(expect.any(String)), 'opsctl kv resume'] },
+    });
+    expect(run.written).toEqual([]);
+  });
+  it('and cannot for a reason of this machine is that reason', async () => {
+    const odd = new Error('odd');
+    const { taken } = await stored('10', (host) => {
+      const { remove } = host.files;
+      host.files.remove = (path) => (path.startsWith('/state') ? Promise.reject(odd) : remove(path));
+    });
+    expect(taken).toBe(odd);
+  });
 });
