@@ -205,7 +205,7 @@ describe('the gate of a member', () => {
 
   it('has to stay good for the rest of its time, to the millisecond', async () => {
     const { run, gate } = gateOf({});
-    const { host } = run;
+    const host = run.host as FakeHost;
     gate.goodSince = host.elapsed();
     host.advance(600);
     await stayStable(gate, 1000);
