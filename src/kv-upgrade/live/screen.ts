@@ -33,7 +33,7 @@ type Look = {
 
 /** What is written once and stays above the table. */
 const linesAbove = (texts: readonly string[], columns: number, look: Look): string[] =>
-  texts.map((text) => wrap(cut(look.clean(text), columns * 3), columns - 1, '  '));
+  texts.map((text) => wrap(cut(look.clean(text), columns * 3), columns - 2, '  '));
 
 const widthOf = ({ columns }: { readonly columns: number }): number => Math.max(20, columns || 80);
 
