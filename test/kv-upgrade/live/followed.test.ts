@@ -105,6 +105,13 @@ it('the question before the point of no return shows every member, what yes does
     '  Yes: n1 is replaced and the cluster becomes 3.4; then only kv restore goes back to 3.3.',
     '  No: the run holds here and nothing is lost: opsctl kv resume goes on, opsctl kv rollback goes back.',
   ]);
+  // A line that just fits is not broken.
+  const widest = Math.max(
+    ...text([])
+      .split('\n')
+      .map((line) => line.length),
+  );
+  expect([text([], widest).split('\n').length, text([], widest - 1).split('\n').length]).toEqual([4, 5]);
   expect(text([])).toContain('n1 is the only member of test');
   expect(
     text([], 60)
