@@ -176,6 +176,8 @@ describe('the question before the last member', () => {
         ...last,
         confirmed: async () => true,
         patch: (_, { host }) => ({ host: { ...host, env } }),
+        // What follows is no matter of the answer.
+        driver: () => ({ stage: () => Promise.reject(new Error('enough')) }),
       });
       return run.journal.entries.find(({ kind }) => kind === 'crossing-confirmed');
     };

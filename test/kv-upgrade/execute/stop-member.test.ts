@@ -125,7 +125,7 @@ describe('the last look before a stop', () => {
   it('takes a member whose process is there for one that may come back, and one without for gone', async () => {
     const prepare = (small: SmallCluster): void => {
       small.end('n3');
-      small.state.answerMs = 50;
+      small.state.answerMs = 150;
     };
     const there = await looked('n2', {
       prepare,
@@ -146,7 +146,7 @@ describe('the last look before a stop', () => {
   it('says who did not catch up with a leader within ten seconds, and lets a follower go at once', async () => {
     const prepare = (small: SmallCluster): void => {
       for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
-      small.state.answerMs = 50;
+      small.state.answerMs = 150;
     };
     const { told, ms } = await looked('n1', { prepare });
     expect(told).toEqual([

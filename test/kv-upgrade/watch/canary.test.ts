@@ -126,3 +126,10 @@ it('removes its key through the member that took the last write, whatever that s
   // A pause is slept in slices, so that a change of the pace is noticed.
   expect(Math.max(...host.slept)).toBeLessThanOrEqual(50);
 });
+
+it('a canary that is stopped during its first write has made one', async () => {
+  const host = fakeHost();
+  const store = () => ({ put: async () => void host.advance(4), del: async () => {} });
+  const canary = startCanary(host, clusterFile(), { store } as unknown as Access, 'run', () => {});
+  expect(await canary.stop()).toEqual({ writes: 1, failed: 0, longest_gap_ms: 4, median_ms: 4, p99_ms: 4 });
+});
