@@ -21,8 +21,7 @@ const rootOf = ({ settings }: Run): string => dirname(settings.directories.state
 export const indexPath = (context: Run): string => join(rootOf(context), 'sign-ins.json');
 
 const isIndex = (value: Partial<PlaceIndex> | null): value is PlaceIndex =>
-  typeof value?.current === 'string' &&
-  Array.isArray(value.profiles) &&
+  Array.isArray(value?.profiles) &&
   [value.current, ...value.profiles].every(
     (name) => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name),
   );

@@ -30,7 +30,7 @@ export const compareHashes = (rows: readonly MemberHash[]): Comparison => {
     return { kind: 'moving' };
   if (rows.every(({ hash }) => hash === rows[0]?.hash)) return { kind: 'same' };
   const detail = named(rows);
-  const isCompacted = (rows[0]?.compact_revision ?? 0) > 0;
+  const isCompacted = rows.some(({ compact_revision }) => compact_revision > 0);
   const isMinorSplit = rows.some(({ server, hash }) =>
     rows.some((row) => minorOf(row.server) === minorOf(server) && row.hash !== hash),
   );

@@ -4,6 +4,7 @@ import {
   accountFrom,
   accountNameFrom,
   endedAccount,
+  freeName,
   isFresh,
   merged,
   secretsOf,
@@ -103,4 +104,19 @@ test.each([
   [undefined, 'default'],
 ])('the name of %j is %s', (identity, name) => {
   expect(accountNameFrom({ accessToken: 'a', identity })).toBe(name);
+});
+
+test('an account begins before its first generation, and keeps an ID token that a refresh leaves out', () => {
+  expect(account().generation).toBe(0);
+  const signed = account({ idToken: 'i1' });
+  expect(merged(signed, { accessToken: 'a2' }, { wallMs: now }).idToken).toBe('i1');
+  expect(merged(signed, { accessToken: 'a2', idToken: 'i2' }, { wallMs: now }).idToken).toBe('i2');
+});
+
+test('a name that another server has gets the name of its server; the same server keeps it', () => {
+  const data = { accounts: [account({ name: 'ada', server: 'https://a.example/x' })] };
+  expect(freeName(data, 'ada', 'https://a.example/x')).toBe('ada');
+  expect(freeName(data, 'ben', 'https://b.example')).toBe('ben');
+  expect(freeName(data, 'ada', 'https://b.example:8443/r m')).toBe('ada@b.example-8443-r-m');
+  expect(freeName(data, 'ada', 'http://b.example')).toBe('ada@b.example');
 });

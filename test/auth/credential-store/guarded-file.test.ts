@@ -107,3 +107,19 @@ test('what is no matter of the disk stays as it is', async () => {
     message: 'EBADF: on purpose',
   });
 });
+
+test('a file that came after it was looked at is not read: nobody checked it', async () => {
+  const path = join(real.directory, 'late');
+  await writeFile(path, 'x');
+  const files = { ...real.host.files, info: async () => undefined };
+  expect(await readGuarded({ ...real.host, hostname: real.host.hostname, files }, path)).toBeUndefined();
+});
+
+test('why a directory cannot be made is said, also when its cause has no name', async () => {
+  const made = (error: object) => {
+    const files = { ...real.host.files, makeDirectory: () => Promise.reject(error) };
+    return makePrivateDirectory({ ...real.host, hostname: real.host.hostname, files }, '/x');
+  };
+  await expect(made({ code: 'ENOSPC' })).rejects.toThrow('credentials cannot be stored in /x (ENOSPC)');
+  await expect(made({})).rejects.toThrow('credentials cannot be stored in /x (unknown cause)');
+});

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Keychain } from '../../../src/platform/host.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
+import { encrypt, keyBytes } from '../../../src/auth/credential-store/encryption.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
 
@@ -137,4 +138,71 @@ test('a key that a killed command wrote half of does not keep anybody from signi
   await writeFile(join(run.directory, 'credentials.key'), 'AAAA', { mode: 0o600 });
   await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
   expect((await openCredentialStore(run).read()).accounts[0]?.name).toBe('ada');
+});
+
+test('accounts of earlier versions have no generation yet, and the name of their realm', async () => {
+  const run = await context({ env: { OPSCTL_KEYCHAIN: 'never' } });
+  const key = Buffer.alloc(keyBytes, 7);
+  const { generation, signIn, ...old } = account('ada');
+  const at = (path: string) => ({ ...old.endpoints, authorize: `https://id.example${path}` });
+  const server = 'https://id.example';
+  const stored = [
+    { ...old, name: 'a', server, endpoints: at('/realms/one/auth') },
+    { ...old, name: 'b', server, endpoints: at('/realms/one/auth'), issuer: 'i' },
+    { ...old, name: 'c', server: 'https://other.example', endpoints: at('/realms/one/auth') },
+    { ...old, name: 'd', server: 'mock', endpoints: { ...old.endpoints, authorize: 'no url' } },
+    { ...old, name: 'e', server, endpoints: at('/realms/one/auth'), generation: 4, signIn: 's9' },
+  ];
+  const write = async (data: object) => {
+    const text = JSON.stringify(encrypt(JSON.stringify(data), key, Buffer.alloc(12), 'file'));
+    for (const [name, content] of [
+      ['credentials.json', text],
+      ['credentials.key', key.toString('base64')],
+    ] as const)
+      await writeFile(join(run.directory, name), content, { mode: 0o600 });
+  };
+  await write({ accounts: stored });
+  const { accounts } = await openCredentialStore(run).read();
+  expect(accounts.map((one) => [one.name, one.server, one.generation, one.signIn])).toEqual([
+    ['a', 'https://id.example/realms/one', 0, ''],
+    ['b', 'https://id.example', 0, ''],
+    ['c', 'https://other.example', 0, ''],
+    ['d', 'mock', 0, ''],
+    ['e', 'https://id.example/realms/one', 4, 's9'],
+  ]);
+  await write({});
+  await expect(openCredentialStore(run).read()).rejects.toThrow('parts are missing');
+});
+
+test('what is told of an account to other processes lies in files of its own, whatever its name is', async () => {
+  const run = await context();
+  const credentials = openCredentialStore(run);
+  expect(credentials.failurePath('a/b')).toMatch(/\/refresh-[0-9a-f]{16}\.failed$/);
+  expect(credentials.failurePath('a')).not.toBe(credentials.failurePath('b'));
+  const lock = await credentials.lockAccount('a/b', { waitMs: 0 });
+  const held = credentials.failurePath('a/b').replace(/failed$/, 'lock');
+  expect((await stat(held)).isFile()).toBe(true);
+  await expect(credentials.lockAccount('a/b', { waitMs: 0 })).rejects.toMatchObject({
+    detail: { code: 'LOCK_BUSY', retryable: true },
+  });
+  await lock?.release();
+  await expect(stat(held)).rejects.toThrow();
+});
+
+test('a change writes the list of accounts for completion, in a directory that is made for it', async () => {
+  const run = await context();
+  const state = join(run.directory, 'new', 'profile');
+  const settings = { ...run.settings, directories: { ...run.settings.directories, state } };
+  const credentials = openCredentialStore({ ...run, settings });
+  await credentials.swap((data) => ({ data: withAccount(data, account('ada')) }));
+  expect((await stat(state)).mode & 0o777).toBe(0o700);
+  const before = await readFile(credentials.path, 'utf8');
+  expect(Buffer.from(JSON.parse(before).iv, 'base64')).toHaveLength(12);
+  // What changes nothing writes nothing.
+  await credentials.swap((data) => ({ data }));
+  expect(await readFile(credentials.path, 'utf8')).toBe(before);
+  const listed = await Promise.all(
+    (await run.host.files.list(state)).map((name) => readFile(join(state, name), 'utf8')),
+  );
+  expect(listed.filter((text) => text.includes('ada'))).toHaveLength(1);
 });

@@ -51,3 +51,21 @@ test('a URL has one store for each time-out, so that its token is fetched once',
   expect(access.store('http://a', 5000)).not.toBe(access.store('http://a'));
   expect(access.store('http://b')).not.toBe(access.store('http://a'));
 });
+
+test('a password that is too long is refused, and named by where it stands', async () => {
+  const long = 'x'.repeat(1024 * 1024);
+  const refused = (user: Parameters<typeof opened>[0], named: string) =>
+    expect(
+      opened(user, { env: { MINE: long, OPSCTL_KV_PASSWORD: long }, files: { '/pw': long } }),
+    ).rejects.toThrow(named);
+  await refused({ ...root, password_file: '/pw' }, 'user.password_file');
+  await refused({ ...root, password_env: 'MINE' }, 'MINE');
+  await refused(root, 'OPSCTL_KV_PASSWORD');
+});
+
+test('a file that a flag names is called by the flag', async () => {
+  const cluster = { ...clusterFile(), user: { ...root, password_file: '/none' } };
+  await expect(openAccess(fakeHost(), cluster, { password_file: '--password-file' })).rejects.toThrow(
+    '--password-file: there is no file /none',
+  );
+});

@@ -21,6 +21,9 @@ describe('hashes of members', () => {
     ['one member', rows('3.3:a:7'), { kind: 'same' }],
     ['nobody', [], { kind: 'same' }],
     ['asked before and after a compaction', rows('3.4:a:7', '3.4:b:9'), { kind: 'moving' }],
+    ['asked before and after the first compaction', rows('3.4:a:-1', '3.4:a:1'), { kind: 'moving' }],
+    ['different after a compaction at 1', rows('3.3:a:1', '3.4:b:1'), { kind: 'unproved' }],
+    ['different, compacted at 0', rows('3.3:a:0', '3.4:b:0'), { kind: 'different', odd: [] }],
     [
       'different without a compaction: whatever the versions are',
       rows('3.3:a:-1', '3.4:b:0'),
@@ -43,8 +46,8 @@ describe('hashes of members', () => {
     expect(compareHashes(members)).toMatchObject(expected);
   });
   it('a difference names members, versions and hashes', () => {
-    expect(compareHashes(rows('3.3:a:-1', '3.4:b:-1'))).toMatchObject({
-      detail: 'n1 (3.3.0) 0000000a, n2 (3.4.1) 0000000b',
+    expect(compareHashes(rows('3.3:a:-1', '3.4:fedc1234:-1'))).toMatchObject({
+      detail: 'n1 (3.3.0) 0000000a, n2 (3.4.1) fedc1234',
     });
   });
 });

@@ -69,3 +69,46 @@ it('an answer that is an error is one', async () => {
   expect(again).toEqual([]);
   expect(member).toMatchObject({ is_reachable: true, errors: ['status is late'] });
 });
+
+it('a member is seen with what it says, and no more', async () => {
+  const told = async (health: object | Error, status: object | Error, listed: object | Error = []) => {
+    const host = fakeHost({});
+    const answer = (value: object | Error) => async () => {
+      if (value instanceof Error) throw value;
+      return value;
+    };
+    const store = {
+      versions: async () => {
+        host.advance(12);
+        return { server: '3.6.1', cluster: '3.6.0', storage: '3.6.0' };
+      },
+      ...{ health: answer(health), status: answer(status), members: answer(listed), alarms: answer([]) },
+    };
+    return seeMember(host, spec as never, { store: () => store } as unknown as Access);
+  };
+  const status = { version: '3.6.1', member_id: '1', leader_id: '2', raft_index: 7 };
+  expect(await told({ is_healthy: true }, status, [{ id: '2' }, { id: '1' }])).toEqual({
+    ...{ name: 'n1', client_url: spec.client_url, is_reachable: true, is_healthy: true, latency_ms: 12 },
+    ...{ server_version: '3.6.1', cluster_version: '3.6.0', storage_version: '3.6.0', raft_index: 7 },
+    ...{ member_id: '1', leader_id: '2', is_leader: false, is_learner: false, errors: [], alarms: [] },
+    ...{ listed: [{ id: '2' }, { id: '1' }], listed_ids: ['1', '2'] },
+  });
+  const sick = await told({ is_healthy: false, reason: 'no leader' }, { ...status, errors: ['NOSPACE'] });
+  expect(sick).toMatchObject({ is_healthy: false, health_reason: 'no leader', errors: ['NOSPACE'] });
+  const dumb = await told(new Error('a'), new Error('b'), new Error('c'));
+  expect(dumb).toMatchObject({ is_healthy: false, health_reason: 'no answer in time', errors: ['b'] });
+  for (const key of ['listed', 'listed_ids', 'member_id']) expect(dumb).not.toHaveProperty(key);
+  expect([dumb.is_leader, dumb.is_learner]).toEqual([false, false]);
+});
+
+it('one that cannot be reached says why', async () => {
+  const unseen = async (error: Error) => {
+    const store = { versions: async () => Promise.reject(error) };
+    return seeMember(fakeHost({}), spec as never, { store: () => store } as unknown as Access);
+  };
+  expect(await unseen(new Error('refused'))).toEqual({
+    ...{ name: 'n1', client_url: spec.client_url, is_reachable: false, is_healthy: false },
+    ...{ is_leader: false, is_learner: false, errors: [], error: 'refused' },
+  });
+  expect(await unseen(new AppError('network', 'bad', { code: 'TLS' }))).toMatchObject({ error_code: 'TLS' });
+});
