@@ -86,19 +86,22 @@ export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<
   const release = await locked(host, directory);
   try {
     const journal = await openFleetJournal(host, directory);
-    const begun = inProgress(journal.before);
-    tellBefore(input, journal);
-    await checkAll(input, begun);
-    await input.confirm();
-    if (journal.before.length === 0)
-      journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters });
-    yield* runFleet(
-      fleet,
-      (cluster) => upgraded(input, journal, cluster, begun.has(cluster)),
-      () => !signal.aborted,
-    );
-    journal.write({ kind: 'closed' });
-    journal.close();
+    try {
+      const begun = inProgress(journal.before);
+      tellBefore(input, journal);
+      await checkAll(input, begun);
+      await input.confirm();
+      if (journal.before.length === 0)
+        journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters });
+      yield* runFleet(
+        fleet,
+        (cluster) => upgraded(input, journal, cluster, begun.has(cluster)),
+        () => !signal.aborted,
+      );
+      journal.write({ kind: 'closed' });
+    } finally {
+      journal.close();
+    }
   } finally {
     await release();
   }

@@ -10,10 +10,18 @@ export type EmitOptions = {
   readonly image?: string | undefined;
 };
 
-/** Unique, in the order of the clusters: the file's name, else its directory too. */
+/** RFC 1123: names of steps and keys of the ConfigMap. */
+const stepName = (label: string): string =>
+  label
+    .toLowerCase()
+    .replace(/[^a-z0-9-]/g, '-')
+    .replace(/^-+|-+$/g, '');
+
+/** Unique, as a name of a step too, in the order of the clusters: the file's name, else its directory too, else a number. */
 export const clusterLabels = (clusters: readonly string[]): Map<string, string> => {
   const plain = (text: string): string => text.replace(/\.[^.]+$/, '').replace(/[^A-Za-z0-9_.-]+/g, '-');
   const names = new Map<string, string>();
+  const taken = new Set<string>();
   for (const cluster of clusters) {
     const parts = cluster.split('/').filter((part) => part !== '');
     let label = '';
@@ -25,7 +33,10 @@ export const clusterLabels = (clusters: readonly string[]): Map<string, string> 
       );
       if (isUnique) break;
     }
-    names.set(cluster, label);
+    let own = label;
+    for (let number = 2; taken.has(stepName(own)); number += 1) own = `${label}-${number}`;
+    taken.add(stepName(own));
+    names.set(cluster, own);
   }
   return names;
 };
@@ -114,13 +125,6 @@ const inventory = ({ fleet }: EmitOptions): string => {
 # give ansible_host instead to run it on a machine near the cluster, where the cluster file is then read.
 ${stringify({ all: { children: { [group]: { hosts } } } })}`;
 };
-
-/** RFC 1123: names of steps and keys of the ConfigMap. */
-const stepName = (label: string): string =>
-  label
-    .toLowerCase()
-    .replace(/[^a-z0-9-]/g, '-')
-    .replace(/^-+|-+$/g, '');
 
 /** One run of opsctl for the cluster that a step names. */
 const argoTemplate = (name: string, words: readonly string[], image: string | undefined): object => ({

@@ -30,8 +30,8 @@ export const fleetProblems = (content: unknown): Problem[] => {
   const found = checkFields(fleetFields, content as Record<string, unknown>);
   if (found.length > 0) return found;
   const { clusters, canary } = content as Content;
-  const twice = clusters.findIndex((path, i) => clusters.indexOf(path) !== i);
-  if (twice >= 0) found.push(problem(`clusters[${twice}]`, 'rule', `${clusters[twice]} is named twice`));
+  for (const [i, path] of clusters.entries())
+    if (clusters.indexOf(path) !== i) found.push(problem(`clusters[${i}]`, 'rule', `${path} is named twice`));
   if (canary !== undefined && !clusters.includes(canary))
     found.push(problem('canary', 'enum', `must be one of the clusters; got ${canary}`));
   return found;

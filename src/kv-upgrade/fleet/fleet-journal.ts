@@ -55,16 +55,9 @@ const parseLines = (text: string): FleetEntry[] =>
       }
     });
 
-/** The lines since the last run was opened, when that one was never closed. Pure. */
-const interrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] => {
-  if (entries.at(-1)?.kind === 'closed') return [];
-  return entries.slice(
-    Math.max(
-      0,
-      entries.findLastIndex(({ kind }) => kind === 'opened'),
-    ),
-  );
-};
+/** The lines of a run that was never closed. Pure. */
+const interrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
+  entries.slice(entries.findLastIndex(({ kind }) => kind === 'closed') + 1);
 
 /** Clusters whose own run was begun and of which no end is known: their runs may be unfinished, or still going on. Pure. */
 export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> => {

@@ -17,7 +17,7 @@ export const orderOf = ({ canary, clusters }: Pick<Fleet, 'canary' | 'clusters'>
 export async function* runFleet<T>(
   fleet: Fleet,
   upgrade: (cluster: string) => Promise<Upgraded<T>>,
-  mayBegin: () => boolean = () => true,
+  mayBegin: () => boolean,
 ): AsyncGenerator<FleetRow<T>> {
   const waiting = orderOf(fleet);
   const running = new Map<string, Promise<FleetRow<T>>>();

@@ -5,7 +5,7 @@ import { guard } from './guard.ts';
 export const lagLimits = { warn: 1000, stop: 5000 };
 
 export const membersKeepUp = guard('members-keep-up', 'no member lags behind', ({ observation }, log) => {
-  const furthest = Math.max(0, ...observation.members.map(({ raft_index }) => raft_index ?? 0));
+  const furthest = Math.max(...observation.members.flatMap(({ raft_index }) => raft_index ?? []));
   for (const { name, is_reachable, raft_index } of observation.members) {
     if (!is_reachable || raft_index === undefined) continue;
     const lag = furthest - raft_index;

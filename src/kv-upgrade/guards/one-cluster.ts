@@ -9,7 +9,6 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
   const nameIn = (id: string | undefined): string | undefined => listed.find((row) => row.id === id)?.name;
   for (const { name, member_id, client_url } of members) {
     const called = nameIn(member_id);
-    if (called === undefined || called === '') continue;
     if (called !== name && specs.some((spec) => spec.name === called))
       log.fail({
         member: name,
@@ -21,12 +20,7 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
       const started = flagsOf(argvOf(spec?.[`${which}_command`], spec?.[`${which}_binary`]) ?? []).get(
         'name',
       );
-      if (
-        called === name &&
-        started !== undefined &&
-        started !== called &&
-        listed.some((row) => row.name === started)
-      )
+      if (called === name && started !== called && listed.some((row) => row.name === started))
         log.fail({
           member: name,
           message: `${which}_command of ${name} starts member ${started}, its client_url is the one of ${called}`,
@@ -56,14 +50,10 @@ const checkMemberLists = ({ members }: Observation, log: Log): void => {
 
 const memberIds = ({ members }: Observation): string[] => members.flatMap(({ member_id }) => member_id ?? []);
 
-const checkDuplicates = (observation: Observation, log: Log): void => {
-  const { members } = observation;
-  const ids = memberIds(observation);
+const checkDuplicates = ({ members }: Observation, log: Log): void => {
   const twice = members.find(
     ({ member_id }, i) =>
-      member_id !== undefined &&
-      ids.indexOf(member_id) < i &&
-      members.findIndex((m) => m.member_id === member_id) !== i,
+      member_id !== undefined && members.findIndex((one) => one.member_id === member_id) !== i,
   );
   if (twice !== undefined)
     log.fail({

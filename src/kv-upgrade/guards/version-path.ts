@@ -18,14 +18,15 @@ const checkMemberVersions = ({ members }: Observation, from: Minor, to: Minor, l
 
 const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log: Log): void => {
   const running = minorOf(cluster_version);
-  if (running === undefined || running === from) return;
+  if (running === undefined) return;
+  const order = compareVersions(running, from);
   // spec/store#measured-upgrade: the leader looks every 5 s; until then the members are newer than their cluster.
-  if (compareVersions(running, from) < 0)
+  if (order < 0)
     log.fail({
       message: `every member runs ${from}, the cluster's version is still ${running}`,
       hint: 'the leader moves it within 5 s: try again',
     });
-  else
+  if (order > 0)
     log.fail({
       message: `the cluster's version is ${running}, but a member runs ${from}`,
       hint: 'that member cannot start again: replace its binary by the newer one',

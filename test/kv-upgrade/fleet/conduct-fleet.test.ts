@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { conductFleet } from '../../../src/kv-upgrade/fleet/conduct-fleet.ts';
 import type { FleetInput } from '../../../src/kv-upgrade/fleet/conduct-fleet.ts';
 import { upgradeCluster } from '../../../src/kv-upgrade/fleet/fleet-child.ts';
+import { fleetDirectory, openFleetJournal } from '../../../src/kv-upgrade/fleet/fleet-journal.ts';
 import { fleetRow } from '../../../src/kv-upgrade/fleet/fleet-row.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -200,5 +201,70 @@ describe('one cluster of a fleet', () => {
     expect(
       fleetRow({ cluster: 'a', outcome: 'failed', detail: { exit_code: 1, message: 'no' } }, 'a'),
     ).toMatchObject({ outcome: 'failed', message: 'no', report: null });
+  });
+});
+
+describe('what a fleet leaves on this machine', () => {
+  it('is private, and its journal is closed', async () => {
+    const some = children(() => undefined);
+    const closed: string[] = [];
+    const append: typeof some.host.files.append = (path, mode) => {
+      const file = some.host.files.append(path, mode);
+      return { ...file, close: () => (closed.push(path), file.close()) };
+    };
+    await conducted({ host: { ...some.host, files: { ...some.host.files, append } } as typeof some.host });
+    const [path] = Object.keys(some.host.files.all()).filter((one) => one.endsWith('/journal.jsonl'));
+    expect(closed).toEqual([path]);
+    expect(some.host.files.mode(path as string)).toBe(0o600);
+    const directory = (path as string).replace(/\/journal\.jsonl$/, '');
+    expect((await some.host.files.info(directory))?.mode).toBe(0o700);
+  });
+
+  it('is closed also when the run ends with an error', async () => {
+    const some = children(() => undefined);
+    const closed: string[] = [];
+    const append: typeof some.host.files.append = (path, mode) => {
+      const file = some.host.files.append(path, mode);
+      return { ...file, close: () => (closed.push(path), file.close()) };
+    };
+    const host = { ...some.host, files: { ...some.host.files, append } } as typeof some.host;
+    const confirm = () => Promise.reject(new Error('no'));
+    await expect(conducted({ host }, { confirm })).rejects.toThrow('no');
+    expect(closed).toHaveLength(1);
+  });
+
+  it('four clusters are looked at at a time, every one of them once', async () => {
+    let [now, most] = [0, 0];
+    const some = children(() => undefined);
+    const run: typeof some.host.processes.run = async (...given) => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+      return some.host.processes.run(...given);
+    };
+    const clusters = Array.from({ length: 8 }, (_, i) => `c${i}`);
+    const host = { ...some.host, processes: { ...some.host.processes, run } };
+    const fleet = { name: 'f', canary: 'c0', atOnce: 1, clusters };
+    await conducted({ host: host as typeof some.host }, { fleet });
+    expect(most).toBe(4);
+    expect(some.asked.filter((words) => words.endsWith('--dry-run'))).toHaveLength(8);
+  });
+
+  it('several that are not ready are counted', async () => {
+    const some = children(() => ({ code: 8, stderr: complaint('GUARD') }));
+    await expect(conducted(some)).rejects.toThrow('2 of 2 clusters are not ready');
+  });
+
+  it('of a run that was cut off says what was done, and nothing of what is not there', async () => {
+    const some = children(() => undefined);
+    const first = await openFleetJournal(some.host, fleetDirectory('/state', '/fleet.yaml', 'f'));
+    first.write({ kind: 'opened', fleet: 'f', clusters: ['a', 'b'] });
+    first.write({ kind: 'began', cluster: 'b' });
+    first.write({ kind: 'ended', cluster: 'b', outcome: 'done', message: 'm' });
+    first.close();
+    expect((await conducted(some)).told[0]).toBe(
+      'going on with a run of f that was interrupted: 1 of 2 clusters were done',
+    );
   });
 });

@@ -8,6 +8,7 @@ import {
   inProgress,
   openFleetJournal,
 } from '../../../src/kv-upgrade/fleet/fleet-journal.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { realHost } from '../../support/real-host.ts';
 
 describe('the journal of a fleet', () => {
@@ -42,6 +43,73 @@ describe('the journal of a fleet', () => {
 const clusters = ['/c/a.yaml', '/c/b.yaml', '/c/eu/cluster.yaml', '/c/us/cluster.yaml', '/c/d.yaml'];
 const fleet = { name: 'shops', canary: '/c/b.yaml', atOnce: 2, clusters };
 const options = { fleet, lastMember: ['--accept-point-of-no-return'], image: 'registry.example/opsctl:1' };
+
+describe('the file of that journal', () => {
+  const opened = '{"kind":"opened","at":"","fleet":"f","clusters":["a"]}';
+  const began = (cluster: string) => `{"kind":"began","at":"","cluster":"${cluster}"}`;
+  const of = async (text: string) => {
+    const host = fakeHost({ files: { '/f/journal.jsonl': text } });
+    const journal = await openFleetJournal(host, '/f');
+    return {
+      host,
+      journal,
+      kinds: journal.before.map((one) => `${one.kind} ${'cluster' in one ? one.cluster : ''}`.trim()),
+    };
+  };
+  it('is read from the last run on; a line that is none is left out', async () => {
+    expect((await of('')).kinds).toEqual([]);
+    const closed = '{"kind":"closed","at":""}';
+    expect((await of(`${opened}\n${began('a')}\n${closed}\n${opened}\n${began('b')}\n`)).kinds).toEqual([
+      'opened',
+      'began b',
+    ]);
+    expect((await of(`${opened}\n${began('a')}\n${closed}\n`)).kinds).toEqual([]);
+    expect((await of(`${began('a')}\n\u0000\n${began('b')}\n`)).kinds).toEqual(['began a', 'began b']);
+  });
+  it('loses a torn last line, and nothing else', async () => {
+    const { host, kinds } = await of(`${opened}\n${began('ä')}\n${began('b').slice(0, 9)}`);
+    expect(await host.files.read('/f/journal.jsonl')).toBe(`${opened}\n${began('ä')}\n`);
+    expect(kinds).toEqual(['opened', 'began ä']);
+    const only = await of('{"kind"');
+    expect(await only.host.files.read('/f/journal.jsonl')).toBe('');
+  });
+  it('is written line by line, each with its time, and is on the disk before the run goes on', async () => {
+    const host = fakeHost();
+    const told: string[] = [];
+    const append: typeof host.files.append = (path, mode) => {
+      const file = host.files.append(path, mode);
+      return {
+        ...file,
+        write: (data) => (told.push(`write ${path} ${(mode ?? 0).toString(8)}`), file.write(data)),
+        sync: () => (told.push('sync'), file.sync()),
+      };
+    };
+    const journal = await openFleetJournal({ ...host, files: { ...host.files, append } }, '/new/f');
+    expect((await host.files.info('/new/f'))?.mode).toBe(0o700);
+    journal.write({ kind: 'began', cluster: 'a' });
+    expect(told).toEqual(['write /new/f/journal.jsonl 600', 'sync']);
+    expect(await host.files.read('/new/f/journal.jsonl')).toBe(
+      '{"at":"2026-01-02T03:04:05.000Z","kind":"began","cluster":"a"}\n',
+    );
+  });
+  it('of more than 16 MiB is none', async () => {
+    const sized = (sizeBytes: number | undefined) => {
+      const host = fakeHost();
+      const info = async () => (sizeBytes === undefined ? undefined : ({ sizeBytes } as never));
+      return openFleetJournal({ ...host, files: { ...host.files, info } }, '/f');
+    };
+    await expect(sized(16 * 1024 ** 2 + 1)).rejects.toMatchObject({ detail: { code: 'JOURNAL_DAMAGED' } });
+    expect((await sized(16 * 1024 ** 2)).before).toEqual([]);
+    expect((await sized(undefined)).before).toEqual([]);
+  });
+  it('a cluster that ended is done only when it says so', () => {
+    const ended = (cluster: string, outcome: 'done' | 'failed') =>
+      ({ kind: 'ended', at: '', cluster, outcome, message: '' }) as const;
+    expect(
+      doneBefore([ended('a', 'done'), ended('b', 'failed'), { kind: 'began', at: '', cluster: 'c' }]),
+    ).toEqual(['a']);
+  });
+});
 
 describe('what an engine is given', () => {
   it('the canary alone, then waves; every cluster has a name of its own', () => {
@@ -111,5 +179,41 @@ describe('what an engine is given', () => {
     expect(spec.templates[2].container.args).toEqual(
       expect.arrayContaining(['upgrade', '--accept-point-of-no-return', '{{inputs.parameters.cluster}}']),
     );
+  });
+});
+
+describe('names and waves', () => {
+  it('a cluster is called by as much of its path as tells it from the others', () => {
+    const labels = (...paths: string[]) => [...clusterLabels(paths).values()];
+    expect(labels('/a.yaml')).toEqual(['a']);
+    expect(labels('/x/a b.yaml', '/y/a b.yaml')).toEqual(['x-a-b', 'y-a-b']);
+    expect(labels('/1/x/a.yaml', '/2/x/a.yaml')).toEqual(['1-x-a', '2-x-a']);
+    // No cluster is lost because its name is like another one: in an inventory, or among steps in lower case.
+    expect(labels('/x/a.yaml', '/x/a.yml', '/x/a.json')).toEqual(['x-a', 'x-a-2', 'x-a-3']);
+    expect(labels('/x/A.yaml', '/x/a.b.yaml', '/x/a.yaml', '/x/a-b.yaml')).toEqual([
+      'A',
+      'a.b',
+      'a-2',
+      'a-b-2',
+    ]);
+    expect(labels('/a.b/c.yaml')).toEqual(['c']);
+  });
+  it('the last wave may be smaller', () => {
+    const of = (atOnce: number) =>
+      wavesOf({ name: 'f', canary: 'b', atOnce, clusters: ['a', 'b', 'c', 'd'] });
+    expect(of(1)).toEqual([['b'], ['a'], ['c'], ['d']]);
+    expect(of(2)).toEqual([['b'], ['a', 'c'], ['d']]);
+    expect(of(3)).toEqual([['b'], ['a', 'c', 'd']]);
+  });
+  it('ansible stops at the first failure, changes nothing before, and lets a held cluster pass when that is wanted', () => {
+    const playbook = (lastMember: string[]) => parse(fleetText('ansible', { fleet, lastMember }));
+    const [check, upgrade] = playbook(['--accept-point-of-no-return']);
+    expect(check).toMatchObject({ gather_facts: false, any_errors_fatal: true });
+    expect(check.tasks[0].changed_when).toBe(false);
+    expect(upgrade).toMatchObject({ any_errors_fatal: true, max_fail_percentage: 0, gather_facts: false });
+    const [run, resume] = upgrade.tasks;
+    expect(run).toMatchObject({ async: 86_400, failed_when: expect.not.stringContaining('held') });
+    expect(resume).toMatchObject({ changed_when: true, when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr" });
+    expect(playbook(['--hold-last'])[1].tasks[0].failed_when).toContain('"held"');
   });
 });

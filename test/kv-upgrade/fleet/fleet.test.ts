@@ -14,13 +14,28 @@ describe('the fleet file', () => {
     ['a cluster twice', { clusters: ['a', 'b', 'a'] }, 'clusters[2]', 'rule'],
     ['a canary that is no cluster', { clusters: ['a'], canary: 'b' }, 'canary', 'enum'],
     ['none at once', { clusters: ['a'], at_once: 0 }, 'at_once', 'min'],
+    ['a name of nothing', { clusters: ['a'], name: '' }, 'name', 'min'],
+    ['a name of 101 letters', { clusters: ['a'], name: 'x'.repeat(101) }, 'name', 'max'],
+    ['a canary of nothing', { clusters: ['a'], canary: '' }, 'canary', 'min'],
+    ['a cluster of nothing', { clusters: [''] }, 'clusters[0]', 'min'],
+    ['1001 clusters', { clusters: Array.from({ length: 1001 }, (_, i) => `${i}`) }, 'clusters', 'max'],
+    ['the first cluster twice', { clusters: ['a', 'a'] }, 'clusters[1]', 'rule'],
     ['more than fifty at once', { clusters: ['a'], at_once: 51 }, 'at_once', 'max'],
   ])('refuses %s', (_, content, path, rule) =>
     expect(fleetProblems(content)).toEqual([expect.objectContaining({ path, rule })]),
   );
+  it('names every cluster that is there again', () =>
+    expect(fleetProblems({ clusters: ['a', 'b', 'a', 'b', 'a'] }).map(({ path }) => path)).toEqual([
+      ...['clusters[2]', 'clusters[3]', 'clusters[4]'],
+    ]));
   it.each([1, 50])('takes %i at once', (at_once) =>
     expect(fleetProblems({ clusters: ['a'], at_once })).toEqual([]),
   );
+  it('takes names of one to a hundred letters, and one to a thousand clusters', () => {
+    for (const name of ['x', 'x'.repeat(100)])
+      expect(fleetProblems({ clusters: ['a'], name, canary: 'a' })).toEqual([]);
+    expect(fleetProblems({ clusters: Array.from({ length: 1000 }, (_, i) => `${i}`) })).toEqual([]);
+  });
   it('reads paths relative to itself; the first cluster is the canary unless another is named', async () => {
     const { host, directory, close } = await realHost();
     await host.files.replace(`${directory}/fleet.yaml`, 'clusters: [a.yaml, sub/b.yaml]\n');

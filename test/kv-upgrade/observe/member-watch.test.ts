@@ -96,7 +96,11 @@ it('a member that is not watched is not good, and all together are good since th
   const at = host.elapsed();
   host.advance(500);
   members.add('n2');
-  expect([members.goodSince(['n1']), members.goodSince(['n1', 'n2']), members.goodSince([])]).toEqual([at, at + 500, 0]);
+  expect([members.goodSince(['n1']), members.goodSince(['n1', 'n2']), members.goodSince([])]).toEqual([
+    at,
+    at + 500,
+    0,
+  ]);
   expect(members.goodSince(['n1', 'n3'])).toBeUndefined();
   members.remove('n1');
   expect([members.isWatched('n1'), members.isWatched('n2'), members.goodSince(['n1'])]).toEqual([
