@@ -13,7 +13,6 @@ import { localProcesses, type ProcessInfo } from './process-table.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
 const pollMs = 10;
-const pidFileWithinMs = 1000;
 const tailBytes = 256 * 1024;
 
 /** The process of the pid file; else a server of this member that its start command put into the background. */
@@ -94,7 +93,7 @@ const facts = async (
     versionFacts(member, versionOf),
     configFacts(host.files, member),
     placeProblems(host.files, member, first?.cwd ?? host.cwd),
-    member.data_dir === undefined ? undefined : host.files.info(member.data_dir),
+    member.data_dir === undefined ? undefined : host.files.info(member.data_dir).catch(() => undefined),
     placeFacts(table, member, first),
   ]);
   const problems = [
@@ -201,8 +200,8 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
   );
   const isWritten = (): boolean =>
     Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
+  // Until the shell has written it the pid file still names the process before.
   while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
-  await pidFileWritten(host, member.pid_file as string, started);
   return { pid: started.pid, exited: lastExit(host, member, started.exited) };
 };
 
@@ -228,17 +227,6 @@ const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): 
   const goesOn = exit.code === 0 && (await isInBackground(host, member).catch(() => true));
   // Nobody is told of its end: whoever wants to know looks.
   return goesOn ? new Promise(() => {}) : exit;
-};
-
-/** Until the shell has written it the pid file still names the process before. */
-const pidFileWritten = async (host: Host, path: string, started: Started): Promise<void> => {
-  let isOver = false;
-  const end = host.elapsed() + pidFileWithinMs;
-  void started.exited.then(() => {
-    isOver = true;
-  });
-  while (!isOver && host.elapsed() < end && host.files.readNow(path)?.trim() !== String(started.pid))
-    await host.sleep(1);
 };
 
 /** Read at once: it is part of what happens between a stop and a start. */
