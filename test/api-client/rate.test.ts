@@ -321,3 +321,14 @@ test('a directory that cannot be made limits nothing', async () => {
   for (let i = 0; i < 3; i++) (await bucket.admit())();
   expect(host.now()).toBe(start);
 });
+
+test('what stands in the file before this one counts: a refusal goes on in the next minutes', async () => {
+  const epochMs = 3 * 60_000;
+  const start = 9_000_000 * epochMs;
+  const host = fakeHost({
+    now: start,
+    files: { [`/state/rate-k-${start / epochMs - 1}`]: `b ${start + 5000}\n` },
+  });
+  await makeBucket(host, '/state', 'k', 5).admit();
+  expect(host.now()).toBe(start + 5000);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { dryRun } from '../../src/api-client/dry-run.ts';
-import { joinUrl, requestFrom } from '../../src/api-client/request.ts';
+import { inputProblems, joinUrl, requestFrom } from '../../src/api-client/request.ts';
 import { answerFrom } from '../../src/api-client/response.ts';
 import { retryAfterMs, retryDelay } from '../../src/api-client/retry.ts';
 import { AppError } from '../../src/core/problem.ts';
@@ -137,4 +137,16 @@ test('Retry-After is obeyed in both forms; a bare 429 waits for the window', () 
   expect(retryAfterMs('soon', 0)).toBeUndefined();
   expect(retryDelay('POST', 1, { kind: 'reply', status: 429, retryAfter: '3' }, at)).toBe(3000);
   expect(retryDelay('POST', 3, { kind: 'reply', status: 429, retryAfter: undefined }, at)).toBe(60_000);
+});
+
+test('what is wrong with path, query and body is found in each of them', () => {
+  const pathsOf = (...given: Parameters<typeof inputProblems>): string[] =>
+    inputProblems(...given).map(({ path }) => path);
+  const { labels } = tracker.table;
+  expect(pathsOf(labels.list, { query: { slm: true } })).toEqual(['slm']);
+  expect(pathsOf(labels.list, { query: { slim: 'x' } })).toEqual(['slim']);
+  expect(pathsOf(labels.list, {})).toEqual([]);
+  expect(pathsOf(labels.list, { body: { name: 'x' } })).toEqual(['name']);
+  expect(pathsOf(labels.create, {})).toEqual(['name']);
+  expect(pathsOf(labels.delete, {})).toEqual(['label-public-id']);
 });
