@@ -645,3 +645,17 @@ describe('rules of a team', () => {
     expect(check('a@x.example', [], 'READER')).toEqual([]);
   });
 });
+
+test('a choice of a new field of a label that exists is disabled once it was published', () => {
+  const off = { hideInSearch: false, showInApply: false };
+  const parts = [{ name: 'x', disabled: off }, { name: 'y' }];
+  const wanted = {
+    state: 'published' as const,
+    fields: [is('A'), is('S', { type: 'selection', choices: parts })],
+  };
+  const plan = planned(wanted, live({ fields: [text('A')] }));
+  expect([plan.transitions, plan.deferred]).toEqual([['publish'], ['choice x of field S']]);
+  expect(planned({ fields: wanted.fields }, live({ fields: [text('A')] })).notes).toEqual([
+    expect.stringContaining('choice x of field S is a draft'),
+  ]);
+});
