@@ -1,5 +1,5 @@
-import { messageOf } from '../core/error-message.ts';
 import { isAbsolute, join } from 'node:path';
+import { messageOf } from '../core/error-message.ts';
 import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
 import { invalidArguments, problem } from '../core/problem.ts';

@@ -1,5 +1,5 @@
-import { messageOf } from '../core/error-message.ts';
 import { join } from 'node:path';
+import { messageOf } from '../core/error-message.ts';
 import type { Context } from '../cli/command.ts';
 import type { LabelJson } from './api-types.ts';
 

@@ -1,5 +1,5 @@
-import { messageOf } from '../../core/error-message.ts';
 import { resolve } from 'node:path';
+import { messageOf } from '../../core/error-message.ts';
 import { str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { rowsResult } from '../../core/result.ts';
