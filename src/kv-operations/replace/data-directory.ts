@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { quoted } from '../../kv-upgrade/supervisors/service.ts';
+import { quoted, whyFailed } from '../../kv-upgrade/supervisors/service.ts';
 import type { Shell } from '../../kv-upgrade/supervisors/shell.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
 
@@ -38,11 +38,10 @@ export const setAside = async (
     if (directory === undefined) continue;
     const done = await shell.run(asideScript(directory, `replaced-${run}`), { timeoutMs: 60_000 });
     if (done.code !== 0)
-      throw new AppError(
-        'stopped',
-        `${name}: ${directory} could not be put aside: ${done.stderr.trim().split('\n').at(-1) ?? done.startError ?? ''}`,
-        { code: 'SET_ASIDE', tryThis: [`empty ${directory} by hand, then opsctl kv replace-member ${name}`] },
-      );
+      throw new AppError('stopped', `${name}: ${directory} could not be put aside: ${whyFailed(done)}`, {
+        code: 'SET_ASIDE',
+        tryThis: [`empty ${directory} by hand, then opsctl kv replace-member ${name}`],
+      });
     if (done.stdout !== '') kept.push(done.stdout);
   }
   return kept;

@@ -103,11 +103,11 @@ export const wayText = (
 };
 
 const cells = (rows: readonly (readonly string[])[]): string => {
-  const width = (i: number): number => Math.max(...rows.map((row) => (row[i] ?? '').length));
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
   return rows
     .map((row) =>
       row
-        .map((cell, i) => cell.padEnd(width(i)))
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
         .join('  ')
         .trimEnd(),
     )

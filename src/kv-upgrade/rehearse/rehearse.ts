@@ -5,6 +5,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Access } from '../observe/access.ts';
 import { accessWith } from '../observe/access.ts';
 import { localDriver } from '../supervisors/local.ts';
+import { whyFailed } from '../supervisors/service.ts';
 import type { ClusterFile, Observation, PlanOptions, Report, UpgradeEvent } from '../types.ts';
 import { readCluster } from '../cluster/cluster-file.ts';
 import { runSelf, upgradeCopy } from './child.ts';
@@ -55,12 +56,14 @@ const restoreCopy = async (
       env: { ETCDCTL_API: '3' },
       signal,
     });
-    if (done.code !== 0) {
-      const reason = done.stderr.trim().split('\n').at(-1) || (done.startError ?? `exit code ${done.code}`);
-      throw new AppError('unknown', `the snapshot could not be restored for ${spec.name}: ${reason}`, {
-        code: 'RESTORE_FAILED',
-      });
-    }
+    if (done.code !== 0)
+      throw new AppError(
+        'unknown',
+        `the snapshot could not be restored for ${spec.name}: ${whyFailed(done)}`,
+        {
+          code: 'RESTORE_FAILED',
+        },
+      );
     const original = cluster.members.find((member) => member.name === spec.name)?.config_file;
     if (original === undefined) continue;
     const text = await host.files.read(original);

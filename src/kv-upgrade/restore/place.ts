@@ -3,7 +3,7 @@ import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { shellLine } from '../cluster/command-line.ts';
 import { versionInText } from '../supervisors/driver.ts';
-import { quoted } from '../supervisors/service.ts';
+import { quoted, whyFailed } from '../supervisors/service.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import type { MemberSpec } from '../types.ts';
 import type { RestorePlan, RestoreStep } from './plan.ts';
@@ -72,10 +72,9 @@ export const buildDirectory = async (
   const done = await shell.run(buildScript(plan, step, member, sent.path), { timeoutMs: buildMs });
   await sent.remove();
   if (done.code === 0) return;
-  const reason = done.stderr.trim().split('\n').at(-1) || (done.startError ?? `exit code ${done.code}`);
   throw new AppError(
     'unsafe',
-    `nothing was stopped: the directory of ${step.name} could not be built: ${reason}`,
+    `nothing was stopped: the directory of ${step.name} could not be built: ${whyFailed(done)}`,
     { code: 'RESTORE_FAILED' },
   );
 };

@@ -66,5 +66,9 @@ export const valuesIn = (text: string): Map<string, string> =>
 export const fileFunctions = `digest() { d=$(sha256sum < "$1") && echo "\${d%% *}"; }
 put() { rm -f "$2.incoming"; cp -p "$1" "$2.incoming" && mv -f "$2.incoming" "$2"; }`;
 
+/** Why a command failed: the last line of its errors, else why it could not be started, else its exit code. */
+export const whyFailed = ({ stderr, startError, code }: Finished): string =>
+  stderr.trim().split('\n').at(-1) || (startError ?? `exit code ${code}`);
+
 export const lastLine = ({ stderr, stdout }: Pick<Finished, 'stderr' | 'stdout'>): string =>
   `${stdout}\n${stderr}`.trim().split('\n').at(-1) ?? '';

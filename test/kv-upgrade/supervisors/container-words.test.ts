@@ -1,17 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { argumentsLike } from '../../../src/kv-upgrade/supervisors/container-arguments.ts';
 import { containerService, containerState } from '../../../src/kv-upgrade/supervisors/docker.ts';
+import { done, placement } from '../../support/finished.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../src/kv-upgrade/types.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', container: 'c1' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
-const done = (patch: Partial<Finished>): Finished => ({
-  ...{ code: 0, signal: null, stdout: '', stderr: '', timedOut: false },
-  ...patch,
-});
-const placement = (previous: object, next: object): Placement =>
-  ({ member: 'n1', previous: { minor: '3.4', ...previous }, next: { minor: '3.5', ...next } }) as Placement;
 
 describe('a container', () => {
   const why = 'container c ended (exit code 3)';

@@ -1,28 +1,34 @@
 /** What each kind of service manager is told and what its answers mean, without one: scripts are texts here. */
 import { describe, expect, it } from 'vitest';
 import { hooksService } from '../../../src/kv-upgrade/supervisors/hooks.ts';
-import { lastLine, quoted, valuesIn, waitFor } from '../../../src/kv-upgrade/supervisors/service.ts';
+import {
+  lastLine,
+  quoted,
+  valuesIn,
+  waitFor,
+  whyFailed,
+} from '../../../src/kv-upgrade/supervisors/service.ts';
 import { staticPodService } from '../../../src/kv-upgrade/supervisors/static-pod.ts';
 import { systemdService, unitState } from '../../../src/kv-upgrade/supervisors/systemd.ts';
 import { hasProcess, mayBeDown, versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import { AppError } from '../../../src/core/problem.ts';
-import type { Finished } from '../../../src/platform/host.ts';
+import { done, placement } from '../../support/finished.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../src/kv-upgrade/types.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', unit: 'kv.service' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
-const done = (patch: Partial<Finished>): Finished => ({
-  ...{ code: 0, signal: null, stdout: '', stderr: '', timedOut: false },
-  ...patch,
-});
-const placement = (previous: object, next: object): Placement =>
-  ({ member: 'n1', previous: { minor: '3.4', ...previous }, next: { minor: '3.5', ...next } }) as Placement;
 
 describe('small parts', () => {
   it('a test is waited for ten times a second, and one time more', () =>
     expect(waitFor('test', 1010)).toBe(
       'i=0\nwhile ! { test; }; do\n  i=$((i+1)); [ $i -gt 11 ] && exit 1\n  sleep 0.1\ndone\nexit 0',
     ));
+  it('a command failed for the last line of its errors, else as it could not be started, else by its exit code', () => {
+    const start = 'spawn ctl ENOENT';
+    expect(whyFailed(done({ code: 3, stderr: 'one\ntwo\n', startError: start }))).toBe('two');
+    expect(whyFailed(done({ code: null, stderr: ' \n', startError: start }))).toBe(start);
+    expect(whyFailed(done({ code: 3 }))).toBe('exit code 3');
+  });
   it('texts and lines', () => {
     expect([quoted(undefined), quoted("it's")]).toEqual(["''", "'it'\\''s'"]);
     expect([...valuesIn('a=b=c\nnone\n=d')]).toEqual([
