@@ -353,7 +353,7 @@ export const gatewayPut = async (
 
 export type Writer = { stop(): Promise<{ acknowledged: string[]; failed: number; longestGapMs: number }> };
 /** One write after another, with fail-over to the next member: what a client that knows all members sees. */
-export const startWriter = (urls: readonly string[], prefix = pair.prefix, everyMs = 5): Writer => {
+export const startWriter = (urls: readonly string[], prefix = pair.prefix, everyMs = 25): Writer => {
   const acknowledged: string[] = [];
   let [failed, longestGapMs, isRunningNow] = [0, 0, true];
   const writeOnce = async (n: number, at: number): Promise<number> => {

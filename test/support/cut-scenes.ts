@@ -33,7 +33,7 @@ const start = async (gateSeconds: number): Promise<void> => {
   );
   for (const [at, { header }] of statuses.entries())
     network.knows(BigInt(header.member_id).toString(16), cluster.members[at]?.name as string);
-  writer = startWriter(cluster.urls, prefix, 25);
+  writer = startWriter(cluster.urls, prefix);
 };
 type Role = 'first' | 'second' | 'leader';
 /** Who is meant, by the plan of the run itself: a busy machine may elect another leader before the run begins. */

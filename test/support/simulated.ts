@@ -111,7 +111,7 @@ export const startWriting = (
   const work = (async () => {
     for (let n = 0; !isOver; n += 1) {
       await write(n);
-      await pause(5);
+      await pause(25);
     }
   })();
   return {

@@ -7,7 +7,8 @@ import type { Access } from './access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { cannotHash, hashMembers, mostHashedBytes } from './hashes.ts';
-import { seeMember, type Seen } from './see-member.ts';
+import type { Seen } from './see-member.ts';
+import { seeMembers } from './see-members.ts';
 import { seeQuotas, seeV2 } from './store-limits.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
 import type { ClusterFile, MemberSeen, Observation } from '../types.ts';
@@ -155,17 +156,14 @@ const withQuotas = (seen: readonly Seen[], quotas: ReadonlyMap<string, number>):
     return quota_bytes === undefined ? member : { ...member, quota_bytes };
   });
 
-/** All members at the same time, with the facts of their hosts when there is a driver. */
-const seeMembers = ({ host, cluster, access, driver, sizes = false }: Look): Promise<Seen[]> =>
-  Promise.all(
-    cluster.members.map(async (spec): Promise<Seen> => {
-      const [member, facts] = await Promise.all([
-        seeMember(host, spec, access),
-        driver?.facts(spec, { sizes }),
-      ]);
-      return facts === undefined ? member : { ...member, host: facts };
-    }),
-  );
+/** All members, with the facts of their hosts when there is a driver. */
+const seeWithHosts = async ({ host, cluster, access, driver, sizes = false }: Look): Promise<Seen[]> => {
+  const [seen, facts] = await Promise.all([
+    seeMembers(host, cluster, access),
+    Promise.all(cluster.members.map((spec) => driver?.facts(spec, { sizes }))),
+  ]);
+  return seen.map((member, i) => ({ ...member, ...(facts[i] === undefined ? {} : { host: facts[i] }) }));
+};
 
 /** What costs more than a look at each member: authentication, leases, hashes and data of the old interface. */
 const seeDeep = async (
@@ -188,7 +186,7 @@ const seeDeep = async (
 /** Everything that can be seen of a cluster, read-only, all members at the same time. */
 export const observe = async (look: Look): Promise<Observation> => {
   const { host, cluster, access, isDeep = false, runDirectory } = look;
-  const seen = await seeMembers(look);
+  const seen = await seeWithHosts(look);
   const [quotas, [auth, leases, hashes, v2]] = await Promise.all([
     isDeep ? seeQuotas(cluster, access, seen) : new Map<string, number>(),
     seeDeep(look, seen),

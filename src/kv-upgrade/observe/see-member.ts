@@ -73,17 +73,17 @@ const answersOf = async (store: Store, patient: Store): Promise<Answers> => {
   return { health: lateHealth, status, listed: lateListed, alarms: lateAlarms };
 };
 
-/** One member through its gateway. An unreachable member is a value, not an exception. */
-export const seeMember = async (host: Host, spec: MemberSpec, access: Access): Promise<Seen> => {
-  const store = access.store(spec.client_url);
+/** One member through its gateway. An unreachable member is a value, not an exception. Without `timeoutMs` it has the time of a look. */
+export const seeMember = async (
+  host: Host,
+  spec: MemberSpec,
+  access: Access,
+  timeoutMs?: number,
+): Promise<Seen> => {
+  const store = access.store(spec.client_url, timeoutMs);
   const began = host.elapsed();
-  const unseen = {
-    name: spec.name,
-    client_url: spec.client_url,
-    is_leader: false,
-    is_learner: false,
-    errors: [],
-  };
+  const { name, client_url } = spec;
+  const unseen = { name, client_url, is_leader: false, is_learner: false, errors: [] };
   let versions: VersionsSeen;
   try {
     versions = await versionsSeen(store);

@@ -1,0 +1,33 @@
+import type { Host } from '../../platform/host.ts';
+import type { ClusterFile, MemberSeen } from '../types.ts';
+import { busyTimeoutMs, type Access } from './access.ts';
+import { seeMember, type Seen } from './see-member.ts';
+
+/** An idle member says its version within a few milliseconds, also over a long distance. */
+const slowMs = 250;
+const isSilent = ({ is_reachable, error_code }: MemberSeen): boolean =>
+  !is_reachable && error_code === 'DEADLINE_EXCEEDED';
+
+/**
+ * The members that said nothing in time where another one was slow as well: then the machine or the network is busy, and they may only be late.
+ * Where the others answer at once a silent member hangs, and where nobody answers there is nothing to compare with: a refusal must not wait for those.
+ */
+export const perhapsLate = (seen: readonly MemberSeen[]): readonly string[] =>
+  seen.some(({ latency_ms = 0 }) => latency_ms >= slowMs)
+    ? seen.filter(isSilent).map(({ name }) => name)
+    : [];
+
+/** All members at the same time, in their order. Who may only be late is asked once more, with more time. */
+export const seeMembers = async (host: Host, cluster: ClusterFile, access: Access): Promise<Seen[]> => {
+  const { members } = cluster;
+  const seen = await Promise.all(members.map((spec) => seeMember(host, spec, access)));
+  const late = new Set(perhapsLate(seen));
+  return Promise.all(
+    seen.map(async (member, i) => {
+      const spec = members[i];
+      return spec === undefined || !late.has(member.name)
+        ? member
+        : seeMember(host, spec, access, busyTimeoutMs);
+    }),
+  );
+};
