@@ -119,10 +119,18 @@ const healthy = async (host: SshHost, file: string): Promise<void> => {
   }
   throw new Error(`${file} did not become healthy`);
 };
-const versionsOf = (host: SshHost, file: string): string[] =>
-  JSON.parse(onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').stdout).members.map(
-    ({ server_version }: { server_version: string }) => server_version.slice(0, 3),
-  );
+/** What each member runs, as soon as every one of them has said it: on a busy machine one may be late. */
+const versionsOf = async (host: SshHost, file: string): Promise<string[]> => {
+  for (let i = 0; i < 100; i += 1) {
+    const { members } = JSON.parse(onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').stdout);
+    const versions: (string | undefined)[] = members.map(({ server_version }: { server_version?: string }) =>
+      server_version?.slice(0, 3),
+    );
+    if (versions.every((version) => version !== undefined)) return versions;
+    await pause(100);
+  }
+  throw new Error(`a member of ${file} never said its version`);
+};
 
 describe.runIf(isPossible)('a fleet run by the real ansible', () => {
   it('six clusters on three hosts behind real sshd: the canary, waves, stop at the first failure; then the rest', async () => {
@@ -202,9 +210,20 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
     expect(first.code, first.text).toBe(2);
     expect(recap(first.text), first.text).toContain('c4 failed=1');
     // The canary c2, the wave c1 and c3, then c4 fails beside c5; c6 is not begun.
-    const state = (): string[] =>
-      names.map((name) => `${name} ${[...new Set(versionsOf(hostOf(name), fileOf(name)))].join(',')}`);
-    expect(state()).toEqual([`c1 ${to}`, `c2 ${to}`, `c3 ${to}`, `c4 ${from}`, `c5 ${to}`, `c6 ${from}`]);
+    const state = async (): Promise<string[]> => {
+      const found: string[] = [];
+      for (const name of names)
+        found.push(`${name} ${[...new Set(await versionsOf(hostOf(name), fileOf(name)))].join(',')}`);
+      return found;
+    };
+    expect(await state()).toEqual([
+      `c1 ${to}`,
+      `c2 ${to}`,
+      `c3 ${to}`,
+      `c4 ${from}`,
+      `c5 ${to}`,
+      `c6 ${from}`,
+    ]);
     // Mended, the same playbook does the rest and leaves the others alone.
     writeFileSync(
       fileOf('c4'),
@@ -214,6 +233,6 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
     );
     const second = await play();
     expect(second.code, second.text).toBe(0);
-    expect(state()).toEqual(names.map((name) => `${name} ${to}`));
+    expect(await state()).toEqual(names.map((name) => `${name} ${to}`));
   }, 600_000);
 });

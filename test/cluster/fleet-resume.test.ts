@@ -42,6 +42,10 @@ describe('a fleet run that is killed', () => {
     const file = join(home.home, 'fleet.yaml');
     writeFileSync(file, `name: shops\nclusters:\n  - ${one.file}\n  - ${two.file}\n`);
     const words = ['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json'];
+    // Until the kill the canary cannot come to its end, however late the kill is.
+    one.timeouts({ gate_seconds: 300 });
+    for (const name of one.names)
+      await one.mock('fault', 'never-healthy', '--member', name, '--only-version', '3.3');
     const killed = home.start(words);
     // The run of the canary has stopped a member.
     const journal = await when(join(home.home, 'state'), 'journal.jsonl', /"kind":"end","step":"n\d\.stop"/);
@@ -49,6 +53,7 @@ describe('a fleet run that is killed', () => {
     killed.kill('SIGKILL');
     process.kill(child, 'SIGKILL');
     await killed.ended;
+    expect((await one.mock('fault', 'clear')).code).toBe(0);
     const again = await home.run(words);
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toContain(

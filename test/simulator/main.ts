@@ -47,13 +47,14 @@ const play = async (operation: Operation, { history, seed: own, plan }: Played):
   return made.counts.effects;
 };
 
-/** Dies at its first effect, its second …: before and after it, by a kill and by a loss of power. */
+/** Dies at its first effect, its second …: before and after it, by a kill and by a loss of power. With --every the seed says which is the first. */
 const playEveryEffect = async (operation: Operation): Promise<void> => {
   const calm: Played = { history: 'undisturbed', seed, plan: { isRough: false } };
   const count = await play(operation, calm);
   if (values.history !== undefined && values.history !== calm.history) figures.failures.length = 0;
   figures.effects[operation.name] = count;
-  for (let effect = 1; effect <= count; effect += Number(values.every))
+  const every = Number(values.every);
+  for (let effect = 1 + (seed % every); effect <= count; effect += every)
     for (const when of ['before', 'after'] as const)
       for (const power of operation.losesPower === false ? [false] : [false, true]) {
         const history = `${power ? 'power lost' : 'killed'} ${when} effect ${effect}`;

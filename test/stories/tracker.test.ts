@@ -303,7 +303,7 @@ test('an interrupted bulk run ends with 8 and its resume line; going on does eac
   const labels: { name: string }[] = await opsctl.json(['tracker', 'labels', 'list']);
   const names = labels.map(({ name }) => name).filter((name) => name.startsWith('many '));
   expect([names.length, new Set(names).size]).toEqual([count, count]);
-}, 60_000);
+});
 
 test.each<[string, string[], number, string]>([
   ['a directory as rows', ['bulk', '-f', '.'], 2, '--file names ., which is a directory'],

@@ -18,7 +18,7 @@ export const post = async (
     method: 'POST',
     body: JSON.stringify(body),
     headers,
-    signal: AbortSignal.timeout(3000),
+    signal: AbortSignal.timeout(10_000),
   });
   const text = await reply.text();
   return { status: reply.status, json: JSON.parse(text) };
@@ -55,7 +55,7 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   const field =
     (name: string) =>
     async (url: string): Promise<string> => {
-      const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(2000) })
+      const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(10_000) })
         .then((reply) => reply.json() as Promise<Record<string, string>>)
         .catch((): Record<string, string> => ({}));
       return answer[name] ?? 'off';
