@@ -106,11 +106,7 @@ export class Node {
     const ready = this.raft.take();
     this.#store(ready);
     for (const text of ready.said) this.#log('I', 'raft', text);
-    const answers: Message<Proposal>[] = [];
-    for (const message of ready.messages) {
-      if (message.to === to) answers.push(message);
-      else void this.#post(message);
-    }
+    for (const message of ready.messages) if (message.to !== to) void this.#post(message);
     for (const entry of ready.committed) this.#commit(entry);
     if (ready.committed.length > 0) this.#behind.reached(this.machine.applied);
     for (const { id, index } of ready.reads) {
@@ -122,7 +118,7 @@ export class Node {
       this.#reoffer(true);
     }
     for (const link of this.links.values()) void this.#pump(link);
-    return answers;
+    return ready.messages.filter((message) => message.to === to);
   }
   #commit({ index, data }: Entry<Proposal>): void {
     const result = this.#apply(index, data);
@@ -150,6 +146,7 @@ export class Node {
     link.isBusy = true;
     const answers = await link.raft([message]);
     link.isBusy = false;
+    if (answers.length === 0) this.raft.unanswered(link.id);
     this.#take(answers);
   }
   async #post(message: Message<Proposal>): Promise<void> {

@@ -8,6 +8,8 @@ type Peer = {
   ackedRound: number;
   heardAt: number;
   wantsMessage: boolean;
+  /** Its last message got no answer: it gets a heartbeat, and the log once it answers, as the probes of raft do. */
+  isSilent: boolean;
 };
 type Appended = { readonly ok: boolean; readonly match: number; readonly round: number };
 
@@ -26,7 +28,7 @@ export class Progress {
     for (const id of this.#peers.keys()) if (!others.includes(id)) this.#peers.delete(id);
     for (const id of others) {
       const known = this.#peers.get(id);
-      const fresh = { next, match: 0, ackedRound: 0, heardAt: now, wantsMessage: true };
+      const fresh = { next, match: 0, ackedRound: 0, heardAt: now, wantsMessage: true, isSilent: false };
       this.#peers.set(id, { ...(known ?? fresh), votes: voters.includes(id) });
     }
   }
@@ -43,8 +45,19 @@ export class Progress {
     const peer = this.#peers.get(id);
     if (peer !== undefined) peer.wantsMessage = true;
   }
+  /** There is something to say; who is silent waits for the next heartbeat. */
   wakeAll(): void {
+    for (const peer of this.#peers.values()) if (!peer.isSilent) peer.wantsMessage = true;
+  }
+  beat(): void {
     for (const peer of this.#peers.values()) peer.wantsMessage = true;
+  }
+  unanswered(id: string): void {
+    const peer = this.#peers.get(id);
+    if (peer !== undefined) peer.isSilent = true;
+  }
+  isSilent(id: string): boolean {
+    return this.#peers.get(id)?.isSilent === true;
   }
   /** The index of the next entry for a member that is to get a message, which is then under way. */
   takeNext(id: string): number | undefined {
@@ -79,6 +92,7 @@ export class Progress {
     const peer = this.#peers.get(id);
     if (peer === undefined) return;
     peer.heardAt = now;
+    peer.isSilent = false;
     peer.ackedRound = Math.max(peer.ackedRound, round);
     if (ok) {
       peer.match = Math.max(peer.match, match);

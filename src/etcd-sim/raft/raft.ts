@@ -88,7 +88,7 @@ export class Raft<D> {
     }
     if (now < this.#beatAt) return;
     this.#beatAt = now + this.#o.heartbeatMs;
-    this.#progress.wakeAll();
+    this.#progress.beat();
   }
 
   #setTerm(term: number, vote: string | undefined): void {
@@ -191,12 +191,13 @@ export class Raft<D> {
       this.#send(id, { type: 'take-over' });
   }
 
+  readonly unanswered = (id: string): void => this.#progress.unanswered(id);
   /** The next append for a peer that has none on the way; undefined when there is nothing to say. */
   appendFor(id: string): Message<D> | undefined {
     const next = this.role === 'leader' ? this.#progress.takeNext(id) : undefined;
     if (next === undefined) return undefined;
     const prevIndex = next - 1;
-    const entries = this.log.batch(prevIndex);
+    const entries = this.#progress.isSilent(id) ? [] : this.log.batch(prevIndex);
     return {
       type: 'append',
       from: this.#o.id,

@@ -80,6 +80,7 @@ class Net {
         for (const message of waiting) {
           if (this.#reaches(message.from, message.to) && this.#next() >= lost)
             this.raft(message.to).receive(message, this.now);
+          else if (message.type === 'append') this.rafts.get(message.from)?.unanswered(message.to);
         }
         waiting = [...this.rafts.keys()].flatMap((id) => this.#drain(id));
       }
@@ -326,5 +327,31 @@ describe('members come and go', () => {
     net.run(300);
     expect(others).toContain(net.leader());
     expect(net.raft(leader).role).toBe('follower');
+  });
+});
+
+describe('a member that does not answer', () => {
+  /** A leader of three, of which the third one has not answered. */
+  const leading = () => {
+    const group = new Net(3);
+    group.run(3000);
+    const id = group.leader() as string;
+    const [away] = group.ids.filter((one) => one !== id) as [string];
+    return { group, id, raft: group.raft(id), away };
+  };
+  it('gets heartbeats without the log until it answers, and then what it lacks', () => {
+    const { group, id, raft, away } = leading();
+    for (let i = 0; i < 3; i += 1) raft.propose(`value ${i}`);
+    expect(raft.appendFor(away)).toMatchObject({ type: 'append', entries: { length: 3 } });
+    raft.unanswered(away);
+    raft.propose('value 3');
+    expect(raft.appendFor(away)).toBeUndefined();
+    group.now += 50;
+    raft.tick(group.now);
+    const beat = raft.appendFor(away);
+    expect(beat).toMatchObject({ type: 'append', entries: [] });
+    const answer = { type: 'appended', ok: true, from: away, to: id, term: raft.term } as const;
+    raft.receive({ ...answer, match: beat?.type === 'append' ? beat.prevIndex : 0, round: 0 }, group.now);
+    expect(raft.appendFor(away)).toMatchObject({ entries: { length: 4 } });
   });
 });
