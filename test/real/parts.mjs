@@ -44,6 +44,11 @@ const programs = [
   { command: 'jq', packages: ['jq'] },
   { command: 'man', packages: ['man-db'] },
   { command: 'git', packages: ['git'] },
+  {
+    command: 'python3',
+    packages: ['python3'],
+    variables: (tree) => ({ PYTHONHOME: join(tree, 'usr'), PYTHONDONTWRITEBYTECODE: '1' }),
+  },
   { command: 'dbus-daemon', packages: ['dbus-daemon'] },
   { command: 'gnome-keyring-daemon', packages: ['gnome-keyring'] },
   { command: 'secret-tool', packages: ['libsecret-tools'] },
@@ -107,7 +112,7 @@ const writeWrapper = (bin, { command, binary = `usr/bin/${command}`, variables }
     join(bin, command),
     [
       '#!/bin/sh',
-      `export LD_LIBRARY_PATH='${librariesIn(tree)}'`,
+      `export LD_LIBRARY_PATH='${librariesIn(tree)}'"\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
       ...lines,
       `exec '${join(tree, binary)}' "$@"`,
       '',
@@ -149,6 +154,25 @@ const serverParts = (files, announce) => {
   }));
 };
 
+const atomic = 'libatomic1';
+/** Node needs a library from version 25 on that a small system has not. */
+const atomicIn = (env) => librariesIn(join(testCache(env), `debian-${atomic}`));
+/** What the linker looks through: what there was, and that library where it was fetched. */
+const libraryPath = (env) =>
+  [...new Set([...(env.LD_LIBRARY_PATH ?? '').split(':'), ...atomicIn(env).split(':')])]
+    .filter(Boolean)
+    .join(':');
+const whyNotNodeHere = (major, announce) => {
+  const why = whyNotNode(major);
+  if (why === undefined || !why.includes('libatomic')) return why;
+  announce(`fetching Debian ${atomic} for Node ${major}`);
+  const missing = fetchPackages(
+    { suite: release(), name: `debian-${atomic}`, packages: [atomic] },
+    testCache(),
+  );
+  process.env.LD_LIBRARY_PATH = libraryPath(process.env);
+  return missing === undefined ? whyNotNode(major) : why;
+};
 const nodeParts = (files, announce) => {
   const tests = naming(files, /cachedNode\(/);
   const own = Number(process.versions.node.split('.')[0]);
@@ -156,7 +180,7 @@ const nodeParts = (files, announce) => {
     .filter((major) => major !== own)
     .map((major) => {
       if (cachedNode(major) === undefined) announce(`fetching Node ${major}`);
-      const missing = whyNotNode(major);
+      const missing = whyNotNodeHere(major, announce);
       return {
         name: `Node ${major}`,
         tests,
@@ -253,6 +277,7 @@ export const partsEnvironment = (env = process.env) => {
   const browser = join(bin, 'chromium');
   return {
     PATH: [env.PATH, bin].filter(Boolean).join(delimiter),
+    ...(atomicIn(env) === '' ? {} : { LD_LIBRARY_PATH: libraryPath(env) }),
     ...(env.OPSCTL_CHROMIUM === undefined && !isOnPath('chromium', env) && existsSync(browser)
       ? { OPSCTL_CHROMIUM: browser }
       : {}),

@@ -4,6 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
 import { librariesIn } from './sshd.mjs';
+import { testCache } from '../tooling/cache.mjs';
 
 const release = () =>
   /^VERSION_CODENAME=(\S+)/m.exec(
@@ -25,7 +26,10 @@ const unpacked = (name, packages, { suite = release(), isWhole = true } = {}) =>
 };
 const pythonOf = (tree) => join(tree, 'usr/lib/python3/dist-packages');
 /** Packages of Debian belong to its own interpreter: another one that is first on PATH brings packages of other versions. */
-const python = () => (existsSync('/usr/bin/python3') ? '/usr/bin/python3' : onPath('python3'));
+const python = () =>
+  ['/usr/bin/python3', onPath('python3'), join(testCache(), 'bin/python3')].find(
+    (path) => path !== undefined && existsSync(path),
+  );
 
 /** {"server", "promtool"} or {"missing": why}. */
 export const realPrometheus = () => {
@@ -72,6 +76,9 @@ export const realMoto = () => {
   if (missing !== undefined) return { missing };
   return {
     server: [python(), join(own.tree, 'usr/bin/moto_server')],
-    env: { PYTHONPATH: [own.tree, needed.tree].map(pythonOf).join(':') },
+    env: {
+      PYTHONPATH: [own.tree, needed.tree].map(pythonOf).join(':'),
+      LD_LIBRARY_PATH: librariesIn(needed.tree),
+    },
   };
 };

@@ -31,7 +31,11 @@ describe.skipIf(node === undefined)('single executable', () => {
 
   /** No Node on PATH. */
   const run = (args: readonly string[], home = mkdtempSync(join(work, 'home-'))) => {
-    const env = { PATH: '/usr/bin:/bin', HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', LANG: 'C.UTF-8' };
+    const { LD_LIBRARY_PATH } = process.env;
+    const env = {
+      ...{ PATH: '/usr/bin:/bin', HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', LANG: 'C.UTF-8' },
+      ...(LD_LIBRARY_PATH === undefined ? {} : { LD_LIBRARY_PATH }),
+    };
     return spawnSync(program, args, { cwd: home, encoding: 'utf8', env, timeout: 150_000, input: '' });
   };
   const good = (args: readonly string[], home?: string): string => {
