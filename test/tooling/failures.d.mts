@@ -14,4 +14,9 @@ export const failedTests: (
   report: { readonly testResults: readonly FileResult[] },
   root?: string,
 ) => Failure[];
+export const saidAtOnce: (test: {
+  readonly module: { readonly relativeModuleId: string };
+  readonly fullName: string;
+  result(): { readonly state: string; readonly errors?: readonly { readonly message?: string }[] };
+}) => string | undefined;
 export const failureLines: (failures: readonly Failure[]) => string[];

@@ -23,6 +23,14 @@ export const failedTests = ({ testResults }, root = '') =>
     }));
   });
 
+/** What is said of a test case of vitest when it ends: undefined of one that did not fail. */
+export const saidAtOnce = (test) => {
+  const { state, errors = [] } = test.result();
+  return state === 'failed'
+    ? `failed: ${test.module.relativeModuleId} > ${test.fullName}: ${firstLine(errors[0]?.message)}`
+    : undefined;
+};
+
 /** The lines before the closing line; none when nothing failed. */
 export const failureLines = (failures) =>
   failures.length === 0

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failedTests, failureLines } from './failures.mjs';
+import { failedTests, failureLines, saidAtOnce } from './failures.mjs';
 
 const passed = { status: 'passed', ancestorTitles: ['a store'], title: 'writes', failureMessages: [] };
 const failed = {
@@ -33,4 +33,17 @@ describe('the end of a log', () => {
   it('adds nothing when nothing failed', () => {
     expect(failureLines([])).toEqual([]);
   });
+});
+
+it('a test that fails is said at once, in one line without colours; one that passes is not', () => {
+  const said = (state: string, errors?: { message: string }[]) =>
+    saidAtOnce({
+      ...{ module: { relativeModuleId: 'test/a.test.ts' }, fullName: 'one > two' },
+      result: () => ({ state, ...(errors === undefined ? {} : { errors }) }),
+    });
+  expect(said('failed', [{ message: '\u001b[31mexpected 1\u001b[39m\nmore' }])).toBe(
+    'failed: test/a.test.ts > one > two: expected 1',
+  );
+  expect(said('failed')).toBe('failed: test/a.test.ts > one > two: no message');
+  expect([said('passed'), said('skipped')]).toEqual([undefined, undefined]);
 });

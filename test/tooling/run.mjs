@@ -55,6 +55,7 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
       join(root, 'node_modules', 'vitest', 'vitest.mjs'),
       'run',
       '--reporter=dot',
+      `--reporter=${join(root, 'test/tooling/failed-at-once.mjs')}`,
       '--reporter=json',
       `--outputFile.json=${report}`,
       ...args,
