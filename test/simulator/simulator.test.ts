@@ -56,7 +56,15 @@ test.each(slices.filter(({ operation }) => operation !== 'kv members'))(
   '$operation: a crash at each effect, then the same again',
   { timeout: 14_400_000 },
   async ({ operation, every }) => {
-    const figures = await simulated.play('--operation', operation, '--effects', '--every', String(every));
+    const figures = await simulated.play(
+      '--operation',
+      operation,
+      '--seed',
+      seed,
+      '--effects',
+      '--every',
+      String(every),
+    );
     expect(figures.failures).toEqual([]);
     const effects = figures.effects[operation] ?? 0;
     expect(effects).toBeGreaterThan(0);
