@@ -17,6 +17,24 @@ const count = { passed: 0, failed: 0, skipped: 0 };
 /** @type {{ name: string, error: string }[]} */
 const failures = [];
 
+/** CPU seconds of everything that was started and has ended; undefined where the system does not say. */
+const cpuOfChildren = () => {
+  try {
+    const after = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ');
+    // cutime and cstime, in hundredths of a second.
+    return (Number(after[13]) + Number(after[14])) / 100;
+  } catch {
+    return undefined;
+  }
+};
+/** How long it took since then, for whoever looks where the time of a run goes. */
+const timeSince = ({ at, cpu }) => {
+  const seconds = `${((Date.now() - at) / 1000).toFixed(0)} s`;
+  return cpu === undefined ? seconds : `${seconds}, ${(cpuOfChildren() - cpu).toFixed(0)} CPU s`;
+};
+const now = () => ({ at: Date.now(), cpu: cpuOfChildren() });
+const start = now();
+
 const ended = (status, signal) =>
   signal === null
     ? `ended with exit code ${status}; its output is above`
@@ -24,11 +42,13 @@ const ended = (status, signal) =>
 
 const step = (title, command, args, env = {}) => {
   process.stdout.write(`\n== ${title}\n`);
+  const before = now();
   const { status, signal } = spawnSync(command, args, {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...env },
   });
+  process.stdout.write(`${title}: ${timeSince(before)}\n`);
   count[status === 0 ? 'passed' : 'failed'] += 1;
   if (status !== 0) failures.push({ name: `step: ${title}`, error: ended(status, signal) });
   return status === 0;
@@ -47,11 +67,12 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
   process.stdout.write(`\n== ${title}\n`);
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
   const report = join(directory, 'report.json');
-  const [command, ...before] = isOffline ? [...loopbackOnly, node] : [node];
+  const [command, ...isolation] = isOffline ? [...loopbackOnly, node] : [node];
+  const before = now();
   const { status, signal } = spawnSync(
     command,
     [
-      ...before,
+      ...isolation,
       join(root, 'node_modules', 'vitest', 'vitest.mjs'),
       'run',
       '--reporter=dot',
@@ -66,6 +87,7 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
       env: { ...process.env, ...env, PATH: `${dirname(node)}:${process.env.PATH}` },
     },
   );
+  process.stdout.write(`${title}: ${timeSince(before)}\n`);
   try {
     const results = JSON.parse(readFileSync(report, 'utf8'));
     const { numPassedTests, numFailedTests, numPendingTests, testResults } = results;
@@ -173,5 +195,6 @@ process.stdout.write(
     .map((line) => `${line}\n`)
     .join(''),
 );
+process.stdout.write(`\nthe whole: ${timeSince(start)}\n`);
 process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
 process.exitCode = count.failed > 0 ? 1 : 0;
