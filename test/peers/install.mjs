@@ -1,19 +1,25 @@
-// Installs what package.json of this directory names, once; several callers at the same time wait for one of them.
+// Installs what package.json of this directory names into the cache of the tests, once for all checkouts; several callers at the same time wait for one
+// of them.
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { testCache } from '../tooling/cache.mjs';
 
-export const directory = fileURLToPath(new URL('.', import.meta.url));
-const wanted = readFileSync(`${directory}package.json`, 'utf8');
-const done = `${directory}node_modules/.installed-for.json`;
-const lock = `${directory}.cache/installing`;
+const wanted = readFileSync(new URL('package.json', import.meta.url), 'utf8');
+/** A directory for each list: two checkouts may want other versions. */
+export const directory = join(
+  testCache(),
+  `peers-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`,
+);
+const done = join(directory, 'node_modules/.installed');
+const lock = `${directory}.installing`;
 const STALE_MS = 600_000;
 
-const isInstalled = () => existsSync(done) && readFileSync(done, 'utf8') === wanted;
 const pause = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const takeLock = () => {
-  mkdirSync(`${directory}.cache`, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   try {
     mkdirSync(lock);
     return true;
@@ -23,30 +29,34 @@ const takeLock = () => {
     return false;
   }
 };
+const install = () => {
+  process.stderr.write('installing the programs to compare with (once)\n');
+  writeFileSync(join(directory, 'package.json'), wanted);
+  const args = [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    '--no-package-lock',
+    '--ignore-scripts',
+    '--loglevel=error',
+  ];
+  const { status, stderr } = spawnSync('npm', args, { cwd: directory, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm install in ${directory} ended with ${status}: ${stderr}`);
+  writeFileSync(done, '');
+};
 
-/** Resolves modules as seen from this directory. Throws with npm's words when the packages cannot be had. */
+/** Resolves modules as seen from that directory. Throws with npm's words when the packages cannot be had. */
 export const peers = () => {
-  while (!isInstalled()) {
+  while (!existsSync(done)) {
     if (!takeLock()) {
       pause(200);
       continue;
     }
     try {
-      process.stderr.write('installing the programs to compare with (once)\n');
-      const args = [
-        'install',
-        '--no-audit',
-        '--no-fund',
-        '--no-package-lock',
-        '--ignore-scripts',
-        '--loglevel=error',
-      ];
-      const { status, stderr } = spawnSync('npm', args, { cwd: directory, encoding: 'utf8' });
-      if (status !== 0) throw new Error(`npm install in test/peers ended with ${status}: ${stderr}`);
-      writeFileSync(done, wanted);
+      if (!existsSync(done)) install();
     } finally {
       rmSync(lock, { recursive: true, force: true });
     }
   }
-  return createRequire(`${directory}package.json`);
+  return createRequire(join(directory, 'package.json'));
 };
