@@ -60,7 +60,7 @@ const sumOf = (data) => hash('sha256', data, 'buffer');
 
 const kept = (place) => {
   try {
-    if (!isTrusted) return undefined;
+    if (!isTrusted || !fs.statSync(place).isFile()) return undefined;
     const bytes = fs.readFileSync(place);
     const data = bytes.subarray(SUM_BYTES);
     return sumOf(data).equals(bytes.subarray(0, SUM_BYTES)) ? data : undefined;

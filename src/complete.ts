@@ -10,15 +10,18 @@ const directory = (kind: 'cache' | 'config' | 'state', xdg: string | undefined):
     : `${xdg || `${home}/${kind === 'state' ? '.local/state' : `.${kind}`}`}/opsctl`;
 };
 
-const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\n').filter(Boolean);
+/** A file that was kept or named; TAB must not wait for a pipe or read a device. */
+const textOf = (path: string): string => {
+  if (!fs.statSync(path).isFile()) throw new Error(`${path} is no file`);
+  return fs.readFileSync(path, 'utf8');
+};
+const lines = (path: string): string[] => textOf(path).split('\n').filter(Boolean);
 const plain = (words: readonly string[]): Candidate[] => words.map((word) => ({ word }));
 
 type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
 const stored = (): Stored => {
   try {
-    return JSON.parse(
-      fs.readFileSync(`${directory('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'),
-    );
+    return JSON.parse(textOf(`${directory('config', process.env.XDG_CONFIG_HOME)}/config.json`));
   } catch {
     return {};
   }
@@ -55,7 +58,7 @@ const clusterFile = (words: readonly string[]): string => {
 };
 /** Runs of that cluster, the newest first. */
 const runs = (path: string): string[] => {
-  const [, cluster = ''] = /^name:[ \t]*["']?([\w.-]+)/m.exec(fs.readFileSync(path, 'utf8')) ?? [];
+  const [, cluster = ''] = /^name:[ \t]*["']?([\w.-]+)/m.exec(textOf(path)) ?? [];
   const found = fs.readdirSync(`${state()}/kv-clusters/${cluster}`);
   return found
     .filter((name) => /^\d{8}T/.test(name))
@@ -64,9 +67,7 @@ const runs = (path: string): string[] => {
 };
 /** Names of the members: those that are indented; the cluster's own name stands at the margin. */
 const memberNames = (path: string): string[] =>
-  [...fs.readFileSync(path, 'utf8').matchAll(/^[ \t-]+name:[ \t]*["']?([\w.-]+)/gm)].map(
-    ([, name]) => name ?? '',
-  );
+  [...textOf(path).matchAll(/^[ \t-]+name:[ \t]*["']?([\w.-]+)/gm)].map(([, name]) => name ?? '');
 
 /** What was seen longer ago than this is no longer offered. */
 const MAX_AGE_MS = 7 * 24 * 60 * 60_000;
@@ -104,7 +105,7 @@ const signInProfiles = (words: readonly string[]): string[] => {
   const named = namedProfile(words);
   if (named !== undefined) return [named];
   try {
-    const { current, profiles = [] } = JSON.parse(fs.readFileSync(`${state()}/sign-ins.json`, 'utf8'));
+    const { current, profiles = [] } = JSON.parse(textOf(`${state()}/sign-ins.json`));
     return [...new Set([current, ...profiles, 'mock'].filter(isProfile))];
   } catch {
     return ['mock'];

@@ -1,9 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nodeFiles } from '../../src/platform/node/files.ts';
+import { isPlaceToWrite } from '../../src/platform/node/read-file.ts';
+import { start } from '../../src/platform/node/start.ts';
 
 let directory: string;
 beforeAll(() => {
@@ -27,6 +39,37 @@ describe('what stands in place of a file', () => {
     await expect(nodeFiles.read(path)).rejects.toMatchObject({ code });
     await expect(nodeFiles.readBytes(path)).rejects.toMatchObject({ code });
     expect(() => nodeFiles.readNow(path)).toThrow(code);
+  });
+  it('is not appended to, cut, replaced or streamed', async () => {
+    const path = join(directory, 'pipe');
+    const log = { logFile: path, detached: true, env: {} };
+    // With both ends open nothing would wait; a failure of this test then ends.
+    const ends = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const { ino } = statSync(path);
+    expect(() => nodeFiles.append(path)).toThrow('ENOTFILE');
+    await expect(start('true', [], log)).rejects.toMatchObject({ code: 'ENOTFILE' });
+    await expect(nodeFiles.truncate(path, 0)).rejects.toMatchObject({ code: 'ENOTFILE' });
+    await expect(nodeFiles.replace(path, 'x')).rejects.toMatchObject({ code: 'ENOTFILE' });
+    await expect(nodeFiles.replaceStream(path, nodeFiles.stream('/dev/null'))).rejects.toMatchObject({
+      code: 'ENOTFILE',
+    });
+    for (const name of ['pipe', 'device'])
+      await expect(
+        nodeFiles.stream(join(directory, name))[Symbol.asyncIterator]().next(),
+      ).rejects.toMatchObject({
+        code: 'ENOTFILE',
+      });
+    expect(statSync(path).ino).toBe(ino);
+    closeSync(ends);
+  });
+  it('what is written to a stream of this process takes the place of nothing', async () => {
+    const path = join(directory, 'written');
+    const file = openSync(path, 'a');
+    const { ino } = statSync(path);
+    await nodeFiles.replace(`/dev/fd/${file}`, 'through');
+    closeSync(file);
+    expect([readFileSync(path, 'utf8'), statSync(path).ino]).toEqual(['through', ino]);
+    expect(['/dev/null', '/dev/stdout', '/dev/stderr', '/dev/full'].filter(isPlaceToWrite)).toHaveLength(3);
   });
   it('a link to a file, an empty device and nothing at all are read as before', async () => {
     expect(await nodeFiles.read(join(directory, 'link'))).toBe('text');

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
@@ -24,6 +24,8 @@ describe('a known cause has its exit code and is never unexpected', () => {
     [['kv', 'check', '--cluster', 'loop'], 2, /ELOOP/],
     [['tracker', 'diff', '-f', 'loop'], 2, /ELOOP/],
     [['tracker', 'diff', '-f', 'pipe'], 2, /neither a file nor a pipe/],
+    [['tracker', 'bulk', '-f', 'pipe'], 2, /neither a file nor a pipe/],
+    [['tracker', 'bulk', '-f', 'loop'], 2, /ELOOP/],
     [['kv', 'lease', 'list', '--cluster', 'a'.repeat(70_000)], 2, /ENAMETOOLONG/],
     [['tracker', 'labels', 'create', '--body', '@zero'], 2, /neither a file nor a pipe|too large/],
     [['mock', 'oauth', 'settings', 'get', '--url', '10'], 2, /--url/],
@@ -33,6 +35,13 @@ describe('a known cause has its exit code and is never unexpected', () => {
     expect(ended.stderr).toMatch(message);
     expect(ended.stderr).not.toContain('unexpected');
     expect(ended.stderr.length).toBeLessThan(3000);
+  });
+  it('TAB and a start wait for no pipe in place of a kept file', async () => {
+    const config = join(home.home, 'config');
+    mkdirSync(config, { recursive: true, mode: 0o700 });
+    execFileSync('mkfifo', [join(config, 'config.json')]);
+    const { code, stdout } = await home.run(['__complete', 'config', 'list', '--profile', '']);
+    expect([code, stdout]).toEqual([0, 'mock\n']);
   });
   it('a pipe of the shell is a file like any other', () => {
     const script = `"$NODE" "$BIN" tracker diff -f <(printf 'labels:\\n  - name: x\\n') -o json`;

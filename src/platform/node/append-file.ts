@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import type { AppendFile } from '../host.ts';
 import { aboutFile } from './about-file.ts';
+import { refuseToAppend } from './read-file.ts';
 
 const cutBack = (file: number, size: number): void => {
   try {
@@ -12,6 +13,7 @@ const cutBack = (file: number, size: number): void => {
 
 /** See `Files.append`. Synchronous on purpose: an acknowledged write is in the operating system's hands before the answer goes out. */
 export const openAppend = (path: string, mode = 0o666): AppendFile => {
+  refuseToAppend(path);
   const file = fs.openSync(path, 'a', mode);
   let size = fs.fstatSync(file).size;
   return {

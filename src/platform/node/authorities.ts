@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { builtin } from './builtin.ts';
+import { readFileNow } from './read-file.ts';
 
 /** What Node trusts without being told: its own list and NODE_EXTRA_CA_CERTS (both known to Node itself from 22.15 on). */
 export const usualAuthorities = (): readonly string[] => {
@@ -8,7 +8,7 @@ export const usualAuthorities = (): readonly string[] => {
   const extra = process.env.NODE_EXTRA_CA_CERTS;
   if (!extra) return tls.rootCertificates;
   try {
-    return [...tls.rootCertificates, readFileSync(extra, 'utf8')];
+    return [...tls.rootCertificates, readFileNow(extra)];
   } catch {
     // Node has said at start that the file cannot be read.
     return tls.rootCertificates;

@@ -1,10 +1,10 @@
 /** The only file that knows the vendor's client library. It is loaded by the first command that names an `s3://` URL. */
-import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { BucketError } from '../bucket.ts';
 import type { Bucket, BucketPlace } from '../bucket.ts';
 import type { Bytes } from '../host.ts';
+import { readFileNow } from './read-file.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Library = typeof import('@aws-sdk/client-s3') & typeof import('@aws-sdk/lib-storage');
@@ -42,7 +42,7 @@ const configOf = ({ endpoint, region, addressing }: BucketPlace, env: Env): S3Cl
     requestHandler: {
       connectionTimeout: 10_000,
       socketTimeout: 60_000,
-      ...(authorities ? { httpsAgent: { ca: readFileSync(authorities) } } : {}),
+      ...(authorities ? { httpsAgent: { ca: readFileNow(authorities) } } : {}),
     },
   };
 };

@@ -5,7 +5,7 @@ import { aboutFile } from './about-file.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
 import { makeDirectory } from './make-directory.ts';
-import { readFile, readFileNow } from './read-file.ts';
+import { readFile, readFileNow, refuseOtherThanFileNow, streamFile } from './read-file.ts';
 import { replace, replaceStream } from './replace.ts';
 
 const isMissing = (error: unknown): boolean => {
@@ -71,6 +71,7 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
 };
 
 const truncate = async (path: string, sizeBytes: number): Promise<void> => {
+  refuseOtherThanFileNow(path);
   const file = await fs.promises.open(path, 'r+');
   try {
     await file.truncate(sizeBytes);
@@ -146,7 +147,7 @@ export const nodeFiles: Files = {
   read: (path) => orMissing(readFile(path).then((bytes) => bytes.toString('utf8'))),
   readBytes: (path) => orMissing(readFile(path)),
   readNow,
-  stream: (path) => fs.createReadStream(path),
+  stream: streamFile,
   openParts,
   replace,
   replaceStream,

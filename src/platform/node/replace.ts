@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Bytes } from '../host.ts';
 import { aboutFile } from './about-file.ts';
 import { builtin } from './builtin.ts';
+import { isPlaceToWrite, refuseOtherThanFileNow } from './read-file.ts';
 
 const DEFAULT_MODE = 0o666;
 
@@ -51,11 +52,29 @@ const about = (thrown: unknown, temporary: string, path: string): unknown => {
   return Object.assign(thrown, { path });
 };
 
+/** What stands for a stream of this process, or for nothing: the bytes go there, as a shell's `>` would send them. */
+const passThrough = async (
+  path: string,
+  write: (file: fs.promises.FileHandle) => Promise<void>,
+): Promise<void> => {
+  const file = await fs.promises.open(path, 'a');
+  try {
+    await write(file);
+  } catch (error) {
+    throw aboutFile(error, path);
+  } finally {
+    await file.close();
+  }
+};
+
 const replaceWith = async (
   path: string,
   mode: number | undefined,
   write: (file: fs.promises.FileHandle) => Promise<void>,
 ): Promise<void> => {
+  if (isPlaceToWrite(path)) return passThrough(path, write);
+  // A file must not take the place of a device, which root could: every program of the machine would miss it.
+  refuseOtherThanFileNow(path);
   const real = await target(path);
   const directory = dirname(real);
   const temporary = join(

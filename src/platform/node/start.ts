@@ -2,6 +2,7 @@ import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import fs from 'node:fs';
 import type { Exit, Processes, Started } from '../host.ts';
 import { builtin } from './builtin.ts';
+import { refuseToAppend } from './read-file.ts';
 
 type Options = NonNullable<Parameters<Processes['start']>[2]>;
 
@@ -49,6 +50,7 @@ const spawned = (child: ChildProcess): Promise<void> =>
 
 /** See `Processes.start`. Rejects with the system's `code` when the command cannot be started. */
 export const start = async (command: string, args: readonly string[], options: Options): Promise<Started> => {
+  if (options.logFile !== undefined) refuseToAppend(options.logFile);
   const log = options.logFile === undefined ? undefined : fs.openSync(options.logFile, 'a', 0o600);
   try {
     const output = log ?? (options.detached ? 'ignore' : 'pipe');
