@@ -1,13 +1,7 @@
 import { type ObjectField, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
+import { excerptOf } from '../core/excerpt.ts';
 import { AppError } from '../core/problem.ts';
-
-const LONGEST_EXCERPT = 120;
-/** The first words of a body that should not be there, on one line. */
-export const excerptOf = (text: string): string => {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
-};
 
 type Reply = { readonly status: number; readonly text: string };
 type Row = Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 import type { Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
-import { excerptOf, expectProof } from './proof.ts';
+import { excerptOf } from '../core/excerpt.ts';
+import { expectProof } from './proof.ts';
 
 export type WireReply = {
   readonly status: number;

@@ -8,6 +8,7 @@ import type { PastGateway } from './grpc-call.ts';
 import type { Credentials, Endpoint, Json, Versions, Connection } from './endpoint.ts';
 import { grpcFrame } from './grpc-stream.ts';
 import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
+import { needStoreAnswer } from './store-answer.ts';
 import { answersPlainToTls, wantsHttps } from './tls-failure.ts';
 import { asTlsFailure } from './tls-probe.ts';
 
@@ -117,7 +118,7 @@ const callsOn = (
           code: 'UNIMPLEMENTED',
         });
       return ways.firstOrPast(
-        async () => answerIn(base, parts.endpoint, await post(found, body)),
+        async () => answerIn(base, parts.endpoint, found, await post(found, body)),
         () => callDirect(past, found, body),
       );
     },
@@ -129,12 +130,12 @@ const callsOn = (
   };
 };
 
-const answerIn = async (base: string, endpoint: Endpoint, reply: HttpReply): Promise<Json> => {
+const answerIn = async (base: string, endpoint: Endpoint, path: string, reply: HttpReply): Promise<Json> => {
   const text = await textOf(base, reply, endpoint);
   // Not every refusal is JSON; a 404 that is not is none of the store's.
   const plain = reply.status === 404 ? undefined : { message: text.trim().slice(0, 300) };
   if (reply.status !== 200) throw storeError(base, reply.status, parsed(text) ?? plain);
-  return (parsed(text) ?? {}) as Json;
+  return needStoreAnswer(base, path, parsed(text), text);
 };
 
 const isNoStore = (error: unknown): boolean =>
@@ -213,6 +214,7 @@ const logIn = async (
         answerIn(
           base,
           { url: base },
+          path,
           await send({ method: 'POST', path: `${prefix}${path}`, body: JSON.stringify(user) }),
         ),
       () => callDirect(nobody, path, user),

@@ -147,7 +147,8 @@ export const storeError = (url: string, httpStatus: number, body: unknown): AppE
     ({ text, isTlsOnly }) => text.test(message) && (isTlsOnly !== true || url.startsWith('https:')),
   );
   const byCode = codes[given?.code ?? -1];
-  const fallback: Category = httpStatus >= 500 ? 'network' : httpStatus === 404 ? 'not-found' : 'refused';
+  const fallback: Category =
+    httpStatus >= 500 || httpStatus < 400 ? 'network' : httpStatus === 404 ? 'not-found' : 'refused';
   return new AppError(
     row?.category ?? byCode?.category ?? fallback,
     `${hostOf(url)}: ${message}${row?.adds === undefined ? '' : `; ${row.adds}`}`,

@@ -7,11 +7,20 @@ import { grpcMessages } from './grpc-stream.ts';
 export const isGrpc = ({ status, headers }: HttpReply): boolean =>
   status === 200 && (headers['content-type'] ?? '').startsWith('application/grpc');
 
+/** A message that is no percent encoding is shown as it came. */
+const percentDecoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 /** What the store's own interface refused, from the headers of an answer without content or from those after it. */
 export const refuseFailure = (url: string, fields: Readonly<Record<string, string>>): void => {
   const code = Number(fields['grpc-status'] ?? 0);
   if (code !== 0)
-    throw storeError(url, 200, { code, message: decodeURIComponent(fields['grpc-message'] ?? 'failed') });
+    throw storeError(url, 200, { code, message: percentDecoded(fields['grpc-message'] ?? 'failed') });
 };
 
 const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { int, list, obj, str } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';
-import { excerptOf, expectProof } from '../../src/api-client/proof.ts';
+import { expectProof } from '../../src/api-client/proof.ts';
+import { excerptOf } from '../../src/core/excerpt.ts';
 
 const base = { method: 'POST', path: '/x', summary: 's', cites: 'spec/tracker#labels' } as const;
 const byId = op({ ...base, ok: 201, returns: obj({ id: int(), name: str() }) });

@@ -1,7 +1,9 @@
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { storeError } from '../../src/etcd-client/errors.ts';
 import { openStore } from '../../src/etcd-client/etcd-client.ts';
+import { refuseFailure } from '../../src/etcd-client/grpc-call.ts';
 import { directCalls } from '../../src/etcd-client/messages.ts';
 import { decode, encode } from '../../src/core/protobuf.ts';
 import { watchMessages } from '../../src/etcd-client/watch-call.ts';
@@ -140,4 +142,45 @@ it('the oldest readable revision is found by halving', async () => {
     expect(await oldestRevision({ range }, newest)).toBe(Math.max(1, compacted));
     expect(reads).toBeLessThan(12);
   }
+});
+
+describe('an answer that is none of the store', () => {
+  it.each(['', 'null', '"x"', '5', '[]', '{}', '{"login":"/"}', '<html>Sign in to WiFi'])(
+    '%j proves no change, and not that there is nothing',
+    async (answer) => {
+      const store = await storeOf('3.5.16', answer);
+      const asked = {
+        put: () => store.put('k', 'v'),
+        del: () => store.del('k'),
+        range: () => store.range('k'),
+        create: () => store.create('k', 'v', '0'),
+        compact: () => store.compact(5, false),
+        grant: () => store.grant(60),
+        revoke: () => store.revoke('7'),
+        members: () => store.members(),
+        add: () => store.addMember(['http://a:1']),
+        remove: () => store.removeMember('7'),
+        update: () => store.updateMember('7', ['http://a:1']),
+        promote: () => store.promoteMember('7'),
+      };
+      for (const [what, ask] of Object.entries(asked))
+        await expect(ask(), what).rejects.toMatchObject({
+          category: 'network',
+          detail: { code: 'NOT_PROVEN' },
+        });
+    },
+  );
+  it.each(['', 'null', '[]', '<html>'])(
+    '%j proves no defragmentation and no move of the leader',
+    async (answer) => {
+      const store = await storeOf('3.5.16', answer);
+      await expect(store.defragment()).rejects.toMatchObject({ detail: { code: 'NOT_PROVEN' } });
+      await expect(store.moveLeader('7')).rejects.toMatchObject({ detail: { code: 'NOT_PROVEN' } });
+      await expect(store.alarms()).rejects.toMatchObject({ detail: { code: 'NOT_PROVEN' } });
+    },
+  );
+  it("a status that is no success is the network's affair", () => {
+    expect(storeError('http://a:1', 304, undefined).category).toBe('network');
+    expect(storeError('http://a:1', 400, undefined).category).toBe('refused');
+  });
 });
