@@ -1,4 +1,4 @@
-import { type ObjectField, bare } from '../core/field.ts';
+import { type Field, type ObjectField, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { excerptOf } from '../core/excerpt.ts';
 import { AppError } from '../core/problem.ts';
@@ -14,10 +14,12 @@ const isText = (value: unknown): boolean =>
 const identityOf = ({ fields }: ObjectField): 'id' | 'name' | undefined =>
   Object.hasOwn(fields, 'id') ? 'id' : Object.hasOwn(fields, 'name') ? 'name' : undefined;
 
-/** A record without identity (a list of permissions, an empty object) has at least one of its keys, or none at all. */
+/** A record without identity (a list of permissions) has at least one of its keys; one that has no keys is empty. */
 const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
   const keys = Object.keys(value);
-  return keys.length === 0 || keys.some((key) => Object.hasOwn(fields, key));
+  return Object.keys(fields).length === 0
+    ? keys.length === 0
+    : keys.some((key) => Object.hasOwn(fields, key));
 };
 
 /** spec/tracker#webhooks: real services may send the record where the document says 204. */
@@ -31,12 +33,22 @@ const missingOfObject = (returns: ObjectField, value: unknown): string | undefin
   return isRow(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
 };
 
+/** A search finds what it finds; what was made or changed is in the list, each with its record. */
+const missingOfList = ({ path }: Operation, item: Field, value: unknown): string | undefined => {
+  if (!Array.isArray(value)) return 'a list';
+  if (value.length === 0)
+    return path.endsWith('/search') ? undefined : 'a list with what was made or changed';
+  const isRecord = (one: unknown): boolean =>
+    item.type !== 'object' || missingOfObject(item, one) === undefined;
+  return value.every(isRecord) ? undefined : 'a list of records';
+};
+
 /** What would have proved the write, in words; undefined when the answer does. */
 const missingProof = (operation: Operation, status: number, value: unknown): string | undefined => {
   if (operation.returns === undefined) return missingOfNothing(operation.ok, status, value);
   const returns = bare(operation.returns);
   if (returns.type === 'object') return missingOfObject(returns, value);
-  if (returns.type === 'array') return Array.isArray(value) ? undefined : 'a list';
+  if (returns.type === 'array') return missingOfList(operation, bare(returns.items), value);
   return value === undefined ? 'a value' : undefined;
 };
 

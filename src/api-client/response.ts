@@ -123,6 +123,12 @@ const noSuccess = (reply: WireReply, what: string): AppError =>
     tryThis: [WRONG_SERVER],
   });
 
+/** Whatever is no refusal has to be a success: a redirect and an odd status are none. */
+export const refuseNoSuccess = (reply: WireReply, what: string): void => {
+  refuseRedirect(reply, what);
+  if (!isSuccess(reply)) throw noSuccess(reply, what);
+};
+
 const emptyAnswer = (reply: WireReply, what: string): AppError =>
   new AppError('network', `${what}: the answer (${reply.status}) is empty`, {
     httpStatus: reply.status,
@@ -150,8 +156,7 @@ const madeWithoutBody = (reply: WireReply): unknown => {
 
 const unusual = (operation: Operation, reply: WireReply, what: string): unknown => {
   if (reply.status >= 400) throw errorFrom(reply, what);
-  refuseRedirect(reply, what);
-  if (reply.status < 200 || reply.status >= 300) throw noSuccess(reply, what);
+  refuseNoSuccess(reply, what);
   if (reply.text === '' && operation.method === 'GET' && operation.returns !== undefined)
     throw emptyAnswer(reply, what);
   if (operation.ok === 204)

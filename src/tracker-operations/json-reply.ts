@@ -1,4 +1,4 @@
-import { errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
+import { errorFrom, jsonOf, refuseNoSuccess } from '../api-client/response.ts';
 import type { HttpReply } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
@@ -8,7 +8,7 @@ import { explainedRefusal } from './refusal.ts';
 export const jsonReply = async (context: Context, reply: HttpReply, what: string): Promise<unknown> => {
   const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
   if (reply.status >= 400) throw explainedRefusal(errorFrom(read, what), await context.target('tracker'));
-  refuseRedirect(read, what);
+  refuseNoSuccess(read, what);
   return jsonOf(read, what);
 };
 
