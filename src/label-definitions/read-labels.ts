@@ -1,3 +1,5 @@
+import { type ObjectField, bare } from '../core/field.ts';
+import { pageWatch } from '../core/next-page.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import { labelsService } from '../api-specs/labels/index.ts';
@@ -68,13 +70,31 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
     ...adminQuery(asking),
   });
 
-type Page = { readonly nextPageToken?: string };
-/** A service that goes round in a circle would never end. */
-const samePageTwice = ({ method, path }: Operation): AppError =>
-  new AppError('network', `${method} ${path}: the service gave the same nextPageToken twice`, {
+type Page = { readonly nextPageToken?: unknown };
+const otherShape = ({ method, path }: Operation, why: string): AppError =>
+  new AppError('network', `${method} ${path}: ${why}`, {
     code: 'OTHER_SHAPE',
     tryThis: ['check the base URL: another service may be answering'],
   });
+
+/** The token of the page behind this one; undefined on the last, where it is absent, empty or null. */
+const nextToken = (operation: Operation, { nextPageToken = null }: Page): string | undefined => {
+  if (nextPageToken === null || nextPageToken === '') return undefined;
+  if (typeof nextPageToken === 'string') return nextPageToken;
+  throw otherShape(operation, 'nextPageToken of the answer is no text');
+};
+
+/** How many rows a page has; a list of them that is none, or holds something else than objects, is another service's. */
+const needRows = (operation: Operation, page: Page): number => {
+  const { fields } = operation.returns as ObjectField;
+  const lists = Object.entries(page).filter(
+    ([name, value]) => value !== null && fields[name] !== undefined && bare(fields[name]).type === 'array',
+  );
+  for (const [name, rows] of lists)
+    if (!Array.isArray(rows) || rows.some((row) => typeof row !== 'object' || row === null))
+      throw otherShape(operation, `${name} of the answer is no list of objects`);
+  return lists.reduce((count, [, rows]) => count + (rows as readonly unknown[]).length, 0);
+};
 
 /** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
 export async function* allPages<T extends Page>(
@@ -82,16 +102,18 @@ export async function* allPages<T extends Page>(
   operation: Operation,
   input: LooseInput,
 ): AsyncGenerator<T> {
-  let pageToken: unknown = input.query?.pageToken;
-  const seen = new Set<unknown>();
-  do {
-    const query = { ...input.query, ...(pageToken === undefined || pageToken === '' ? {} : { pageToken }) };
+  const watch = pageWatch(`${operation.method} ${operation.path}`, 'nextPageToken');
+  let { query } = input;
+  if (typeof query?.pageToken === 'string') watch.refuseAgain(query.pageToken);
+  for (;;) {
     const page: T = await read<T>(context, operation, { ...input, query });
+    watch.refuseEmptyForEver(needRows(operation, page));
     yield page;
-    pageToken = page.nextPageToken;
-    if (pageToken !== undefined && seen.has(pageToken)) throw samePageTwice(operation);
-    seen.add(pageToken);
-  } while (pageToken !== undefined && pageToken !== '');
+    const pageToken = nextToken(operation, page);
+    if (pageToken === undefined) return;
+    watch.refuseAgain(pageToken);
+    query = { ...input.query, pageToken };
+  }
 }
 
 async function* allLabels(

@@ -1,3 +1,4 @@
+import { pageWatch } from '../core/next-page.ts';
 import { AppError } from '../core/problem.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -70,19 +71,17 @@ export async function* allPages(
   first: string,
   ask: (path: string) => Promise<OnePage>,
 ): AsyncGenerator<readonly unknown[]> {
-  const seen = new Set<string>([first]);
+  const watch = pageWatch(`GET ${first}`);
+  watch.refuseAgain(first);
   const open = [first];
   for (let path = open.shift(); path !== undefined; path = open.shift()) {
     const { page, headers } = await ask(path);
-    yield rowsOfPage(page, path);
-    for (const next of nextPages(page, path, headers)) {
-      if (seen.has(next))
-        throw new AppError('network', `GET ${first}: the service gave the page ${next} twice`, {
-          code: 'OTHER_SHAPE',
-          tryThis: ['check the base URL: another service may be answering'],
-        });
-      seen.add(next);
-      open.push(next);
-    }
+    const rows = rowsOfPage(page, path);
+    const next = nextPages(page, path, headers);
+    if (Array.isArray(page) && linked(headers.link) === undefined) watch.refuseSameBeginning(page);
+    watch.refuseEmptyForEver(rows.length);
+    yield rows;
+    for (const one of next) watch.refuseAgain(one);
+    open.push(...next);
   }
 }

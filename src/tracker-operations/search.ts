@@ -1,4 +1,5 @@
 import type { Context } from '../cli/command.ts';
+import { pageWatch } from '../core/next-page.ts';
 import { brokenPage, jsonReply } from './json-reply.ts';
 
 type Group = {
@@ -20,14 +21,14 @@ const nextPage = async (context: Context, path: string): Promise<Answer> => {
 
 /** The pages of one group, each once, however the service names them. */
 async function* pages(context: Context, name: string, first: Group): AsyncIterable<Group> {
-  const seen = new Set<string>();
+  const watch = pageWatch('GET /search');
   for (let page: Group | undefined = first; page !== undefined; ) {
     if (!Array.isArray(page.data)) throw brokenPage('GET /search', `the group ${name} has no list of data`);
+    watch.refuseEmptyForEver(page.data.length);
     yield page;
     const next: string | null | undefined = page.next;
-    if (typeof next !== 'string') return;
-    if (seen.has(next)) throw brokenPage('GET /search', `the service gave the page ${next} twice`);
-    seen.add(next);
+    if (typeof next !== 'string' || next === '') return;
+    watch.refuseAgain(next);
     page = (await nextPage(context, next))[name];
   }
 }

@@ -4,20 +4,20 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { opsctl } from '../support/program.ts';
+import { type Ran, opsctl } from '../support/program.ts';
 
-/** A service that always names the same page as the next one. */
+/** A service whose pages do not come to an end. */
 let server: Server;
 let home: string;
 let base: string;
 let asked = 0;
+/** The answer to the n-th question. */
+let answer: (n: number) => unknown;
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'opsctl-again-'));
   server = createServer((_, reply) => {
     asked += 1;
-    reply
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ labels: [{ id: `l${asked}` }], nextPageToken: 'again' }));
+    reply.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer(asked)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -27,19 +27,90 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
+const run = (...argv: string[]): Promise<Ran> =>
+  opsctl(argv, {
+    home,
+    env: {
+      ...{ OPSCTL_LABELS_URL: base, OPSCTL_LABELS_TOKEN: 't0ken-again' },
+      ...{ OPSCTL_TRACKER_URL: base, OPSCTL_TRACKER_TOKEN: 't0ken-again', OPSCTL_RATE_PER_MINUTE: 'off' },
+    },
+  });
+
 test.each([
   [['labels', 'list', '-o', 'ndjson']],
   [['labels', 'export', '--all']],
   [['api', 'labels', 'GET', '/labels', '--paginate', '-o', 'ndjson']],
 ])('%j ends with an error when a page token comes again', async (argv) => {
   asked = 0;
-  const ran = await opsctl(argv, {
-    home,
-    env: { OPSCTL_LABELS_URL: base, OPSCTL_LABELS_TOKEN: 't0ken-again' },
-  });
+  answer = (n) => ({ labels: [{ id: `l${n}` }], nextPageToken: 'again' });
+  const ran = await run(...argv);
   expect([ran.code, asked, ran.stderr]).toEqual([
     11,
     2,
-    expect.stringMatching(/gave the (same nextPageToken|page .*) twice/),
+    expect.stringMatching(/gave the (nextPageToken again|page .*) twice/),
   ]);
+});
+
+/** Pages that go round: three tokens, over and over. */
+const round = (member: string) => (n: number) => ({
+  [member]: [{ id: `r${n}`, name: `labels/a/x/${n}` }],
+  nextPageToken: `t${n % 3}`,
+});
+test.each([
+  ['labels list', ['labels', 'list', '-o', 'ndjson'], round('labels')],
+  ['permissions', ['labels', 'permissions', 'list', 'a', '-o', 'ndjson'], round('labelPermissions')],
+  ['locks', ['labels', 'locks', 'list', 'a', '-o', 'ndjson'], round('labelLocks')],
+  ['api', ['api', 'labels', 'GET', '/labels', '--paginate', '-o', 'ndjson'], round('labels')],
+  [
+    'api with offset',
+    ['api', 'tracker', 'GET', '/groups/g/stories?limit=2', '--paginate', '-o', 'ndjson'],
+    () => [{ id: 1 }, { id: 2 }],
+  ],
+  [
+    'stories of a group',
+    ['tracker', 'groups', 'stories', '0a0a0a0a-0a0a-4a0a-8a0a-0a0a0a0a0a0a', '-o', 'ndjson'],
+    () => Array.from({ length: 1000 }, (_, id) => ({ id })),
+  ],
+  [
+    'search',
+    ['tracker', 'search', 'x', '--all', '-o', 'ndjson'],
+    (n: number) => ({ stories: { data: [{ id: n }], next: `/api/v3/search?next=${n % 3}`, total: 9 } }),
+  ],
+])('%s ends when the pages go round in a circle', async (_, argv, pages) => {
+  asked = 0;
+  answer = pages;
+  const ran = await run(...argv);
+  expect([ran.code, ran.stderr]).toEqual([11, expect.stringMatching(/gave the .* twice/)]);
+  expect(asked).toBeLessThan(6);
+});
+
+test.each([
+  ['labels', ['labels', 'list'], (n: number) => ({ labels: [], nextPageToken: `t${n}` })],
+  [
+    'api',
+    ['api', 'labels', 'GET', '/labels', '--paginate'],
+    (n: number) => ({ labels: [], nextPageToken: `t${n}` }),
+  ],
+  ['epics', ['tracker', 'epics', 'paginated'], (n: number) => ({ data: [], next: n + 1, total: 1 })],
+])('%s: pages without a row end after a thousand', async (_, argv, pages) => {
+  asked = 0;
+  answer = pages;
+  const ran = await run(...argv, '-o', 'ndjson');
+  expect([ran.code, ran.stderr, asked]).toEqual([
+    11,
+    expect.stringContaining('1001 pages without a row'),
+    1001,
+  ]);
+});
+
+test.each([
+  [{ labels: [{ id: 'a' }], nextPageToken: null }, 0, /^$/],
+  [{ labels: null }, 0, /^$/],
+  [{ labels: [{ id: 'a' }], nextPageToken: { a: 1 } }, 11, /nextPageToken of the answer is no text/],
+  [{ labels: 5 }, 11, /labels of the answer is no list of objects/],
+  [{ labels: [null] }, 11, /labels of the answer is no list of objects/],
+])('%j is told from a page', async (page, code, words) => {
+  answer = () => page;
+  const ran = await run('labels', 'list', '-o', 'ndjson');
+  expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(words)]);
 });

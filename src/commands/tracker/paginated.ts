@@ -54,7 +54,7 @@ const groupStories: Command = extend(stories, {
     const ask: Ask = (query) => context.call(tracker, operation, { ...input, query });
     const rows = isPart
       ? ((await context.call(tracker, operation, input)) as unknown[])
-      : byOffset(ask, PAGE);
+      : byOffset(ask, PAGE, `GET ${operation.path}`);
     return { kind: 'rows', rows, view: { columns: columnsOf(operation) } };
   },
 });

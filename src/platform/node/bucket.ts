@@ -1,6 +1,8 @@
 /** The only file that knows the vendor's client library. It is loaded by the first command that names an `s3://` URL. */
 import { Readable } from 'node:stream';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
+import { pageWatch } from '../../core/next-page.ts';
+import { AppError } from '../../core/problem.ts';
 import { BucketError } from '../bucket.ts';
 import type { Bucket, BucketPlace } from '../bucket.ts';
 import type { Bytes } from '../host.ts';
@@ -101,11 +103,16 @@ async function* read(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
 
 async function* listed(lib: Library, client: S3Client, Bucket: string, Prefix: string) {
   const pages = lib.paginateListObjectsV2({ client }, { Bucket, Prefix });
+  const watch = pageWatch(`the list of s3://${Bucket}/${Prefix}`, 'token');
   try {
-    for await (const { Contents = [] } of pages)
+    for await (const { Contents = [], NextContinuationToken } of pages) {
+      watch.refuseEmptyForEver(Contents.length);
       for (const { Key, Size = 0, LastModified } of Contents)
         if (Key !== undefined) yield { key: Key, sizeBytes: Size, modifiedMs: LastModified?.getTime() ?? 0 };
+      if (NextContinuationToken !== undefined) watch.refuseAgain(NextContinuationToken);
+    }
   } catch (error) {
+    if (error instanceof AppError) throw error;
     failed(error);
   }
 }

@@ -1,0 +1,38 @@
+import { AppError } from './problem.ts';
+
+/** Pages without a row that may come one after the other: a filter leaves some empty, and no service so many. */
+const MOST_EMPTY_PAGES = 1_000;
+
+const endless = (what: string, why: string): AppError =>
+  new AppError('network', `${what}: ${why}`, {
+    code: 'OTHER_SHAPE',
+    tryThis: ['check the base URL: another service may be answering'],
+  });
+
+/**
+ * Watches a list that comes in pages: one that goes round in a circle, or whose pages are empty for ever, would never end.
+ * `next` is a token, a path or a number; `named` is how the service calls it.
+ */
+export const pageWatch = (what: string, named = 'page') => {
+  const seen = new Set<string>();
+  let empty = 0;
+  return {
+    refuseAgain: (next: string | number): void => {
+      const key = String(next);
+      if (seen.has(key)) throw endless(what, `the service gave the ${named} ${key.slice(0, 200)} twice`);
+      seen.add(key);
+    },
+    /** Pages by offset carry no mark of their own: one that begins as an earlier one did is that one. */
+    refuseSameBeginning: ([first]: readonly unknown[]): void => {
+      if (typeof first !== 'object' || first === null) return;
+      const key = JSON.stringify(first);
+      if (seen.has(key))
+        throw endless(what, `the service gave the page that begins with ${key.slice(0, 200)} twice`);
+      seen.add(key);
+    },
+    refuseEmptyForEver: (rows: number): void => {
+      empty = rows === 0 ? empty + 1 : 0;
+      if (empty > MOST_EMPTY_PAGES) throw endless(what, `the service gave ${empty} pages without a row`);
+    },
+  };
+};
