@@ -1,10 +1,11 @@
 /** An address in digits cannot be made to lead elsewhere; a browser takes a page's origin from it as it stands. */
 const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
 /**
- * Endings that nobody can register (RFC 2606, 6761, `internal` by ICANN): `host.docker.internal`, `mock.test`, `example.com`. Not among them: names
- * below `local`, which any machine of the network can take (multicast DNS), and names without a dot, which a search domain completes.
+ * Endings that nobody can register (RFC 2606, 6761): `mock.test`, `example.com`; and those by which containers reach their host. Not among them:
+ * names below `local`, which any machine of the network can take (multicast DNS), other names below `internal`, which the name server of a
+ * network gives out, and names without a dot, which a search domain completes.
  */
-const RESERVED = /(^|\.)(localhost|internal|test|invalid|example\.(com|net|org))$/;
+const RESERVED = /(^|\.)(localhost|(docker|containers)\.internal|test|invalid|example\.(com|net|org))$/;
 
 const nameOf = (host: string): string =>
   host

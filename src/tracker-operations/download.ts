@@ -1,21 +1,9 @@
-import { basename } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import { errorFrom } from '../api-client/response.ts';
 import { send } from '../api-client/send.ts';
 import type { HttpReply } from '../platform/host.ts';
 import type { Context, Target } from '../cli/command.ts';
-
-/**
- * The name comes from whoever uploaded the file: only its last part, so that it cannot point outside this directory, no leading
- * dot or dash, so that it is no settings file and no flag, and nothing that a terminal obeys.
- */
-export const safeName = ({ id, filename }: Pick<FileRecord, 'id' | 'filename'>): string => {
-  const last = basename(filename.replaceAll('\\', '/'));
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be in a name
-  const plain = last.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '_');
-  const safe = plain.replace(/^[.-]+/, (start) => '_'.repeat(start.length));
-  return safe.replaceAll('_', '') === '' ? `file-${id}` : safe;
-};
+import { needContentUrl } from './content-url.ts';
 
 export type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
 
@@ -49,7 +37,7 @@ export const contentOf = async (
         `GET ${url.pathname}: the service answered ${reply.status}, which is no success`,
       );
     await reply.bytes();
-    const next = new URL(String(location), url);
+    const next = needContentUrl(String(location), url, `GET ${url.pathname} redirects`);
     if (url.protocol === 'https:' && next.protocol !== 'https:')
       throw new AppError(
         'network',

@@ -40,6 +40,8 @@ describe('the Host header', () => {
     ['one', ['Host: 127.0.0.1'], '200'],
     ['a name of multicast DNS', ['Host: evil.local'], '421'],
     ['a name that a search domain completes', ['Host: evil'], '421'],
+    ['a name that the name server of a network gives out', ['Host: evil.internal'], '421'],
+    ['the host of a container', ['Host: host.docker.internal'], '200'],
     ['localhost', ['Host: localhost:80'], '200'],
   ])('%s', async (_, headers, status) => {
     expect(await statusOf(request('GET', headers))).toBe(status);

@@ -4,7 +4,9 @@ import { rawResult, recordResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { absolute } from '../../tracker-operations/absolute-path.ts';
-import { type FileRecord, contentOf, safeName } from '../../tracker-operations/download.ts';
+import { needContentUrl } from '../../tracker-operations/content-url.ts';
+import { type FileRecord, contentOf } from '../../tracker-operations/download.ts';
+import { safeName } from '../../tracker-operations/safe-name.ts';
 
 export const downloadCommand = defineCommand({
   path: ['tracker', 'files', 'download'],
@@ -26,11 +28,16 @@ export const downloadCommand = defineCommand({
     const record = (await context.call(tracker, get, {
       params: { 'file-public-id': values.file },
     })) as FileRecord;
-    if (record.url === null) throw new AppError('not-found', `file ${record.id} has no content to download`);
+    if (record.url === null || record.url === undefined)
+      throw new AppError('not-found', `file ${record.id} has no content to download`);
     const target = await context.target('tracker');
-    const reply = await contentOf(context, new URL(record.url, target.baseUrl), target);
+    const from = needContentUrl(String(record.url), target.baseUrl, `the url of file ${record.id}`);
+    const reply = await contentOf(context, from, target);
     if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
-    const path = absolute(context, values.to ?? safeName(record));
+    const path = absolute(
+      context,
+      values.to ?? safeName({ id: record.id, filename: String(record.filename ?? '') }),
+    );
     if (!values.force && (await context.host.files.info(path))) {
       throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);
     }

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { safeName } from '../../../src/tracker-operations/download.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 
 let home: string;
@@ -61,19 +60,4 @@ test('a table of a spreadsheet says how it was read', async () => {
     'create',
   );
   expect(given.code).toBe(2);
-});
-
-test.each([
-  ['report.txt', 'report.txt'],
-  ['.bashrc', '_bashrc'],
-  ['-rf', '_rf'],
-  ['..', 'file-7'],
-  ['../../etc/passwd', 'passwd'],
-  ['c:\\temp\\x.txt', 'x.txt'],
-  ['a\u001b[2Jb', 'a_[2Jb'],
-  ['x\u202egpj.exe', 'x_gpj.exe'],
-  ['', 'file-7'],
-  ['über uns.pdf', 'über uns.pdf'],
-])('the name %j of a stranger is written as %s', (filename, safe) => {
-  expect(safeName({ id: 7, filename })).toBe(safe);
 });

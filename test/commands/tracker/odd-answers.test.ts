@@ -138,3 +138,24 @@ test('a download follows to where the content is kept; the token stays behind', 
   const round = await run('files', 'download', '7', '--to', join(home, 'round.txt'));
   expect([round.code, round.stderr]).toEqual([11, expect.stringContaining('more than 5 redirects')]);
 });
+
+test.each([
+  [{ id: 7, filename: 'x', url: 'http://[' }, 11, 'the url of file 7: "http://[" is no http address'],
+  [{ id: 7, filename: 'x', url: 'javascript:alert(1)' }, 11, 'is no http address'],
+  [{ id: 7, filename: 'x', url: 'file:///etc/passwd' }, 11, 'is no http address'],
+  [{ id: 7, filename: 'x', url: 5 }, 11, 'which is no success'],
+  [{ id: 7, filename: 'x' }, 6, 'has no content to download'],
+])('a file whose address is none: %j', async (record, code, words) => {
+  answer = (request, reply, count) =>
+    request.url === '/api/v3/files/7' ? json(record)(request, reply, count) : reply.writeHead(304).end();
+  const ran = await run('files', 'download', '7');
+  expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(words)]);
+});
+test("a redirect that leads nowhere is the network's affair", async () => {
+  answer = (request, reply, count) =>
+    request.url === '/api/v3/files/7'
+      ? json({ id: 7, filename: 'x', url: `${base}/content` })(request, reply, count)
+      : reply.writeHead(302, { location: 'http://[' }).end();
+  const ran = await run('files', 'download', '7');
+  expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('GET /content redirects: "http://["')]);
+});
