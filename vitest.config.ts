@@ -36,7 +36,7 @@ const services = [
   'test/auth/{doctor,programs,protocol}/*.test.ts',
   'test/auth/loopback/hostile.test.ts',
   'test/cli/{ask-missing,extension,pager,replay}.test.ts',
-  'test/completeness/{limits,limits-tested}.test.ts',
+  'test/completeness/limits*.test.ts',
   'test/etcd-client/{gateway,grpc,operation-calls}.test.ts',
   'test/kv-snapshots/bucket.test.ts',
   'test/kv-upgrade/restore/place.test.ts',

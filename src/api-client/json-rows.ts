@@ -1,8 +1,6 @@
 import { AppError } from '../core/problem.ts';
 import type { Bytes } from '../platform/host.ts';
-
-/** The most that one row may have; the list may have any number of them. */
-const MOST_ROW_BYTES = 64 * 1024 * 1024;
+import { limits } from '../core/limits.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -33,7 +31,7 @@ export class JsonRows {
   #heldBytes = 0;
   #count = 0;
 
-  constructor(what: string, mostBytes = MOST_ROW_BYTES) {
+  constructor(what: string, mostBytes = limits.rowBytes) {
     this.#what = what;
     this.#mostBytes = mostBytes;
   }

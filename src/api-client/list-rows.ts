@@ -7,12 +7,11 @@ import { type DeploymentWords, isUsual, neutral } from './dialect.ts';
 import { JsonRows } from './json-rows.ts';
 import { expectShape } from './response-shape.ts';
 import { answerFrom } from './response.ts';
+import { limits } from '../core/limits.ts';
 
 /** Rows of a list as JSON texts, those of one piece together. */
 export type RowBatches = AsyncGenerator<Bytes[]>;
 
-/** The most that an answer may have that is not the list which was asked for. */
-const MOST_OTHER_BYTES = 64 * 1024 * 1024;
 /** Formats take their columns from the first batch. */
 const FIRST_ROWS = 500;
 
@@ -60,8 +59,8 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
   for (let next = await rest.next(); !next.done; next = await rest.next()) {
     parts.push(next.value);
     size += next.value.length;
-    if (size > MOST_OTHER_BYTES)
-      throw new AppError('network', `${what}: the answer is larger than ${MOST_OTHER_BYTES} bytes`, {
+    if (size > limits.besideRowsBytes)
+      throw new AppError('network', `${what}: the answer is larger than ${limits.besideRowsBytes} bytes`, {
         code: 'TOO_LARGE',
       });
   }

@@ -1,6 +1,7 @@
 import type { Host } from '../platform/host.ts';
 import { usageError } from '../core/problem.ts';
-import { SECRET_LIMIT_BYTES, refuseLongSecret } from '../core/secret-size.ts';
+import { refuseLongSecret } from '../core/secret-size.ts';
+import { limits } from '../core/limits.ts';
 
 /**
  * A secret from stdin, so that it stands in no process list; one line, without its end.
@@ -12,7 +13,7 @@ export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc
   for await (const part of host.terminal.stdin.bytes()) {
     parts.push(part);
     size += part.length;
-    if (size > SECRET_LIMIT_BYTES + 2) break;
+    if (size > limits.secretBytes + 2) break;
   }
   const line = Buffer.concat(parts)
     .toString('utf8')

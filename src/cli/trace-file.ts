@@ -3,9 +3,8 @@ import { type Value, int, list, map, num, obj, req, str, bool } from '../core/fi
 import { messageOf } from '../core/error-message.ts';
 import { invalidArguments, problem, type InvalidArguments } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
+import { limits } from '../core/limits.ts';
 
-/** A trace that is larger than this is no trace of one command. */
-const MOST_BYTES = 64 * 1024 * 1024;
 const FORMAT = 'opsctl-trace/1';
 
 const exchange = obj({
@@ -54,8 +53,8 @@ const parsed = (path: string, text: string): unknown => {
 export const readTrace = async ({ files }: Host, path: string): Promise<TraceFile> => {
   const info = await files.info(path);
   if (info === undefined) throw refused(path, 'does not exist');
-  if (info.sizeBytes > MOST_BYTES)
-    throw refused(path, `has ${info.sizeBytes} bytes; at most ${MOST_BYTES} are read`);
+  if (info.sizeBytes > limits.traceBytes)
+    throw refused(path, `has ${info.sizeBytes} bytes; at most ${limits.traceBytes} are read`);
   const value = parsed(path, (await files.read(path)) ?? '');
   if ((value as { format?: unknown } | null)?.format !== FORMAT)
     throw refused(path, `is no trace: its format must be ${FORMAT}`);

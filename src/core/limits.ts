@@ -1,4 +1,4 @@
-/** The limits of readers that no row of an endpoint bounds: bytes, milliseconds, connections. Each is tested at n and at n + 1. */
+/** The limits of readers that no row of an endpoint bounds: bytes, depth, hops, milliseconds, connections. Each is tested at n and at n + 1. */
 export const limits = {
   /** A file that is read whole; larger ones are streamed. */
   fileBytes: 512 * 1024 * 1024,
@@ -8,9 +8,56 @@ export const limits = {
   replyBytes: 64 * 1024 * 1024,
   /** An answer that is read whole may take so many times the time to its next byte. */
   replyTimeouts: 10,
+  /** No token, password or client secret of a known service is longer; what is longer is a wrong file. */
+  secretBytes: 8192,
+  /** One row of a list; the list may have any number of them. */
+  rowBytes: 64 * 1024 * 1024,
+  /** What an answer has beside the list that was asked for. */
+  besideRowsBytes: 64 * 1024 * 1024,
+  /** Status line and headers of an answer. */
+  replyHeadBytes: 64 * 1024,
+  /** The line of a size or a trailer in a chunked answer: without a limit a server could fill the memory with one. */
+  chunkLineBytes: 16 * 1024,
+  /** What a program prints, when all of it is read. */
+  programBytes: 64 * 1024 * 1024,
+  /** What a command prints when a program asked for it as a tool, and its time. */
+  toolReplyBytes: 4 * 1024 * 1024,
+  toolMs: 15 * 60_000,
+  /** A larger trace is none of one command. */
+  traceBytes: 64 * 1024 * 1024,
+  /** A crash report holds places in the program and no message; a larger one is not ours. */
+  crashReportBytes: 64 * 1024,
+  /** A request of git or docker for a credential is a few lines. */
+  credentialRequestBytes: 64 * 1024,
+  /** A security event that an authorization server delivers. */
+  securityEventBytes: 64 * 1024,
+  /** Deeper than any message of the store, whose transactions may hold transactions. */
+  messageDepth: 100,
+  /** As the gateway of the real store has it. */
+  gatewayDepth: 1_000,
+  /** Enough for any file written by hand; a file of aliases of aliases would fill the memory. */
+  yamlAliases: 1_000,
+  /** Hops of a download: services keep contents elsewhere and point there. */
+  redirects: 5,
+  /** The address that a browser comes back with after a sign-in. */
+  callbackBytes: 8192,
+  /** The manifest beside a stored snapshot. */
+  manifestBytes: 1024 * 1024,
+  /** A file of versions of the store. */
+  versionFileBytes: 1024 * 1024,
+  /** What a monitoring service answers to a query. */
+  metricReplyBytes: 1024 * 1024,
+  /** What the check of a stopped member's data prints. */
+  checkOutputBytes: 64 * 1024,
+  /** What a program prints about its version. */
+  versionTextBytes: 64 * 1024,
+  /** The journal of a fleet; each cluster has its own journal. */
+  fleetJournalBytes: 16 * 1024 * 1024,
+  /** A form that is sent to the authorization server of the mock server. */
+  formBytes: 64 * 1024,
   /** A JSON or form body of a request to the mock server. */
   bodyBytes: 16 * 1024 * 1024,
-  /** A request to a recorder or player of the mock server. */
+  /** A request to a recorder or player of the mock server, and the file it keeps. */
   cassetteBytes: 256 * 1024 * 1024,
   /** A message between simulated members, and a request to one. */
   memberBytes: 64 * 1024 * 1024,

@@ -1,4 +1,5 @@
 /** The little of protobuf that the store's messages need, between bytes and the JSON that its gateway speaks. */
+import { limits } from './limits.ts';
 export type Kind =
   | 'bytes'
   | 'text'
@@ -81,9 +82,6 @@ const readRaw = (bytes: Buffer, wire: number, cursor: Cursor): bigint | Buffer =
   return raw;
 };
 
-/** Deeper than any message of the store, whose transactions may hold transactions. */
-const DEEPEST = 100;
-
 const readValue = (kind: Kind, raw: bigint | Buffer, depth: number): unknown => {
   if (typeof raw !== 'bigint') {
     if (kind === 'bytes') return raw.toString('base64');
@@ -96,7 +94,8 @@ const readValue = (kind: Kind, raw: bigint | Buffer, depth: number): unknown => 
 
 /** The JSON that the gateway would answer. Fields that the shape does not know are left out. */
 export const decode = (shape: Shape, bytes: Buffer, depth = 0): Json => {
-  if (depth > DEEPEST) throw new Error(`a message of the store is nested more than ${DEEPEST} deep`);
+  if (depth > limits.messageDepth)
+    throw new Error(`a message of the store is nested more than ${limits.messageDepth} deep`);
   const names = new Map(
     Object.entries(shape).map(([name, [number, kind, many]]) => [number, { name, kind, many }]),
   );

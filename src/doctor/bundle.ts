@@ -5,12 +5,10 @@ import { messageOf } from '../core/error-message.ts';
 import { type Result, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { Context } from '../cli/command.ts';
+import { limits } from '../core/limits.ts';
 
 type Looks = Readonly<Record<string, () => Promise<readonly unknown[]>>>;
 type File = { readonly name: string; readonly text: string };
-
-/** A crash report holds places in the program and no message; a larger one is not ours. */
-const MOST_CRASH_BYTES = 64 * 1024;
 
 const json = (name: string, value: unknown): File => ({ name, text: `${JSON.stringify(value, null, 2)}\n` });
 
@@ -45,7 +43,7 @@ const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
   if (newest === undefined) return [];
   const path = join(directory, newest);
   const info = await host.files.info(path);
-  if (info?.kind !== 'file' || info.sizeBytes > MOST_CRASH_BYTES) return [];
+  if (info?.kind !== 'file' || info.sizeBytes > limits.crashReportBytes) return [];
   return [{ name: newest, text: (await host.files.read(path)) ?? '' }];
 };
 

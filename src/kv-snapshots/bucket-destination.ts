@@ -4,8 +4,8 @@ import type { Host } from '../platform/host.ts';
 import type { BucketUrl } from './bucket-url.ts';
 import { describedBucket } from './described-bucket.ts';
 import type { BucketOptions, Destination } from './destination-types.ts';
+import { limits } from '../core/limits.ts';
 
-const mostTextBytes = 1024 * 1024;
 const dayMs = 86_400_000;
 
 /** A flag or the cluster file first, then the names that every client of such a service reads. */
@@ -32,15 +32,16 @@ async function* limited(chunks: AsyncIterable<Uint8Array>, what: string): AsyncG
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.length;
-    if (size > mostTextBytes)
+    if (size > limits.manifestBytes)
       throw new AppError(
         'refused',
-        `${what} has more than ${mostTextBytes} bytes: it is no manifest of a snapshot`,
+        `${what} has more than ${limits.manifestBytes} bytes: it is no manifest of a snapshot`,
       );
     yield chunk;
   }
 }
-const textOf = async (chunks: AsyncIterable<Uint8Array>, what: string): Promise<string> => {
+/** The text of a manifest; `what` names it where it is too long to be one. */
+export const textOf = async (chunks: AsyncIterable<Uint8Array>, what: string): Promise<string> => {
   const parts: Uint8Array[] = [];
   for await (const part of limited(chunks, what)) parts.push(part);
   return Buffer.concat(parts).toString();

@@ -6,6 +6,7 @@ import { AppError, problem, type Problem } from '../core/problem.ts';
 import { versionTable, type VersionRule, type VersionTable } from '../api-specs/etcd/version-rules.ts';
 import { compareVersions, minorOf } from '../api-specs/etcd/versions.ts';
 import { contentOf } from './cluster/yaml-file.ts';
+import { limits } from '../core/limits.ts';
 
 const patch = str(32, { pattern: '^\\d+\\.\\d+\\.\\d+$' });
 const words = str(500, { min: 1 });
@@ -91,7 +92,6 @@ export const versionFileProblems = (content: unknown): Problem[] => {
   return [...age, ...minorProblems(table), ...table.rules.flatMap(rangeProblems)];
 };
 
-const mostBytes = 1024 ** 2;
 /** `named` is what named the file: a flag or a setting. */
 export const readVersions = async (host: Host, path: string, named: string): Promise<VersionTable> => {
   const absolute = resolve(host.cwd, path);
@@ -104,8 +104,8 @@ export const readVersions = async (host: Host, path: string, named: string): Pro
   const info = await host.files.info(absolute);
   if (info === undefined) return refuse(`there is no file ${path}`);
   if (info.kind === 'directory') return refuse(`${path} is a directory`);
-  if (info.sizeBytes > mostBytes)
-    return refuse(`${path} has ${info.sizeBytes} bytes, at most ${mostBytes} are read`);
+  if (info.sizeBytes > limits.versionFileBytes)
+    return refuse(`${path} has ${info.sizeBytes} bytes, at most ${limits.versionFileBytes} are read`);
   const text = (await host.files.read(absolute)) ?? refuse(`there is no file ${path}`);
   return (await contentOf(text, {
     what: `${named}: ${path}`,

@@ -3,9 +3,7 @@ import { exitCodes } from '../core/exit.ts';
 import { AppError, problemText } from '../core/problem.ts';
 import { type approvals, digestOf } from './approval.ts';
 import { type Tool, argvOf } from './tools.ts';
-
-const MOST_BYTES = 4 * 1024 * 1024;
-const MOST_MS = 15 * 60_000;
+import { limits } from '../core/limits.ts';
 
 export type Answer = {
   readonly content: { type: 'text'; text: string }[];
@@ -39,15 +37,15 @@ const run = async (
   const done = await host.processes.run(command, [...first, ...line], {
     env: { CI: 'true', GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
     input: '',
-    maxBytes: MOST_BYTES,
-    timeoutMs: MOST_MS,
+    maxBytes: limits.toolReplyBytes,
+    timeoutMs: limits.toolMs,
     ...(signal === undefined ? {} : { signal }),
   });
   if (done.isCut === true)
     return {
       code: 1,
       stdout: '',
-      stderr: `the answer has more than ${MOST_BYTES} bytes; ask for less, or filter with jq`,
+      stderr: `the answer has more than ${limits.toolReplyBytes} bytes; ask for less, or filter with jq`,
     };
   return { code: done.code ?? 1, stdout: done.stdout, stderr: done.startError ?? done.stderr };
 };

@@ -4,11 +4,9 @@ import { send } from '../api-client/send.ts';
 import type { HttpReply } from '../platform/host.ts';
 import type { Context, Target } from '../cli/command.ts';
 import { needContentUrl } from './content-url.ts';
+import { limits } from '../core/limits.ts';
 
 export type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
-
-/** Hops of a download: services keep contents elsewhere and point there. */
-const MOST_HOPS = 5;
 
 /** The token goes to the tracker's own host only, never to a storage service; nothing leads from TLS to plain HTTP. */
 export const contentOf = async (
@@ -17,7 +15,7 @@ export const contentOf = async (
   { baseUrl, headers: own }: Target,
 ): Promise<HttpReply> => {
   let url = start;
-  for (let hop = 0; hop <= MOST_HOPS; hop++) {
+  for (let hop = 0; hop <= limits.redirects; hop++) {
     const headers = url.origin === new URL(baseUrl).origin ? own : {};
     const reply = await send(
       context.host,
@@ -45,5 +43,5 @@ export const contentOf = async (
       );
     url = next;
   }
-  throw new AppError('network', `GET ${start.pathname}: more than ${MOST_HOPS} redirects`);
+  throw new AppError('network', `GET ${start.pathname}: more than ${limits.redirects} redirects`);
 };

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { challengeFrom } from '../../src/auth/pkce.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
@@ -100,7 +101,7 @@ test('both families answer on the same port', async () => {
 test('a code may fill the address up to its limit of 8 KiB; a longer address is refused, and the login goes on', async () => {
   const login = await start();
   const rest = `/?state=${login.state}&code=`.length;
-  const longest = 'c'.repeat(8192 - rest);
+  const longest = 'c'.repeat(limits.callbackBytes - rest);
   const over = await login.redirect({ state: login.state, code: `${longest}c` });
   expect(over.status).toBe(414);
   expect(login.isDone()).toBe(false);

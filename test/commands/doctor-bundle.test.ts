@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
 import { parseTarGzip } from 'nanotar';
 import { opsctl } from '../support/program.ts';
 
@@ -54,4 +55,15 @@ it('holds versions, origins, both doctors and the last crash, and none of the se
     expect.arrayContaining([expect.objectContaining({ check: 'tracker service', state: 'fail' })]),
   );
   expect(gunzipSync(bytes).toString('latin1')).not.toMatch(/planted-/);
+});
+
+it.each([
+  [limits.crashReportBytes, 1],
+  [limits.crashReportBytes + 1, 0],
+])('a crash report of %i bytes: %i in the archive', async (size, count) => {
+  mkdirSync(join(home, 'state', 'crashes'), { recursive: true });
+  writeFileSync(join(home, 'state', 'crashes', 'crash-2026-01-03T000000.000Z-1.txt'), 'x'.repeat(size));
+  expect((await opsctl(['doctor', '--bundle', 'sized.tar.gz'], { home })).code).toBe(0);
+  const files = await parseTarGzip(readFileSync(join(home, 'sized.tar.gz')));
+  expect(files.filter(({ name }) => name.includes('crash-'))).toHaveLength(count);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
 import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../src/api-specs/etcd/version-rules.ts';
 import { readVersions, versionFileProblems } from '../../src/kv-upgrade/version-file.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -179,8 +180,8 @@ describe('a file with newer data', () => {
     const host = fakeHost({
       files: {
         '/place/v.json': text,
-        '/place/full.json': padded(1024 ** 2),
-        '/place/long.json': padded(1024 ** 2 + 1),
+        '/place/full.json': padded(limits.versionFileBytes),
+        '/place/long.json': padded(limits.versionFileBytes + 1),
       },
     });
     const read = (path: string) => readVersions(host, path, 'kv.versions_file');

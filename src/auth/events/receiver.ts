@@ -4,6 +4,7 @@ import type { AuthContext } from '../auth-context.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { applyEvent, type Effect } from './effect.ts';
 import { type Key, type SecurityEvent, verifyEvent } from './verify.ts';
+import { limits } from '../../core/limits.ts';
 
 export type ReceiverOptions = {
   readonly host: string;
@@ -22,7 +23,6 @@ export type Received = {
   readonly effects: readonly Effect[];
 };
 
-const maxBodyBytes = 64 * 1024;
 const mostRemembered = 10_000;
 
 const reply = (status: number, body?: object): Outgoing => ({
@@ -66,11 +66,11 @@ const invalidRequest = (status: number, description: string): Outgoing =>
   reply(status, { err: 'invalid_request', description });
 
 /** The token of a delivery, or the answer to a request that is none. */
-const deliveredIn = async (request: Incoming): Promise<{ token: string } | { refusal: Outgoing }> => {
+export const deliveredIn = async (request: Incoming): Promise<{ token: string } | { refusal: Outgoing }> => {
   if (request.method !== 'POST') return { refusal: invalidRequest(405, 'only POST is answered') };
   if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
     return { refusal: invalidRequest(400, 'the content type must be application/secevent+jwt') };
-  const bytes = await request.read(maxBodyBytes).catch(() => undefined);
+  const bytes = await request.read(limits.securityEventBytes).catch(() => undefined);
   return bytes === undefined
     ? { refusal: invalidRequest(413, 'the body is too large') }
     : { token: Buffer.from(bytes).toString('latin1') };

@@ -1,9 +1,9 @@
 import { AppError } from '../../core/problem.ts';
 import type { Address, Handler, Host, Listener } from '../../platform/host.ts';
-import { maxUrlBytes } from './decide.ts';
+import { limits } from '../../core/limits.ts';
 
-const limits: Omit<Address, 'host' | 'port'> = {
-  maxUrlBytes: maxUrlBytes + 1024,
+const bounds: Omit<Address, 'host' | 'port'> = {
+  maxUrlBytes: limits.callbackBytes + 1024,
   requestTimeoutMs: 5000,
   maxConnections: 64,
 };
@@ -19,7 +19,7 @@ export type Bound = {
 
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'UNKNOWN';
 const attempt = (host: Host, handler: Handler, address: string, port: number): Promise<Listener | string> =>
-  host.network.listen(handler, { host: address, port, ...limits }).catch(codeOf);
+  host.network.listen(handler, { host: address, port, ...bounds }).catch(codeOf);
 
 const portError = (port: number, code: string): AppError =>
   new AppError(

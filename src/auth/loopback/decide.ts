@@ -1,5 +1,6 @@
 import { checkCallback, type Expected, type Verdict } from '../callback.ts';
 import { safeText } from '../terminal-text.ts';
+import { limits } from '../../core/limits.ts';
 
 /** One request as it reached the listener; nothing in it is trusted. */
 export type Arrival = { readonly method: string; readonly url: string; readonly host: string | undefined };
@@ -25,8 +26,6 @@ export type Decision =
 
 export const workerPath = (donePath: string): string => `${donePath}/worker.js`;
 
-export const maxUrlBytes = 8192;
-
 const ignored = (status: number, why: string): Decision => ({ kind: 'ignored', status, why });
 
 /** Paths that browsers ask for by themselves. */
@@ -39,8 +38,8 @@ const byBrowser = new Set([
 
 /** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */
 export const decide = (arrival: Arrival, post: Post): Decision => {
-  if (Buffer.byteLength(arrival.url) > maxUrlBytes)
-    return ignored(414, `the address is longer than ${maxUrlBytes} bytes`);
+  if (Buffer.byteLength(arrival.url) > limits.callbackBytes)
+    return ignored(414, `the address is longer than ${limits.callbackBytes} bytes`);
   if (arrival.host === undefined || !post.authorities.includes(arrival.host.toLowerCase()))
     return ignored(
       421,

@@ -1,4 +1,5 @@
 import { type Body, RpcError } from './rpc.ts';
+import { limits } from '../../core/limits.ts';
 
 /** A number as it was written: ids of leases and members have 64 bits, and a float would lose the last of them. */
 export class NumberText {
@@ -12,8 +13,6 @@ const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const words: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
-const DEEPEST = 1_000;
-
 /** Reads one JSON value the way the members' own decoder does: its words for what is wrong, and no look at what comes after the value. */
 class Reader {
   readonly #text: string;
@@ -85,7 +84,7 @@ class Reader {
     return found;
   }
   value(depth = 0): unknown {
-    if (depth > DEEPEST) throw new RpcError(3, 'exceeded max depth');
+    if (depth > limits.gatewayDepth) throw new RpcError(3, 'exceeded max depth');
     this.#blank();
     const first = this.#text[this.#at];
     if (first === '{') return this.#record(depth);

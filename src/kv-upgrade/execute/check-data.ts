@@ -1,9 +1,9 @@
 import { v2CheckLine } from '../guards/no-v2-data.ts';
 import { MemberFailure, memberOf } from '../run.ts';
 import type { Act } from '../run.ts';
+import { limits } from '../../core/limits.ts';
 
 const withinMs = 120_000;
-const mostBytes = 64 * 1024;
 const clean = /No custom content found in (both v2store and WAL records|v2store)/;
 
 /**
@@ -13,7 +13,10 @@ const clean = /No custom content found in (both v2store and WAL records|v2store)
 export const checkData: Act = async (run, { member: name }) => {
   const member = memberOf(run, name as string);
   const [program, ...args] = v2CheckLine(run.cluster, member.data_dir as string);
-  const done = await run.host.processes.run(program, args, { timeoutMs: withinMs, maxBytes: mostBytes });
+  const done = await run.host.processes.run(program, args, {
+    timeoutMs: withinMs,
+    maxBytes: limits.checkOutputBytes,
+  });
   const said = `${done.stdout}\n${done.stderr}`;
   const found = clean.exec(said);
   if (done.code === 0 && found !== null)

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { ClusterOutcome } from './run-fleet.ts';
+import { limits } from '../../core/limits.ts';
 
 /** The lines of a fleet's journal: a run that was killed is continued from it. */
 export type FleetEntry =
@@ -31,8 +32,6 @@ export type FleetJournal = {
   write(entry: Unstamped): void;
   close(): void;
 };
-
-const mostBytes = 16 * 1024 * 1024;
 
 /** One directory a fleet file: files of one name in two places are two fleets. */
 export const fleetDirectory = (state: string, file: string, name: string): string =>
@@ -78,11 +77,15 @@ export const openFleetJournal = async (host: Host, directory: string): Promise<F
   await host.files.makeDirectory(directory, 0o700);
   const path = join(directory, 'journal.jsonl');
   const size = (await host.files.info(path))?.sizeBytes ?? 0;
-  if (size > mostBytes)
-    throw new AppError('config', `the journal of the fleet ${path} has more than ${mostBytes} bytes`, {
-      code: 'JOURNAL_DAMAGED',
-      tryThis: ['move it aside: each cluster has its own journal'],
-    });
+  if (size > limits.fleetJournalBytes)
+    throw new AppError(
+      'config',
+      `the journal of the fleet ${path} has more than ${limits.fleetJournalBytes} bytes`,
+      {
+        code: 'JOURNAL_DAMAGED',
+        tryThis: ['move it aside: each cluster has its own journal'],
+      },
+    );
   const text = (await host.files.read(path)) ?? '';
   const whole = text.slice(0, text.lastIndexOf('\n') + 1);
   if (whole.length < text.length) await host.files.truncate(path, Buffer.byteLength(whole));

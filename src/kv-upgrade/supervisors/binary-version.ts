@@ -1,15 +1,17 @@
 import type { Host } from '../../platform/host.ts';
 import { versionInText } from './driver.ts';
+import { limits } from '../../core/limits.ts';
 
-const mostSaidBytes = 64 * 1024;
 /** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
 const versionWithinMs = 10_000;
 export type BinaryVersion = { readonly version?: string; readonly error?: string };
 /** Version that a program says of itself with --version. */
 export const binaryVersion = async (host: Host, binary: string | undefined): Promise<BinaryVersion> => {
   if (binary === undefined) return { error: 'no binary is named' };
-  const limits = { timeoutMs: versionWithinMs, maxBytes: mostSaidBytes };
-  const done = await host.processes.run(binary, ['--version'], limits);
+  const done = await host.processes.run(binary, ['--version'], {
+    timeoutMs: versionWithinMs,
+    maxBytes: limits.versionTextBytes,
+  });
   const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
   if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
   if (version === undefined)

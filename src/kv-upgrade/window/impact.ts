@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/error-message.ts';
 import type { Host } from '../../platform/host.ts';
+import { limits } from '../../core/limits.ts';
 
 /** What says whether users notice something just now. */
 export type ImpactProbe =
@@ -15,7 +16,6 @@ export type ImpactProbe =
 export type Impact = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
 
 const probeMs = 30_000;
-const mostReplyBytes = 1024 * 1024;
 const mostShown = 3;
 
 const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 200);
@@ -87,7 +87,7 @@ const byQuery = async (
       },
       body: new URLSearchParams({ query, timeout: '20s' }).toString(),
       timeoutMs: probeMs,
-      maxReplyBytes: mostReplyBytes,
+      maxReplyBytes: limits.metricReplyBytes,
     });
     return impactOf(reply.status, await reply.text());
   } catch (error) {

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { AppError } from '../../core/problem.ts';
 import type { Bytes, Files } from '../../platform/host.ts';
 import { redactedForm, redactedHeaders, redactedJson } from '../redaction.ts';
+import { limits } from '../../core/limits.ts';
 
 /** A body as a cassette keeps it: JSON with its secrets masked, text, or bytes in base64. */
 export type KeptBody = { readonly json: unknown } | { readonly text: string } | { readonly base64: string };
@@ -31,8 +32,6 @@ const TRANSIENT = new Set([
   'transfer-encoding',
   'x-request-id',
 ]);
-const MAX_BYTES = 256 * 1024 * 1024;
-
 export const keptHeaders = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(redactedHeaders(headers)).filter(([name]) => !TRANSIENT.has(name)));
 
@@ -88,7 +87,8 @@ export const readCassette = async (files: Files, path: string): Promise<Cassette
   if (info === undefined)
     throw new AppError('usage', `there is no cassette ${path}`, { code: 'NO_CASSETTE' });
   if (info.kind !== 'file') throw damaged(path, 1, 'this is not a file');
-  if (info.sizeBytes > MAX_BYTES) throw damaged(path, 1, `a cassette has at most ${MAX_BYTES} bytes`);
+  if (info.sizeBytes > limits.cassetteBytes)
+    throw damaged(path, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);
   const text = (await files.read(path)) ?? '';
   const lines = text.split('\n').slice(0, -1);
   const head = lineOf(path, lines[0] ?? '', 1) as { opsctl_cassette?: unknown; upstream?: unknown } | null;

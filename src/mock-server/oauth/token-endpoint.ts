@@ -9,7 +9,7 @@ import { redeemDevice } from './device.ts';
 import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
 import { credentialsOf } from './rules/client-credentials.ts';
 import { codeRules, exchangeRules } from './rules/code-exchange.ts';
-import { formRules, mostBytes } from './rules/form.ts';
+import { formRules } from './rules/form.ts';
 import { refreshRules, refreshTokenIsGiven, tokenAccountIsActive } from './rules/refresh.ts';
 import { type ClientCall, type ExchangeCall, type TokenCall, checkRules } from './rules/rule.ts';
 import { clientRules, identityRules } from './rules/token-client.ts';
@@ -26,10 +26,11 @@ import type { Signer } from './keys.ts';
 import { type Params, readParams } from './params.ts';
 import type { Auth, Client, Code } from './state.ts';
 import { accessAnswer, issueFamily, readRefresh, refusedRefresh, revokeFamily } from './tokens.ts';
+import { limits } from '../../core/limits.ts';
 
 /** The parsed form; a body past the limit is not parsed. */
 export const formOf = (request: MockRequest): Params =>
-  readParams(request.body.length > mostBytes ? '' : Buffer.from(request.body).toString('utf8'));
+  readParams(request.body.length > limits.formBytes ? '' : Buffer.from(request.body).toString('utf8'));
 
 /** RFC 6749 4.1.2: a code that comes a second time takes every token with it that the first time gave. */
 const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {

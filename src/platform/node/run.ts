@@ -1,8 +1,7 @@
 import { execa } from 'execa';
 import type { ResultPromise } from 'execa';
 import type { Finished, RunOptions } from '../host.ts';
-
-const DEFAULT_BYTES = 64 * 1024 * 1024;
+import { limits } from '../../core/limits.ts';
 
 const startErrorOf = (result: {
   code?: string;
@@ -60,7 +59,7 @@ export const run = async (
     stderr: isPiped ? 'pipe' : 'inherit',
     timeout: options.timeoutMs ?? 0,
     cancelSignal: options.signal,
-    maxBuffer: options.maxBytes ?? DEFAULT_BYTES,
+    maxBuffer: options.maxBytes ?? limits.programBytes,
   });
   options.onStart?.((signal) => void child.kill(signal as NodeJS.Signals));
   const keep = isPiped ? cutOutput(child, options) : undefined;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { checkData } from '../../../src/kv-upgrade/execute/check-data.ts';
 import { MemberFailure } from '../../../src/kv-upgrade/run.ts';
 import type { Step } from '../../../src/kv-upgrade/types.ts';
@@ -75,6 +76,6 @@ describe('v2 data in the directory of a stopped member', () => {
   it('the program has two minutes', async () => {
     const { ran, done } = check({ code: 0, stdout: 'No custom content found in v2store.' });
     await done;
-    expect(ran[0]?.options).toMatchObject({ timeoutMs: 120_000, maxBytes: 65_536 });
+    expect(ran[0]?.options).toMatchObject({ timeoutMs: 120_000, maxBytes: limits.checkOutputBytes });
   });
 });

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { parse } from 'yaml';
 import { clusterLabels, fleetText, wavesOf } from '../../../src/kv-upgrade/fleet/emit-fleet.ts';
 import {
@@ -98,8 +99,10 @@ describe('the file of that journal', () => {
       const info = async () => (sizeBytes === undefined ? undefined : ({ sizeBytes } as never));
       return openFleetJournal({ ...host, files: { ...host.files, info } }, '/f');
     };
-    await expect(sized(16 * 1024 ** 2 + 1)).rejects.toMatchObject({ detail: { code: 'JOURNAL_DAMAGED' } });
-    expect((await sized(16 * 1024 ** 2)).before).toEqual([]);
+    await expect(sized(limits.fleetJournalBytes + 1)).rejects.toMatchObject({
+      detail: { code: 'JOURNAL_DAMAGED' },
+    });
+    expect((await sized(limits.fleetJournalBytes)).before).toEqual([]);
     expect((await sized(undefined)).before).toEqual([]);
   });
   it('a cluster that ended is done only when it says so', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { askImpact, impactOf } from '../../../src/kv-upgrade/window/impact.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -105,7 +106,7 @@ describe('a query', () => {
           method: 'POST',
           url: 'http://p:9090/base/api/v1/query',
           timeoutMs: 30_000,
-          maxReplyBytes: 1_048_576,
+          maxReplyBytes: limits.metricReplyBytes,
         },
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
         body: 'query=up+%3D%3D+0&timeout=20s',

@@ -1,5 +1,6 @@
 import { OAuthError } from '../errors.ts';
 import type { RequestCall, Rule } from './rule.ts';
+import { limits } from '../../../core/limits.ts';
 
 /** spec/sign-in#refresh: "over HTTPS". A server with TLS takes no token over plain HTTP. */
 const tokenConnectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
@@ -15,11 +16,10 @@ const tokenMethodIsPost: Rule<RequestCall> = ({ request }) => {
     });
 };
 
-export const mostBytes = 64 * 1024;
 /** spec/sign-in#check-5.27: a huge body or thousands of fields end here, before they are parsed. */
 const bodyIsSmall: Rule<RequestCall> = ({ request, params }) => {
-  if (request.body.length > mostBytes)
-    throw new OAuthError('invalid_request', `The body must have at most ${mostBytes} bytes`, 413);
+  if (request.body.length > limits.formBytes)
+    throw new OAuthError('invalid_request', `The body must have at most ${limits.formBytes} bytes`, 413);
   if (params.count > 100) throw new OAuthError('invalid_request', 'The form must have at most 100 fields');
 };
 

@@ -2,8 +2,7 @@ import { ChunkQueue } from '../chunk-queue.ts';
 import type { Wire } from '../transport.ts';
 import { Chunked } from './chunked.ts';
 import { type Head, malformed, parseHead } from './head.ts';
-
-const LARGEST_HEAD = 64 * 1024;
+import { limits } from '../../../core/limits.ts';
 
 export const closedEarly = (): Error =>
   Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
@@ -66,7 +65,7 @@ export class Answer {
       this.#begin(head, given);
       return given;
     }
-    if (given.length > LARGEST_HEAD) throw malformed('its head does not end');
+    if (given.length > limits.replyHeadBytes) throw malformed('its head does not end');
     if (given.length >= 5 && given.toString('latin1', 0, 5) !== 'HTTP/')
       throw malformed('it has no status line');
     this.#early = given;

@@ -1,7 +1,5 @@
 import { fieldOf, malformed } from './head.ts';
-
-/** A line of a size or a trailer is short; without a limit a server could fill the memory with one. */
-const LONGEST_LINE = 16 * 1024;
+import { limits } from '../../../core/limits.ts';
 
 type State = 'size' | 'data' | 'after' | 'trailers' | 'done';
 
@@ -35,7 +33,7 @@ export class Chunked {
   #text(bytes: Buffer, at: number): number {
     const end = bytes.indexOf(10, at);
     this.#line += bytes.toString('latin1', at, end === -1 ? bytes.length : end);
-    if (this.#line.length > LONGEST_LINE) throw noSizes();
+    if (this.#line.length > limits.chunkLineBytes) throw noSizes();
     if (end === -1) return bytes.length;
     if (!this.#line.endsWith('\r')) throw noSizes();
     const line = this.#line.slice(0, -1);
