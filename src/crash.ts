@@ -21,7 +21,11 @@ const reportDirectory = (): string => {
 export const crashText = (error: unknown): string => {
   if (!(error instanceof Error)) return `a thrown ${typeof error}\n`;
   const code = (error as { code?: unknown }).code;
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at [^\n]{1,500}$/.test(line));
+  // A message of several lines may look like places.
+  const frames = (error.stack ?? '')
+    .replace(error.message, '')
+    .split('\n')
+    .filter((line) => /^\s+at [^\n]{1,500}$/.test(line));
   const kind = /^[A-Za-z]{1,50}$/.test(error.name) ? error.name : 'Error';
   const named = typeof code === 'string' && /^[A-Z0-9_]{1,50}$/.test(code) ? ` ${code}` : '';
   return [`${kind}${named}`, ...frames, ''].join('\n');

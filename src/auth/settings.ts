@@ -1,6 +1,7 @@
 import { authPaths } from '../api-specs/oauth/endpoints.ts';
 import { demo } from '../api-specs/oauth/demo.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
+import { refuseLongSecret } from '../core/secret-size.ts';
 import { type ClientAuthentication, clientAuthentications } from '../core/sign-in-words.ts';
 import type { AuthContext } from './auth-context.ts';
 import { endpointProblems, endpointsFrom, type Endpoints, isLoopback, serverKey } from './endpoints.ts';
@@ -64,6 +65,7 @@ export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | und
       code: 'BAD_PRIVATE_KEY',
       tryThis: ['OPSCTL_CLIENT_KEY=PATH of a PEM file'],
     });
+  refuseLongSecret('config', `the private key (${given.origin})`, pem);
   context.log.hide(pem);
   const keyId = setting(context, 'auth.client_key_id');
   return { pem, origin: given.origin, ...(keyId === undefined ? {} : { keyId }) };

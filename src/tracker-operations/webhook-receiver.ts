@@ -1,6 +1,7 @@
 import { messageOf } from '../core/error-message.ts';
 import { isAbsolute, join } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
+import { refuseLongSecret } from '../core/secret-size.ts';
 import type { Incoming, Outgoing } from '../platform/host.ts';
 import type { Context } from '../cli/command.ts';
 import { MAX_BODY_BYTES, readEvent } from './webhook-event.ts';
@@ -9,13 +10,20 @@ const json = { 'content-type': 'application/json' };
 
 /** The secret of the webhook: from the file that is named, else from the environment. */
 export const secretOf = async (context: Context, given: string | undefined): Promise<string | undefined> => {
-  if (given === undefined) return context.host.env.OPSCTL_WEBHOOK_SECRET || undefined;
+  if (given === undefined) {
+    const secret = context.host.env.OPSCTL_WEBHOOK_SECRET || undefined;
+    if (secret === undefined) return undefined;
+    refuseLongSecret('config', 'OPSCTL_WEBHOOK_SECRET', secret);
+    context.log.hide(secret);
+    return secret;
+  }
   const text = await context.host.files.read(isAbsolute(given) ? given : join(context.host.cwd, given));
   const secret = text?.replace(/\r?\n$/, '');
   if (!secret)
     throw invalidArguments([
       problem('--secret-file', 'rule', text === undefined ? `${given} does not exist` : `${given} is empty`),
     ]);
+  refuseLongSecret('usage', '--secret-file', secret);
   context.log.hide(secret);
   return secret;
 };

@@ -9,6 +9,12 @@ beforeEach(() => {
   home = program();
 });
 afterEach(() => home.close());
+/** A machine that signs in: nobody answers there, and nobody is asked. */
+const ci = {
+  OPSCTL_TOKEN_URL: 'http://127.0.0.1:1/token',
+  OPSCTL_CLIENT_ID: 'client',
+  OPSCTL_AUDIENCE: 'https://audience.example',
+};
 const long = `SEKRET${'a'.repeat(30_000)}`;
 
 describe('a secret that is too long to be one', () => {
@@ -34,6 +40,31 @@ describe('a secret that is too long to be one', () => {
       ],
       3,
       {},
+    ],
+    ['of a webhook', ['tracker', 'webhooks', 'listen', '--secret-file', 'pw'], 2, {}],
+    [
+      'of a webhook, in the environment',
+      ['tracker', 'webhooks', 'listen'],
+      3,
+      { OPSCTL_WEBHOOK_SECRET: long },
+    ],
+    [
+      'as an identity token',
+      ['auth', 'token'],
+      3,
+      { ...ci, OPSCTL_IDENTITY_TOKEN_FILE: 'pw', OPSCTL_AUTH_METHOD: 'token-exchange' },
+    ],
+    [
+      'as what a command prints for one',
+      ['auth', 'token'],
+      3,
+      { ...ci, OPSCTL_IDENTITY_TOKEN_COMMAND: 'cat pw', OPSCTL_AUTH_METHOD: 'token-exchange' },
+    ],
+    [
+      'as a private key',
+      ['auth', 'token'],
+      3,
+      { ...ci, OPSCTL_CLIENT_KEY: 'pw', OPSCTL_AUTH_METHOD: 'client-credentials' },
     ],
   ])('%s is refused by name, and nothing of it is shown', async (_, args, code, env) => {
     writeFileSync(join(home.home, 'pw'), long);
@@ -71,6 +102,7 @@ describe('an unforeseen error', () => {
     const text = crashText(error);
     expect(text).toMatch(/^TypeError\n\s+at /);
     expect(text).not.toContain('SEKRET');
+    expect(crashText(new Error('one\n    at SEKRET (file:1:2)'))).not.toContain('SEKRET');
     expect(crashText('SEKRET')).toBe('a thrown string\n');
   });
   it('prints one line and leaves a report that only its owner can read', async () => {

@@ -1,4 +1,5 @@
 import { AppError } from '../../core/problem.ts';
+import { refuseLongSecret } from '../../core/secret-size.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { send } from '../protocol/send.ts';
 import { safeText } from '../terminal-text.ts';
@@ -65,6 +66,7 @@ const fromGithub: Source = {
   read: async (context, { audience }) => {
     const { ACTIONS_ID_TOKEN_REQUEST_URL: base = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer = '' } =
       context.host.env;
+    refuseLongSecret('config', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN', bearer);
     context.log.hide(bearer);
     if (!URL.canParse(base)) throw noToken('ACTIONS_ID_TOKEN_REQUEST_URL is no address', [permission]);
     const url = new URL(base);
@@ -106,6 +108,7 @@ export const identityToken = async (context: AuthContext, settings: IdentitySett
   if (source === undefined) throw noToken('nothing names one here', identityHints(context));
   context.log.debug(`identity token from ${source.name}`);
   const token = (await source.read(context, settings)).trim();
+  refuseLongSecret('config', `the identity token of ${source.name}`, token);
   context.log.hide(token);
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token))
     throw noToken(`${source.name} gave something that is not a JWT`, identityHints(context));

@@ -1,4 +1,5 @@
 import { AppError } from '../../core/problem.ts';
+import { refuseLongSecret } from '../../core/secret-size.ts';
 import type { AuthContext } from '../auth-context.ts';
 
 /** The file that a service account signs in with, in the form in which consoles give it out. */
@@ -42,6 +43,7 @@ export const readKeyFile = async (context: AuthContext, value: string, origin: s
   const [email, privateKey] = [string(body.client_email), string(body.private_key)];
   if (email === undefined) throw broken(origin, 'client_email is missing');
   if (privateKey === undefined) throw broken(origin, 'private_key is missing');
+  refuseLongSecret('config', `private_key of ${origin}`, privateKey);
   context.log.hide(privateKey);
   const [keyId, tokenUri] = [string(body.private_key_id), string(body.token_uri)];
   return {

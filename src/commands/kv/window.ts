@@ -1,6 +1,7 @@
 import type { Context } from '../../cli/command.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { usageError } from '../../core/problem.ts';
+import { refuseLongSecret } from '../../core/secret-size.ts';
 import type { ImpactProbe } from '../../kv-upgrade/window/impact.ts';
 import type { Until } from '../../kv-upgrade/window/until.ts';
 import type { Window } from '../../kv-upgrade/window/window-types.ts';
@@ -17,7 +18,10 @@ const given = async (
 ): Promise<{ readonly until: Until | undefined; readonly probes: ImpactProbe[] }> => {
   const { probesOf, untilOf } = await import('../../kv-upgrade/window/given-window.ts');
   const token = host.env['OPSCTL_PROMETHEUS_TOKEN'];
-  if (token) log.hide(token);
+  if (token) {
+    refuseLongSecret('config', 'OPSCTL_PROMETHEUS_TOKEN', token);
+    log.hide(token);
+  }
   return { until: untilOf(host, values.until), probes: probesOf(values, token) };
 };
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { refuseLongSecret } from '../../core/secret-size.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Plan, Sink } from '../types.ts';
 import type { NoticeShape, RunNamed } from './notice.ts';
@@ -21,10 +22,14 @@ const notified = async ({ host, log }: Place, given: Given, named: RunNamed): Pr
   const url = given.notify ?? host.env['OPSCTL_NOTIFY_URL'];
   if (!url) return [];
   const { notifier } = await import('./notify.ts');
+  refuseLongSecret('config', given.notify === undefined ? 'OPSCTL_NOTIFY_URL' : '--notify', url);
   const { pathname, search, hostname } = new URL(url);
   for (const secret of [url, pathname, search]) if (secret.length > 8) log.hide(secret);
   const secret = host.env['OPSCTL_NOTIFY_SECRET'] || undefined;
-  if (secret !== undefined) log.hide(secret);
+  if (secret !== undefined) {
+    refuseLongSecret('config', 'OPSCTL_NOTIFY_SECRET', secret);
+    log.hide(secret);
+  }
   const shape = given['notify-format'] ?? (hostname === 'hooks.slack.com' ? 'slack' : 'json');
   return [notifier(host, { url, shape, secret }, named, log.warn)];
 };
