@@ -15,6 +15,9 @@ export type RowBatches = AsyncGenerator<Bytes[]>;
 /** Formats take their columns from the first batch. */
 const FIRST_ROWS = 500;
 
+/** Blanks before the first byte that means something; more of them are no list. */
+const MOST_BLANKS = 64;
+
 const OPEN_LIST = 0x5b;
 const isSkipped = (byte: number): boolean =>
   byte === 0x20 ||
@@ -68,6 +71,12 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
   return text;
 };
 
+/** Only a list may take as long as it has rows. */
+const restOf = <T>(reply: HttpReply, read: () => Promise<T>): Promise<T> => {
+  reply.limitWhole?.();
+  return read();
+};
+
 async function* none(): RowBatches {}
 
 /** An answer whose head is here: the rows of a list, or the text of anything else. */
@@ -77,7 +86,7 @@ export const openAnswer = async (
 ): Promise<{ readonly rows?: RowBatches; readonly text?: string }> => {
   const stream = reply.stream()[Symbol.asyncIterator]();
   let head: Bytes = new Uint8Array();
-  while (firstOf(head) === undefined) {
+  while (firstOf(head) === undefined && head.length < MOST_BLANKS) {
     const next = await stream.next();
     if (next.done) break;
     head = Buffer.concat([head, next.value]);
@@ -85,7 +94,7 @@ export const openAnswer = async (
   const isSuccess = reply.status >= 200 && reply.status < 300;
   return isSuccess && firstOf(head) === OPEN_LIST
     ? { rows: batches(head, stream, what) }
-    : { text: await textOf(head, stream, what) };
+    : { text: await restOf(reply, () => textOf(head, stream, what)) };
 };
 
 /** The rows of an answer whose head is here. Anything but a list is the error that it means. */

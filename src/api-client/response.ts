@@ -72,6 +72,13 @@ const hints: Readonly<Partial<Record<Category, readonly string[]>>> = {
   'rate-limit': ['wait a minute and run it again (bulk: with a lower --concurrency)'],
 };
 
+const hintsFor = (category: Category, { headers }: WireReply): readonly string[] | undefined =>
+  category === 'rate-limit' && headers['retry-after'] !== undefined
+    ? [
+        `the service asks for a pause (Retry-After: ${headers['retry-after'].slice(0, 60)}); run it again after it`,
+      ]
+    : hints[category];
+
 /** What an answer that is not a success means. Pure. */
 export const errorFrom = (reply: WireReply, what: string): AppError => {
   const body = object(parsed(reply));
@@ -83,7 +90,7 @@ export const errorFrom = (reply: WireReply, what: string): AppError => {
     code: codeOf(body),
     problems: problemsOf(body),
     retryable: category === 'rate-limit' || category === 'network',
-    tryThis: hints[category] ?? (isPage(reply) ? [WRONG_SERVER] : []),
+    tryThis: hintsFor(category, reply) ?? (isPage(reply) ? [WRONG_SERVER] : []),
     ...(requestId === undefined ? {} : { requestId }),
     ...(body === undefined ? {} : { data: body }),
   });

@@ -1,3 +1,5 @@
+import { limits } from '../core/limits.ts';
+
 /** What happened to one try. `sent` is false only when no byte can have reached the service. */
 export type Outcome =
   | { readonly kind: 'reply'; readonly status: number; readonly retryAfter: string | undefined }
@@ -30,6 +32,7 @@ export const retryDelay = (
   const backoff = () => policy.baseMs * 2 ** (tries - 1) * (0.5 + at.jitter());
   if (outcome.kind === 'failed') return SAFE.has(method) || !outcome.sent ? backoff() : undefined;
   const asked = retryAfterMs(outcome.retryAfter, at.nowMs);
+  if (asked !== undefined && asked > limits.retryAfterMs) return undefined;
   // A sliding window frees places one by one: a quarter, a half, then the whole of it.
   if (outcome.status === 429)
     return asked ?? Math.min(policy.windowMs, policy.windowMs * 2 ** (tries - 3)) + 1000 * at.jitter();

@@ -1,7 +1,5 @@
+import { limits } from './limits.ts';
 import { AppError } from './problem.ts';
-
-/** Pages without a row that may come one after the other: a filter leaves some empty, and no service so many. */
-const MOST_EMPTY_PAGES = 1_000;
 
 const endless = (what: string, why: string): AppError =>
   new AppError('network', `${what}: ${why}`, {
@@ -32,7 +30,7 @@ export const pageWatch = (what: string, named = 'page') => {
     },
     refuseEmptyForEver: (rows: number): void => {
       empty = rows === 0 ? empty + 1 : 0;
-      if (empty > MOST_EMPTY_PAGES) throw endless(what, `the service gave ${empty} pages without a row`);
+      if (empty > limits.emptyPages) throw endless(what, `the service gave ${empty} pages without a row`);
     },
   };
 };

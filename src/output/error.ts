@@ -173,7 +173,7 @@ export const renderError = async (
   const error = appErrorFrom(thrown, host.env);
   const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
   const text = isJson
-    ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? []))
+    ? printable(JSON.stringify(errorJson(error, options.notes?.splice(0) ?? [])))
     : await errorText(error, options, host);
   const clean = redactor.clean(text);
   if (!isJson) await annotated(error, host, redactor);

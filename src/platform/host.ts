@@ -36,6 +36,8 @@ export type HttpReply = {
   readonly headers: Readonly<Record<string, string>>;
   /** The body as it arrives. Use one of the three, once. */
   stream(): AsyncIterable<Bytes>;
+  /** From here on the rest of a stream has as long as an answer that is read whole. */
+  limitWhole?(): void;
   bytes(): Promise<Bytes>;
   text(): Promise<string>;
   /** Headers that came after the body; only with HTTP/2, and known when the body has been read. */

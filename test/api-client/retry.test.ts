@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
 import { type Outcome, retryAfterMs, retryDelay } from '../../src/api-client/retry.ts';
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -69,4 +70,13 @@ describe('how long', () => {
   test('429 without the header waits for places in the window, at last for the whole of it', () => {
     expect([1, 2, 3].map((tries) => delay('POST', reply(429), tries))).toEqual([15_500, 30_500, 60_500]);
   });
+});
+
+test('a pause that the service asks for is kept up to the limit, and not waited for beyond it', () => {
+  const seconds = limits.retryAfterMs / 1000;
+  for (const status of [429, 503]) {
+    expect(delay('GET', reply(status, String(seconds)))).toBe(limits.retryAfterMs);
+    expect(delay('GET', reply(status, String(seconds + 1)))).toBeUndefined();
+    expect(delay('GET', reply(status, '9'.repeat(400)))).toBeUndefined();
+  }
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 
 /** A service whose pages do not come to an end. */
@@ -17,7 +18,11 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'opsctl-again-'));
   server = createServer((_, reply) => {
     asked += 1;
-    reply.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer(asked)));
+    const next = answer(asked);
+    reply.writeHead(200, { 'content-type': 'application/json' });
+    if (typeof next !== 'function') return reply.end(JSON.stringify(next));
+    const drops = setInterval(() => reply.write(next()), 20);
+    reply.on('close', () => clearInterval(drops));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -98,8 +103,8 @@ test.each([
   const ran = await run(...argv, '-o', 'ndjson');
   expect([ran.code, ran.stderr, asked]).toEqual([
     11,
-    expect.stringContaining('1001 pages without a row'),
-    1001,
+    expect.stringContaining(`${limits.emptyPages + 1} pages without a row`),
+    limits.emptyPages + 1,
   ]);
 });
 
@@ -113,4 +118,20 @@ test.each([
   answer = () => page;
   const ran = await run('labels', 'list', '-o', 'ndjson');
   expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(words)]);
+});
+
+test.each([
+  ['an object', ['api', 'labels', 'GET', '/labels'], '{"a":"'],
+  ['blanks', ['api', 'labels', 'GET', '/labels'], ' '],
+  ['an object in place of a list', ['tracker', 'labels', 'list'], '{"a":"'],
+])('%s that never ends is given up, however often a byte of it comes', async (_, argv, first) => {
+  let text = first;
+  const drop = (): string => {
+    const [byte = ''] = text;
+    text = text.length > 1 ? text.slice(1) : first.at(-1) === ' ' ? ' ' : 'x';
+    return byte;
+  };
+  answer = () => drop;
+  const ran = await run(...argv, '--timeout', '200ms');
+  expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('2 s')]);
 });

@@ -169,3 +169,9 @@ test('red where colour is on', async () => {
   expect((await shown(taken, { color: 'always' })).err).toContain('\u001b[31merror:\u001b[39m label x');
   expect((await shown(taken, { color: 'always', format: 'json' })).err).not.toContain('\u001b');
 });
+
+test('controls of C1 and marks of direction do not stand raw in an error as JSON', async () => {
+  const { err } = await shown(new AppError('usage', 'a\u009b31m\u202e\u007fb'), { format: 'json' });
+  expect(err).not.toMatch(/[\u007f-\u009f\u202a-\u202e]/);
+  expect(JSON.parse(err).message).toBe('a\u009b31m\u202e\u007fb');
+});

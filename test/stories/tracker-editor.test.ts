@@ -31,7 +31,7 @@ const editor = (script: string): string => {
   writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return path;
 };
-const run = (argv: readonly string[], script: string): Promise<Ran> =>
+const run = (argv: readonly string[], script: string, command = editor(script)): Promise<Ran> =>
   opsctl(['tracker', ...argv, '-o', 'json'], {
     home,
     host: atTerminal,
@@ -40,7 +40,7 @@ const run = (argv: readonly string[], script: string): Promise<Ran> =>
       OPSCTL_TRACKER_TOKEN: TOKEN,
       OPSCTL_RATE_PER_MINUTE: 'off',
       CI: undefined,
-      EDITOR: editor(script),
+      EDITOR: command,
     },
   });
 const newEpic = async (description: string): Promise<number> =>
@@ -123,4 +123,12 @@ test('an editor that fails sends nothing', async () => {
   const ran = await run(['epics', 'update', String(id), '--edit'], 'echo gone > "$1"; exit 3');
   expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('nothing was sent')]);
   expect(await description(id)).toBe('Safe');
+});
+
+test('EDITOR may have quotes, a path with blanks and words behind it, as for git', async () => {
+  const id = await newEpic('First');
+  const path = join(home, 'my editor.sh');
+  writeFileSync(path, '#!/bin/sh\necho "$1 $2" > "$3"\n', { mode: 0o755 });
+  const ran = await run(['epics', 'update', String(id), '--edit'], '', `"${path}" --wait 'two words'`);
+  expect([ran.code, await description(id)]).toEqual([0, '--wait two words']);
 });

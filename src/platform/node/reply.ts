@@ -86,10 +86,13 @@ export class Reply implements HttpReply {
     if (this.#body instanceof Uint8Array) return whole(this.#body);
     return bytesOf(this.#body, this.#asked, heapKeeper());
   }
+  limitWhole(): void {
+    if (!(this.#body instanceof Uint8Array)) this.#asked.limitWhole();
+  }
   async bytes(): Promise<Bytes> {
     const body = this.#body;
     if (!(body instanceof Uint8Array)) {
-      this.#asked.limitWhole();
+      this.limitWhole();
       return collect(bytesOf(body, this.#asked), (size) => this.#refuse(size));
     }
     this.#refuse(body.length);
