@@ -24,7 +24,7 @@ const regressions: readonly (readonly [defect: string, file: string, text: strin
   ['a jq program that never ends', 'test/platform/jq.test.ts', 'a program that never ends can be ended'],
   ['"unexpected" for known causes', 'test/stories/known-causes.test.ts', 'unexpected'],
   ['a FIFO in place of a file', 'test/platform/read-file.test.ts', 'mkfifo'],
-  ["a server's name for a file", 'test/commands/tracker/bulk-input.test.ts', '.bashrc'],
+  ["a server's name for a file", 'test/tracker-operations/safe-name.test.ts', '.bashrc'],
   ['a rate kept by ticket', 'test/api-client/rate.test.ts', 'however late requests leave and arrive'],
   ['an answer without end', 'test/platform/transport.test.ts', 'an answer that never ends is given up'],
   ['packages without integrity', 'test/docs/published.test.ts', 'is checked by its integrity'],

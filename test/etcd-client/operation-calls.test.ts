@@ -184,3 +184,8 @@ describe('an answer that is none of the store', () => {
     expect(storeError('http://a:1', 400, undefined).category).toBe('refused');
   });
 });
+
+it('a message that is no percent encoding is shown as it came', () => {
+  const fields = { 'grpc-status': '5', 'grpc-message': 'full to 100%' };
+  expect(() => refuseFailure('http://a:1', fields)).toThrow(/full to 100%/);
+});
