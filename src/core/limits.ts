@@ -77,6 +77,8 @@ export const limits = {
   requestMs: 60_000,
   /** Clients of one mock server at once. */
   connections: 2_000,
+  /** What file systems take for one name, less what a temporary file beside it adds. */
+  fileNameBytes: 200,
   /** Pages without a row, one after the other: a filter leaves some empty, and no service so many. */
   emptyPages: 1_000,
   /** A service that asks for a longer pause is not waited for. */

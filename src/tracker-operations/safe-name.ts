@@ -1,8 +1,7 @@
 import { basename, extname } from 'node:path';
+import { limits } from '../core/limits.ts';
 import type { FileRecord } from './download.ts';
 
-/** What file systems take for one name, less what a temporary file beside it adds. */
-const MOST_BYTES = 200;
 /** Names of devices, whatever ending follows: Windows opens the device, not a file. */
 const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)/i;
 /** Control characters, marks that turn the direction of a text, characters without a shape, and halves of characters. */
@@ -10,9 +9,9 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
 /** Cut to its longest beginning that still leaves room for the ending. */
 const shortened = (name: string): string => {
-  if (Buffer.byteLength(name) <= MOST_BYTES) return name;
+  if (Buffer.byteLength(name) <= limits.fileNameBytes) return name;
   const ending = Buffer.byteLength(extname(name)) <= 20 ? extname(name) : '';
-  const room = MOST_BYTES - Buffer.byteLength(ending);
+  const room = limits.fileNameBytes - Buffer.byteLength(ending);
   let start = '';
   let size = 0;
   for (const letter of name) {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
 import { safeName } from '../../src/tracker-operations/safe-name.ts';
 
 test.each([
@@ -44,5 +45,5 @@ test.each([
   [`x.${'y'.repeat(300)}`, `x.${'y'.repeat(198)}`],
 ])('a name is cut to 200 bytes, and keeps its ending: %#', (filename, safe) => {
   expect(safeName({ id: 7, filename })).toBe(safe);
-  expect(Buffer.byteLength(safeName({ id: 7, filename }))).toBeLessThanOrEqual(200);
+  expect(Buffer.byteLength(safeName({ id: 7, filename }))).toBeLessThanOrEqual(limits.fileNameBytes);
 });
