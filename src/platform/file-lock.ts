@@ -89,8 +89,9 @@ const takeOver = async <T extends Holder>(
     if (await host.files.create(claim, JSON.stringify(mine), 0o600, true)) break;
     const claimant = await lookAt<T>(host, claim, foreignAgeMs);
     if (claimant.kind !== 'left') return false;
-    // Two that are named after the same moment are still two.
-    dead = claimant.id === dead ? `${dead}-again` : claimant.id;
+    dead = claimant.id;
+    // Those that are named after the same moment are still different ones, wherever they stand in the row.
+    while (claims.includes(`${path}.claim-${dead}`)) dead = `${dead}-again`;
   }
   const now = await lookAt<T>(host, path, foreignAgeMs);
   const isStillLeft = now.kind === 'left' && now.id === gone;

@@ -134,3 +134,19 @@ test('a lock and a claim that were left in the same millisecond are both taken o
   expect(await tryLock(real.host, path, holder({ pid: real.host.pid, mark: undefined }))).toBe(true);
   expect(files()).toEqual(['x.lock']);
 });
+
+test('a torn claim of the same millisecond behind a claim of somebody else is taken over as well', async () => {
+  const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
+  const gone = holder({ pid: 2 ** 22 + 1, nonce: 'abc' });
+  const claim = `${path}.claim-unreadable-${at.getTime()}`;
+  for (const [name, text] of [
+    [path, ''],
+    [claim, JSON.stringify(gone)],
+    [`${path}.claim-abc`, ''],
+  ] as const) {
+    writeFileSync(name, text);
+    utimesSync(name, at, at);
+  }
+  expect(await tryLock(real.host, path, holder({ pid: real.host.pid, mark: undefined }))).toBe(true);
+  expect(files()).toEqual(['x.lock']);
+});
