@@ -114,6 +114,7 @@ const statsOf = (inode: Inode) => ({
   isFile: () => inode.kind === 'file',
   isDirectory: () => inode.kind === 'directory',
   isSymbolicLink: () => inode.kind === 'link',
+  isCharacterDevice: () => false,
   size: inode.data.length,
   mode: inode.mode | (inode.kind === 'file' ? 0o100000 : 0o40000),
   uid: 1000,
@@ -126,7 +127,7 @@ const statsOf = (inode: Inode) => ({
 export const fstat = (fd: number): Stats => statsOf(opened(fd).inode);
 export const stat = (path: string): Stats => statsOf(found(path, 'stat'));
 export const lstat = (path: string): Stats => statsOf(found(path, 'lstat', false));
-const exists = (path: string): boolean => here().disk.find(path) !== undefined;
+export const exists = (path: string): boolean => here().disk.find(path) !== undefined;
 export const realPath = (path: string): string => {
   const inode = found(path, 'realpath', false);
   return inode.kind === 'link' ? realPath(inode.target ?? '') : path;

@@ -86,7 +86,8 @@ export default {
     into.set(part, offset);
     return part.length;
   },
-  statSync: calls.stat,
+  statSync: (path: string, options?: { throwIfNoEntry?: boolean }) =>
+    options?.throwIfNoEntry === false && !calls.exists(path) ? undefined : calls.stat(path),
   realpathSync: { native: calls.realPath },
   readFileSync: (path: string, encoding?: BufferEncoding | null) => {
     const bytes = calls.readWhole(path);
