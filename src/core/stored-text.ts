@@ -1,5 +1,6 @@
 import { messageOf } from './error-message.ts';
 import { AppError } from './problem.ts';
+import { type Shape, misfit } from './shape.ts';
 
 /** A file that this program wrote and that is not whole any more: where, and what can be done. */
 const damaged = (path: string, line: number | undefined, why: string, tryThis: readonly string[]): AppError =>
@@ -8,14 +9,11 @@ const damaged = (path: string, line: number | undefined, why: string, tryThis: r
     tryThis: [...tryThis],
   });
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The object of a JSON file that is written whole or not at all. `fields` are those that every one has. */
+/** The object of a JSON file that is written whole or not at all. */
 export const storedObject = <T>(
   path: string,
   text: string,
-  fields: readonly (keyof T & string)[],
+  shape: { readonly [F in keyof T & string]?: Shape },
   tryThis: readonly string[],
 ): T => {
   let value: unknown;
@@ -24,9 +22,8 @@ export const storedObject = <T>(
   } catch (error) {
     throw damaged(path, undefined, messageOf(error), tryThis);
   }
-  if (!isRecord(value)) throw damaged(path, undefined, 'it does not hold an object', tryThis);
-  const missing = fields.find((field) => value[field] === undefined);
-  if (missing !== undefined) throw damaged(path, undefined, `\`${missing}\` is missing`, tryThis);
+  const wrong = misfit(value, shape as Shape);
+  if (wrong !== undefined) throw damaged(path, undefined, wrong, tryThis);
   return value as T;
 };
 
@@ -36,17 +33,24 @@ export type StoredLines = {
   readonly isTorn: boolean;
 };
 /** The objects of a file of JSON lines. A line in the middle that is none is damage; the last one may be torn. */
-export const storedLines = (path: string, text: string, tryThis: readonly string[]): StoredLines => {
+export const storedLines = (
+  path: string,
+  text: string,
+  tryThis: readonly string[],
+  shape: Shape = {},
+): StoredLines => {
   const end = text.lastIndexOf('\n') + 1;
   const lines = text.slice(0, end).split('\n').slice(0, -1);
   const values = lines.map((line, i) => {
+    let value: unknown;
     try {
-      const value: unknown = JSON.parse(line);
-      if (isRecord(value)) return value;
+      value = JSON.parse(line);
     } catch (error) {
       throw damaged(path, i + 1, messageOf(error), tryThis);
     }
-    throw damaged(path, i + 1, 'it does not hold an object', tryThis);
+    const wrong = misfit(value, shape);
+    if (wrong !== undefined) throw damaged(path, i + 1, wrong, tryThis);
+    return value as Record<string, unknown>;
   });
   return { values, isTorn: end < text.length };
 };

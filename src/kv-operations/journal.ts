@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type Shape, isRecord, misfit } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import { clusterDirectory, idAfter } from '../kv-upgrade/journal/journal.ts';
 import { openLines, parseLines } from '../kv-upgrade/journal/line-journal.ts';
@@ -10,7 +11,27 @@ const directoryOf = (state: string, cluster: string): string =>
   join(clusterDirectory(state, cluster), 'operations');
 const pathOf = (state: string, cluster: string, run: string): string =>
   join(directoryOf(state, cluster), run, 'journal.jsonl');
-const asEntry = (line: unknown): OperationEntry => line as OperationEntry;
+const step = { at: 'text', step: 'text' } as const;
+/** What the readers of a line take from it: a line without that is damage, as in the journal of an upgrade. */
+const shapes: Readonly<Record<OperationEntry['kind'], Shape>> = {
+  opened: {
+    at: 'text',
+    plan: { id: 'text', operation: 'text', cluster: 'text', steps: [{ id: 'text' }], observation: 'record' },
+    owner: { host: 'text' },
+  },
+  resumed: { at: 'text', owner: { host: 'text' } },
+  begin: step,
+  end: step,
+  failed: step,
+  closed: { at: 'text', outcome: 'text' },
+};
+const asEntry = (line: unknown): OperationEntry => {
+  const entry = line as OperationEntry;
+  const isWhole =
+    isRecord(line) && Object.hasOwn(shapes, entry.kind) && misfit(line, shapes[entry.kind]) === undefined;
+  if (!isWhole) throw new Error('it is no entry of a journal');
+  return entry;
+};
 
 export const openOperationJournal = (
   host: Host,

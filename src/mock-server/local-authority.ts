@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type KeyObject, createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { join } from 'node:path';
+import { fittingJson } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import { bits, boolean, der, integer, octets, oid, sequence, setOf, time, utf8 } from './der.ts';
 
@@ -99,7 +100,7 @@ export const makeIdentity = (nowMs: number, random: (bytes: number) => Uint8Arra
 };
 
 type Kept = Identity & { readonly until_ms: number };
-
+const keptShape = { ca: 'text', cert: 'text', key: 'text', until_ms: 'number' } as const;
 /** The directory's identity, made at first use and again before it runs out, so that a client may go on trusting one file. */
 export const identityIn = async (
   host: Host,
@@ -108,8 +109,7 @@ export const identityIn = async (
   const caFile = join(directory, 'mock-ca.pem');
   const path = join(directory, 'tls.json');
   await host.files.makeDirectory(directory, 0o700);
-  const text = host.files.readNow(path);
-  const kept = text === undefined ? undefined : (JSON.parse(text) as Kept);
+  const kept = fittingJson<Kept>(host.files.readNow(path), keptShape);
   if (kept !== undefined && kept.until_ms > host.now() && host.files.readNow(caFile) === kept.ca)
     return { ...kept, caFile };
   const made = makeIdentity(host.now(), (bytes) => host.random(bytes));

@@ -37,13 +37,16 @@ describe('lines', () => {
 
 describe('an object', () => {
   test('has every field', () => {
-    expect(storedObject<{ a: number }>('/f', '{"a":1}', ['a'], [])).toEqual({ a: 1 });
+    expect(storedObject<{ a: number }>('/f', '{"a":1}', { a: 'number' }, [])).toEqual({ a: 1 });
   });
-  test.each(['', '{"a":', '[]', 'null', '5', '{"b":1}'])('or is an error that names the file: %j', (text) => {
-    expect(errorOf(() => storedObject<{ a: number }>('/f', text, ['a'], []))).toEqual([
-      'config',
-      'FILE_DAMAGED',
-      expect.stringMatching(/^\/f is damaged: /),
-    ]);
-  });
+  test.each(['', '{"a":', '[]', 'null', '5', '{"b":1}', '{"a":"x"}'])(
+    'or is an error that names the file: %j',
+    (text) => {
+      expect(errorOf(() => storedObject<{ a: number }>('/f', text, { a: 'number' }, []))).toEqual([
+        'config',
+        'FILE_DAMAGED',
+        expect.stringMatching(/^\/f is damaged: /),
+      ]);
+    },
+  );
 });

@@ -5,6 +5,8 @@ import { readRehearsal } from '../../src/etcd-sim/cluster/processes.ts';
 import { findRuns } from '../../src/kv-upgrade/journal/journal.ts';
 import { placementOf, recordPlacement } from '../../src/kv-upgrade/placement/placements.ts';
 import { migrateConfig } from '../../src/kv-upgrade/configuration/migrate.ts';
+import { findOperations } from '../../src/kv-operations/journal.ts';
+import { openFleetJournal } from '../../src/kv-upgrade/fleet/fleet-journal.ts';
 import { readReport } from '../../src/kv-upgrade/report/write.ts';
 import { readRestore } from '../../src/kv-upgrade/restore/restore-journal.ts';
 import { opsctl } from '../support/program.ts';
@@ -105,4 +107,41 @@ test.each([
     { home: real.directory },
   );
   expect([code, stderr]).toEqual([2, expect.not.stringContaining('unexpected')]);
+});
+
+test.each(['null', '5', '{}', '{"kind":"end","at":"2026-01-01T00:00:00Z"}', '{"kind":"constructor"}'])(
+  'a line of the journal of an operation that is no entry: %s',
+  async (line) => {
+    const plan = { id: 'x', operation: 'defrag', cluster: 'shop', steps: [], observation: {} };
+    const opened = { kind: 'opened', at: '2026-01-01T00:00:00Z', plan, owner: { host: 'a' } };
+    const path = join(real.directory, 'clusters', 'shop', 'operations', '20260102T030405Z-0001');
+    await real.host.files.makeDirectory(path);
+    const put = (text: string) => real.host.files.replace(join(path, 'journal.jsonl'), text);
+    const found = () => findOperations(real.host, join(real.directory, 'clusters'), 'shop');
+    await put(`${JSON.stringify(opened)}\n`);
+    expect(await found()).toHaveLength(1);
+    await put(`${JSON.stringify(opened)}\n${line}\n`);
+    await expect(found()).rejects.toMatchObject({ category: 'config', detail: { code: 'JOURNAL_DAMAGED' } });
+    await put(`${JSON.stringify({ ...opened, plan: { ...plan, observation: null } })}\n`);
+    await expect(found()).rejects.toMatchObject({ detail: { code: 'JOURNAL_DAMAGED' } });
+  },
+);
+test.each(['null', '5', 'xx'])(
+  'a line of the journal of a fleet that is none is left out: %s',
+  async (line) => {
+    const [opened, began] = [{ kind: 'opened' }, { kind: 'began', cluster: 'a' }];
+    await put('journal.jsonl', `${JSON.stringify(opened)}\n${line}\n${JSON.stringify(began)}\n`);
+    const journal = await openFleetJournal(real.host, directory);
+    journal.close();
+    expect(journal.before).toEqual([opened, began]);
+  },
+);
+test.each([
+  ['"members":null', '`members` must be a list'],
+  ['"members":[{"name":"n1"}]', '`members[0].clientUrl` is missing'],
+  ['"members":[null]', '`members[0]` must be an object'],
+])('the record of a simulated cluster with %s', async (members, why) => {
+  const options = '{"version":"3.2.32","newVersion":"3.3.27","word":"kv","members":1}';
+  await put('rehearsal.json', `{"directory":"/d","options":${options},${members}}`);
+  await expect(readRehearsal(real.host, directory)).rejects.toMatchObject(damaged(why));
 });

@@ -44,4 +44,16 @@ describe('the local authority', () => {
     expect((await identityIn(later, tls)).cert).not.toBe(first.cert);
     await close();
   });
+
+  it.each(['', 'null', '{"ca":"x"', '{"until_ms":9e15,"ca":1}'])(
+    'is made again when its file is damaged: %j',
+    async (text) => {
+      const { host, directory, close } = await realHost();
+      await host.files.makeDirectory(join(directory, 'tls'));
+      await host.files.replace(join(directory, 'tls', 'tls.json'), text);
+      const made = await identityIn(host, join(directory, 'tls'));
+      expect(await identityIn(host, join(directory, 'tls'))).toMatchObject({ cert: made.cert });
+      await close();
+    },
+  );
 });

@@ -8,10 +8,7 @@ export const readContent = async (host: Host, path: string): Promise<Content> =>
   const text = await host.files.read(path);
   if (text === undefined)
     throw new AppError('config', `--keys: there is no file ${path}`, { code: 'NO_KEYS_FILE' });
-  return storedObject<Content>(
-    path,
-    text,
-    ['revision', 'keys'],
-    ['--keys names a JSON file with `revision` and `keys`'],
-  );
+  return storedObject<Content>(path, text, { revision: 'number', keys: ['record'] }, [
+    '--keys names a JSON file with `revision` and `keys`',
+  ]);
 };

@@ -4,16 +4,21 @@ import { type Rehearsal, type RehearsalMember, binaryPath, markerFile } from './
 
 export type Which = 'old' | 'new';
 
+const shape = {
+  directory: 'text',
+  options: { version: 'text', newVersion: 'text', word: 'text', members: 'number' },
+  members: [
+    { name: 'text', clientUrl: 'text', dataDir: 'text', pidFile: 'text', logFile: 'text', args: ['text'] },
+  ],
+} as const;
+
 export const readRehearsal = async (host: Host, directory: string): Promise<Rehearsal | undefined> => {
   const text = await host.files.read(markerFile(directory));
   return text === undefined
     ? undefined
-    : storedObject<Rehearsal>(
-        markerFile(directory),
-        text,
-        ['directory', 'options', 'members'],
-        [`opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`],
-      );
+    : storedObject<Rehearsal>(markerFile(directory), text, shape, [
+        `opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`,
+      ]);
 };
 
 /** The process of a member, as long as it is really this member's. */

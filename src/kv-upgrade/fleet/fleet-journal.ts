@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
+import { isRecord } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import type { ClusterOutcome } from './run-fleet.ts';
 import { limits } from '../../core/limits.ts';
@@ -48,7 +49,8 @@ const parseLines = (text: string): FleetEntry[] =>
     .slice(0, -1)
     .flatMap((line) => {
       try {
-        return [JSON.parse(line) as FleetEntry];
+        const entry: unknown = JSON.parse(line);
+        return isRecord(entry) ? [entry as FleetEntry] : [];
       } catch {
         return [];
       }

@@ -22,7 +22,7 @@ const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<K
     : storedObject<Kept>(
         path,
         text,
-        [],
+        {},
         ['look at what the member runs, then move the file away: opsctl kv status'],
       );
 };

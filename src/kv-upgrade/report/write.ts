@@ -34,13 +34,19 @@ export type StoredReport = {
   /** The last line of the events was cut off. */
   readonly isTorn?: true;
 };
+/** What the pages are made of without a question. */
+const shape = {
+  outcome: 'text',
+  findings: ['record'],
+  members: [{ name: 'text', gate: ['record'] }],
+} as const;
 const anotherWay = ['move it away: opsctl kv report then makes the report from the journal'];
 /** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
 export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
   const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;
   const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));
   if (text === undefined) return undefined;
-  const report = storedObject<Report>(paths[0], text, ['outcome', 'findings', 'members'], anotherWay);
+  const report = storedObject<Report>(paths[0], text, shape, anotherWay);
   const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay);
   return {
     report: withCurrentFindings(report),

@@ -1,0 +1,58 @@
+/** What a value that was stored or sent must hold before its readers take it as what it is. Further fields may be there. */
+type Word = 'text' | 'number' | 'flag' | 'list' | 'record';
+export type Shape =
+  | Word
+  | `${Word}?`
+  /** A list whose every item has this shape. */
+  | readonly [Shape]
+  | { readonly [field: string]: Shape };
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const words: Readonly<Record<Word, readonly [string, (value: unknown) => boolean]>> = {
+  text: ['text', (value) => typeof value === 'string'],
+  number: ['a number', (value) => typeof value === 'number'],
+  flag: ['true or false', (value) => typeof value === 'boolean'],
+  list: ['a list', Array.isArray],
+  record: ['an object', isRecord],
+};
+const wordMisfit = (value: unknown, given: Word | `${Word}?`, path: string): string | undefined => {
+  const isOptional = given.endsWith('?');
+  const [name, fits] = words[given.replace('?', '') as Word];
+  if (value === undefined) return isOptional ? undefined : `\`${path}\` is missing`;
+  return fits(value) ? undefined : `\`${path}\` must be ${name}`;
+};
+
+/** The first part of a value that is not as its readers need it, in words. Pure. */
+export const misfit = (value: unknown, shape: Shape, path = ''): string | undefined => {
+  if (typeof shape === 'string') return wordMisfit(value, shape, path);
+  const isList = Array.isArray(shape);
+  if (path !== '') {
+    const wrong = wordMisfit(value, isList ? 'list' : 'record', path);
+    if (wrong !== undefined) return wrong;
+  } else if (isList ? !Array.isArray(value) : !isRecord(value))
+    return `it does not hold ${isList ? 'a list' : 'an object'}`;
+  const parts: [string, unknown, Shape][] = isList
+    ? (value as unknown[]).map((item, i) => [`${path}[${i}]`, item, shape[0]])
+    : Object.entries(shape).map(([field, part]) => [
+        path === '' ? field : `${path}.${field}`,
+        (value as Record<string, unknown>)[field],
+        part,
+      ]);
+  for (const [at, item, part] of parts) {
+    const wrong = misfit(item, part, at);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+};
+
+/** The value of a JSON text; undefined when it is no JSON or has another shape: for files that are made again when they are damaged. */
+export const fittingJson = <T>(text: string | undefined, shape: Shape): T | undefined => {
+  try {
+    const value: unknown = JSON.parse(text ?? '');
+    return misfit(value, shape) === undefined ? (value as T) : undefined;
+  } catch {
+    return undefined;
+  }
+};
