@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
+import { fittingJson } from '../core/shape.ts';
 import type { BaseAccount } from './keep-account.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { AuthContext } from './auth-context.ts';
@@ -35,16 +36,27 @@ export const savePending = async (context: AuthContext, pending: Pending): Promi
   await writeGuarded(context.host, pathOf(context), JSON.stringify(pending));
 };
 
+/** Whatever else lies there cannot be finished. */
+const shape = {
+  server: 'text',
+  endpoints: { authorize: 'text', token: 'text', revoke: 'text' },
+  clientId: 'text',
+  redirectUri: 'text',
+  verifier: 'text',
+  state: 'text',
+  nonce: 'text',
+  requested: ['text'],
+  expiresMs: 'number',
+} as const;
+
 const none = (why: string): AppError =>
   new AppError('auth', why, { code: 'NO_PENDING_LOGIN', tryThis: ['opsctl login --start'] });
 
 export const readPending = async (context: AuthContext): Promise<Pending> => {
   const text = await readGuarded(context.host, pathOf(context));
   if (text === undefined) throw none('no login was started for this profile');
-  let pending: Pending;
-  try {
-    pending = JSON.parse(text) as Pending;
-  } catch {
+  const pending = fittingJson<Pending>(text, shape);
+  if (pending === undefined) {
     await dropPending(context);
     throw none('the started login cannot be read');
   }
