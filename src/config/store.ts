@@ -41,6 +41,8 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
     accessPropertiesByDotNotation: false,
     clearInvalidConfig: false,
     schema,
+    // An empty file is one without settings, as everywhere.
+    deserialize: (text) => (text.trim() === '' ? { profiles: {} } : JSON.parse(text)),
   });
   const keep = (value: unknown): void => {
     text = `${JSON.stringify(value, undefined, '\t')}\n`;

@@ -9,7 +9,7 @@ const VOID = 0x7e;
 
 const damaged = (path: string, line: number, offset: number): AppError =>
   new AppError(
-    'unknown',
+    'config',
     `the state of the mock server is damaged: line ${line} of ${path} (byte ${offset}) does not match its checksum`,
     {
       code: 'MOCK_STATE_DAMAGED',
@@ -21,7 +21,7 @@ const damaged = (path: string, line: number, offset: number): AppError =>
     },
   );
 const foreign = (path: string): AppError =>
-  new AppError('unknown', `${path} was not written by this version of the mock server`, {
+  new AppError('config', `${path} was not written by this version of the mock server`, {
     code: 'MOCK_STATE_FOREIGN',
     tryThis: [
       'opsctl mock reset --discard (starts over with the demo data)',

@@ -40,6 +40,13 @@ describe('the file', () => {
     expect(Object.keys(readProfiles(real.host).profiles).sort()).toEqual(names);
   });
 
+  test('an empty file is one without settings', async () => {
+    await changeProfiles(real.host, (stored) => stored);
+    await real.host.files.replace(configFile(real.host), '\n');
+    await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
+    expect(readProfiles(real.host)).toEqual({ profiles: { work: { timeout: '1s' } } });
+  });
+
   test('a broken file is not overwritten', async () => {
     await changeProfiles(real.host, (stored) => stored);
     await real.host.files.replace(configFile(real.host), '{ broken');
