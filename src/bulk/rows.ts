@@ -1,5 +1,6 @@
 import { messageOf } from '../core/error-message.ts';
-import { type Problem, problem } from '../core/problem.ts';
+import { limits } from '../core/limits.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
 
 /** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1; `bytes` were read up to it. */
 export type Line = {
@@ -11,21 +12,39 @@ export type Line = {
 };
 export type Format = 'ndjson' | 'csv';
 
+/** A line that does not end would fill the memory: such a file holds no rows. */
+const refuseLongRow = (bytes: number): void => {
+  if (bytes > limits.rowBytes)
+    throw usageError(
+      `a line of the input has more than ${limits.rowBytes} bytes; the rows before it are done`,
+      [problem('--file', 'max', 'must hold one record a line')],
+      ['name a file with one record a line (NDJSON) or a table (CSV)'],
+    );
+};
+
 /** Text lines of a byte stream, those of one piece together; `\r\n` and a missing last newline are fine. */
 async function* textLines(
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncIterable<{ texts: string[]; bytes: number }> {
   const decoder = new TextDecoder();
-  let rest = '';
+  // In pieces: joined at each piece of the input, one long line would be copied thousands of times.
+  let rest: string[] = [];
   let read = 0;
+  let begun = 0;
   for await (const chunk of bytes) {
     read += chunk.length;
-    const texts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = texts.pop() ?? '';
-    if (texts.length > 0) yield { texts, bytes: read };
+    const [first = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    rest.push(first);
+    const last = more.pop();
+    if (last === undefined) refuseLongRow(read - begun);
+    else {
+      yield { texts: [rest.join(''), ...more], bytes: read };
+      rest = [last];
+      begun = read;
+    }
   }
-  rest += decoder.decode();
-  if (rest !== '') yield { texts: [rest], bytes: read };
+  const end = rest.join('') + decoder.decode();
+  if (end !== '') yield { texts: [end], bytes: read };
 }
 
 /** Takes one text line after the other; a record may need several. */
@@ -123,18 +142,24 @@ const csv = ({ delimiter: given, onDelimiter }: ReadOptions): Reader => {
   let delimiter: Delimiter | undefined = given;
   let line = 0;
   let start = 0;
-  let held = '';
+  let held: string[] = [];
   return {
     take(next, bytes) {
       line += 1;
-      if (held === '') start = line;
-      const whole = held === '' ? next : `${held}\n${next}`;
+      if (held.length === 0) start = line;
+      held.push(next);
+      // Only a quote ends a quoted cell: what lies before it is not split again at each line.
+      if (held.length > 1 && !next.includes('"')) return undefined;
+      const whole = held.join('\n');
+      held = [];
       if (whole.trim() === '') return undefined;
       const record = withoutEnd(names === undefined ? whole.replace(/^\uFEFF/, '') : whole);
       delimiter ??= delimiterOf(record);
       const cells = csvCells(record, delimiter);
-      held = cells === undefined ? whole : '';
-      if (cells === undefined) return undefined;
+      if (cells === undefined) {
+        held = [whole];
+        return undefined;
+      }
       if (names === undefined) {
         names = cells.map((cell) => cell.trim());
         onDelimiter?.(delimiter);
@@ -144,12 +169,12 @@ const csv = ({ delimiter: given, onDelimiter }: ReadOptions): Reader => {
       return csvLine(start, bytes, record.replaceAll('\r\n', '\n'), names, cells);
     },
     end: () =>
-      held === ''
+      held.length === 0
         ? undefined
         : {
             line: start,
             bytes: 0,
-            text: held,
+            text: held.join('\n'),
             problem: problem('', 'format', 'opens a quote that is never closed'),
           },
   };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { journalPath } from '../../src/bulk/journal-path.ts';
 import { open } from '../../src/bulk/open-input.ts';
+import { limits } from '../../src/core/limits.ts';
 import { readRows } from '../../src/bulk/rows.ts';
 import type { BulkOptions } from '../../src/bulk/options.ts';
 import type { Context } from '../../src/cli/command.ts';
@@ -107,4 +108,32 @@ test('each line knows how much of the file was read up to it', async () => {
     [1, 4],
     [2, 6],
   ]);
+});
+
+const rowsFrom = async (pieces: Iterable<Buffer>, format: 'csv' | 'ndjson') => {
+  const bytes = (async function* () {
+    yield* pieces;
+  })();
+  const found = [];
+  for await (const lines of readRows(bytes, format)) found.push(...lines);
+  return found;
+};
+const MIB = Buffer.alloc(1024 * 1024, 'x');
+
+test('a line of the input: as long as a row may be, and longer', async () => {
+  const mostPieces = limits.rowBytes / MIB.length;
+  const [row] = await rowsFrom(Array<Buffer>(mostPieces).fill(MIB), 'ndjson');
+  expect(row?.text.length).toBe(limits.rowBytes);
+  await expect(
+    rowsFrom([...Array<Buffer>(mostPieces).fill(MIB), Buffer.from('x')], 'ndjson'),
+  ).rejects.toMatchObject({
+    category: 'usage',
+    message: `a line of the input has more than ${limits.rowBytes} bytes; the rows before it are done`,
+  });
+});
+
+test('a quote that is never closed is not read again at each line', async () => {
+  const lines = `${'x'.repeat(100)}\n`.repeat(200_000);
+  const [row] = await rowsFrom([Buffer.from(`name\n"${lines}`)], 'csv');
+  expect(row).toMatchObject({ line: 2, problem: { message: 'opens a quote that is never closed' } });
 });
