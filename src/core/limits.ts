@@ -1,4 +1,4 @@
-/** The limits of readers that no row of an endpoint bounds: bytes, depth, hops, milliseconds, connections. Each is tested at n and at n + 1. */
+/** The limits of readers that no row of an endpoint bounds: bytes, depth, pages, hops, milliseconds, connections. Each is tested at n and at n + 1. */
 export const limits = {
   /** A file that is read whole; larger ones are streamed. */
   fileBytes: 512 * 1024 * 1024,

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
+import { pageWatch } from '../../src/core/next-page.ts';
+
+const { emptyPages } = limits;
+const after = (pages: number, watch = pageWatch('GET /x')) => {
+  for (let i = 0; i < pages; i += 1) watch.refuseEmptyForEver(0);
+  return watch;
+};
+
+it('n pages without a row are followed, one more is not, and a row begins the count anew', () => {
+  const watch = after(limits.emptyPages);
+  watch.refuseEmptyForEver(1);
+  after(emptyPages, watch);
+  expect(() => watch.refuseEmptyForEver(0)).toThrow(
+    `GET /x: the service gave ${emptyPages + 1} pages without a row`,
+  );
+});
+
+it('a token that was there before ends the list, whichever it was', () => {
+  const watch = pageWatch('GET /x', 'token');
+  for (const token of ['a', 'b', 'c']) watch.refuseAgain(token);
+  expect(() => watch.refuseAgain('a')).toThrow('GET /x: the service gave the token a twice');
+});
+
+it('a page that begins as an earlier one did ends the list', () => {
+  const watch = pageWatch('GET /x');
+  watch.refuseSameBeginning([{ id: 1 }, { id: 2 }]);
+  watch.refuseSameBeginning([]);
+  watch.refuseSameBeginning([{ id: 2 }]);
+  expect(() => watch.refuseSameBeginning([{ id: 1 }])).toThrow('the page that begins with {"id":1} twice');
+});
