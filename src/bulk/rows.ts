@@ -137,6 +137,13 @@ const csvLine = (
   return { line, bytes, text, row };
 };
 
+const neverClosed = (line: number, held: readonly string[]): Line => ({
+  line,
+  bytes: 0,
+  text: held.join('\n'),
+  problem: problem('', 'format', 'opens a quote that is never closed'),
+});
+
 const csv = ({ delimiter: given, onDelimiter }: ReadOptions): Reader => {
   let names: string[] | undefined;
   let delimiter: Delimiter | undefined = given;
@@ -168,15 +175,7 @@ const csv = ({ delimiter: given, onDelimiter }: ReadOptions): Reader => {
       // The mark of a line in the journal does not depend on its line ends.
       return csvLine(start, bytes, record.replaceAll('\r\n', '\n'), names, cells);
     },
-    end: () =>
-      held.length === 0
-        ? undefined
-        : {
-            line: start,
-            bytes: 0,
-            text: held.join('\n'),
-            problem: problem('', 'format', 'opens a quote that is never closed'),
-          },
+    end: () => (held.length === 0 ? undefined : neverClosed(start, held)),
   };
 };
 
