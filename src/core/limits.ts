@@ -37,6 +37,8 @@ export const limits = {
   gatewayDepth: 1_000,
   /** Enough for any file written by hand; a file of aliases of aliases would fill the memory. */
   yamlAliases: 1_000,
+  /** Brackets and `?` keys in each other: the YAML parser takes minutes for some hundred of them. */
+  yamlDepth: 200,
   /** Hops of a download: services keep contents elsewhere and point there. */
   redirects: 5,
   /** The address that a browser comes back with after a sign-in. */

@@ -1,0 +1,41 @@
+/** Texts that the YAML parser would read for minutes: the fuzzer's kind of input, kept short. */
+import { expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
+import { tooDeepAt } from '../../src/core/yaml-depth.ts';
+import { documentsIn } from '../../src/label-definitions/read-files.ts';
+import { contentOf } from '../../src/kv-upgrade/cluster/yaml-file.ts';
+import { parseConfig } from '../../src/kv-upgrade/configuration/configuration.ts';
+import { parse } from '../../src/output/yaml-package.ts';
+import { parseDocument } from '../../src/workspace/yaml-package.ts';
+
+const n = limits.yamlDepth;
+test.each([
+  ['brackets', (depth: number) => '['.repeat(depth)],
+  ['braces', (depth: number) => 'a: {a: '.repeat(depth)],
+  ['marked keys on one line', (depth: number) => `${'? '.repeat(depth)}a`],
+  ['marked keys on many lines', (depth: number) => Array.from({ length: depth }, () => '?\n').join('')],
+])('%s: n deep and n + 1', (_, text) => {
+  expect(tooDeepAt(text(n))).toBeUndefined();
+  expect(tooDeepAt(text(n + 1))).toBeTypeOf('number');
+});
+
+test('lists and texts of any length are not deep', () => {
+  expect(tooDeepAt('- [a, {b: c}]\n- what? - yes [x]\n'.repeat(10_000))).toBeUndefined();
+});
+
+test.each(['? '.repeat(5000), `a:\n  - ${'['.repeat(100_000)}`])(
+  'each reader says it and where: %#',
+  async (text) => {
+    const words = `nested more than ${n} deep`;
+    const cluster = contentOf(text, { what: 'c.yaml', code: 'X', problems: () => [] });
+    await expect(cluster).rejects.toMatchObject({
+      category: 'config',
+      message: `c.yaml is not YAML: it is ${words}`,
+    });
+    expect(() => documentsIn('/l.yaml', text)).toThrow(words);
+    expect(() => parse(text)).toThrow(words);
+    expect(JSON.stringify(await parseConfig(text))).toContain(words);
+    const line = text.includes('\n') ? 2 : 1;
+    expect(parseDocument(text).errors).toMatchObject([{ linePos: [{ line }], message: `it is ${words}` }]);
+  },
+);
