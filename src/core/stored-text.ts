@@ -9,23 +9,29 @@ const damaged = (path: string, line: number | undefined, why: string, tryThis: r
     tryThis: [...tryThis],
   });
 
-/** The object of a JSON file that is written whole or not at all. */
-export const storedObject = <T>(
-  path: string,
-  text: string,
-  shape: { readonly [F in keyof T & string]?: Shape },
-  tryThis: readonly string[],
-): T => {
+const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly string[]): unknown => {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     throw damaged(path, undefined, messageOf(error), tryThis);
   }
-  const wrong = misfit(value, shape as Shape);
+  const wrong = misfit(value, shape);
   if (wrong !== undefined) throw damaged(path, undefined, wrong, tryThis);
-  return value as T;
+  return value;
 };
+
+/** The object of a JSON file that is written whole or not at all. */
+export const storedObject = <T>(
+  path: string,
+  text: string,
+  shape: { readonly [F in keyof T & string]?: Shape },
+  tryThis: readonly string[],
+): T => storedValue(path, text, shape as Shape, tryThis) as T;
+
+/** The list of such a file. */
+export const storedList = <T>(path: string, text: string, item: Shape, tryThis: readonly string[]): T[] =>
+  storedValue(path, text, [item], tryThis) as T[];
 
 export type StoredLines = {
   readonly values: readonly Record<string, unknown>[];

@@ -1,3 +1,4 @@
+import { storedList } from '../core/stored-text.ts';
 import type { Host } from '../platform/host.ts';
 import { minorOf } from './forms.ts';
 
@@ -25,9 +26,12 @@ export const defaultMs = (kind: FaultKind): number | undefined => {
 
 export const faultFile = (directory: string, member: string): string => `${directory}/${member}.json`;
 
+const fault = { kind: 'text', ms: 'number?', version: 'text?' } as const;
 export const readFaults = async (host: Host, path: string): Promise<Fault[]> => {
   const text = await host.files.read(path);
-  return text === undefined ? [] : (JSON.parse(text) as Fault[]);
+  return text === undefined
+    ? []
+    : storedList<Fault>(path, text, fault, [`remove ${path}: it has no fault then`]);
 };
 
 /** The faults of this member that are on now; read again when told to. */

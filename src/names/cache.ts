@@ -1,5 +1,6 @@
 import { messageOf } from '../core/error-message.ts';
 import { createHash } from 'node:crypto';
+import { fittingJson } from '../core/shape.ts';
 import { join } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import type { Named } from './kinds.ts';
@@ -8,6 +9,7 @@ import type { Named } from './kinds.ts';
 const MAX_AGE_MS = 5 * 60_000;
 
 type Cached = { readonly readAt: number; readonly things: readonly Named[] };
+const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
 
 const directoryOf = (context: Context, baseUrl: string): string =>
   join(
@@ -25,13 +27,10 @@ export const readCache = async (
 ): Promise<readonly Named[] | undefined> => {
   const text = await context.host.files.read(fileOf(context, baseUrl, kind)).catch(() => undefined);
   if (text === undefined) return undefined;
-  try {
-    const { readAt, things } = JSON.parse(text) as Cached;
-    const age = context.host.now() - readAt;
-    return age >= 0 && age < MAX_AGE_MS && Array.isArray(things) ? things : undefined;
-  } catch {
-    return undefined;
-  }
+  const cached = fittingJson<Cached>(text, shape);
+  if (cached === undefined) return undefined;
+  const age = context.host.now() - cached.readAt;
+  return age >= 0 && age < MAX_AGE_MS ? cached.things : undefined;
 };
 
 /** The plain list that TAB reads: a name a line, so one that has several lines is left out. */

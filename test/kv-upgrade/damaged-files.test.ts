@@ -2,7 +2,9 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readRehearsal } from '../../src/etcd-sim/cluster/processes.ts';
+import { historyRow } from '../../src/kv-upgrade/journal/history.ts';
 import { findRuns } from '../../src/kv-upgrade/journal/journal.ts';
+import { readFaults } from '../../src/etcd-sim/faults.ts';
 import { placementOf, recordPlacement } from '../../src/kv-upgrade/placement/placements.ts';
 import { migrateConfig } from '../../src/kv-upgrade/configuration/migrate.ts';
 import { findOperations } from '../../src/kv-operations/journal.ts';
@@ -21,7 +23,18 @@ beforeEach(async () => {
 });
 afterEach(() => real.close());
 const put = (name: string, text: string) => real.host.files.replace(join(directory, name), text);
-const report = JSON.stringify({ outcome: 'done', findings: [], members: [] });
+const report = JSON.stringify({
+  outcome: 'done',
+  message: 'done',
+  started_at: '2026-01-01T00:00:00Z',
+  finished_at: '2026-01-01T00:01:00Z',
+  owner: { host: 'bastion', pid: 1 },
+  findings: [],
+  members: [],
+  steps: [],
+  snapshots: [],
+  unexpected_log_lines: [],
+});
 const damaged = (where: string) => ({
   category: 'config',
   message: expect.stringContaining(where),
@@ -145,3 +158,19 @@ test.each([
   await put('rehearsal.json', `{"directory":"/d","options":${options},${members}}`);
   await expect(readRehearsal(real.host, directory)).rejects.toMatchObject(damaged(why));
 });
+
+test.each(['{"kind":"opened"}', '{"kind":"opened","plan":{"order":null},"owner":{"host":"a"}}'])(
+  'the history of a run whose first line lacks a part: %s',
+  async (line) => {
+    await put('journal.jsonl', `${line}\n`);
+    const [run] = await findRuns(real.host, join(real.directory, 'clusters'), 'shop');
+    expect(() => run && historyRow(run)).toThrow(/^line 1 of .* cannot be read: `plan/);
+  },
+);
+test.each(['', '{', 'null', '[5]', '[{"kind":5}]'])(
+  'faults of a simulated member that are none: %j',
+  async (text) => {
+    await put('n1.json', text);
+    await expect(readFaults(real.host, join(directory, 'n1.json'))).rejects.toMatchObject(damaged('n1.json'));
+  },
+);

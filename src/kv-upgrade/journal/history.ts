@@ -1,3 +1,5 @@
+import { AppError } from '../../core/problem.ts';
+import { type Shape, misfit } from '../../core/shape.ts';
 import type { PlanKind } from '../plan-types.ts';
 import type { JournalEntry, Outcome } from '../types.ts';
 import type { FoundRun } from './journal.ts';
@@ -41,10 +43,39 @@ const workedMs = (entries: readonly JournalEntry[]): number =>
     return before === undefined || entry.kind === 'resumed' ? sum : sum + Math.max(0, ms(entry) - ms(before));
   }, 0);
 
+const owner = { host: 'text' } as const;
+/** What a row takes from the lines that say who did what. */
+const shapes: Readonly<Record<string, Shape>> = {
+  opened: {
+    plan: {
+      cluster: 'text',
+      from: 'text',
+      to: 'text',
+      digest: 'text',
+      order: ['text'],
+      options: { accept: ['text'] },
+    },
+    owner,
+  },
+  resumed: { owner },
+};
+const refuseDamaged = ({ directory, entries }: FoundRun): void => {
+  for (const [i, entry] of entries.entries()) {
+    const wrong = Object.hasOwn(shapes, entry.kind) && misfit(entry, shapes[entry.kind] as Shape);
+    if (typeof wrong === 'string')
+      throw new AppError('config', `line ${i + 1} of ${directory}/journal.jsonl cannot be read: ${wrong}`, {
+        code: 'JOURNAL_DAMAGED',
+        tryThis: ['restore it from a copy, or move the directory of the run away: opsctl kv status'],
+      });
+  }
+};
+
 /** Undefined for a journal that has no first line. Pure. */
-export const historyRow = ({ run, directory, entries }: FoundRun): HistoryRow | undefined => {
+export const historyRow = (found: FoundRun): HistoryRow | undefined => {
+  const { run, directory, entries } = found;
   const opened = entries[0];
   if (opened?.kind !== 'opened') return undefined;
+  refuseDamaged(found);
   const { plan, owner, action } = opened;
   const last = entries.at(-1);
   const closed = last?.kind === 'closed' ? last : undefined;

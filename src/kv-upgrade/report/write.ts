@@ -37,8 +37,15 @@ export type StoredReport = {
 /** What the pages are made of without a question. */
 const shape = {
   outcome: 'text',
-  findings: ['record'],
+  message: 'text',
+  started_at: 'text',
+  finished_at: 'text',
+  owner: { host: 'text' },
   members: [{ name: 'text', gate: ['record'] }],
+  steps: ['record'],
+  snapshots: ['record'],
+  unexpected_log_lines: ['record'],
+  findings: ['record'],
 } as const;
 const anotherWay = ['move it away: opsctl kv report then makes the report from the journal'];
 /** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */

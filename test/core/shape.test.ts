@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { type Shape, fittingJson, misfit } from '../../src/core/shape.ts';
+
+const shape: Shape = {
+  id: 'number',
+  names: ['text'],
+  at: { line: 'number?' },
+  is_done: 'flag',
+  more: 'list?',
+};
+const whole = { id: 1, names: ['a'], at: {}, is_done: false, unknown: null };
+
+test.each<[unknown, string | undefined]>([
+  [whole, undefined],
+  [{ ...whole, more: [1] }, undefined],
+  [null, 'it does not hold an object'],
+  [[], 'it does not hold an object'],
+  [{ ...whole, id: undefined }, '`id` is missing'],
+  [{ ...whole, id: '1' }, '`id` must be a number'],
+  [{ ...whole, names: 'a' }, '`names` must be a list'],
+  [{ ...whole, names: ['a', null] }, '`names[1]` must be text'],
+  [{ ...whole, at: [] }, '`at` must be an object'],
+  [{ ...whole, at: { line: '1' } }, '`at.line` must be a number'],
+  [{ ...whole, is_done: 0 }, '`is_done` must be true or false'],
+  [{ ...whole, more: {} }, '`more` must be a list'],
+])('%j: %s', (value, wrong) => {
+  expect(misfit(value, shape)).toBe(wrong);
+});
+
+test('a list at the top', () => {
+  expect(misfit({}, [shape])).toBe('it does not hold a list');
+  expect(misfit([whole, 5], [shape])).toBe('`[1]` must be an object');
+});
+
+test('a text that is no JSON or of another shape gives nothing', () => {
+  expect(fittingJson(JSON.stringify(whole), shape)).toEqual(whole);
+  for (const text of [undefined, '', '{', 'null', '{}']) expect(fittingJson(text, shape)).toBeUndefined();
+});
