@@ -1,6 +1,5 @@
 import type { Context } from '../cli/command.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
-import { misfit } from '../core/shape.ts';
 import { applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
 import { digestOf } from './digest.ts';
 import { changeRows, planText } from './outcome.ts';
@@ -69,12 +68,6 @@ export const planFiles = async (context: Context, files: readonly string[], opti
   return { plan: { ...plan, digest: digestOf(plan) }, isChange, text };
 };
 
-const shape = {
-  deployment: 'text',
-  options: { publish: 'flag', prune: 'flag', admin: 'flag' },
-  documents: [{ source: 'text' }],
-  labels: ['record'],
-} as const;
 const broken = (file: string, why: string): AppError =>
   usageError(
     `${file} ${why}; nothing was sent`,
@@ -91,7 +84,7 @@ const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   } catch {
     throw broken(file, 'is not JSON');
   }
-  if (!isPlain(value) || value.kind !== 'opsctl-labels-plan' || value.version !== 1 || misfit(value, shape))
+  if (!isPlain(value) || value.kind !== 'opsctl-labels-plan' || value.version !== 1)
     throw broken(file, 'is not a plan of opsctl labels plan');
   const { digest, ...rest } = value;
   if (digest !== digestOf(rest)) throw broken(file, 'was changed after it was written');
