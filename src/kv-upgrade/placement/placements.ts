@@ -19,12 +19,9 @@ const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<K
   // Without it nobody knows what to go back to: it is never taken for empty, and never written over.
   return text === undefined
     ? {}
-    : storedObject<Kept>(
-        path,
-        text,
-        {},
-        ['look at what the member runs, then move the file away: opsctl kv status'],
-      );
+    : storedObject<Kept>(path, text, {}, [
+        'look at what the member runs, then move the file away: opsctl kv status',
+      ]);
 };
 
 type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };
