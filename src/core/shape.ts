@@ -47,6 +47,14 @@ export const misfit = (value: unknown, shape: Shape, path = ''): string | undefi
   return undefined;
 };
 
+/** The shape of a line by what its field `name` says; lines of which nothing is known must be objects. */
+export const shapeBy =
+  (name: string, shapes: Readonly<Record<string, Shape>>) =>
+  (line: unknown): Shape => {
+    const kind = isRecord(line) ? String(line[name]) : '';
+    return (Object.hasOwn(shapes, kind) ? shapes[kind] : undefined) ?? {};
+  };
+
 /** The value of a JSON text; undefined when it is no JSON or has another shape: for files that are made again when they are damaged. */
 export const fittingJson = <T>(text: string | undefined, shape: Shape): T | undefined => {
   try {

@@ -43,7 +43,7 @@ export const storedLines = (
   path: string,
   text: string,
   tryThis: readonly string[],
-  shape: Shape = {},
+  shapeOf: (line: unknown) => Shape = () => ({}),
 ): StoredLines => {
   const end = text.lastIndexOf('\n') + 1;
   const lines = text.slice(0, end).split('\n').slice(0, -1);
@@ -54,7 +54,7 @@ export const storedLines = (
     } catch (error) {
       throw damaged(path, i + 1, messageOf(error), tryThis);
     }
-    const wrong = misfit(value, shape);
+    const wrong = misfit(value, shapeOf(value));
     if (wrong !== undefined) throw damaged(path, i + 1, wrong, tryThis);
     return value as Record<string, unknown>;
   });

@@ -1,5 +1,6 @@
 import type { Context } from '../cli/command.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
+import { misfit } from '../core/shape.ts';
 import { applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
 import { digestOf } from './digest.ts';
 import { changeRows, planText } from './outcome.ts';
@@ -68,6 +69,12 @@ export const planFiles = async (context: Context, files: readonly string[], opti
   return { plan: { ...plan, digest: digestOf(plan) }, isChange, text };
 };
 
+const shape = {
+  deployment: 'text',
+  options: { publish: 'flag', prune: 'flag', admin: 'flag' },
+  documents: [{ source: 'text' }],
+  labels: ['record'],
+} as const;
 const broken = (file: string, why: string): AppError =>
   usageError(
     `${file} ${why}; nothing was sent`,
@@ -88,6 +95,7 @@ const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
     throw broken(file, 'is not a plan of opsctl labels plan');
   const { digest, ...rest } = value;
   if (digest !== digestOf(rest)) throw broken(file, 'was changed after it was written');
+  if (misfit(rest, shape) !== undefined) throw broken(file, 'is not a plan of opsctl labels plan');
   return value as PlanFile;
 };
 

@@ -24,6 +24,10 @@ beforeEach(async () => {
 afterEach(() => real.close());
 const put = (name: string, text: string) => real.host.files.replace(join(directory, name), text);
 const report = JSON.stringify({
+  run: 'r',
+  cluster: 'shop',
+  from: '3.2',
+  to: '3.3',
   outcome: 'done',
   message: 'done',
   started_at: '2026-01-01T00:00:00Z',
@@ -48,8 +52,11 @@ test('a torn last event is left out and said', async () => {
 });
 test.each([
   ['events.ndjson', '{"event":"note"}\nxx\n{"event":"note"}\n', 'events.ndjson:2 is damaged'],
+  ['events.ndjson', '{"event":"step-started"}\n', 'events.ndjson:1 is damaged: `step` is missing'],
+  ['events.ndjson', '{"event":"observed","observation":null}\n', '`observation` must be an object'],
   ['report.json', report.slice(0, -5), 'report.json is damaged'],
-  ['report.json', '{}', '`outcome` is missing'],
+  ['report.json', '{}', '`run` is missing'],
+  ['report.json', report.replace('"to"', '"two"'), '`to` is missing'],
 ])('%s that is damaged', async (name, text, where) => {
   await put('report.json', report);
   await put(name, text);
@@ -91,9 +98,10 @@ test('a damaged record of what a member ran is neither taken for empty nor writt
 test('a damaged journal of a restore is no restore from the beginning', async () => {
   const clusters = join(real.directory, 'clusters');
   const path = join(clusters, 'shop', 'restore.jsonl');
-  await real.host.files.replace(path, '{"kind":"opened"}\n{"kind":"bu');
-  expect(await readRestore(real.host, clusters, 'shop')).toEqual([{ kind: 'opened' }]);
-  await real.host.files.replace(path, '{"kind":"opened"}\n\0\0\n{"kind":"swapped"}\n');
+  const opened = { kind: 'opened', to: '3.3', snapshot: '/s', file_sha256: 'a', members: ['n1'] };
+  await real.host.files.replace(path, `${JSON.stringify(opened)}\n{"kind":"bu`);
+  expect(await readRestore(real.host, clusters, 'shop')).toEqual([opened]);
+  await real.host.files.replace(path, `${JSON.stringify(opened)}\n\0\0\n{"kind":"swapped"}\n`);
   await expect(readRestore(real.host, clusters, 'shop')).rejects.toMatchObject(damaged('restore.jsonl:2'));
 });
 
@@ -174,3 +182,12 @@ test.each(['', '{', 'null', '[5]', '[{"kind":5}]'])(
     await expect(readFaults(real.host, join(directory, 'n1.json'))).rejects.toMatchObject(damaged('n1.json'));
   },
 );
+
+test.each([
+  ['{"kind":"opened","to":"3.3","snapshot":"/s","file_sha256":"a"}', '`members` is missing'],
+  ['{"kind":"swapped","member":"n1"}', '`kept` is missing'],
+])('a line of the journal of a restore that lacks a part: %s', async (line, why) => {
+  const state = join(real.directory, 'clusters');
+  await real.host.files.replace(join(state, 'shop', 'restore.jsonl'), `${line}\n`);
+  await expect(readRestore(real.host, state, 'shop')).rejects.toMatchObject(damaged(why));
+});

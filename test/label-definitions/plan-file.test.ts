@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { digestOf } from '../../src/label-definitions/digest.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
@@ -168,4 +169,26 @@ describe('labels apply --plan', () => {
     await at.remove('plan.json');
     expect((await at.run(apply)).error().message).toContain('plan.json does not exist');
   });
+});
+
+test.each([
+  { documents: undefined },
+  { documents: [null] },
+  { documents: [{ value: 5 }] },
+  { labels: 'x' },
+  { options: {} },
+  { deployment: 5 },
+])('a plan whose digest fits and that lacks a part is none: %j', async (change) => {
+  const { at, plan } = await planned({ 'labels/a.yaml': A });
+  const { digest: _, ...rest } = { ...plan(), ...change };
+  await at.write(
+    'plan.json',
+    JSON.stringify({ ...rest, digest: digestOf(JSON.parse(JSON.stringify(rest))) }),
+  );
+  const ran = await at.run(apply);
+  expect([ran.code, ran.error().message, ran.writes]).toEqual([
+    2,
+    'plan.json is not a plan of opsctl labels plan; nothing was sent',
+    [],
+  ]);
 });

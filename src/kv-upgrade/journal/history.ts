@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { type Shape, misfit } from '../../core/shape.ts';
+import { misfit, shapeBy } from '../../core/shape.ts';
 import type { PlanKind } from '../plan-types.ts';
 import type { JournalEntry, Outcome } from '../types.ts';
 import type { FoundRun } from './journal.ts';
@@ -45,7 +45,7 @@ const workedMs = (entries: readonly JournalEntry[]): number =>
 
 const owner = { host: 'text' } as const;
 /** What a row takes from the lines that say who did what. */
-const shapes: Readonly<Record<string, Shape>> = {
+const shapeOf = shapeBy('kind', {
   opened: {
     plan: {
       cluster: 'text',
@@ -58,11 +58,11 @@ const shapes: Readonly<Record<string, Shape>> = {
     owner,
   },
   resumed: { owner },
-};
+});
 const refuseDamaged = ({ directory, entries }: FoundRun): void => {
   for (const [i, entry] of entries.entries()) {
-    const wrong = Object.hasOwn(shapes, entry.kind) && misfit(entry, shapes[entry.kind] as Shape);
-    if (typeof wrong === 'string')
+    const wrong = misfit(entry, shapeOf(entry));
+    if (wrong !== undefined)
       throw new AppError('config', `line ${i + 1} of ${directory}/journal.jsonl cannot be read: ${wrong}`, {
         code: 'JOURNAL_DAMAGED',
         tryThis: ['restore it from a copy, or move the directory of the run away: opsctl kv status'],

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { shapeBy } from '../../core/shape.ts';
 import { storedLines, storedObject } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Report, UpgradeEvent } from '../types.ts';
@@ -36,6 +37,10 @@ export type StoredReport = {
 };
 /** What the pages are made of without a question. */
 const shape = {
+  run: 'text',
+  cluster: 'text',
+  from: 'text',
+  to: 'text',
   outcome: 'text',
   message: 'text',
   started_at: 'text',
@@ -47,6 +52,15 @@ const shape = {
   unexpected_log_lines: ['record'],
   findings: ['record'],
 } as const;
+const ofStep = { step: { id: 'text' } } as const;
+const eventShape = shapeBy('event', {
+  'run-started': { plan: { observation: 'record' } },
+  observed: { observation: 'record' },
+  'step-started': ofStep,
+  'step-finished': ofStep,
+  'step-failed': ofStep,
+  'snapshot-saved': { snapshot: 'record' },
+});
 const anotherWay = ['move it away: opsctl kv report then makes the report from the journal'];
 /** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
 export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
@@ -54,7 +68,7 @@ export const readReport = async (host: Host, directory: string): Promise<StoredR
   const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));
   if (text === undefined) return undefined;
   const report = storedObject<Report>(paths[0], text, shape, anotherWay);
-  const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay);
+  const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay, eventShape);
   return {
     report: withCurrentFindings(report),
     events: values.map((value) => currentEvent(value) as UpgradeEvent),

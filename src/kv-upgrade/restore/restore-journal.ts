@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { shapeBy } from '../../core/shape.ts';
 import { storedLines } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import { clusterDirectory } from '../journal/journal.ts';
@@ -23,6 +24,11 @@ export type RestoreEntry =
   | { readonly kind: 'closed'; readonly at: string; readonly revision: number };
 type Unstamped = RestoreEntry extends infer E ? (E extends RestoreEntry ? Omit<E, 'at'> : never) : never;
 
+const shapeOf = shapeBy('kind', {
+  opened: { to: 'text', snapshot: 'text', file_sha256: 'text', members: ['text'] },
+  built: { member: 'text' },
+  swapped: { member: 'text', kept: 'text' },
+});
 const pathOf = (state: string, cluster: string): string =>
   join(clusterDirectory(state, cluster), 'restore.jsonl');
 
@@ -34,9 +40,12 @@ export const readRestore = async (
 ): Promise<readonly RestoreEntry[]> => {
   const path = pathOf(state, cluster);
   const text = (await host.files.read(path).catch(() => undefined)) ?? '';
-  const { values } = storedLines(path, text, [
-    'look at the data directories of the members, then move the file away to restore anew',
-  ]);
+  const { values } = storedLines(
+    path,
+    text,
+    ['look at the data directories of the members, then move the file away to restore anew'],
+    shapeOf,
+  );
   return values as readonly RestoreEntry[];
 };
 

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { AppError } from '../../core/problem.ts';
+import { isRecord, misfit } from '../../core/shape.ts';
 import type { Bytes, Files } from '../../platform/host.ts';
 import { redactedForm, redactedHeaders, redactedJson } from '../redaction.ts';
 import { limits } from '../../core/limits.ts';
@@ -72,14 +73,18 @@ const lineOf = (path: string, text: string, number: number): unknown => {
   }
 };
 
-const isExchange = (value: unknown): value is Exchange => {
-  const { request, response } = (value ?? {}) as Partial<Exchange>;
-  return (
-    typeof request?.method === 'string' &&
-    typeof request.path === 'string' &&
-    Number.isInteger(response?.status)
-  );
-};
+const shape = {
+  request: { method: 'text', path: 'text' },
+  response: { status: 'number', headers: 'record?', body: 'record?' },
+} as const;
+/** Bodies of other kinds could not be sent. */
+const isBody = (body: unknown): boolean =>
+  body === undefined ||
+  (isRecord(body) && ('json' in body || [body.text, body.base64].some((one) => typeof one === 'string')));
+const isExchange = (value: unknown): value is Exchange =>
+  misfit(value, shape) === undefined &&
+  Number.isInteger((value as Exchange).response.status) &&
+  isBody((value as Exchange).response.body);
 
 /** Reads a cassette. A last line without its end was cut off while it was written, and is left out. */
 export const readCassette = async (files: Files, path: string): Promise<Cassette> => {
