@@ -5,6 +5,7 @@ import { neutral, prefixOf, inputInDialect, operationInDialect } from '../api-cl
 import type { CallOptions, Context, ServiceName, Target } from './command.ts';
 import type { Explain } from './manifest.ts';
 import { type HttpReply, NetworkError } from '../platform/host.ts';
+import { jsonRow } from '../core/json.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { usageError } from '../core/problem.ts';
 import type { SeenRecords } from './seen-records.ts';
@@ -173,8 +174,7 @@ async function* noted(
 ): AsyncGenerator<Uint8Array[]> {
   const all: unknown[] = [];
   for await (const batch of rows) {
-    for (const text of batch.slice(0, MOST_NOTED - all.length))
-      all.push(JSON.parse(Buffer.from(text).toString()));
+    for (const text of batch.slice(0, MOST_NOTED - all.length)) all.push(jsonRow(text));
     yield batch;
   }
   seen.note(operation, params, query, all);

@@ -1,5 +1,5 @@
 import { check } from '../core/check.ts';
-import { type Value, int, list, map, num, obj, req, str, bool } from '../core/field.ts';
+import { type Value, int, list, map, num, obj, req, str, bool, url } from '../core/field.ts';
 import { messageOf } from '../core/error-message.ts';
 import { invalidArguments, problem, type InvalidArguments } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
@@ -12,7 +12,7 @@ const exchange = obj({
   tookMs: req(num()),
   attempt: req(int({ min: 1 })),
   method: req(str(16)),
-  url: req(str(65_536)),
+  url: req(url(65_536)),
   requestHeaders: req(map(str())),
   requestBody: str(),
   status: req(int({ min: 0, max: 599 })),
@@ -21,7 +21,7 @@ const exchange = obj({
   isCut: bool(),
   error: str(),
 });
-const service = obj({ baseUrl: req(str(4096)), basePath: str(1024), planningWord: str(100) });
+const service = obj({ baseUrl: req(url(4096)), basePath: str(1024), planningWord: str(100) });
 const trace = obj({
   format: req(str(50)),
   version: req(str(50)),
@@ -49,6 +49,13 @@ const parsed = (path: string, text: string): unknown => {
   }
 };
 
+/** More than the form of an address: it is taken apart when it is compared. */
+const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
+  const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
+  const wrong = all.find((address) => !URL.canParse(address));
+  if (wrong !== undefined) throw refused(path, `is damaged: ${wrong.slice(0, 200)} is no address`);
+};
+
 /** A file that may come from anybody: its size, its form and every value are checked. */
 export const readTrace = async ({ files }: Host, path: string): Promise<TraceFile> => {
   const info = await files.info(path);
@@ -60,5 +67,6 @@ export const readTrace = async ({ files }: Host, path: string): Promise<TraceFil
     throw refused(path, `is no trace: its format must be ${FORMAT}`);
   const [first] = check(trace, value, '');
   if (first !== undefined) throw refused(path, `is damaged: ${first.path} ${first.message}`);
+  refuseNoAddress(path, value as TraceFile);
   return value as TraceFile;
 };

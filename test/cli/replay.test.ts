@@ -56,6 +56,12 @@ describe('--record and --replay', () => {
   it.each([
     ['no file', 'missing.json', undefined, 'does not exist'],
     ['no JSON', 'text.json', 'hello', 'is no JSON'],
+    [
+      'an address that is none',
+      'address.json',
+      '{"format":"opsctl-trace/1","version":"1","command":["tracker","labels","list"],"services":{"tracker":{"baseUrl":"http://127.0.0.1:9-"}},"exchanges":[]}',
+      'is damaged: http://127.0.0.1:9- is no address',
+    ],
     ['another format', 'har.json', '{"log":{}}', 'its format must be opsctl-trace/1'],
     [
       'a damaged one',
