@@ -7,7 +7,8 @@ import { AppError } from '../../src/core/problem.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { randomFrom } from '../simulator/kernel/random.ts';
 import { mutated } from './mutate.ts';
-import { type Target, targets } from './targets.ts';
+import type { Target } from './target.ts';
+import { targets } from './targets.ts';
 
 declare const __reached: Uint8Array;
 export type Found = { readonly target: string; readonly input: string; readonly error: string };

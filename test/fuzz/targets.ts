@@ -4,7 +4,6 @@ import { parseEncrypted } from '../../src/auth/credential-store/encryption.ts';
 import { checkCallback } from '../../src/auth/callback.ts';
 import { parseJournal as bulkJournal } from '../../src/bulk/journal.ts';
 import { readRows } from '../../src/bulk/rows.ts';
-import { runProgram } from '../../src/cli/run.ts';
 import { readProfiles } from '../../src/config/profiles.ts';
 import { configFile } from '../../src/config/directories.ts';
 import { storedLines } from '../../src/core/stored-text.ts';
@@ -24,40 +23,10 @@ import { readJournal } from '../../src/mock-server/journal-read.ts';
 import { Chunked } from '../../src/platform/node/http1/chunked.ts';
 import { parseHead } from '../../src/platform/node/http1/head.ts';
 import { fakeHost } from '../support/fake-host.ts';
-
-export type Target = {
-  readonly name: string;
-  readonly seeds: readonly (string | Buffer)[];
-  run(input: Buffer): unknown;
-};
-const text = (input: Buffer): string => input.toString('utf8');
-async function* pieces(input: Buffer): AsyncGenerator<Uint8Array> {
-  for (let from = 0; from < input.length; from += 97) yield input.subarray(from, from + 97);
-}
-const drained = async (rows: AsyncIterable<unknown>): Promise<void> => {
-  for await (const _ of rows);
-};
-
-/** The whole program: nothing it is given makes it end for an unknown cause. */
-const program = async (
-  argv: readonly string[],
-  files: Readonly<Record<string, string>> = {},
-): Promise<void> => {
-  const host = fakeHost({
-    files,
-    env: {
-      OPSCTL_KEYCHAIN: 'never',
-      OPSCTL_TRACKER_URL: 'http://127.0.0.1:9',
-      OPSCTL_TRACKER_TOKEN: 'tttttttt',
-      OPSCTL_LABELS_URL: 'http://127.0.0.1:9',
-      OPSCTL_LABELS_TOKEN: 't',
-    },
-    reply: () => ({ status: 503 }),
-  });
-  const code = await runProgram(host, argv);
-  if (code === 1 || /unexpected:/.test(host.err()))
-    throw new Error(`exit ${code}: ${host.err().slice(0, 300)}`);
-};
+import { answerTargets } from './answer-targets.ts';
+import { requestTargets } from './request-targets.ts';
+import { storedTargets } from './stored-targets.ts';
+import { type Target, attempt, drained, pieces, program, text } from './target.ts';
 
 const cluster = `name: shop
 driver: local
@@ -81,15 +50,6 @@ const database = dbFile({
   }),
   meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }],
 });
-const attempt = (act: () => unknown): unknown => {
-  try {
-    act();
-    return undefined;
-  } catch (error) {
-    return error;
-  }
-};
-
 export const targets: readonly Target[] = [
   {
     name: 'arguments',
@@ -242,4 +202,7 @@ export const targets: readonly Target[] = [
     seeds: ['code=a&state=s', 'error=access_denied&error_description=x&state=s'],
     run: (input) => checkCallback(new URLSearchParams(text(input)), { state: 's' }),
   },
+  ...storedTargets,
+  ...answerTargets,
+  ...requestTargets,
 ];

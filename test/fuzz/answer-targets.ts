@@ -1,0 +1,235 @@
+/** What servers, other programs and the person's shell answer: none of it is trusted. */
+import { readKeyFile } from '../../src/auth/machine/key-file.ts';
+import { verdictOfPaste } from '../../src/auth/methods/paste.ts';
+import { deviceAuthorization } from '../../src/auth/methods/device.ts';
+import { gitRequest, hostOf, kubeVersion } from '../../src/auth/programs/credential-protocols.ts';
+import { jwtView } from '../../src/auth/programs/jwt-view.ts';
+import { metadataFrom } from '../../src/auth/protocol/discovery.ts';
+import { readIssuer } from '../../src/auth/protocol/issuer.ts';
+import { processTokenResponse } from '../../src/auth/protocol/token-response.ts';
+import { JsonRows } from '../../src/api-client/json-rows.ts';
+import { decode } from '../../src/core/protobuf.ts';
+import { bytesField, grpcMessages, numberField } from '../../src/etcd-client/grpc-stream.ts';
+import { jsonObjects } from '../../src/etcd-client/json-stream.ts';
+import { grpcMethods } from '../../src/etcd-sim/grpc/messages.ts';
+import { containerState } from '../../src/kv-upgrade/supervisors/docker.ts';
+import { crictlState } from '../../src/kv-upgrade/supervisors/crictl-state.ts';
+import { impactOf } from '../../src/kv-upgrade/window/impact.ts';
+import { Answer } from '../../src/platform/node/http1/answer.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { type Target, drained, inWords, pieces, program, signIn, text } from './target.ts';
+
+const idToken = `${[
+  { alg: 'RS256', kid: 'a' },
+  { iss: 'http://127.0.0.1:1', aud: 'c', sub: 's', iat: 1767323045, exp: 9e9, nonce: 'n' },
+]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  .join('.')}.AAAA`;
+const metadata =
+  '{"issuer":"http://127.0.0.1:1","authorization_endpoint":"http://127.0.0.1:1/a","token_endpoint":"http://127.0.0.1:1/t","jwks_uri":"http://127.0.0.1:1/k","revocation_endpoint":"http://127.0.0.1:1/r","device_authorization_endpoint":"http://127.0.0.1:1/d","token_endpoint_auth_methods_supported":["none"],"authorization_response_iss_parameter_supported":true}';
+const endpoints = {
+  authorize: 'http://127.0.0.1:1/a',
+  token: 'http://127.0.0.1:1/t',
+  revoke: 'http://127.0.0.1:1/r',
+};
+const json = { 'content-type': 'application/json' };
+/** The program against a service that answers this to everything. */
+const answered = (argv: readonly string[], input: Buffer): Promise<void> =>
+  program(argv, {}, { reply: () => ({ status: 200, headers: json, body: text(input) }) });
+const parsed = (input: Buffer): unknown => {
+  try {
+    return JSON.parse(text(input));
+  } catch {
+    return text(input);
+  }
+};
+const status =
+  '{"header":{"cluster_id":"1","member_id":"2","revision":"3","raft_term":"4"},"version":"3.5.0","dbSize":"20480","leader":"2","raftIndex":"9","raftTerm":"4","kvs":[{"key":"YQ==","value":"Yg==","mod_revision":"3","create_revision":"3","version":"1"}],"count":"1","members":[{"ID":"2","name":"n1","peerURLs":["http://a:1"],"clientURLs":["http://a:2"]}],"alarms":[{"memberID":"2","alarm":"NOSPACE"}]}';
+
+export const answerTargets: readonly Target[] = [
+  {
+    name: 'issuer',
+    seeds: [metadata],
+    run: (input) =>
+      readIssuer(
+        signIn({}, () => ({ headers: json, body: text(input) })),
+        'http://127.0.0.1:1',
+      ),
+  },
+  { name: 'discovery', seeds: [metadata], run: (input) => metadataFrom(parsed(input), endpoints) },
+  {
+    name: 'token answer',
+    seeds: [
+      `{"access_token":"a","token_type":"Bearer","expires_in":3600,"refresh_token":"r","scope":"openid","id_token":"${idToken}"}`,
+      '{"access_token":"a","token_type":"bearer"}',
+      '{"error":"invalid_grant","error_description":"d"}',
+    ],
+    run: async (input) => {
+      const client = { clientId: 'c', endpoints, clientAuth: 'none', jwksUri: 'http://127.0.0.1:1/k' };
+      const read = { status: 200, headers: json, text: text(input) };
+      const checks = [{ kind: 'exchange', nonce: 'n' }, { kind: 'refresh' }] as const;
+      for (const check of checks) await processTokenResponse('t', client as never, read, check, fakeHost());
+    },
+  },
+  {
+    name: 'device answer',
+    seeds: [
+      '{"device_code":"d","user_code":"u","verification_uri":"http://a","verification_uri_complete":"http://a?x","expires_in":600,"interval":5}',
+    ],
+    run: (input) => deviceAuthorization(parsed(input)),
+  },
+  {
+    name: 'pasted line',
+    seeds: ['http://127.0.0.1:1/?code=a&state=s', 'code=a&state=s', '#code=a&state=s', 'abc'],
+    run: (input) => verdictOfPaste(text(input), { state: 's' }),
+  },
+  {
+    name: 'key in a variable',
+    seeds: ['{"client_email":"a"}'],
+    run: (input) => readKeyFile(signIn(), text(input), 'X'),
+  },
+  { name: 'token to look at', seeds: [idToken, 'a.b.c'], run: (input) => jwtView(text(input), 5) },
+  {
+    name: 'credential request',
+    seeds: [
+      'protocol=https\nhost=a.example\n',
+      '{"apiVersion":"client.authentication.k8s.io/v1"}',
+      '[::1]:80',
+    ],
+    run: (input) => {
+      hostOf(gitRequest(text(input)).host ?? text(input));
+      kubeVersion(text(input));
+    },
+  },
+  {
+    name: 'tracker list',
+    seeds: [
+      '[{"id":5,"name":"bug","color":null,"stats":{"num":1}}]',
+      '{"data":[],"next":"/x?next=2","total":0}',
+    ],
+    run: (input) => answered(['tracker', 'labels', 'list', '--columns', 'name,color'], input),
+  },
+  {
+    name: 'tracker record',
+    seeds: ['{"id":5,"name":"bug","app_url":"http://a"}', '{"message":"m","errors":{"name":"x"}}'],
+    run: (input) => answered(['tracker', 'labels', 'create', '--name', 'x'], input),
+  },
+  {
+    name: 'tracker search',
+    seeds: ['{"data":[{"id":1,"name":"a"}],"next":"/api/v3/search/stories?query=a&next=b","total":2}'],
+    run: (input) => answered(['tracker', 'search', 'stories', 'a'], input),
+  },
+  {
+    name: 'label list',
+    seeds: [
+      '{"labels":[{"name":"labels/a","id":"a","revisionId":"1","labelType":"ADMIN","properties":{"title":"A"},"fields":[{"id":"f","properties":{"displayName":"F"},"selectionOptions":{"choices":[{"id":"c","properties":{"displayName":"C"}}]}}]}],"nextPageToken":"t"}',
+    ],
+    run: (input) => answered(['labels', 'export', '--all'], input),
+  },
+  {
+    name: 'label record',
+    seeds: [
+      '{"name":"labels/a","id":"a","properties":{"title":"A"}}',
+      '{"error":{"code":400,"message":"m","status":"X","details":[{}]}}',
+    ],
+    run: (input) => answered(['labels', 'get', 'a'], input),
+  },
+  {
+    name: 'store',
+    seeds: [status, '{"error":"e","code":5,"message":"m"}'],
+    run: async (input) => {
+      const at = ['--endpoints', 'http://127.0.0.1:9'];
+      for (const words of [
+        ['kv', 'get', 'a'],
+        ['kv', 'put', 'a', 'b'],
+        ['kv', 'member', 'list'],
+        ['kv', 'status'],
+        ['kv', 'endpoint', 'status'],
+        ['kv', 'alarm', 'list'],
+        ['kv', 'lease', 'list'],
+      ])
+        await answered([...words, ...at], input);
+    },
+  },
+  {
+    name: 'raw answer',
+    seeds: ['{"a":[1,{"b":null}]}', '<html>'],
+    run: (input) => answered(['api', 'GET', '/api/v3/labels', '-o', 'yaml'], input),
+  },
+  {
+    name: 'media refusal',
+    seeds: [
+      '{"error":{"code":403,"message":"insufficient scope","status":"X"}}',
+      '{"error":"e","error_description":"d"}',
+    ],
+    run: (input) =>
+      program(
+        ['media', 'get', '/v1/x'],
+        {},
+        { reply: () => ({ status: 403, headers: json, body: text(input) }) },
+      ),
+  },
+  {
+    name: 'streamed rows',
+    seeds: ['[{"a":"\\u0041\\"]"},5,[null]]', '{"data":[1,2],"next":null}', '{"x":{"y":[1]}}'],
+    run: (input) => {
+      const rows = new JsonRows('GET /x');
+      for (let from = 0; from < input.length; from += 7)
+        Array.from(rows.push(input.subarray(from, from + 7)));
+      rows.end();
+    },
+  },
+  {
+    name: 'streamed objects',
+    seeds: ['{"result":{"events":[]}}\n{"result":{"a":"}"}}'],
+    run: (input) => inWords(() => drained(jsonObjects(pieces(input)))),
+  },
+  {
+    name: 'message frames',
+    seeds: [Buffer.from('000000000508021a0161', 'hex'), Buffer.from('0000000002080100000000021001', 'hex')],
+    run: (input) =>
+      inWords(async () => {
+        for await (const message of grpcMessages(pieces(input)))
+          [bytesField(message, 3), numberField(message, 1)];
+      }),
+  },
+  {
+    name: 'messages',
+    seeds: [Buffer.from('0a016112016230053a02080a', 'hex'), Buffer.from('08051a040a020101', 'hex')],
+    run: async (input) => {
+      for (const { request, response } of Object.values(grpcMethods))
+        for (const shape of [request, response]) await inWords(() => decode(shape, input));
+    },
+  },
+  {
+    name: 'whole answer',
+    seeds: [
+      'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello',
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+    ],
+    run: (input) => {
+      const answer = new Answer('GET', undefined as never);
+      answer.reply.catch(() => undefined);
+      for (let from = 0; from < input.length; from += 31) answer.push(input.subarray(from, from + 31));
+    },
+  },
+  {
+    name: 'impact',
+    seeds: [
+      '{"status":"success","data":{"resultType":"vector","result":[{"metric":{"alertname":"a"},"value":[1,"1"]}]}}',
+      '{"status":"success","data":{"resultType":"scalar","result":[1,"0"]}}',
+    ],
+    run: (input) => impactOf(200, text(input)),
+  },
+  {
+    name: 'containers',
+    seeds: [
+      'abc\trunning\t2026-01-01T00:00:00Z',
+      '{"containers":[{"id":"a","state":"CONTAINER_RUNNING","createdAt":"5","labels":{"io.kubernetes.pod.name":"etcd-n1"}}]}',
+    ],
+    run: (input) => {
+      containerState(text(input), 'n1');
+      crictlState(text(input), { name: 'etcd', sinceMs: 0 } as never);
+    },
+  },
+];
