@@ -31,9 +31,9 @@ export const bugs = [
     name: 'a file is renamed before it is written',
     operation: 'configuration',
     file: 'src/platform/node/replace.ts',
-    find: 'await write(file);\n',
+    find: 'await write(file);\n    if (mode',
     replace:
-      'await fs.promises.rename(temporary, temporary.replace(/\\/\\.(.*)\\.\\d+\\.[0-9a-f]+\\.tmp$/, "/$1"));\n    await write(file);\n    await fs.promises.rename(temporary.replace(/\\/\\.(.*)\\.\\d+\\.[0-9a-f]+\\.tmp$/, "/$1"), temporary);\n',
+      'await fs.promises.rename(temporary, temporary.replace(/\\/\\.(.*)\\.\\d+\\.[0-9a-f]+\\.tmp$/, "/$1"));\n    await write(file);\n    await fs.promises.rename(temporary.replace(/\\/\\.(.*)\\.\\d+\\.[0-9a-f]+\\.tmp$/, "/$1"), temporary);\n    if (mode',
   },
   {
     name: 'a replaced file is readable by everybody',

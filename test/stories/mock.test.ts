@@ -288,7 +288,7 @@ describe('the data of the mock', () => {
     const journal = join(directory, 'journal-1');
     writeFileSync(journal, readFileSync(journal, 'utf8').replace('mine', 'mIne'));
     const { code, stderr } = await home.run(['tracker', 'labels', 'list']);
-    expect(code).toBe(1);
+    expect(code).toBe(3);
     expect(stderr).toContain('opsctl mock reset --discard');
     expect((await home.run(['mock', 'reset', '--discard', '--yes'])).code).toBe(0);
     expect((await home.run(['tracker', 'labels', 'list'])).code).toBe(0);
