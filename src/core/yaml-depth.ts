@@ -8,12 +8,17 @@ const NESTING = /[[{]|[\]}]|^(?:[ \t]*[-?:][ \t])*[ \t]*\?(?=\s)/gm;
  * end for such a text (a kilobyte of `? ` is enough), so this looks before it. Pure.
  */
 export const tooDeepAt = (text: string): number | undefined => {
-  let [open, keys] = [0, 0];
+  let open = 0;
+  // Columns of the keys that are open: one that stands further left, or in the same place, is in none of them.
+  let keys: number[] = [];
   for (const { 0: found, index } of text.matchAll(NESTING)) {
     if (found === '[' || found === '{') open += 1;
     else if (found === ']' || found === '}') open = Math.max(0, open - 1);
-    else keys += found.split('?').length - 1;
-    if (open > limits.yamlDepth || keys > limits.yamlDepth) return index;
+    else {
+      const columns = [...found.matchAll(/\?/g)].map((mark) => mark.index);
+      keys = [...keys.filter((column) => column < (columns[0] ?? 0)), ...columns];
+    }
+    if (open > limits.yamlDepth || keys.length > limits.yamlDepth) return index;
   }
   return undefined;
 };
@@ -32,4 +37,16 @@ export const depthError = <E extends Placed>(text: string, YamlError: ErrorClass
   );
   error.linePos = [{ line: lines.length, col: (lines.at(-1) ?? '').length + 1 }];
   return error;
+};
+
+/** A document of that parser. One that is too deep is not parsed: it is empty, and its error says so. */
+export const documentFrom = <D extends { errors: E[] }, E extends Placed>(
+  text: string,
+  YamlError: ErrorClass<E>,
+  parse: (text: string) => D,
+): D => {
+  const error = depthError(text, YamlError);
+  const document = parse(error === undefined ? text : '');
+  if (error !== undefined) document.errors.push(error);
+  return document;
 };

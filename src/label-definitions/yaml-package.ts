@@ -1,5 +1,5 @@
 import { YAMLParseError, parseAllDocuments as parseAll, parseDocument } from 'yaml';
-import { depthError } from '../core/yaml-depth.ts';
+import { documentFrom, tooDeepAt } from '../core/yaml-depth.ts';
 
 // Static names for a CommonJS package: behind the bundler's splitting a lazy import of it would only have `default`.
 export {
@@ -16,9 +16,6 @@ export const parseAllDocuments = (
   text: string,
   options?: Parameters<typeof parseAll>[1],
 ): ReturnType<typeof parseAll> => {
-  const error = depthError(text, YAMLParseError);
-  if (error === undefined) return parseAll(text, options);
-  const document = parseDocument('', options);
-  document.errors.push(error);
-  return [document];
+  if (tooDeepAt(text) === undefined) return parseAll(text, options);
+  return [documentFrom(text, YAMLParseError, (shallow) => parseDocument(shallow, options))];
 };

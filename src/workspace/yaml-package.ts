@@ -1,5 +1,5 @@
 import { YAMLParseError, parseDocument as parse } from 'yaml';
-import { depthError } from '../core/yaml-depth.ts';
+import { documentFrom } from '../core/yaml-depth.ts';
 
 export { LineCounter, isCollection, isNode, stringify } from 'yaml';
 
@@ -7,9 +7,4 @@ export { LineCounter, isCollection, isNode, stringify } from 'yaml';
 export const parseDocument = (
   text: string,
   options?: Parameters<typeof parse>[1],
-): ReturnType<typeof parse> => {
-  const error = depthError(text, YAMLParseError);
-  const document = parse(error === undefined ? text : '', options);
-  if (error !== undefined) document.errors.push(error);
-  return document;
-};
+): ReturnType<typeof parse> => documentFrom(text, YAMLParseError, (shallow) => parse(shallow, options));

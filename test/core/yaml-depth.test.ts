@@ -13,10 +13,18 @@ test.each([
   ['brackets', (depth: number) => '['.repeat(depth)],
   ['braces', (depth: number) => 'a: {a: '.repeat(depth)],
   ['marked keys on one line', (depth: number) => `${'? '.repeat(depth)}a`],
-  ['marked keys on many lines', (depth: number) => Array.from({ length: depth }, () => '?\n').join('')],
+  [
+    'marked keys on many lines',
+    (depth: number) => Array.from({ length: depth }, (_, i) => `${' '.repeat(i)}?\n`).join(''),
+  ],
 ])('%s: n deep and n + 1', (_, text) => {
   expect(tooDeepAt(text(n))).toBeUndefined();
   expect(tooDeepAt(text(n + 1))).toBeTypeOf('number');
+});
+
+test('a set of any length is not deep, nor one in each entry of a list', () => {
+  expect(tooDeepAt('? a\n? b\n'.repeat(10_000))).toBeUndefined();
+  expect(tooDeepAt('- ? a\n  ? b\n'.repeat(10_000))).toBeUndefined();
 });
 
 test('lists and texts of any length are not deep', () => {

@@ -1,5 +1,5 @@
 import { YAMLParseError, parseDocument as parse } from 'yaml';
-import { depthError } from '../../core/yaml-depth.ts';
+import { documentFrom } from '../../core/yaml-depth.ts';
 
 /** The package is CommonJS: this static re-export keeps its names when it is imported lazily. */
 export { LineCounter, isMap, isScalar, stringify } from 'yaml';
@@ -8,9 +8,4 @@ export { LineCounter, isMap, isScalar, stringify } from 'yaml';
 export const parseDocument = (
   text: string,
   options?: Parameters<typeof parse>[1],
-): ReturnType<typeof parse> => {
-  const error = depthError(text, YAMLParseError);
-  const document = parse(error === undefined ? text : '', options);
-  if (error !== undefined) document.errors.push(error);
-  return document;
-};
+): ReturnType<typeof parse> => documentFrom(text, YAMLParseError, (shallow) => parse(shallow, options));
