@@ -2,11 +2,10 @@ import { type Field, type ObjectField, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { excerptOf } from '../core/excerpt.ts';
 import { AppError } from '../core/problem.ts';
+import { isRecord } from '../core/shape.ts';
 
 type Reply = { readonly status: number; readonly text: string };
 type Row = Readonly<Record<string, unknown>>;
-const isRow = (value: unknown): value is Row =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): boolean =>
   (typeof value === 'string' && value !== '') || typeof value === 'number';
 
@@ -24,13 +23,13 @@ const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
 
 /** spec/tracker#webhooks: real services may send the record where the document says 204. */
 const missingOfNothing = (ok: number, status: number, value: unknown): string | undefined =>
-  ok !== 204 || status === 204 || (isRow(value) && isText(value.id)) ? undefined : 'a 204 or the record';
+  ok !== 204 || status === 204 || (isRecord(value) && isText(value.id)) ? undefined : 'a 204 or the record';
 
 const missingOfObject = (returns: ObjectField, value: unknown): string | undefined => {
   const key = identityOf(returns);
   if (key === undefined)
-    return isRow(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
-  return isRow(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
+    return isRecord(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
+  return isRecord(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
 };
 
 /** A search finds what it finds; what was made or changed is in the list, each with its record. */
@@ -38,9 +37,9 @@ const missingOfList = ({ path }: Operation, item: Field, value: unknown): string
   if (!Array.isArray(value)) return 'a list';
   if (value.length === 0)
     return path.endsWith('/search') ? undefined : 'a list with what was made or changed';
-  const isRecord = (one: unknown): boolean =>
+  const isProven = (one: unknown): boolean =>
     item.type !== 'object' || missingOfObject(item, one) === undefined;
-  return value.every(isRecord) ? undefined : 'a list of records';
+  return value.every(isProven) ? undefined : 'a list of records';
 };
 
 /** What would have proved the write, in words; undefined when the answer does. */

@@ -1,4 +1,5 @@
 import type { Operation } from '../core/operation.ts';
+import { isRecord } from '../core/shape.ts';
 
 /** A record that TAB can offer: what is typed to name it, and what it is called. */
 export type Seen = { readonly id: string; readonly names: readonly string[] };
@@ -6,8 +7,6 @@ export type Seen = { readonly id: string; readonly names: readonly string[] };
 export type SeenKind = { isWhole: boolean; readonly known: Map<string, Seen>; readonly gone: Set<string> };
 
 type Row = Readonly<Record<string, unknown>>;
-const isRow = (value: unknown): value is Row =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const texts = (...values: unknown[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string' && value !== '')),
 ];
@@ -20,12 +19,12 @@ const TITLE = 60;
 const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | undefined => {
   const label = typeof row.name === 'string' ? /^labels\/([^/]+)$/.exec(row.name)?.[1] : undefined;
   if (label !== undefined) {
-    const { title } = isRow(row.properties) ? row.properties : {};
+    const { title } = isRecord(row.properties) ? row.properties : {};
     return { kind: 'label-title', seen: { id: label, names: texts(title) } };
   }
   const { id, entity_type: kind } = row;
   if (typeof kind !== 'string' || (typeof id !== 'number' && typeof id !== 'string')) return undefined;
-  const profile = isRow(row.profile) ? row.profile : {};
+  const profile = isRecord(row.profile) ? row.profile : {};
   const text = typeof row.text === 'string' ? row.text : row.description;
   const short = typeof text === 'string' ? text.slice(0, TITLE) : undefined;
   const own = texts(row.mention_name, profile.mention_name, row.full_name, row.name, profile.name, row.title);
@@ -34,7 +33,7 @@ const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | unde
 
 const rowsIn = (answer: unknown): unknown[] => {
   if (Array.isArray(answer)) return answer;
-  if (!isRow(answer)) return [];
+  if (!isRecord(answer)) return [];
   const lists = Object.values(answer).filter(Array.isArray);
   return 'entity_type' in answer || 'id' in answer ? [answer, ...nested(answer)] : lists.flat();
 };
@@ -58,7 +57,7 @@ export const seenRecords = () => {
     return found;
   };
   const add = (value: unknown): string | undefined => {
-    const found = isRow(value) ? seenOf(value) : undefined;
+    const found = isRecord(value) ? seenOf(value) : undefined;
     if (found === undefined) return undefined;
     const { known, gone } = at(found.kind);
     known.set(found.seen.id, found.seen);
@@ -80,12 +79,12 @@ export const seenRecords = () => {
         return;
       }
       const rows = rowsIn(answer);
-      for (const row of rows.flatMap((one) => (isRow(one) ? [one, ...nested(one)] : []))) add(row);
+      for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...nested(one)] : []))) add(row);
       const isList = Array.isArray(answer) && operation.method === 'GET' && operation.params === undefined;
       const isFiltered = Object.keys(query ?? {}).some(
         (name) => query?.[name] !== undefined && !WHOLE.has(name),
       );
-      const kind = isRow(rows[0]) ? seenOf(rows[0])?.kind : undefined;
+      const kind = isRecord(rows[0]) ? seenOf(rows[0])?.kind : undefined;
       if (isList && !isFiltered && kind !== undefined) at(kind).isWhole = true;
     },
   };

@@ -1,6 +1,7 @@
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import { configFile } from './directories.ts';
+import { isRecord } from '../core/shape.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the one used when nothing names another. */
 export type Profiles = {
@@ -15,9 +16,6 @@ const broken = (file: string, why: string): AppError =>
     code: 'CONFIG_FILE',
     tryThis: [`fix it, or move it away: mv ${file} ${file}.old`],
   });
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Checks what an editor may have broken, and says where. Pure. */
 const parseProfiles = (text: string, file: string): Profiles => {

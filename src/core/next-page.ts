@@ -1,7 +1,8 @@
 import { limits } from './limits.ts';
 import { AppError } from './problem.ts';
 
-const endless = (what: string, why: string): AppError =>
+/** An answer that can be no page: another service answers, or this one goes round in a circle. */
+export const brokenPage = (what: string, why: string): AppError =>
   new AppError('network', `${what}: ${why}`, {
     code: 'OTHER_SHAPE',
     tryThis: ['check the base URL: another service may be answering'],
@@ -17,7 +18,7 @@ export const pageWatch = (what: string, named = 'page') => {
   return {
     refuseAgain: (next: string | number): void => {
       const key = String(next);
-      if (seen.has(key)) throw endless(what, `the service gave the ${named} ${key.slice(0, 200)} twice`);
+      if (seen.has(key)) throw brokenPage(what, `the service gave the ${named} ${key.slice(0, 200)} twice`);
       seen.add(key);
     },
     /** Pages by offset carry no mark of their own: one that begins as an earlier one did is that one. */
@@ -25,12 +26,12 @@ export const pageWatch = (what: string, named = 'page') => {
       if (typeof first !== 'object' || first === null) return;
       const key = JSON.stringify(first);
       if (seen.has(key))
-        throw endless(what, `the service gave the page that begins with ${key.slice(0, 200)} twice`);
+        throw brokenPage(what, `the service gave the page that begins with ${key.slice(0, 200)} twice`);
       seen.add(key);
     },
     refuseEmptyForEver: (rows: number): void => {
       empty = rows === 0 ? empty + 1 : 0;
-      if (empty > limits.emptyPages) throw endless(what, `the service gave ${empty} pages without a row`);
+      if (empty > limits.emptyPages) throw brokenPage(what, `the service gave ${empty} pages without a row`);
     },
   };
 };

@@ -1,7 +1,7 @@
 import { type ObjectField, bare } from '../core/field.ts';
-import { pageWatch } from '../core/next-page.ts';
+import { brokenPage, pageWatch } from '../core/next-page.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
-import { AppError } from '../core/problem.ts';
+import type { AppError } from '../core/problem.ts';
 import { labelsService } from '../api-specs/labels/index.ts';
 import { systemQuery } from '../api-specs/labels/system.ts';
 import type { Context } from '../cli/command.ts';
@@ -72,10 +72,7 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
 
 type Page = { readonly nextPageToken?: unknown };
 const otherShape = ({ method, path }: Operation, why: string): AppError =>
-  new AppError('network', `${method} ${path}: ${why}`, {
-    code: 'OTHER_SHAPE',
-    tryThis: ['check the base URL: another service may be answering'],
-  });
+  brokenPage(`${method} ${path}`, why);
 
 /** The token of the page behind this one; undefined on the last, where it is absent, empty or null. */
 const nextToken = (operation: Operation, { nextPageToken = null }: Page): string | undefined => {

@@ -1,6 +1,7 @@
 import { pathPattern } from './path-pattern.ts';
 import { bodyText } from './noted-body.ts';
 import type { Noted } from './noted.ts';
+import { isRecord } from '../core/shape.ts';
 
 /** Which requests are meant; absent members match any. */
 export type RequestQuery = {
@@ -25,17 +26,14 @@ const parsed = (text: string): unknown => {
     return undefined;
   }
 };
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Whether `value` has everything that `part` has: objects member by member, lists entry by entry. */
 export const contains = (value: unknown, part: unknown): boolean => {
   if (Array.isArray(part))
     return (
       Array.isArray(value) && part.length === value.length && part.every((one, i) => contains(value[i], one))
     );
-  if (!isObject(part)) return Object.is(value, part);
-  return isObject(value) && Object.keys(part).every((key) => key in value && contains(value[key], part[key]));
+  if (!isRecord(part)) return Object.is(value, part);
+  return isRecord(value) && Object.keys(part).every((key) => key in value && contains(value[key], part[key]));
 };
 
 const bodyVerdict = (noted: Noted, wanted: string): Verdict => {

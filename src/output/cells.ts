@@ -1,9 +1,7 @@
 import { jsonOfAnyDepth } from '../core/json.ts';
+import { isRecord } from '../core/shape.ts';
 
 export type Row = unknown;
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The value at a dotted path; a key that itself has dots is found first, and `labels.0.name` reaches into lists. */
 const valueAt = (row: Row, path: string): unknown => {

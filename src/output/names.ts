@@ -1,5 +1,6 @@
 import { AppError } from '../core/problem.ts';
-import { type Row, columnOf, isRecord } from './cells.ts';
+import { isRecord } from '../core/shape.ts';
+import { type Row, columnOf } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { oneLine } from './printable.ts';
 

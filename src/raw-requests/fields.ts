@@ -1,4 +1,5 @@
 import { invalidArguments, problem } from '../core/problem.ts';
+import { isRecord } from '../core/shape.ts';
 
 type Json = Record<string, unknown>;
 type Pair = [name: string, value: string];
@@ -39,9 +40,6 @@ const recordIn = (entries: unknown[], key: string): unknown => {
   entries.push(made);
   return made;
 };
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What is under a step, made where it is missing; undefined when the step does not fit what is there. */
 const below = (at: unknown, step: string, next: string): unknown => {

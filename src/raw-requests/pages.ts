@@ -1,10 +1,8 @@
 import { pageWatch } from '../core/next-page.ts';
 import { AppError } from '../core/problem.ts';
+import { isRecord } from '../core/shape.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The rows of one page: the page itself when it is a list, the list in it, or the lists of its groups (`/search`). */
 export const rowsOfPage = (page: unknown, path: string): readonly unknown[] => {
   if (Array.isArray(page)) return page;

@@ -1,6 +1,5 @@
 import { errorFrom, jsonOf, refuseNoSuccess } from '../api-client/response.ts';
 import type { HttpReply } from '../platform/host.ts';
-import { AppError } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
 import { explainedRefusal } from './refusal.ts';
 
@@ -11,10 +10,3 @@ export const jsonReply = async (context: Context, reply: HttpReply, what: string
   refuseNoSuccess(read, what);
   return jsonOf(read, what);
 };
-
-/** An answer that can be no page: another service answers, or this one goes round in a circle. */
-export const brokenPage = (what: string, why: string): AppError =>
-  new AppError('network', `${what}: ${why}`, {
-    code: 'OTHER_SHAPE',
-    tryThis: ['check the base URL: another service may be answering'],
-  });

@@ -1,6 +1,5 @@
 import type { Context } from '../cli/command.ts';
-import { pageWatch } from '../core/next-page.ts';
-import { brokenPage } from './json-reply.ts';
+import { brokenPage, pageWatch } from '../core/next-page.ts';
 
 export type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
 type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };

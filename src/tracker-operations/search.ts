@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts';
-import { pageWatch } from '../core/next-page.ts';
-import { brokenPage, jsonReply } from './json-reply.ts';
+import { brokenPage, pageWatch } from '../core/next-page.ts';
+import { jsonReply } from './json-reply.ts';
 
 type Group = {
   readonly data: readonly Record<string, unknown>[];

@@ -1,4 +1,5 @@
 import type { KeptBody, KeptResponse } from './cassette.ts';
+import { isRecord } from '../../core/shape.ts';
 
 /** One thing in which a response differs from the recorded one. */
 export type Difference = { readonly where: string; readonly recorded: unknown; readonly received: unknown };
@@ -75,12 +76,9 @@ const compareLists = (
     compareValues(on, `${where}[${i}]`, key, a[i], b[i]);
 };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const compareValues = (on: Comparing, where: string, key: string, a: unknown, b: unknown): void => {
   if (Array.isArray(a) && Array.isArray(b)) compareLists(on, where, key, a, b);
-  else if (isObject(a) && isObject(b)) compareObjects(on, where, a, b);
+  else if (isRecord(a) && isRecord(b)) compareObjects(on, where, a, b);
   else compareScalars(on, where, key, a, b);
 };
 
