@@ -11,22 +11,24 @@ const systemError = (code: string, message: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${message}, open '${path}'`), { code, path, syscall: 'open' });
 
 /** A pipe that nobody is at the other end of would be waited for for ever, and a device never ends. */
-export const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
+const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
   if (stats.isDirectory()) throw systemError('EISDIR', 'illegal operation on a directory', path);
   if (!stats.isFile() && path !== '/dev/null')
     throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
 };
 
 /** The same for a file that may be missing: it is about to be made. */
-export const refuseOtherThanFileNow = (path: string): void => {
+export const refuseOtherThanFileNow = (
+  path: string,
+  isAllowed: (stats: fs.Stats) => boolean = () => false,
+): void => {
   const stats = fs.statSync(path, { throwIfNoEntry: false });
-  if (stats !== undefined && !isPlaceToWrite(path)) refuseOtherThanFile(stats, path);
+  if (stats !== undefined && !isAllowed(stats) && !isPlaceToWrite(path)) refuseOtherThanFile(stats, path);
 };
 
 /** What is appended to may be a device: that waits for nobody, and stays what it is. */
 export const refuseToAppend = (path: string): void => {
-  if (fs.statSync(path, { throwIfNoEntry: false })?.isCharacterDevice() !== true)
-    refuseOtherThanFileNow(path);
+  refuseOtherThanFileNow(path, (stats) => stats.isCharacterDevice());
 };
 
 const refuseUnreadable = (stats: fs.Stats, path: string): void => {
