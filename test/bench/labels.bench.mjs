@@ -21,7 +21,14 @@ const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-labels-'));
 const cpuAtExit = join(home, 'cpu.mjs');
 writeFileSync(
   cpuAtExit,
-  "process.on('exit', () => { const { userCPUTime: u, systemCPUTime: s, maxRSS } = process.resourceUsage(); process.stderr.write('\\nused ' + (u + s) / 1e6 + ' ' + maxRSS / 1024 + '\\n'); });",
+  // VmHWM: maxRSS of a child starts at the memory of the process that forked it.
+  `import { readFileSync } from 'node:fs';
+process.on('exit', () => {
+  const { userCPUTime: u, systemCPUTime: s } = process.resourceUsage();
+  const kb = /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1];
+  process.stderr.write('\\nused ' + (u + s) / 1e6 + ' ' + kb / 1024 + '\\n');
+});
+`,
 );
 
 const started = () =>
@@ -165,4 +172,4 @@ for (const [labels, choices] of SIZES) {
     proxy.server.closeAllConnections();
   }
 }
-rmSync(home, { recursive: true, force: true });
+rmSync(home, { recursive: true, force: true, maxRetries: 5 });

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { peakMemory } from '../support/peak-memory.ts';
 
 /** 60 MB of labels, which would not fit; the bench has a million. */
 const ROWS = 60_000;
@@ -14,6 +13,7 @@ const server = spawn(
   { stdio: ['pipe', 'pipe', 'inherit'] },
 );
 let opsctl: Program;
+let memory: ReturnType<typeof peakMemory>;
 beforeAll(async () => {
   const port = await new Promise((resolve) =>
     server.stdout.once('data', (data) => resolve(Number(String(data)))),
@@ -23,10 +23,7 @@ beforeAll(async () => {
     OPSCTL_TRACKER_TOKEN: `rows-${ROWS}`,
     OPSCTL_RATE_PER_MINUTE: 'off',
   });
-  writeFileSync(
-    join(opsctl.home, 'peak.cjs'),
-    `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(join(opsctl.home, 'peak'))}, String(process.resourceUsage().maxRSS / 1024)));`,
-  );
+  memory = peakMemory(opsctl.home);
 });
 afterAll(async () => {
   server.stdin.end();
@@ -43,8 +40,8 @@ test.each([
   [`tracker labels get n${ROWS} -o name`, 1],
 ])('%s stays under 100 MB', async (line, lines) => {
   const ran = await opsctl.run(line.split(' '), {
-    env: { NODE_OPTIONS: `--require ${join(opsctl.home, 'peak.cjs')}` },
+    env: { NODE_OPTIONS: memory.nodeOptions },
   });
   expect([ran.code, ran.stdout.split('\n').length - 1]).toEqual([0, lines]);
-  expect(Number(readFileSync(join(opsctl.home, 'peak'), 'utf8'))).toBeLessThan(GOAL_MB);
+  expect(memory.peakMb()).toBeLessThan(GOAL_MB);
 });
