@@ -2,24 +2,14 @@ import { Buffer } from 'node:buffer';
 import { AppError } from '../core/problem.ts';
 import type { Files } from '../platform/host.ts';
 import { type Entry, entriesOf, isSound } from './journal-line.ts';
+import { stateDamaged } from './state-damaged.ts';
 
 export const HEADER = 'opsctl-mock 1\n';
 const LINE_END = 10;
 const VOID = 0x7e;
 
 const damaged = (path: string, line: number, offset: number): AppError =>
-  new AppError(
-    'config',
-    `the state of the mock server is damaged: line ${line} of ${path} (byte ${offset}) does not match its checksum`,
-    {
-      code: 'MOCK_STATE_DAMAGED',
-      tryThis: [
-        `restore ${path} from a copy`,
-        'opsctl mock reset --discard (starts over with the demo data)',
-        'opsctl mock serve --ephemeral (keeps nothing)',
-      ],
-    },
-  );
+  stateDamaged(path, `line ${line} of ${path} (byte ${offset}) does not match its checksum`);
 const foreign = (path: string): AppError =>
   new AppError('config', `${path} was not written by this version of the mock server`, {
     code: 'MOCK_STATE_FOREIGN',

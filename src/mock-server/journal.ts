@@ -1,10 +1,12 @@
 import { messageOf } from '../core/error-message.ts';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../core/problem.ts';
 import type { AppendFile, Files } from '../platform/host.ts';
 import type { Key } from './indexed.ts';
 import { type Entry, changesText, checksummed, voidLine } from './journal-line.ts';
 import { HEADER, readJournal } from './journal-read.ts';
+import { SIZES, type Sizes, noteSizes, refuseShorter } from './kept-sizes.ts';
 import { type Change, Store } from './store.ts';
 
 /** A journal is folded into a snapshot when it is larger than this and than the last snapshot: while it is written, and when it is closed. */
@@ -13,7 +15,7 @@ const TIDY_AT_BYTES = 4 * 1024 * 1024;
 const CHUNK_CHARACTERS = 256 * 1024;
 const PRIVATE = 0o600;
 
-type Found = { readonly generation: number; readonly snapshotBytes: number };
+type Found = { readonly generation: number; readonly snapshotBytes: number; readonly noted: Sizes };
 
 /**
  * State on disk: `snapshot-N` and the journals from `journal-N` on. A snapshot is complete or absent (written beside,
@@ -29,6 +31,7 @@ export class Journal {
   #text = '';
   #next: Promise<void> | undefined;
   #generation: number;
+  readonly #noted: Sizes;
   #file: AppendFile;
   #snapshotBytes: number;
   /** Size of the file up to its last acknowledged line, while a failed write may have left a piece behind it. */
@@ -40,6 +43,7 @@ export class Journal {
     this.#store = store;
     this.#generation = found.generation;
     this.#snapshotBytes = found.snapshotBytes;
+    this.#noted = found.noted;
     this.#compactAtBytes = compactAtBytes;
     this.#file = this.#open();
   }
@@ -132,9 +136,22 @@ export class Journal {
     await this.#compaction;
     if (this.#file.sizeBytes() > Math.max(Math.min(TIDY_AT_BYTES, this.#compactAtBytes), this.#snapshotBytes))
       await this.#compact();
+    // Without the note the state is read as after a kill; a disk that is full does not end the server otherwise.
+    await this.#noteSizes().catch(() => {});
     this.#file.close();
   }
+  async #noteSizes(): Promise<void> {
+    const sizes: Record<string, number> = {};
+    for (const name of (await this.#files.list(this.#directory)).filter(isStateFile))
+      sizes[name] = (await this.#files.info(join(this.#directory, name)))?.sizeBytes ?? 0;
+    sizes[`journal-${this.#generation}`] = this.#failedAt ?? this.#file.sizeBytes();
+    // Nothing was written: a command that only reads does not wait for the disk.
+    if (isDeepStrictEqual(sizes, this.#noted)) return;
+    this.#file.sync();
+    await noteSizes(this.#files, this.#directory, sizes);
+  }
 }
+const isStateFile = (name: string): boolean => /^(snapshot|journal)-\d+$/.test(name);
 
 type Picture = readonly { readonly name: string; readonly records: readonly (readonly [Key, unknown])[] }[];
 
@@ -168,6 +185,33 @@ const numbered = (names: readonly string[], word: string): number[] =>
 export type CutOff = { readonly path: string; readonly bytes: number };
 export type State = { readonly store: Store; readonly journal: Journal; readonly cutOff: readonly CutOff[] };
 
+type Torn = CutOff & { readonly goodBytes: number };
+/** Hands every change that is kept to `apply`, oldest first; changes no file. */
+const readState = async (
+  files: Files,
+  directory: string,
+  names: readonly string[],
+  apply: (entry: Entry) => void,
+): Promise<Found & { readonly snapshot: number; readonly torn: readonly Torn[] }> => {
+  const snapshot = numbered(names, 'snapshot-').at(-1) ?? 0;
+  const journals = numbered(names, 'journal-').filter((generation) => generation >= snapshot);
+  const sizes: Record<string, number> = {};
+  const torn: Torn[] = [];
+  const read = async (name: string): Promise<Torn> => {
+    const path = join(directory, name);
+    const { goodBytes, sizeBytes } = await readJournal(files, path, apply);
+    sizes[name] = goodBytes;
+    return { path, goodBytes, bytes: sizeBytes - goodBytes };
+  };
+  const snapshotBytes = snapshot === 0 ? 0 : (await read(`snapshot-${snapshot}`)).goodBytes;
+  for (const generation of journals) {
+    const one = await read(`journal-${generation}`);
+    if (one.bytes > 0) torn.push(one);
+  }
+  const noted = await refuseShorter(files, directory, { sizes, snapshot });
+  return { snapshot, generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes, noted, torn };
+};
+
 /** Reads the state kept in `directory` (made when missing) and goes on writing there. One process at a time: see owner.ts. */
 export const openState = async (
   files: Files,
@@ -176,37 +220,21 @@ export const openState = async (
 ): Promise<State> => {
   await files.makeDirectory(directory, 0o700);
   const names = await files.list(directory);
-  const snapshot = numbered(names, 'snapshot-').at(-1) ?? 0;
-  const journals = numbered(names, 'journal-').filter((generation) => generation >= snapshot);
   let journal: Journal | undefined;
   const store: Store = new Store((changes) => journal?.commit(changes));
-  const apply = ({ collection, key, value }: Entry) => store.collection(collection).load(key, value);
-  const snapshotBytes =
-    snapshot === 0 ? 0 : (await readJournal(files, join(directory, `snapshot-${snapshot}`), apply)).sizeBytes;
-  const cutOff: CutOff[] = [];
-  for (const generation of journals) {
-    const path = join(directory, `journal-${generation}`);
-    const { goodBytes, sizeBytes } = await readJournal(files, path, apply);
-    if (goodBytes === sizeBytes) continue;
-    await files.truncate(path, goodBytes);
-    cutOff.push({ path, bytes: sizeBytes - goodBytes });
-  }
-  const left = names.filter(
-    (name) => /^(snapshot|journal)-\d+$/.test(name) && Number(name.split('-')[1]) < snapshot,
+  const found = await readState(files, directory, names, ({ collection, key, value }) =>
+    store.collection(collection).load(key, value),
   );
+  for (const { path, goodBytes } of found.torn) await files.truncate(path, goodBytes);
+  const left = names.filter((name) => isStateFile(name) && Number(name.split('-')[1]) < found.snapshot);
   for (const name of left) await files.remove(join(directory, name));
-  journal = new Journal(
-    files,
-    directory,
-    store,
-    { generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes },
-    compactAtBytes,
-  );
+  journal = new Journal(files, directory, store, found, compactAtBytes);
+  const cutOff = found.torn.map(({ path, bytes }) => ({ path, bytes }));
   return { store, journal, cutOff };
 };
 
 /** Deletes what is kept in `directory`, readable or not. */
 export const discardState = async (files: Files, directory: string): Promise<void> => {
   for (const name of await files.list(directory))
-    if (/^(snapshot|journal)-\d+/.test(name)) await files.remove(join(directory, name));
+    if (isStateFile(name) || name === SIZES) await files.remove(join(directory, name));
 };

@@ -258,6 +258,12 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'mock-server/journal.test.ts',
     'is said with its size wherever the cut is, and every whole line is kept',
   ],
+  [
+    'S4',
+    'a journal of the mock server that was cut at the end of a line',
+    'mock-server/journal.test.ts',
+    'is damaged when it was cut, also at the end of a line, and nothing else is changed',
+  ],
 ];
 
 const quotes = ["'", '"', '`'];

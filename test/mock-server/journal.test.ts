@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AppendFile, Files } from '../../src/platform/host.ts';
@@ -101,7 +110,7 @@ describe('a line that was cut', () => {
       const kept = whole.subarray(0, size);
       writeFileSync(journalPath(), kept);
       const { journal, store, cutOff } = await open();
-      await journal.close();
+      await journal.written();
       const end = kept.lastIndexOf(10) + 1;
       const lines = kept.subarray(0, end).toString('latin1').split('\n').length - 2;
       const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
@@ -161,10 +170,111 @@ describe('damage', () => {
 
   it('can be thrown away', async () => {
     await write('a');
+    await names();
     appendFileSync(journalPath(), 'garbage\n');
     await discardState(machine.host.files, directory);
     expect(await names()).toEqual([]);
   });
+});
+
+describe('a file that a stopped server left', () => {
+  const failure = async (): Promise<AppError> => {
+    const error: unknown = await open().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AppError);
+    return error as AppError;
+  };
+  const stopped = async (...given: string[]) => {
+    await write(...given);
+    await names();
+    return readFileSync(journalPath());
+  };
+
+  it('is damaged when it was cut, also at the end of a line, and nothing else is changed', async () => {
+    const whole = await stopped('a', 'b', 'c');
+    for (let size = 0; size < whole.length; size += 1) {
+      writeFileSync(journalPath(), whole.subarray(0, size));
+      const { message, detail } = await failure();
+      expect(detail.code, `cut at ${size}`).toBe('MOCK_STATE_DAMAGED');
+      expect(message).toMatch(/journal-1 has \d+ bytes, and had \d+ when the server was last stopped$/);
+      expect(readFileSync(journalPath()).length).toBe(size);
+    }
+    writeFileSync(journalPath(), whole);
+    expect(await names()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('is damaged when it is gone', async () => {
+    await stopped('a');
+    rmSync(journalPath());
+    expect((await failure()).message).toContain('journal-1 has 0 bytes');
+  });
+
+  it('is damaged when it is a snapshot that was cut at the end of a line', async () => {
+    const { store, journal } = await open();
+    for (const n of [1, 2, 3])
+      store.transact(() => store.collection<Item>('items').put(n, { id: n, name: `n${n}` }));
+    await journal.compact();
+    await journal.close();
+    const path = join(directory, 'snapshot-2');
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(0, whole.subarray(0, -1).lastIndexOf(10) + 1));
+    expect((await failure()).message).toContain('snapshot-2 has ');
+    writeFileSync(path, whole);
+    expect(await names()).toEqual(['n1', 'n2', 'n3']);
+  });
+
+  it('may have grown: a server that was killed notes nothing', async () => {
+    await stopped('a');
+    await write('b');
+    expect(await names()).toEqual(['a', 'b']);
+  });
+
+  it('may be gone when a later snapshot stands for it', async () => {
+    await stopped('a');
+    const { journal } = await open();
+    await journal.compact();
+    expect(await names()).toEqual(['a']);
+  });
+
+  it('has the size up to its last acknowledged line when the last write failed', async () => {
+    const { store, journal } = await open(
+      fullDisk(machine.host.files, (write) => [undefined, undefined, 5][write]),
+    );
+    store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
+    await journal.written();
+    store.transact(() => store.collection<Item>('items').put(2, { id: 2, name: 'b' }));
+    await expect(journal.written()).rejects.toThrow('ENOSPC');
+    await journal.close();
+    expect(await names()).toEqual(['a']);
+  });
+
+  it('is read without the sizes when they could not be written', async () => {
+    const files: Files = { ...machine.host.files, replace: () => Promise.reject(new Error('ENOSPC')) };
+    const { store, journal } = await open(files);
+    store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
+    await journal.close();
+    expect(existsSync(join(directory, 'sizes.json'))).toBe(false);
+    expect(await names()).toEqual(['a']);
+  });
+
+  it('is not written again by a server that changed nothing', async () => {
+    await stopped('a');
+    const before = statSync(join(directory, 'sizes.json')).ino;
+    expect(await names()).toEqual(['a']);
+    expect(statSync(join(directory, 'sizes.json')).ino).toBe(before);
+  });
+
+  it.each(['', 'null', '[1]', '{"journal-1":"x"}', '{"journal-1":'])(
+    'sizes that were damaged are named, and may be deleted: %s',
+    async (text) => {
+      await stopped('a');
+      writeFileSync(join(directory, 'sizes.json'), text);
+      const { message, detail } = await failure();
+      expect(detail.code).toBe('MOCK_STATE_DAMAGED');
+      expect(message).toContain('sizes.json: ');
+      rmSync(join(directory, 'sizes.json'));
+      expect(await names()).toEqual(['a']);
+    },
+  );
 });
 
 /** Files whose disk is full at some writes: a piece of the text is written, then the write fails. */
@@ -318,7 +428,7 @@ describe('compaction', () => {
     await journal.close();
     writeFileSync(journalPath(1), old);
     expect(await names()).toEqual(['a']);
-    expect(size()).toEqual(['journal-2', 'snapshot-2']);
+    expect(size()).toEqual(['journal-2', 'sizes.json', 'snapshot-2']);
   });
 
   it('copies records that nobody has asked for as they stand', async () => {
@@ -380,7 +490,8 @@ describe('after a loss of power', () => {
     store.transact(() => store.collection<Item>('items').put(1, { id: 1 }));
     await journal.compact();
     await journal.close();
-    expect(calls).toEqual(['open journal-1', 'sync', 'open journal-2']);
+    // The last one is for the size that is noted.
+    expect(calls).toEqual(['open journal-1', 'sync', 'open journal-2', 'sync']);
   });
 
   it('takes a file of zeros for one that was never written', async () => {

@@ -104,8 +104,15 @@ export const bugs = [
     name: 'the journal is not synced before the next one is begun',
     operation: 'mock journal',
     file: 'src/mock-server/journal.ts',
-    find: 'this.#file.sync();',
-    replace: '',
+    find: 'this.#file.sync();\n    this.#file.close();',
+    replace: 'this.#file.close();',
+  },
+  {
+    name: 'the size of a journal is noted before it is on the disk',
+    operation: 'mock journal',
+    file: 'src/mock-server/journal.ts',
+    find: 'this.#file.sync();\n    await noteSizes(',
+    replace: 'await noteSizes(',
   },
   {
     name: 'a change is acknowledged before it is written',
@@ -127,7 +134,7 @@ export const bugs = [
     operation: 'mock journal',
     file: 'src/mock-server/journal.ts',
     find: 'await files.truncate(path, goodBytes);',
-    replace: '',
+    replace: ';',
   },
   {
     name: 'a row is sent before the journal says so',
