@@ -187,6 +187,17 @@ describe.each(transports)('%s transport', (transport) => {
       expect(error.message).toContain('--timeout');
     });
 
+    test('an answer that came while this process did not run is taken, although its time is over', async () => {
+      const host = makeHost();
+      const url = await rawServer((socket) =>
+        socket.once('data', () => {
+          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ngood');
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+        }),
+      );
+      expect(await (await ask(host, { url, timeoutMs: 500 })).text()).toBe('good');
+    });
+
     test('an answer that stops in the middle: TIMEOUT', async () => {
       const host = makeHost();
       const url = await rawServer((socket) =>

@@ -9,13 +9,14 @@ const isSilent = ({ is_reachable, error_code }: MemberSeen): boolean =>
   !is_reachable && error_code === 'DEADLINE_EXCEEDED';
 
 /**
- * The members that said nothing in time where another one was slow as well: then the machine or the network is busy, and they may only be late.
- * Where the others answer at once a silent member hangs, and where nobody answers there is nothing to compare with: a refusal must not wait for those.
+ * The members that said nothing in time where another one was slow as well, or where all of them were silent: then this machine or the network is
+ * busy, and they may only be late. Where the others answer at once, or refuse the connection, a silent member hangs.
  */
-export const perhapsLate = (seen: readonly MemberSeen[]): readonly string[] =>
-  seen.some(({ latency_ms = 0 }) => latency_ms >= slowMs)
-    ? seen.filter(isSilent).map(({ name }) => name)
-    : [];
+export const perhapsLate = (seen: readonly MemberSeen[]): readonly string[] => {
+  const silent = seen.filter(isSilent);
+  const isBusy = silent.length === seen.length || seen.some(({ latency_ms = 0 }) => latency_ms >= slowMs);
+  return isBusy ? silent.map(({ name }) => name) : [];
+};
 
 /** All members at the same time, in their order. Who may only be late is asked once more, with more time. */
 export const seeMembers = async (host: Host, cluster: ClusterFile, access: Access): Promise<Seen[]> => {

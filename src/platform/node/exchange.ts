@@ -15,6 +15,7 @@ class Call implements Progress {
   readonly #calls: Set<Call> | undefined;
   #attempt: Attempt | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #ringing: NodeJS.Immediate | undefined;
   #whole: NodeJS.Timeout | undefined;
   #isSent = false;
   #isAnswered = false;
@@ -66,11 +67,16 @@ class Call implements Progress {
 
   /** A clock that is wound up again at each sign of life. */
   wind(ms: number = this.#timeoutMs): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#end(this.#late()), ms);
+    this.unwind();
+    this.#timer = setTimeout(() => this.#ring(), ms);
   }
   unwind(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#ringing);
+  }
+  /** Where this process did not run for a while, timers come before what has arrived in the meantime: that is looked at first. */
+  #ring(): void {
+    this.#ringing = setImmediate(() => this.#end(this.#late()));
   }
 
   limitWhole(): void {

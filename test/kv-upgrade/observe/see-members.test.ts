@@ -44,9 +44,17 @@ describe('a member that says nothing in time', () => {
       seen: ['n1 true', 'n2 false', 'n3 true'],
     });
   });
-  it('is not waited for where nobody answers, nor where nothing listens', async () => {
-    expect((await look('DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED')).again).toEqual([]);
+  it('is asked once more where all are silent: this machine may be busy', async () => {
+    expect(await look('DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED')).toEqual({
+      again: ['n1 3000', 'n2 3000'],
+      seen: ['n1 true', 'n2 true'],
+    });
+    expect((await look('DEADLINE_EXCEEDED')).again).toEqual(['n1 3000']);
+  });
+  it('is not waited for where another one refuses the connection, nor where nothing listens', async () => {
+    expect((await look('DEADLINE_EXCEEDED', 'UNAVAILABLE')).again).toEqual([]);
     expect((await look(900, 'UNAVAILABLE', 0)).again).toEqual([]);
+    expect((await look('UNAVAILABLE', 'UNAVAILABLE')).again).toEqual([]);
   });
 });
 
