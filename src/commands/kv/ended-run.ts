@@ -15,8 +15,11 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 export const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
-  const [newest] = await takenOver(context, opened);
-  if (newest === undefined) return undefined;
+  const { runs, unread } = await takenOver(context, opened);
+  const [newest] = runs;
+  // Another machine may have begun a newer one.
+  if (newest === undefined && unread !== undefined) throw unread;
+  if (newest === undefined || unread !== undefined) return undefined;
   const { run, entries } = newest;
   const last = entries.at(-1);
   const isDone = last?.kind === 'closed' && last.outcome === 'done';

@@ -21,8 +21,10 @@ export const unfinished = async (context: Context, values: EndpointValues): Prom
     import('../../kv-upgrade/journal/journal.ts'),
     import('../../kv-upgrade/journal/same-members.ts'),
   ]);
-  const found = openRun(await takenOver(context, opened));
+  const { runs, unread } = await takenOver(context, opened);
+  const found = openRun(runs);
   const first = found?.entries[0];
+  if (found === undefined && unread !== undefined) throw unread;
   if (found === undefined || first?.kind !== 'opened') {
     throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
       code: 'NO_RUN',

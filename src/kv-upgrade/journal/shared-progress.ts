@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { messageOf } from '../../core/error-message.ts';
+import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { firstAnswer } from '../../etcd-client/first-response.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
@@ -131,21 +133,40 @@ export const removeShared = async (sharing: Pick<Sharing, 'host' | 'cluster' | '
   await removeFile(sharing);
 };
 
-/** A run of this cluster that was begun on another machine, or that went on there: as it is written in the store, else beside the snapshots. */
+export const PROGRESS_UNREAD = 'PROGRESS_UNREAD';
+/** Nobody knows then whether another machine has a run of this cluster. */
+const unread = (cluster: string, error: unknown): AppError =>
+  new AppError(
+    error instanceof AppError ? error.category : 'network',
+    `it could not be read from the store whether another machine has an unfinished run of cluster ${cluster}: ${messageOf(error)}`,
+    {
+      code: PROGRESS_UNREAD,
+      retryable: true,
+      cause: error,
+      tryThis: ['opsctl kv status', 'run the same command on the machine that began the run'],
+    },
+  );
+
+/**
+ * A run of this cluster that was begun on another machine, or that went on there: as it is written in the store, else beside the snapshots.
+ * Throws PROGRESS_UNREAD where the store did not say, and nothing lies beside the snapshots.
+ */
 export const sharedRun = async (
   { host, cluster, stores }: Pick<Sharing, 'host' | 'cluster' | 'stores'>,
   state: string,
 ): Promise<(FoundRun & { readonly owner?: Owner }) | undefined> => {
-  const kept = await firstAnswer(stores, (store) => store.range(progressKey, { isSerializable: true })).catch(
-    () => undefined,
-  );
+  const kept = await Promise.any(
+    stores.map((store) => store.range(progressKey, { isSerializable: true })),
+  ).catch((error: AggregateError) => unread(cluster.name, error.errors[0]));
   const file =
     cluster.snapshot_dir === undefined
       ? undefined
       : await host.files.read(join(cluster.snapshot_dir, fileName(cluster))).catch(() => undefined);
-  const found = [sharedFrom(kept?.kvs[0]?.value, cluster.name), sharedFrom(file, cluster.name)]
+  const stored = kept instanceof AppError ? undefined : kept.kvs[0]?.value;
+  const found = [sharedFrom(stored, cluster.name), sharedFrom(file, cluster.name)]
     .filter((one) => one !== undefined)
     .toSorted((a, b) => b.entries.length - a.entries.length)[0];
+  if (found === undefined && kept instanceof AppError) throw kept;
   if (found === undefined) return undefined;
   const runs = await findRuns(host, state, cluster.name);
   const known = runs.find(({ run }) => run === found.run);

@@ -1,10 +1,11 @@
 import type { Host } from '../../platform/host.ts';
+import { findRuns, openRun } from '../journal/journal.ts';
 import { adoptRun, sharedRun } from '../journal/shared-progress.ts';
-import type { Access } from '../observe/access.ts';
+import { type Access, busyTimeoutMs } from '../observe/access.ts';
 import type { ClusterFile } from '../types.ts';
 import { refuseOther } from './take-locks.ts';
 
-/** A run that another machine began, or went on with, is known here from now on. Says so when there was one. */
+/** A run that another machine began, or went on with, is known here from now on. Says so when there was one; throws PROGRESS_UNREAD where that could not be seen. */
 export const takeOver = async (
   host: Host,
   state: string,
@@ -12,7 +13,13 @@ export const takeOver = async (
   access: Access,
 ): Promise<string | undefined> => {
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
-  if ((await sharedRun({ host, cluster, stores }, state)) === undefined) return undefined;
+  const patient = cluster.members.map(({ client_url }) => access.store(client_url, busyTimeoutMs));
+  const found = await sharedRun({ host, cluster, stores }, state).catch(async (error: unknown) => {
+    if (openRun(await findRuns(host, state, cluster.name)) !== undefined) throw error;
+    // On a busy machine the answer is late: that there is no run must not be concluded from that.
+    return sharedRun({ host, cluster, stores: patient }, state);
+  });
+  if (found === undefined) return undefined;
   // Whoever is at work there still has it.
   await refuseOther(
     host,
@@ -21,8 +28,9 @@ export const takeOver = async (
     access,
     cluster.members.map(({ client_url }) => client_url),
   );
-  const found = await adoptRun({ host, cluster, stores }, state);
-  if (found === undefined) return undefined;
-  const by = found.owner === undefined ? '' : ` of ${found.owner.user ?? 'somebody'} on ${found.owner.host}`;
-  return `run ${found.run}${by} was taken over: its progress was read from the store or from beside the snapshots`;
+  const adopted = await adoptRun({ host, cluster, stores: patient }, state);
+  if (adopted === undefined) return undefined;
+  const { owner, run } = adopted;
+  const by = owner === undefined ? '' : ` of ${owner.user ?? 'somebody'} on ${owner.host}`;
+  return `run ${run}${by} was taken over: its progress was read from the store or from beside the snapshots`;
 };

@@ -230,6 +230,18 @@ describe('a run of another machine', () => {
     await away.host.files.replace(FILE, short);
     expect((await sharedRun(away, '/state'))?.run).toBe(run);
   });
+  it('is not said to be none where the store does not answer and nothing lies beside the snapshots', async () => {
+    const away = bed({ snapshot_dir: '/snapshots' });
+    away.state.isAway = true;
+    const error: unknown = await sharedRun(away, '/state').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      category: 'network',
+      message: expect.stringContaining(
+        'whether another machine has an unfinished run of cluster test: no quorum',
+      ),
+      detail: { code: 'PROGRESS_UNREAD' },
+    });
+  });
   it('is news only while this machine knows less of it', async () => {
     const value = text([opened, begun('x')]);
     expect((await found(value, undefined, 1)).run?.entries).toHaveLength(2);
