@@ -1,13 +1,14 @@
 import { randomShare } from '../core/random-share.ts';
 import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
+import type { Ended } from './rate.ts';
 import { type Outcome, type RetryPolicy, defaultPolicy, retryDelay } from './retry.ts';
 
 export type SendOptions = {
   readonly policy?: RetryPolicy;
   readonly signal?: AbortSignal;
   /** Waits for a free place in the rate window before each try; calls back what it gave when the answer has begun or failed, and waits for that. */
-  readonly admit?: () => Promise<() => unknown>;
+  readonly admit?: () => Promise<Ended>;
   readonly onRetry?: (delayMs: number, why: string) => void;
 };
 
@@ -72,14 +73,26 @@ const failure = (error: unknown): Result => {
   throw error;
 };
 
+const askedOnce = async (host: Host, request: HttpRequest, ended: Ended | undefined): Promise<HttpReply> => {
+  let reply: HttpReply;
+  try {
+    reply = await host.network.request(request);
+  } catch (error) {
+    await ended?.(error instanceof NetworkError && !error.sent ? 'unsent' : 'lost');
+    throw error;
+  }
+  await ended?.('answered');
+  return reply;
+};
+
 /** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {
-    const answered = await options.admit?.();
+    const ended = await options.admit?.();
     let result: Result;
     try {
-      const reply = await host.network.request(request).finally(answered);
+      const reply = await askedOnce(host, request, ended);
       if (reply.status < 400) return reply;
       result = { reply };
     } catch (error) {

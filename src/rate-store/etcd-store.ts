@@ -49,9 +49,9 @@ export const etcdRateStore = (host: Host, url: URL): RateStore => {
       await store.revoke(lease);
       return { waitMs: AGAIN_MS };
     },
-    answered: async (_key, place, windowMs) => {
+    answered: async (_key, place, ms) => {
       // One second more: leases count in whole seconds.
-      await store.put(place, host.hostname, await store.grant(seconds(windowMs) + 1));
+      await store.put(place, host.hostname, await store.grant(seconds(ms) + 1));
       const held = leases.get(place);
       leases.delete(place);
       if (held !== undefined) await store.revoke(held);

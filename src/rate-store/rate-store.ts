@@ -5,8 +5,8 @@ export type Taken = { readonly place: string } | { readonly waitMs: number };
 export type RateStore = {
   /** Takes one of `limit` places of a key. It is held while the request is under way, for `LEASE_MS` at most. */
   take(key: string, limit: number): Promise<Taken>;
-  /** The answer has begun: the place is free again one window from now. */
-  answered(key: string, place: string, windowMs: number): Promise<void>;
+  /** The request has ended: its place is free again so long from now. */
+  answered(key: string, place: string, ms: number): Promise<void>;
   /** The service said no: nobody takes a place for so long. */
   block(key: string, ms: number): Promise<void>;
 };

@@ -39,7 +39,7 @@ export const redisRateStore = async (host: Host, url: URL): Promise<RateStore> =
       const waitMs = await run(TAKE, [places(key), blocked(key)], [limit, place, LEASE_MS, LOOK_MS]);
       return waitMs === 0 ? { place } : { waitMs };
     },
-    answered: async (key, place, windowMs) => void (await run(ANSWERED, [places(key)], [place, windowMs])),
+    answered: async (key, place, ms) => void (await run(ANSWERED, [places(key)], [place, ms])),
     block: async (key, ms) => void (await run(BLOCK, [blocked(key)], [Math.ceil(ms)])),
   };
 };

@@ -1,5 +1,6 @@
 import { randomShare } from '../core/random-share.ts';
-import { type Bucket, WINDOW_MS } from '../api-client/rate.ts';
+import { WINDOW_MS } from '../api-client/rate-turns.ts';
+import type { Bucket, RequestEnd } from '../api-client/rate.ts';
 import { messageOf } from '../core/error-message.ts';
 import type { Host } from '../platform/host.ts';
 import type { RateStore } from './rate-store.ts';
@@ -16,6 +17,9 @@ type Options = {
   readonly signal?: AbortSignal | undefined;
   readonly windowMs?: number;
 };
+
+/** For how many windows a request holds its place after its end: one that is lost may be counted a window later. */
+const windowsOf: Readonly<Record<RequestEnd, number>> = { answered: 1, lost: 2, unsent: 0 };
 
 /** Machines that found no place come back at different times. */
 const jitterMs = (host: Host): number => 128 * randomShare(host);
@@ -45,7 +49,8 @@ export const storeBucket = (
         if (taken === undefined) break;
         // Waited for: what the end of the program would cut off leaves the place taken for minutes.
         if ('place' in taken)
-          return () => asked((to) => to.answered(key, taken.place, windowMs)).catch(() => undefined);
+          return (end) =>
+            asked((to) => to.answered(key, taken.place, windowMs * windowsOf[end])).catch(() => undefined);
         if (!hasSaid) onWait?.(taken.waitMs);
         hasSaid = true;
         await host.sleep(taken.waitMs + jitterMs(host), signal);

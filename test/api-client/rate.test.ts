@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Line, WINDOW_MS, makeBucket, parseLines, turnOf } from '../../src/api-client/rate.ts';
+import { type Line, WINDOW_MS, parseLines, turnOf } from '../../src/api-client/rate-turns.ts';
+import { makeBucket } from '../../src/api-client/rate.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
@@ -100,7 +101,7 @@ test('a bucket in a directory: the third request of two a minute waits for the r
   const bucket = makeBucket(host, '/state', 'k', 2);
   const waits: number[] = [];
   const start = host.now();
-  for (let i = 0; i < 3; i++) (await bucket.admit((ms) => waits.push(ms)))();
+  for (let i = 0; i < 3; i++) (await bucket.admit((ms) => waits.push(ms)))('answered');
   expect(waits).toEqual([WINDOW_MS]);
   expect(host.now() - start).toBe(WINDOW_MS);
 });
@@ -108,7 +109,7 @@ test('a bucket in a directory: the third request of two a minute waits for the r
 test('that a service has no limit is written once in some minutes, not for each answer', async () => {
   const host = fakeHost();
   const bucket = makeBucket(host, '/state', 'k', 1);
-  (await bucket.admit())();
+  (await bucket.admit())('answered');
   const opened = async (): Promise<number> => {
     const names = await host.files.list('/state');
     const texts = names.map((name) => host.files.readNow(`/state/${name}`) ?? '');
@@ -130,6 +131,61 @@ test('a request that never ends holds the others up for some minutes, not for ev
   expect(host.now() - start).toBeGreaterThan(3 * 60_000);
 });
 
+test.each([
+  ['answered', WINDOW_MS],
+  ['lost', 2 * WINDOW_MS],
+  ['unsent', 0],
+] as const)('a request that is %s holds its place %d ms from its end', async (end, ms) => {
+  const host = fakeHost();
+  const bucket = makeBucket(host, '/state', 'k', 1);
+  const ended = await bucket.admit();
+  await host.sleep(5000);
+  const at = host.now();
+  ended(end);
+  await bucket.admit();
+  expect(host.now() - at).toBe(ms);
+});
+
+test('a place that was taken two files ago and used at the end of its time still counts', async () => {
+  const host = fakeHost();
+  const epochMs = 3 * 60_000;
+  const epoch = Math.floor(host.now() / epochMs);
+  await host.sleep((epoch + 1) * epochMs - host.now() - 1);
+  const early = makeBucket(host, '/state', 'k', 1);
+  const first = await early.admit();
+  // Its request is slow: it is seen just before the file of its ticket is two files old.
+  await host.sleep(epochMs - 1000);
+  first('answered');
+  await host.sleep(2000);
+  expect(Math.floor(host.now() / epochMs)).toBe(epoch + 2);
+  const at = host.now();
+  await makeBucket(host, '/state', 'k', 1).admit();
+  expect(host.now() - at).toBe(WINDOW_MS - 2000);
+});
+
+test('a ticket whose file is gone is written again, and does not let its request through', async () => {
+  const host = fakeHost();
+  await makeBucket(host, '/state', 'k', 1).admit();
+  const start = host.now();
+  const { readNow } = host.files;
+  let reads = 0;
+  const own = {
+    ...host,
+    files: { ...host.files, readNow: (path: string) => (reads++ < 4 ? undefined : readNow(path)) },
+  };
+  await makeBucket(own, '/state', 'k', 1).admit();
+  expect(reads).toBeGreaterThan(4);
+  expect(host.now() - start).toBeGreaterThan(WINDOW_MS);
+});
+
+test('a file that can be written and not read limits nothing', async () => {
+  const host = fakeHost();
+  const own = { ...host, files: { ...host.files, readNow: () => undefined } };
+  const start = host.now();
+  for (let i = 0; i < 3; i++) await makeBucket(own, '/state', 'k', 1).admit();
+  expect(host.now()).toBe(start);
+});
+
 test('fifty buckets on one directory: no window has more than the limit, though departures are late', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-rate-'));
   const host = nodeHost();
@@ -144,7 +200,7 @@ test('fifty buckets on one directory: no window has more than the limit, though 
           await host.sleep((i * 7) % 40);
           seen.push(performance.now());
           await host.sleep((i * 3) % 10);
-          answered();
+          answered('answered');
         }
       }),
     );
@@ -184,11 +240,16 @@ test('a refusal of the service is told to every bucket of the directory', async 
 test('files that nobody reads any more are removed, those of other keys stay', async () => {
   const host = fakeHost();
   const epoch = Math.floor(host.now() / (3 * 60_000));
-  const names = [`rate-k-${epoch - 2}`, `rate-k-${epoch - 1}`, `rate-other-${epoch - 2}`, 'rate-k-notes'];
+  const names = [3, 2, 1]
+    .map((ago) => `rate-k-${epoch - ago}`)
+    .concat(`rate-other-${epoch - 3}`, 'rate-k-notes');
   for (const name of names) await host.files.replace(`/state/${name}`, '', 0o600);
   await makeBucket(host, '/state', 'k', 1).admit();
   expect((await host.files.list('/state')).sort()).toEqual(
-    [`rate-k-${epoch - 1}`, `rate-k-${epoch}`, 'rate-k-notes', `rate-other-${epoch - 2}`].sort(),
+    [2, 1, 0]
+      .map((ago) => `rate-k-${epoch - ago}`)
+      .concat('rate-k-notes', `rate-other-${epoch - 3}`)
+      .sort(),
   );
 });
 
@@ -237,7 +298,7 @@ test('only the user reads the files of a bucket; a request leaves a ticket and i
   const host = fakeHost();
   const answered = await makeBucket(host, '/state', 'k', 1).admit();
   expect(lineOf(host)).toEqual(['t']);
-  answered();
+  answered('answered');
   expect(lineOf(host)).toEqual(['t', 'd']);
   const [path = ''] = Object.keys(host.files.all()).filter((one) => one.startsWith('/state/rate-'));
   expect(host.files.mode(path)).toBe(0o600);
@@ -273,10 +334,10 @@ test('a wait is told once, and a short one not at all', async () => {
   const windowMs = 400;
   const told: number[] = [];
   for (let i = 0; i < 2; i++)
-    (await makeBucket(host, '/state', 'k', 1, { windowMs }).admit((ms) => told.push(ms)))();
+    (await makeBucket(host, '/state', 'k', 1, { windowMs }).admit((ms) => told.push(ms)))('answered');
   expect(told).toEqual([]);
   makeBucket(host, '/state', 'k', 9, { windowMs }).block(host.now() + 5000);
-  (await makeBucket(host, '/state', 'k', 9, { windowMs }).admit((ms) => told.push(ms)))();
+  (await makeBucket(host, '/state', 'k', 9, { windowMs }).admit((ms) => told.push(ms)))('answered');
   expect(told).toEqual([5000]);
 });
 
@@ -297,7 +358,7 @@ test('who has waited for so long that nobody reads the old file any more stands 
   const start = host.now();
   const bucket = makeBucket(host, '/state', 'k', 1);
   bucket.block(start + 8 * 60_000);
-  (await bucket.admit())();
+  (await bucket.admit())('answered');
   expect(host.now()).toBe(start + 8 * 60_000);
   const texts = Object.entries(host.files.all())
     .filter(([path]) => path.startsWith('/state/rate-k-'))
@@ -318,7 +379,7 @@ test('a directory that cannot be made limits nothing', async () => {
   };
   const start = host.now();
   const bucket = makeBucket({ ...host, files: { ...host.files, append } }, '/state', 'k', 1);
-  for (let i = 0; i < 3; i++) (await bucket.admit())();
+  for (let i = 0; i < 3; i++) (await bucket.admit())('answered');
   expect(host.now()).toBe(start);
 });
 

@@ -127,15 +127,23 @@ describe('errors', () => {
 test('each try is announced and asks for a place in the rate window', async () => {
   const host = fakeHost({ reply: answering([503, { 'retry-after': '2' }], lost('RESET', true), 200) });
   const said: [number, string][] = [];
-  let [admitted, answered] = [0, 0];
+  const ends: string[] = [];
+  let admitted = 0;
   const admit = async () => {
     admitted++;
-    return () => void answered++;
+    return (end: string) => void ends.push(end);
   };
   await send(host, get, { onRetry: (delayMs, why) => said.push([delayMs, why]), admit });
   expect(said[0]).toEqual([2000, 'answer 503']);
   expect(said[1]?.[1]).toBe('RESET happened');
-  expect([admitted, answered]).toEqual([3, 3]);
+  expect([admitted, ends]).toEqual([3, ['answered', 'lost', 'answered']]);
+});
+
+test('a request that never left says so to the rate window', async () => {
+  const ends: string[] = [];
+  const admit = async () => (end: string) => void ends.push(end);
+  await send(fakeHost({ reply: answering(lost('REFUSED', false), 200) }), get, { admit });
+  expect(ends).toEqual(['unsent', 'answered']);
 });
 
 describe('an answer from 400 on is looked at for another try, none below', () => {

@@ -131,7 +131,8 @@ describe('a downgrade that is killed', () => {
     const done = await cluster.kv('resume');
     expect(done.code, done.stderr).toBe(0);
     const history = await writer.stop();
-    expect(kills).toBeGreaterThan(5);
+    // How many lines are written before the killer sees one depends on the machine.
+    expect(kills).toBeGreaterThan(1);
     expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
   });

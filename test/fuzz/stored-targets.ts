@@ -4,7 +4,7 @@ import { readPending } from '../../src/auth/pending-login.ts';
 import { placeIndex } from '../../src/auth/credential-store/place.ts';
 import { readKeyFile } from '../../src/auth/machine/key-file.ts';
 import { sharedFailure } from '../../src/auth/shared-failure.ts';
-import { parseLines, turnOf } from '../../src/api-client/rate.ts';
+import { parseLines, turnOf } from '../../src/api-client/rate-turns.ts';
 import { Faults, readFaults } from '../../src/etcd-sim/faults.ts';
 import { readContent } from '../../src/etcd-sim/cluster/content.ts';
 import { findOperations, unfinishedOperation } from '../../src/kv-operations/journal.ts';

@@ -38,8 +38,11 @@ test('a request waits as long as the store says, and its answer is told to the s
   const answered = await made.admit((ms) => waits.push(ms));
   expect(waits).toEqual([3000]);
   expect(host.now() - start).toBeGreaterThanOrEqual(4000);
-  await answered();
+  await answered('answered');
   expect(told).toEqual(['p1 60000']);
+  await (await made.admit())('lost');
+  await (await made.admit())('unsent');
+  expect(told.slice(1)).toEqual(['late 120000', 'late 0']);
 });
 
 test('a store that cannot be reached is said once, and this machine keeps to its own bucket from then on', async () => {
@@ -60,6 +63,6 @@ test('a store that is lost between request and answer does not fail the request'
       throw new Error('gone');
     },
   });
-  await (await made.admit())();
+  await (await made.admit())('answered');
   expect(lost).toEqual(['gone']);
 });

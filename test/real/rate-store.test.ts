@@ -117,8 +117,8 @@ describe.concurrent.each(['redis', 'etcd'])('a rate that machines share in %s', 
         onLost: (why) => expect(why).toBe(''),
       });
       for (let i = 0; i < 3; i++) {
-        const answered = await bucket.admit();
-        await fetch(url).finally(answered);
+        const ended = await bucket.admit();
+        await fetch(url).finally(() => ended('answered'));
       }
     };
     await Promise.all(Array.from({ length: 6 }, machine));
