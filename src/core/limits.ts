@@ -37,6 +37,10 @@ export const limits = {
   gatewayDepth: 1_000,
   /** Enough for any file written by hand; a file of aliases of aliases would fill the memory. */
   yamlAliases: 1_000,
+  /** YAML that this program did not write; what it wrote itself is read in another way, whatever its size. Twice this takes a gigabyte and a half. */
+  yamlBytes: 16 * 1024 * 1024,
+  /** Lines, keys and items of such YAML: up to a kilobyte of memory each. */
+  yamlParts: 1_500_000,
   /** Brackets and `?` keys in each other: the YAML parser takes minutes for some hundred of them. */
   yamlDepth: 200,
   /** Hops of a download: services keep contents elsewhere and point there. */

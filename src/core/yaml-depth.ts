@@ -22,31 +22,3 @@ export const tooDeepAt = (text: string): number | undefined => {
   }
   return undefined;
 };
-
-type Placed = { linePos?: [{ line: number; col: number }] | [{ line: number; col: number }, object] };
-type ErrorClass<E> = new (at: [number, number], code: 'RESOURCE_EXHAUSTION', message: string) => E;
-/** The depth of a text as an error of its parser, with its place; undefined when it may be parsed. */
-export const depthError = <E extends Placed>(text: string, YamlError: ErrorClass<E>): E | undefined => {
-  const at = tooDeepAt(text);
-  if (at === undefined) return undefined;
-  const lines = text.slice(0, at).split('\n');
-  const error = new YamlError(
-    [at, at + 1],
-    'RESOURCE_EXHAUSTION',
-    `it is nested more than ${limits.yamlDepth} deep`,
-  );
-  error.linePos = [{ line: lines.length, col: (lines.at(-1) ?? '').length + 1 }];
-  return error;
-};
-
-/** A document of that parser. One that is too deep is not parsed: it is empty, and its error says so. */
-export const documentFrom = <D extends { errors: E[] }, E extends Placed>(
-  text: string,
-  YamlError: ErrorClass<E>,
-  parse: (text: string) => D,
-): D => {
-  const error = depthError(text, YamlError);
-  const document = parse(error === undefined ? text : '');
-  if (error !== undefined) document.errors.push(error);
-  return document;
-};

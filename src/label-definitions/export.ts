@@ -7,7 +7,7 @@ import { definitionOf, liveFrom } from './from-label.ts';
 import { type Asking, allDefinitions, allPermissions, getDefinition } from './read-labels.ts';
 import { withLabel } from './resolve-label.ts';
 import { schemaLine } from './schema.ts';
-import { yamlText } from './yaml-text.ts';
+import { yamlText } from '../core/yaml-text.ts';
 
 /** A label that is read for export: its definition, and what the comment above it says. */
 export type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };

@@ -1,6 +1,7 @@
+import { tooLargeYaml } from '../core/yaml-parse.ts';
 import { yamlValue } from '../core/yaml-value.ts';
 import { AppError, problem } from '../core/problem.ts';
-import { isPlainKey, plainYaml } from './plain-yaml.ts';
+import { isPlainKey, plainYaml } from '../core/plain-yaml.ts';
 import { isPlain } from './read-values.ts';
 import { parseAllDocuments } from './yaml-package.ts';
 
@@ -78,8 +79,9 @@ const sidesOf = (text: string): string[] => {
 };
 
 const anyYaml = (path: string, text: string): unknown => {
-  const documents = parseAllDocuments(text);
-  const [document] = 'empty' in documents ? [] : documents;
+  const tooLarge = tooLargeYaml(text);
+  if (tooLarge !== undefined) throw broken(path, tooLarge);
+  const [document] = parseAllDocuments(text);
   const [error] = document?.errors ?? [];
   if (error) throw broken(path, `is not YAML (line ${error.linePos?.[0].line ?? 1})`);
   const read = document === undefined ? { value: undefined } : yamlValue(document);

@@ -4,10 +4,11 @@ import type { Context } from '../cli/command.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { SCHEMA_FILE } from './schema.ts';
-import { plainYaml } from './plain-yaml.ts';
+import { plainDocuments } from '../core/plain-yaml.ts';
+import { tooLargeYaml } from '../core/yaml-parse.ts';
 import { type Place, placeIn } from './yaml-places.ts';
 import { wholeInput } from '../cli/standard-input.ts';
-import { LineCounter, parseAllDocuments } from './yaml-package.ts';
+import { LineCounter, type YamlDocument, parseAllDocuments } from './yaml-package.ts';
 
 /** One YAML document of a file, or of standard input (`-`). */
 export type Document = {
@@ -68,29 +69,56 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
   return names.map((name) => join(file, name));
 };
 
-/** Places are asked for when something is wrong: until then the text is kept, and not the tree of its nodes. */
-const placeLater =
-  (text: string, index: number) =>
-  (path: string): Place => {
-    const lineCounter = new LineCounter();
-    const parsed = parseAllDocuments(text, { lineCounter });
-    const document = 'empty' in parsed ? undefined : parsed[index];
-    return document === undefined ? { line: 1, column: 1 } : placeIn(document, lineCounter, path);
-  };
+type Tree = { readonly documents: readonly YamlDocument[]; readonly lines: LineCounter };
 
-const plainDocument = (file: string, text: string): Document | undefined => {
-  const read = plainYaml(text);
-  return (
-    read && {
-      source: called(file),
-      value: read.value,
-      ...(file === '-' ? {} : { file }),
-      index: 0,
-      isOnly: true,
-      placeOf: placeLater(text, 0),
-    }
-  );
+/**
+ * Places are asked for when something is wrong: until then the text is kept, and not the tree of its nodes. The tree stays
+ * while there is memory: thousands of places may be asked for, one after the other.
+ */
+const placesIn = (text: string): ((index: number, before?: number) => Document['placeOf']) => {
+  let kept: WeakRef<Tree> | undefined;
+  const tree = (): Tree => {
+    const known = kept?.deref();
+    if (known !== undefined) return known;
+    const lines = new LineCounter();
+    const made = { documents: parseAllDocuments(text, lines), lines };
+    kept = new WeakRef(made);
+    return made;
+  };
+  return (index, before = 0) =>
+    (path) => {
+      const { documents, lines } = tree();
+      const document = documents[index];
+      if (document === undefined) return { line: 1 + before, column: 1 };
+      const { line, column } = placeIn(document, lines, path);
+      return { line: line + before, column };
+    };
 };
+
+const namesOf = (file: string): Pick<Document, 'source' | 'file'> => ({
+  source: called(file),
+  ...(file === '-' ? {} : { file }),
+});
+
+/** Documents as an export writes them: they may be many, and of any size. */
+const exportedIn = (file: string, text: string): Document[] | undefined =>
+  plainDocuments(text)?.map((one, index, all) => ({
+    ...namesOf(file),
+    value: one.value,
+    index,
+    isOnly: all.length === 1,
+    placeOf: placesIn(one.text)(0, one.before),
+  }));
+
+/** `why` is what the name of the file begins. */
+export const tooLarge = (file: string, why: string): AppError =>
+  new AppError('usage', `${called(file)} ${why}; nothing was sent`, {
+    code: 'YAML_TOO_LARGE',
+    tryThis: [
+      'give each label a file of its own, and name their directory',
+      'write it as `opsctl labels export` does (block style, no comments between the lines): such files may have any size',
+    ],
+  });
 
 /** Git left both sides of a merge in the file: only a person knows which is meant. */
 const refuseConflict = (file: string, text: string): void => {
@@ -109,11 +137,13 @@ const refuseConflict = (file: string, text: string): void => {
 };
 
 export const documentsIn = (file: string, text: string): Document[] => {
-  const plain = plainDocument(file, text);
-  if (plain !== undefined) return [plain];
+  const exported = exportedIn(file, text);
+  if (exported !== undefined) return exported;
   refuseConflict(file, text);
-  const parsed = parseAllDocuments(text);
-  const found = 'empty' in parsed ? [] : parsed;
+  const why = tooLargeYaml(text);
+  if (why !== undefined) throw tooLarge(file, why);
+  const found = parseAllDocuments(text);
+  const placeAt = placesIn(text);
   const documents = found.flatMap((document, i): Omit<Document, 'isOnly' | 'index'>[] => {
     const source = found.length > 1 ? `${called(file)} (document ${i + 1})` : called(file);
     const [error] = document.errors;
@@ -134,8 +164,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
       throw new AppError('usage', `${source} is not YAML: ${parsed.problem}`, { code: 'NOT_YAML' });
     const { value } = parsed;
     if (value === null || value === undefined) return [];
-    const placeOf = placeLater(text, i);
-    return [{ source: called(file), value, ...(file === '-' ? {} : { file }), placeOf }];
+    return [{ ...namesOf(file), value, placeOf: placeAt(i) }];
   });
   return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));
 };

@@ -1,11 +1,12 @@
 import { AppError, usageError } from '../core/problem.ts';
+import { tooLargeYaml } from '../core/yaml-parse.ts';
 import type { PermissionDef } from './definition.ts';
 import type { Drift } from './drift.ts';
 import { choiceText, fieldText, permissionText } from './export-file.ts';
 import { definitionOf } from './from-label.ts';
 import { match } from './match.ts';
 import { type Prepared, lostOf } from './prepared.ts';
-import { absolute } from './read-files.ts';
+import { absolute, tooLarge } from './read-files.ts';
 import type { Session } from './session.ts';
 import { type YamlDocument, isMap, isScalar, isSeq, parseAllDocuments } from './yaml-package.ts';
 
@@ -155,8 +156,9 @@ const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
 };
 
 const rewritten = (file: string, text: string, prepared: readonly Prepared[]): string => {
-  const parsed = parseAllDocuments(text);
-  const documents = 'empty' in parsed ? [] : parsed;
+  const why = tooLargeYaml(text);
+  if (why !== undefined) throw tooLarge(file, why);
+  const documents = parseAllDocuments(text);
   const said = documents.filter((one) => one.toJS() !== null);
   for (const one of prepared) {
     const document = said[one.wish.document.index];

@@ -28,7 +28,8 @@ const eachOf = (document: Document): Document[] =>
 
 const wishFrom = (context: Context, document: Document, problems: Problem[]): Wish => {
   const read = definitionFrom(document.value);
-  problems.push(...placed(document, read.problems));
+  // There may be more of them than a call takes arguments.
+  for (const one of placed(document, read.problems)) problems.push(one);
   const path = document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
   return {
     document,
@@ -81,8 +82,8 @@ const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
 export const wishesFrom = (context: Context, documents: readonly Document[]): Wish[] => {
   const problems: Problem[] = [];
   const wishes = documents.map((document) => wishFrom(context, document, problems));
-  if (problems.length === 0) problems.push(...repeatedProblems(wishes));
-  if (problems.length > 0) throw usageError('a label definition is wrong; nothing was sent', problems);
+  const found = problems.length === 0 ? repeatedProblems(wishes) : problems;
+  if (found.length > 0) throw usageError('a label definition is wrong; nothing was sent', found);
   return wishes;
 };
 

@@ -1,5 +1,11 @@
-import { YAMLParseError, parseAllDocuments as parseAll, parseDocument } from 'yaml';
-import { documentFrom, tooDeepAt } from '../core/yaml-depth.ts';
+import {
+  type Document,
+  LineCounter,
+  YAMLParseError,
+  parseAllDocuments as parseAll,
+  parseDocument,
+} from 'yaml';
+import { documentsFrom, yamlOptions } from '../core/yaml-parse.ts';
 
 // Static names for a CommonJS package: behind the bundler's splitting a lazy import of it would only have `default`.
 export {
@@ -11,11 +17,15 @@ export {
   isSeq,
 } from 'yaml';
 
-/** The same, and no text that is too deep for the parser. */
-export const parseAllDocuments = (
-  text: string,
-  options?: Parameters<typeof parseAll>[1],
-): ReturnType<typeof parseAll> => {
-  if (tooDeepAt(text) === undefined) return parseAll(text, options);
-  return [documentFrom(text, YAMLParseError, (shallow) => parseDocument(shallow, options))];
-};
+/** The same, and no text that the package would take too long for. Comments alone are no document. */
+export const parseAllDocuments = (text: string, lineCounter = new LineCounter()): Document.Parsed[] =>
+  documentsFrom(text, {
+    YamlError: YAMLParseError,
+    lines: lineCounter,
+    parse: (given) => {
+      const options = { ...yamlOptions, lineCounter };
+      const documents = parseAll(given, options);
+      if (!('empty' in documents)) return documents;
+      return given === '' ? [parseDocument(given, options)] : [];
+    },
+  });

@@ -1,3 +1,4 @@
+import { pairNamed } from '../core/yaml-place.ts';
 import { type LineCounter, type YamlDocument, isMap, isNode, isSeq } from './yaml-package.ts';
 
 export type Place = { readonly line: number; readonly column: number };
@@ -15,7 +16,7 @@ const below = ({ node, offset }: Found, step: string | number): Found | undefine
     const item = isSeq(node) ? node.items[step] : undefined;
     return isNode(item) ? { node: item, offset: item.range?.[0] ?? offset } : undefined;
   }
-  const pair = isMap(node) ? node.items.find(({ key }) => String(key) === step) : undefined;
+  const pair = isMap(node) ? pairNamed(node.items, step) : undefined;
   if (pair === undefined) return undefined;
   const at = isNode(pair.key) ? pair.key.range?.[0] : undefined;
   return { node: pair.value, offset: at ?? offset };

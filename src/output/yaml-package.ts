@@ -1,22 +1,21 @@
-import {
-  type ParseOptions,
-  type DocumentOptions,
-  type SchemaOptions,
-  type ToJSOptions,
-  YAMLParseError,
-  parse as parsed,
-} from 'yaml';
-import { depthError } from '../core/yaml-depth.ts';
+import { LineCounter, YAMLParseError, parseDocument } from 'yaml';
+import { documentFrom, yamlOptions } from '../core/yaml-parse.ts';
+import { yamlValue } from '../core/yaml-value.ts';
 
 // Static name for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
 export { stringify } from 'yaml';
 
-/** The same, and no text that is too deep for the parser. */
-export const parse = (
-  text: string,
-  options?: ParseOptions & DocumentOptions & SchemaOptions & ToJSOptions,
-): unknown => {
-  const error = depthError(text, YAMLParseError);
+/** The value of a text; throws what is wrong with it. */
+export const parse = (text: string): unknown => {
+  const lines = new LineCounter();
+  const document = documentFrom(text, {
+    YamlError: YAMLParseError,
+    lines,
+    parse: (given) => parseDocument(given, { ...yamlOptions, lineCounter: lines }),
+  });
+  const [error] = document.errors;
   if (error !== undefined) throw error;
-  return parsed(text, options);
+  const read = yamlValue(document);
+  if ('problem' in read) throw new Error(read.problem);
+  return read.value;
 };

@@ -1,3 +1,4 @@
+import { yamlText } from '../core/yaml-text.ts';
 import type { Context } from '../cli/command.ts';
 import { type Lookup, type Row, workspaceKinds } from './kinds.ts';
 import { readLookup, readRows, wholeRow } from './read.ts';
@@ -21,14 +22,13 @@ async function* entriesOf(context: Context, name: string, lookup: Lookup): Async
 
 /** The file as YAML text, list by list; only the names that others refer to are held. */
 export async function* exportText(context: Context, kinds: readonly string[]): AsyncGenerator<string> {
-  const { stringify } = await import('./yaml-package.ts');
   const lookup = await readLookup(context, kinds);
   yield 'version: 1\n';
   for (const name of kinds) {
     let isEmpty = true;
     for await (const entries of entriesOf(context, name, lookup)) {
       if (entries.length === 0) continue;
-      const text = stringify({ [name]: entries }, { lineWidth: 0 });
+      const text = yamlText({ [name]: entries });
       // The name of the list stands above the first entry only.
       yield isEmpty ? text : text.slice(text.indexOf('\n') + 1);
       isEmpty = false;

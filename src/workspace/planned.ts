@@ -2,7 +2,8 @@ import type { Context } from '../cli/command.ts';
 import type { Workspace } from './kinds.ts';
 import { withMemberIds } from './members.ts';
 import { type Plan, type PlanOptions, planWorkspace } from './plan.ts';
-import { readCurrent, readWorkspace } from './read.ts';
+import { readCurrent } from './read.ts';
+import { readWorkspace } from './read-file.ts';
 
 /** Reads the file and the workspace as it is, and plans from both. */
 export const planned = async (

@@ -80,7 +80,7 @@ const otherSizes: Readonly<Record<string, string>> = {
   'kv-upgrade/supervisors/local.ts': 'tailBytes',
   'kv-upgrade/supervisors/ssh.ts': 'mostPathBytes',
   // Deeper files go to the package for YAML.
-  'label-definitions/plain-yaml.ts': 'MAX_DEPTH',
+  'core/plain-yaml.ts': 'MAX_DEPTH',
   'mock-server/journal.ts': 'COMPACT_AT_BYTES TIDY_AT_BYTES',
   'mock-server/noted-body.ts': 'KEPT_BYTES BLOCK_BYTES',
   'mock-server/randomness.ts': 'POOL_BYTES',

@@ -12,7 +12,7 @@ const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
     throw invalidArguments([problem('<file>', 'rule', `names ${path}, which does not exist`)]);
   const { parse } = await import('../../output/yaml-package.ts');
   try {
-    return parse(text, { maxAliasCount: 100 });
+    return parse(text);
   } catch (error) {
     throw invalidArguments([problem('<file>', 'format', `must be YAML or JSON: ${messageOf(error)}`)]);
   }

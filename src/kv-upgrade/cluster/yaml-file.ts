@@ -1,3 +1,5 @@
+import { tooLargeYaml } from '../../core/yaml-parse.ts';
+import { pairNamed } from '../../core/yaml-place.ts';
 import { yamlValue } from '../../core/yaml-value.ts';
 import { AppError, problemText } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
@@ -13,10 +15,7 @@ const offsetOf = (root: Node, path: string): number => {
   let [node, offset] = [root, 0];
   for (const [, key, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {
     const items = node?.items ?? [];
-    const pair =
-      key === undefined
-        ? undefined
-        : (items as readonly Pair[]).find((one) => String(one.key?.value) === key);
+    const pair = key === undefined ? undefined : pairNamed(items as readonly Pair[], key);
     node = (key === undefined ? items[Number(index)] : pair?.value) as Node;
     const found = key === undefined ? node?.range?.[0] : pair?.key.range?.[0];
     if (found === undefined) break;
@@ -42,8 +41,10 @@ export const contentOf = async (
   { what, code, problems, asTyped = [], tryThis }: YamlFile,
 ): Promise<unknown> => {
   const { LineCounter, isMap, isScalar, parseDocument } = await import('./yaml.ts');
+  const tooLarge = tooLargeYaml(text);
+  if (tooLarge !== undefined) throw new AppError('config', `${what} ${tooLarge}`, { code, tryThis });
   const lines = new LineCounter();
-  const document = parseDocument(text, { prettyErrors: true, lineCounter: lines });
+  const document = parseDocument(text, lines);
   const broken = document.errors[0];
   if (broken !== undefined)
     throw new AppError('config', `${what} is not YAML: ${broken.message.trimEnd()}`, { code, tryThis });

@@ -1,11 +1,13 @@
-import { YAMLParseError, parseDocument as parse } from 'yaml';
-import { documentFrom } from '../../core/yaml-depth.ts';
+import { type Document, LineCounter, YAMLParseError, parseDocument as parse } from 'yaml';
+import { documentFrom, yamlOptions } from '../../core/yaml-parse.ts';
 
 /** The package is CommonJS: this static re-export keeps its names when it is imported lazily. */
 export { LineCounter, isMap, isScalar, stringify } from 'yaml';
 
-/** The same, and no text that is too deep for the parser. */
-export const parseDocument = (
-  text: string,
-  options?: Parameters<typeof parse>[1],
-): ReturnType<typeof parse> => documentFrom(text, YAMLParseError, (shallow) => parse(shallow, options));
+/** The same, and no text that the package would take too long for. */
+export const parseDocument = (text: string, lines = new LineCounter()): Document.Parsed =>
+  documentFrom(text, {
+    YamlError: YAMLParseError,
+    lines,
+    parse: (given) => parse(given, { ...yamlOptions, lineCounter: lines }),
+  });

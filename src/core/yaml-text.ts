@@ -18,22 +18,28 @@ const blockText = (text: string, indent: string): string => {
   return `${isEnded ? '|' : '|-'}\n${lines.map((line) => (line === '' ? '' : `${indent}${line}`)).join('\n')}`;
 };
 
+/** What JSON leaves as it is and YAML does not: control characters, ends of lines of other kinds, marks of the byte order. */
+const unusual = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
+const quoted = (text: string): string =>
+  JSON.stringify(text).replace(unusual, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 const scalar = (value: unknown, indent: string): string => {
   if (typeof value !== 'string') return JSON.stringify(value);
   if (plain.test(value) && !reserved.test(value) && !value.endsWith(' ')) return value;
-  return isBlock(value) ? blockText(value, indent) : JSON.stringify(value);
+  return isBlock(value) ? blockText(value, indent) : quoted(value);
 };
 
 const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
 
 const member = (key: string, value: unknown, indent: string): string => {
   if (typeof value !== 'object' || value === null) return `${key}: ${scalar(value, `${indent}  `)}\n`;
-  if (isEmpty(value)) return `${key}: ${Array.isArray(value) ? '[]' : '{}'}\n`;
+  if (isEmpty(value)) return `${key}: ${JSON.stringify(value)}\n`;
   return `${key}:\n${yamlText(value, `${indent}  `)}`;
 };
 
 const item = (value: unknown, indent: string): string => {
   if (typeof value !== 'object' || value === null) return `${indent}- ${scalar(value, `${indent}  `)}\n`;
+  if (isEmpty(value)) return `${indent}- ${JSON.stringify(value)}\n`;
   return `${indent}- ${yamlText(value, `${indent}  `).slice(indent.length + 2)}`;
 };
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { type LockFile, lockFrom, lockText } from '../../src/label-definitions/lock-file.ts';
-import { isPlainKey, plainYaml } from '../../src/label-definitions/plain-yaml.ts';
-import { yamlText } from '../../src/label-definitions/yaml-text.ts';
+import { isPlainKey, plainDocuments, plainYaml } from '../../src/core/plain-yaml.ts';
+import { yamlText } from '../../src/core/yaml-text.ts';
 
 /** What the general reader makes of a text, when it is one document without a mistake. */
 const general = (text: string): { readonly value: unknown } | undefined => {
@@ -50,13 +50,12 @@ test('definitions as they are exported are read as the general reader reads them
   );
 });
 
-test('nothing but control and format characters makes an exported text unusual', () => {
+test('whatever is written is read without the general reader, and as that reads it', () => {
   fc.assert(
     fc.property(definitionOf(anyText), (one) => {
       const written = yamlText(one);
-      const read = plainYaml(written);
-      if (read === undefined) expect(written).toMatch(/[^\P{C}\n]|[\u2028\u2029]/u);
-      else expect(read).toEqual(general(written));
+      expect(plainYaml(written)).toEqual({ value: one });
+      expect(general(written)).toEqual({ value: one });
     }),
     { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 300 : 100 },
   );
@@ -241,4 +240,44 @@ test('keys that every reader takes as text need no quotes', () => {
   const quoted = ['1a', '-a', 'a b', 'no', 'N', 'True', 'ä', '', 'a.b'];
   expect(plain.map(isPlainKey)).toEqual(plain.map(() => true));
   expect(quoted.map(isPlainKey)).toEqual(quoted.map(() => false));
+});
+
+test('several documents are read one by one, each with the lines before it', () => {
+  expect(plainDocuments('# c\na: 1\n---\n# d\nb: |\n  x\n\n  ---\n---\nc: 3\n')).toEqual([
+    { value: { a: 1 }, text: '# c\na: 1\n', before: 0 },
+    { value: { b: 'x\n\n---\n' }, text: '# d\nb: |\n  x\n\n  ---\n', before: 3 },
+    { value: { c: 3 }, text: 'c: 3\n', before: 9 },
+  ]);
+  expect(plainDocuments('---\na: 1\n')).toEqual([{ value: { a: 1 }, text: 'a: 1\n', before: 1 }]);
+});
+
+test.each([
+  ['a document of another kind', 'a: 1\n---\nb: {c: 1}\n'],
+  ['a document without content', 'a: 1\n---\n---\nb: 1\n'],
+  ['dashes at the end', 'a: 1\n---\n'],
+  ['dashes with a document behind them', 'a: 1\n--- b\n'],
+  ['dots', 'a: 1\n...\nb: 1\n'],
+  ['nothing', ''],
+])('%s among several is left to the general reader', (_, written) => {
+  expect(plainDocuments(written)).toBeUndefined();
+});
+
+test('several documents that were edited are read as the general reader reads them', () => {
+  const several = fc.array(definitionOf(text), { minLength: 1, maxLength: 3 });
+  fc.assert(
+    fc.property(several, fc.array(edit, { maxLength: 2 }), (all, edits) => {
+      let written = all.map((one) => `# c\n${yamlText(one)}`).join('---\n');
+      for (const { at, remove, insert } of edits) {
+        const place = at % (written.length + 1);
+        written = written.slice(0, place) + insert + written.slice(place + remove);
+      }
+      const read = plainDocuments(written)?.map(({ value }) => value);
+      if (edits.length === 0) expect(read).toBeDefined();
+      if (read === undefined) return;
+      const documents = parseAllDocuments(written);
+      expect(read).toEqual(documents.map((one) => one.toJS()));
+      expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+    }),
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 2000 : 400 },
+  );
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { yamlText } from '../../src/label-definitions/yaml-text.ts';
+import { yamlText } from '../../src/core/yaml-text.ts';
 
 const text = fc.oneof(
   fc.string(),
@@ -77,6 +77,7 @@ test.each<[unknown, string]>([
   ['One. \nTwo.', '"One. \\nTwo."'],
   ['One.\n Two.', '"One.\\n Two."'],
   ['One.\tx\nTwo.', '"One.\\tx\\nTwo."'],
+  ['\u0085\u2028\ufeff', '"\\u0085\\u2028\\ufeff"'],
   ['a: One.', '"a: One."'],
 ])('%j is written so', (value, written) => {
   expect(yamlText({ a: value })).toBe(`a: ${written}\n`);
@@ -86,6 +87,7 @@ test.each<[unknown, string]>([
 
 test('what is empty has a form of its own, what is undefined has none', () => {
   expect(yamlText({ a: {}, b: [], c: undefined, d: { e: {} } })).toBe('a: {}\nb: []\nd:\n  e: {}\n');
+  expect(yamlText([{}, [], { a: [{}] }])).toBe('- {}\n- []\n- a:\n    - {}\n');
   expect(yamlText([{ a: 1, b: [{ c: 'x\ny' }] }, 'z'])).toBe(
     '- a: 1\n  b:\n    - c: |-\n        x\n        y\n- z\n',
   );

@@ -21,8 +21,8 @@ export const isPlainKey = (key: string): boolean =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key);
 const plainMember = /^([A-Za-z_][A-Za-z0-9_-]*):(?: (\S.*))?$/;
 const quotedMember = /^("(?:[^"\\]|\\.)*"):(?: (\S.*))?$/;
-/** Control and format characters, which YAML allows in some places only. */
-const unusual = /[^\P{C}\n]|[\u2028\u2029]/u;
+/** Control characters, marks of the byte order and ends of lines of other kinds, which YAML allows in some places only. */
+const unusual = /[^\P{Cc}\n]|[\u2028\u2029\ufeff]/u;
 /** Definitions are five levels deep; nothing written by hand is much deeper. */
 const MAX_DEPTH = 20;
 
@@ -151,4 +151,21 @@ export const plainYaml = (text: string): PlainYaml | undefined => {
     if (error instanceof Unusual) return undefined;
     throw error;
   }
+};
+
+/** One of several: its own text, and how many lines of the whole stand before it. */
+export type PlainDocument = PlainYaml & { readonly text: string; readonly before: number };
+
+/** The documents of a text, divided as `labels export` does it; undefined when one of them is of another kind. Pure. */
+export const plainDocuments = (text: string): PlainDocument[] | undefined => {
+  const found: PlainDocument[] = [];
+  let before = 0;
+  for (const part of text.split(/^---\n/m)) {
+    // The line of dashes may stand above the first one, too.
+    const read = part === '' && before === 0 ? undefined : plainYaml(part);
+    if (read !== undefined) found.push({ ...read, text: part, before });
+    else if (part !== '' || before > 0) return undefined;
+    before += part.split('\n').length;
+  }
+  return found.length === 0 ? undefined : found;
 };

@@ -1,0 +1,162 @@
+/** What keeps the YAML package from taking time and memory without end, and what is said instead. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseDocument as plainParse } from 'yaml';
+import type { Context } from '../../src/cli/command.ts';
+import { limits } from '../../src/core/limits.ts';
+import { type AppError, problem } from '../../src/core/problem.ts';
+import { tooLargeYaml } from '../../src/core/yaml-parse.ts';
+import { contentOf } from '../../src/kv-upgrade/cluster/yaml-file.ts';
+import { parseConfig } from '../../src/kv-upgrade/configuration/configuration.ts';
+import { lockFrom } from '../../src/label-definitions/lock-file.ts';
+import { documentsIn } from '../../src/label-definitions/read-files.ts';
+import { wishesFrom } from '../../src/label-definitions/wishes.ts';
+import { parse } from '../../src/output/yaml-package.ts';
+import { readWorkspace } from '../../src/workspace/read-file.ts';
+import { parseDocument } from '../../src/workspace/yaml-package.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+const n = limits.yamlBytes;
+
+test('a text: n bytes and n + 1', () => {
+  expect(tooLargeYaml('é'.repeat(n / 2))).toBeUndefined();
+  expect(tooLargeYaml(`${'é'.repeat(n / 2)}x`)).toBe(`has ${n + 1} bytes; at most ${n} are read`);
+});
+
+test('lines, keys and items: n and n + 1', () => {
+  const kinds = ['\n', ',', '[', '{', 'a: ', '- ', '? ', ' &a', ' *a', ' !a', ']', '}', 'a:b', 'a-b', 'a&b'];
+  const counted = 12;
+  const text = kinds.join('').repeat(limits.yamlParts / counted);
+  expect(tooLargeYaml(text)).toBeUndefined();
+  expect(tooLargeYaml(`${text}\n`)).toBe(
+    `has more than ${limits.yamlParts} lines, keys and items; no more are read`,
+  );
+});
+
+/** One line, behind something that only the package reads. */
+const large = `# ${'x'.repeat(n)}\na: {}  # c\n`;
+const said = `has ${large.length} bytes; at most ${n} are read`;
+
+test('a definition that is too large is named with its size, the limit and a way out', () => {
+  expect(() => documentsIn('l.yaml', large)).toThrowError(
+    expect.objectContaining({
+      category: 'usage',
+      message: `l.yaml ${said}; nothing was sent`,
+      detail: expect.objectContaining({
+        code: 'YAML_TOO_LARGE',
+        tryThis: [
+          expect.stringContaining('a file of its own'),
+          expect.stringContaining('opsctl labels export'),
+        ],
+      }),
+    }),
+  );
+});
+
+test('so is a workspace, a lock file, a cluster file, a configuration and a list of faults', async () => {
+  const context = { host: fakeHost({ files: { '/place/w.yaml': large } }) } as unknown as Context;
+  await expect(readWorkspace(context, 'w.yaml')).rejects.toMatchObject({
+    category: 'usage',
+    message: `w.yaml ${said}; nothing was sent`,
+    detail: { code: 'YAML_TOO_LARGE', tryThis: [expect.stringContaining('--only'), expect.anything()] },
+  });
+  expect(() => lockFrom('labels.lock.yaml', large)).toThrow(`labels.lock.yaml ${said}; nothing was sent`);
+  await expect(
+    contentOf(large, { what: 'c.yaml', code: 'CLUSTER_FILE', problems: () => [] }),
+  ).rejects.toMatchObject({
+    category: 'config',
+    message: `c.yaml ${said}`,
+    detail: { code: 'CLUSTER_FILE' },
+  });
+  expect(await parseConfig(large)).toEqual({ broken: `it ${said}` });
+  expect(() => parse(large)).toThrow(`it ${said}`);
+});
+
+test('what an export writes may be of any size, in one file and in many documents', async () => {
+  const entry = (i: number): string => `  - name: label ${i}\n    description: "${'x'.repeat(n / 2)}"\n`;
+  const workspace = `version: 1\nlabels:\n${entry(1)}${entry(2)}${entry(3)}`;
+  const context = { host: fakeHost({ files: { '/place/w.yaml': workspace } }) } as unknown as Context;
+  // Read, and found too long for the service.
+  await expect(readWorkspace(context, 'w.yaml')).rejects.toMatchObject({
+    message: 'w.yaml is not a workspace file',
+    detail: { problems: [{ path: 'labels[0].description' }, {}, {}] },
+  });
+  const label = (i: number): string =>
+    `# labels/${i}\ntitle: label ${i}\ndescription: "${'x'.repeat(n / 2)}"\n`;
+  const documents = documentsIn('l.yaml', [label(1), label(2), label(3)].join('---\n'));
+  expect(documents.map(({ value }) => (value as { title: string }).title)).toEqual([
+    'label 1',
+    'label 2',
+    'label 3',
+  ]);
+  expect(documents[2]?.placeOf('description')).toEqual({ line: 11, column: 1 });
+});
+
+/** The package compares each key with all before it: with its own check this test does not come to its end. */
+test('a map of very many keys, twice each, has each second one as its error', () => {
+  const keys = Array.from({ length: 50_000 }, (_, i) => `k${i}: 1`);
+  const { errors } = parseDocument(`${keys.join('\n')}\n${keys.join('\n')}\n`);
+  expect(errors.length).toBe(50_000);
+  expect(errors[0]).toMatchObject({
+    code: 'DUPLICATE_KEY',
+    message: 'Map keys must be unique at line 50001, column 1:\n\nk49999: 1\nk0: 1\n^\n',
+    linePos: [{ line: 50_001, col: 1 }],
+  });
+  expect(errors[1]?.message).toBe('Map keys must be unique');
+});
+
+test('very many errors in one line have their places', () => {
+  const { errors } = parseDocument('&a '.repeat(50_000));
+  expect(errors.length).toBe(49_999);
+  expect(errors.at(-1)?.linePos?.[0]).toEqual({ line: 1, col: 149_998 });
+});
+
+/** Looked for one by one, or with the text parsed again for each, they would not be found before the end of the day. */
+test('very many unknown keys have their places, in each kind of file', async () => {
+  const keys = Array.from({ length: 20_000 }, (_, i) => `k${i}: {}`);
+  const text = `${keys.join('\n')}\n`;
+  const context = { host: fakeHost({ files: { '/place/w.yaml': text } }) } as unknown as Context;
+  const workspace = await readWorkspace(context, 'w.yaml').catch((error: AppError) => error);
+  expect((workspace as AppError).detail.problems?.at(-1)).toMatchObject({ path: 'k19999', line: 20_000 });
+  const problems = (content: unknown) =>
+    Object.keys(content as object).map((key) => problem(key, 'unknown', 'is not known'));
+  const cluster = await contentOf(text, { what: 'c.yaml', code: 'X', problems }).catch(
+    (error: AppError) => error,
+  );
+  expect((cluster as AppError).detail.problems?.at(-1)).toMatchObject({ path: 'k19999', line: 20_000 });
+  const [label] = documentsIn('l.yaml', text);
+  expect(keys.map((_, i) => label?.placeOf(`k${i}`).line)).toEqual(keys.map((_, i) => i + 1));
+});
+
+test('more mistakes than a call takes arguments are told', () => {
+  const value = Object.fromEntries(Array.from({ length: 130_000 }, (_, i) => [`k${i}`, 1]));
+  const document = {
+    source: 'l.yaml',
+    value,
+    index: 0,
+    isOnly: true,
+    placeOf: () => ({ line: 1, column: 1 }),
+  };
+  expect(() => wishesFrom({} as Context, [document])).toThrowError(
+    expect.objectContaining({ message: 'a label definition is wrong; nothing was sent' }),
+  );
+});
+
+test('repeated keys are those that the package finds', () => {
+  const key = fc.constantFrom('a', 'b', '1', 'null', '"a"', 'true', '? a', '[a]', '*x', '1.0', '~');
+  const value = fc.letrec((tie) => ({
+    node: fc.oneof({ maxDepth: 4 }, fc.constant('v'), tie('flow'), tie('list')),
+    list: fc.array(tie('node'), { maxLength: 3 }).map((all) => `[${all.join(', ')}]`),
+    flow: fc
+      .array(fc.tuple(key, tie('node')), { maxLength: 5 })
+      .map((all) => `{${all.map(([k, v]) => `${k} : ${v as string}`).join(', ')}}`),
+  })).flow;
+  fc.assert(
+    fc.property(value, (text) => {
+      const whole = `- &x y\n- ${text}\n`;
+      const places = (errors: readonly { code: string; pos: readonly number[] }[]) =>
+        errors.map(({ code, pos }) => `${code} ${pos[0]}`).sort();
+      expect(places(parseDocument(whole).errors)).toEqual(places(plainParse(whole).errors));
+    }),
+  );
+});
