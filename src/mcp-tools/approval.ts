@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-const LIFE_MS = 10 * 60_000;
+export const APPROVAL_MINUTES = 10;
 
 /** What a dry run shows, without what differs from run to run: ports of the embedded server and moments. Pure. */
 export const digestOf = (shown: string): string => {
@@ -32,7 +32,7 @@ export const approvals = (key: Uint8Array, now: () => number) => {
       const at = issued.get(token);
       if (!isSame || at === undefined) return false;
       issued.delete(token);
-      return now() - at <= LIFE_MS;
+      return now() - at <= APPROVAL_MINUTES * 60_000;
     },
   };
 };

@@ -1,7 +1,7 @@
 import type { Host } from '../platform/host.ts';
 import { exitCodes } from '../core/exit.ts';
 import { AppError, problemText } from '../core/problem.ts';
-import { type approvals, digestOf } from './approval.ts';
+import { APPROVAL_MINUTES, type approvals, digestOf } from './approval.ts';
 import { type Tool, argvOf } from './tools.ts';
 import { limits } from '../core/limits.ts';
 
@@ -86,7 +86,7 @@ const changed = async (caller: Caller, tool: Tool, given: Record<string, unknown
   const [call, digest] = [JSON.stringify(words), digestOf(shown.stdout)];
   if (approval === undefined) {
     const token = caller.approvals.issue(call, digest);
-    const text = `Nothing was done. This is what would be done:\n${shown.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within 10 minutes, when the person agrees.`;
+    const text = `Nothing was done. This is what would be done:\n${shown.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
     return {
       ...said(text),
       structuredContent: { approval: token, digest, dry_run: parsed(shown.stdout) ?? shown.stdout },
@@ -94,7 +94,7 @@ const changed = async (caller: Caller, tool: Tool, given: Record<string, unknown
   }
   if (!caller.approvals.redeem(String(approval), call, digest))
     return said(
-      'Refused, and nothing was done: the approval token is used up, older than 10 minutes, or for another call, or the change would be another one by now. Call again without it.',
+      `Refused, and nothing was done: the approval token is used up, older than ${APPROVAL_MINUTES} minutes, or for another call, or the change would be another one by now. Call again without it.`,
       true,
     );
   return answerOf(await run(caller, withFlag('--yes'), signal));
