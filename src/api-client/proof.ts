@@ -1,8 +1,9 @@
 import { type Field, type ObjectField, bare } from '../core/field.ts';
-import type { Operation } from '../core/operation.ts';
+import type { LooseInput, Operation } from '../core/operation.ts';
 import { excerptOf } from '../core/excerpt.ts';
 import { AppError } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
+import { missingOfMany, missingOfRequests, otherThanAsked } from './addressed.ts';
 
 type Reply = { readonly status: number; readonly text: string };
 type Row = Readonly<Record<string, unknown>>;
@@ -33,30 +34,49 @@ const missingOfObject = (returns: ObjectField, value: unknown): string | undefin
 };
 
 /** A search finds what it finds; what was made or changed is in the list, each with its record. */
-const missingOfList = ({ path }: Operation, item: Field, value: unknown): string | undefined => {
+const missingOfList = (
+  operation: Operation,
+  item: Field,
+  value: unknown,
+  input: LooseInput,
+): string | undefined => {
   if (!Array.isArray(value)) return 'a list';
   if (value.length === 0)
-    return path.endsWith('/search') ? undefined : 'a list with what was made or changed';
+    return operation.path.endsWith('/search') ? undefined : 'a list with what was made or changed';
   const isProven = (one: unknown): boolean =>
     item.type !== 'object' || missingOfObject(item, one) === undefined;
-  return value.every(isProven) ? undefined : 'a list of records';
+  return value.every(isProven) ? missingOfMany(operation, input, value) : 'a list of records';
 };
 
 /** What would have proved the write, in words; undefined when the answer does. */
-const missingProof = (operation: Operation, status: number, value: unknown): string | undefined => {
+const missingProof = (
+  operation: Operation,
+  status: number,
+  value: unknown,
+  input: LooseInput,
+): string | undefined => {
+  const other = otherThanAsked(operation, input, value);
+  if (other !== undefined) return `the record ${other}`;
   if (operation.returns === undefined) return missingOfNothing(operation.ok, status, value);
   const returns = bare(operation.returns);
-  if (returns.type === 'object') return missingOfObject(returns, value);
-  if (returns.type === 'array') return missingOfList(operation, bare(returns.items), value);
+  if (returns.type === 'object')
+    return missingOfObject(returns, value) ?? missingOfRequests(operation, input, value);
+  if (returns.type === 'array') return missingOfList(operation, bare(returns.items), value, input);
   return value === undefined ? 'a value' : undefined;
 };
 
 /**
  * A write succeeded when the record that its row returns has arrived, or its 204. Nothing else proves it: a cache answers
- * 304, a gateway `null`, a sign-in page 200.
+ * 304, a gateway `null`, a sign-in page 200. The record is the one that was named, and there is one for each that was sent.
  */
-export const expectProof = (operation: Operation, reply: Reply, value: unknown, url: string): void => {
-  const missing = missingProof(operation, reply.status, value);
+export const expectProof = (
+  operation: Operation,
+  reply: Reply,
+  value: unknown,
+  url: string,
+  input: LooseInput = {},
+): void => {
+  const missing = missingProof(operation, reply.status, value, input);
   if (missing === undefined) return;
   const got = reply.text === '' ? 'is empty' : `reads ${excerptOf(reply.text)}`;
   throw new AppError(

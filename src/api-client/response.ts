@@ -1,4 +1,4 @@
-import type { Operation } from '../core/operation.ts';
+import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
 import { excerptOf } from '../core/excerpt.ts';
 import { expectProof } from './proof.ts';
@@ -174,11 +174,16 @@ const unusual = (operation: Operation, reply: WireReply, what: string): unknown 
 const isSuccess = ({ status }: WireReply): boolean => status >= 200 && status < 300;
 
 /** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
-export const answerFrom = (operation: Operation, reply: WireReply, url: string): unknown => {
+export const answerFrom = (
+  operation: Operation,
+  reply: WireReply,
+  url: string,
+  input: LooseInput = {},
+): unknown => {
   const value = isSuccess(reply) && operation.ok !== 204 && isJson(reply) ? parsed(reply) : undefined;
   const answer =
     value === undefined ? unusual(operation, reply, `${operation.method} ${new URL(url).pathname}`) : value;
-  if (operation.method !== 'GET') expectProof(operation, reply, answer, url);
+  if (operation.method !== 'GET') expectProof(operation, reply, answer, url, input);
   // What a deleted or switched record was is no result of these.
   return operation.ok === 204 && operation.method !== 'POST' ? undefined : answer;
 };

@@ -73,9 +73,9 @@ type Wire = {
 };
 
 /** The value of a success in the shape of the row, or the error that the answer means. */
-const shapedValue = (operation: Operation, reply: WireReply, url: string): unknown => {
-  const value = answerFrom(operation, reply, url);
-  expectShape(operation, value, url);
+const shapedValue = (operation: Operation, reply: WireReply, url: string, input: LooseInput): unknown => {
+  const value = answerFrom(operation, reply, url, input);
+  expectShape(operation, value, url, input);
   return value;
 };
 
@@ -153,7 +153,7 @@ const callerOn =
       const request = line.requestFor(input);
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
       try {
-        const value = neutral(shapedValue(operation, reply, request.url), line.wording);
+        const value = neutral(shapedValue(operation, reply, request.url, input), line.wording);
         wire.options.seen?.note(operation, input.params, input.query, value);
         return value;
       } catch (error) {

@@ -94,3 +94,44 @@ test('what proves a write passes: the record with any success, a 204, a record w
   expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
   expect((await run('labels', 'update', '7', '--name', 'y')).code).toBe(11);
 });
+
+test('a record of another id proves no update and no deletion, and no answer to a question', async () => {
+  answer = (reply) => json(reply, 200, '{"id":6,"name":"x"}');
+  for (const argv of [
+    ['labels', 'get', '5'],
+    ['labels', 'update', '5', '--name', 'x'],
+    ['labels', 'delete', '5', '--yes'],
+  ]) {
+    const ran = await run(...argv, '-o', 'json');
+    expect([argv, ran.code, ran.stdout]).toEqual([argv, 11, '']);
+  }
+});
+
+test('bulk: an update that answers with another record is not done, and --resume sends it again', async () => {
+  const [rows, journal] = [join(home, 'others.ndjson'), join(home, 'others.journal')];
+  writeFileSync(rows, '{"resource":"labels","op":"update","id":5,"name":"x"}\n');
+  answer = (reply) => json(reply, 200, '{"id":6,"name":"x"}');
+  const first = await run('bulk', '-f', rows, '--journal', journal, '-o', 'ndjson');
+  expect([first.code, first.stdout]).toEqual([11, '']);
+  expect(first.stderr).toContain('expected the record 5');
+  expect(readFileSync(journal, 'utf8')).not.toMatch(/^d /m);
+  answer = (reply) => json(reply, 200, '{"id":5,"name":"x"}');
+  got = [];
+  const again = await run('bulk', '-f', rows, '--journal', journal, '--resume', '-o', 'ndjson');
+  expect([again.code, JSON.parse(again.stdout)]).toEqual([
+    0,
+    expect.objectContaining({ status: 'done', id: 5 }),
+  ]);
+  expect(got).toEqual(['PUT /api/v3/labels/5']);
+});
+
+test('several stories at once: fewer records than were sent prove none', async () => {
+  answer = (reply) => json(reply, 201, '[{"id":1,"name":"a"}]');
+  const made = await run('stories', 'bulk-create', '--stories', '[{"name":"a"},{"name":"b"}]', '-o', 'json');
+  expect([made.code, made.stdout]).toEqual([11, '']);
+  expect(made.stderr).toContain('2 records, one for each of `stories`; there are 1');
+  const changed = await run('stories', 'bulk-update', '--story-ids', '1,2', '--estimate', '3', '-o', 'json');
+  expect([changed.code, changed.stdout]).toEqual([11, '']);
+  answer = (reply) => json(reply, 200, '[{"id":1,"name":"a"},{"id":2,"name":"b"}]');
+  expect((await run('stories', 'bulk-update', '--story-ids', '1,2,1', '--estimate', '3')).code).toBe(0);
+});
