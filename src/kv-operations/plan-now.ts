@@ -1,3 +1,4 @@
+import { electionPatienceMs } from '../kv-upgrade/execute/patience.ts';
 import type { Access } from '../kv-upgrade/observe/access.ts';
 import { observe } from '../kv-upgrade/observe/observe.ts';
 import { refusalError } from '../kv-upgrade/refusal-error.ts';
@@ -24,8 +25,14 @@ type Place = {
   readonly driver: Driver | undefined;
 };
 
-/** An election takes one to two seconds, and more where clocks are slow. */
-const [electionMs, lookAgainMs] = [5000, 250];
+const lookAgainMs = 250;
+/**
+ * While a leader is elected every member looks sick, and for a moment afterwards some of them (`leader changed`): that passes. An alarm does not,
+ * nor does a member that does not answer.
+ */
+const passes = ({ leader, alarms, members }: Observation): boolean =>
+  leader === undefined ||
+  (alarms.length === 0 && members.some(({ is_reachable, is_healthy }) => is_reachable && !is_healthy));
 
 /** The plan that an interrupted operation goes on with, else one for the cluster as it is now. */
 export const planNow = async (
@@ -34,13 +41,12 @@ export const planNow = async (
 ): Promise<{ readonly plan: OperationPlan; readonly isResumed: boolean }> => {
   const left = await operationToResume(host, state, cluster, asked);
   if (left !== undefined) return { plan: left, isResumed: true };
-  const until = host.elapsed() + electionMs;
+  const until = host.elapsed() + electionPatienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access, ...(driver === undefined ? {} : { driver }) });
     const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
     if (!isRefused(made)) return { plan: made, isResumed: false };
-    // While a leader is elected every member looks sick: that passes.
-    if (observation.leader !== undefined || host.elapsed() >= until)
+    if (!passes(observation) || host.elapsed() >= until)
       throw refusalError(made, (hint) => [hint ?? 'opsctl kv status']);
     await host.sleep(lookAgainMs);
   }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
-import { isRecord } from '../../core/shape.ts';
+import { misfit, shapeBy } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import type { ClusterOutcome } from './run-fleet.ts';
 import { limits } from '../../core/limits.ts';
+import { parseLines } from '../journal/line-journal.ts';
 
 /** The lines of a fleet's journal: a run that was killed is continued from it. */
 export type FleetEntry =
@@ -42,19 +43,18 @@ export const fleetDirectory = (state: string, file: string, name: string): strin
     `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
   );
 
-/** Whole lines; a torn last one is left out. Pure. */
-const parseLines = (text: string): FleetEntry[] =>
-  text
-    .split('\n')
-    .slice(0, -1)
-    .flatMap((line) => {
-      try {
-        const entry: unknown = JSON.parse(line);
-        return isRecord(entry) ? [entry as FleetEntry] : [];
-      } catch {
-        return [];
-      }
-    });
+const MOVE_IT = 'move it aside: each cluster has its own journal';
+const shapeOf = shapeBy('kind', {
+  opened: { fleet: 'text', clusters: ['text'] },
+  began: { cluster: 'text' },
+  ended: { cluster: 'text', outcome: 'text', message: 'text' },
+});
+/** Where a line were left out, a cluster whose run is unfinished would not be seen to be: damage is told, as in every journal. */
+const asEntry = (line: unknown): FleetEntry => {
+  const wrong = misfit(line, { kind: 'text', ...(shapeOf(line) as object) });
+  if (wrong !== undefined) throw new Error(wrong);
+  return line as FleetEntry;
+};
 
 /** The lines of a run that was never closed. Pure. */
 const interrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
@@ -85,16 +85,16 @@ export const openFleetJournal = async (host: Host, directory: string): Promise<F
       `the journal of the fleet ${path} has more than ${limits.fleetJournalBytes} bytes`,
       {
         code: 'JOURNAL_DAMAGED',
-        tryThis: ['move it aside: each cluster has its own journal'],
+        tryThis: [MOVE_IT],
       },
     );
   const text = (await host.files.read(path)) ?? '';
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-  if (whole.length < text.length) await host.files.truncate(path, Buffer.byteLength(whole));
+  const { entries, wholeBytes } = parseLines(text, asEntry, path, [MOVE_IT]);
+  if (wholeBytes < Buffer.byteLength(text)) await host.files.truncate(path, wholeBytes);
   const file = host.files.append(path, 0o600);
   return {
     path,
-    before: interrupted(parseLines(text)),
+    before: interrupted(entries),
     write: (entry) => {
       file.write(`${JSON.stringify({ at: new Date(host.now()).toISOString(), ...entry })}\n`);
       file.sync();

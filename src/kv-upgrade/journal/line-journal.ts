@@ -26,6 +26,7 @@ export const parseLines = <E>(
   text: string,
   asEntry: (line: unknown) => E,
   path = 'the journal',
+  tryThis: readonly string[] = ['opsctl kv status shows what is true; plan again with opsctl kv plan'],
 ): ParsedLines<E> => {
   const entries: E[] = [];
   let wholeBytes = 0;
@@ -38,7 +39,7 @@ export const parseLines = <E>(
       throw new AppError('config', `line ${entries.length + 1} of ${path} cannot be read`, {
         code: 'JOURNAL_DAMAGED',
         cause,
-        tryThis: ['opsctl kv status shows what is true; plan again with opsctl kv plan'],
+        tryThis: [...tryThis],
       });
     }
   }

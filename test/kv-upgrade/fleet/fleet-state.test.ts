@@ -57,7 +57,7 @@ describe('the file of that journal', () => {
       kinds: journal.before.map((one) => `${one.kind} ${'cluster' in one ? one.cluster : ''}`.trim()),
     };
   };
-  it('is read from the last run on; a line that is none is left out', async () => {
+  it('is read from the last run on', async () => {
     expect((await of('')).kinds).toEqual([]);
     const closed = '{"kind":"closed","at":""}';
     expect((await of(`${opened}\n${began('a')}\n${closed}\n${opened}\n${began('b')}\n`)).kinds).toEqual([
@@ -65,7 +65,21 @@ describe('the file of that journal', () => {
       'began b',
     ]);
     expect((await of(`${opened}\n${began('a')}\n${closed}\n`)).kinds).toEqual([]);
-    expect((await of(`${began('a')}\n\u0000\n${began('b')}\n`)).kinds).toEqual(['began a', 'began b']);
+  });
+  it.each([
+    ['no JSON', '\u0000'],
+    ['no object', 'null'],
+    ['another kind of field', '{"kind":"began","at":"","cluster":7}'],
+    ['an end without its outcome', '{"kind":"ended","at":"","cluster":"a","message":""}'],
+  ])('is damaged where a line is %s: its cluster may be unfinished', async (_, line) => {
+    const text = `${opened}\n${line}\n${began('b')}\n`;
+    const host = fakeHost({ files: { '/f/journal.jsonl': text } });
+    await expect(openFleetJournal(host, '/f')).rejects.toMatchObject({
+      category: 'config',
+      message: 'line 2 of /f/journal.jsonl cannot be read',
+      detail: { code: 'JOURNAL_DAMAGED', tryThis: ['move it aside: each cluster has its own journal'] },
+    });
+    expect(await host.files.read('/f/journal.jsonl')).toBe(text);
   });
   it('loses a torn last line, and nothing else', async () => {
     const { host, kinds } = await of(`${opened}\n${began('ä')}\n${began('b').slice(0, 9)}`);
