@@ -72,7 +72,7 @@ export const missingOfMany = (
     : `${sent.items.length} records, one for each of \`${sent.name}\`; there are ${records.length}`;
 };
 
-/** The same where the answers are a member of a record: spec/labels#permissions, spec/labels#delta: one for each request, in their order. */
+/** The same where the answers are a member of a record: spec/labels#permissions, spec/labels#edits: one for each request, in their order. */
 export const missingOfRequests = (
   operation: Operation,
   input: LooseInput,

@@ -8,7 +8,6 @@ import { readFaults } from '../../src/etcd-sim/faults.ts';
 import { placementOf, recordPlacement } from '../../src/kv-upgrade/placement/placements.ts';
 import { migrateConfig } from '../../src/kv-upgrade/configuration/migrate.ts';
 import { findOperations } from '../../src/kv-operations/journal.ts';
-import { openFleetJournal } from '../../src/kv-upgrade/fleet/fleet-journal.ts';
 import { readReport } from '../../src/kv-upgrade/report/write.ts';
 import { readRestore } from '../../src/kv-upgrade/restore/restore-journal.ts';
 import { opsctl } from '../support/program.ts';
@@ -145,16 +144,6 @@ test.each(['null', '5', '{}', '{"kind":"end","at":"2026-01-01T00:00:00Z"}', '{"k
     await expect(found()).rejects.toMatchObject({ category: 'config', detail: { code: 'JOURNAL_DAMAGED' } });
     await put(`${JSON.stringify({ ...opened, plan: { ...plan, observation: null } })}\n`);
     await expect(found()).rejects.toMatchObject({ detail: { code: 'JOURNAL_DAMAGED' } });
-  },
-);
-test.each(['null', '5', 'xx'])(
-  'a line of the journal of a fleet that is none is left out: %s',
-  async (line) => {
-    const [opened, began] = [{ kind: 'opened' }, { kind: 'began', cluster: 'a' }];
-    await put('journal.jsonl', `${JSON.stringify(opened)}\n${line}\n${JSON.stringify(began)}\n`);
-    const journal = await openFleetJournal(real.host, directory);
-    journal.close();
-    expect(journal.before).toEqual([opened, began]);
   },
 );
 test.each([
