@@ -14,12 +14,30 @@ export type Past = { readonly startedAt: number; readonly lines: ReadonlyMap<num
 /** Tells a line from what it was when a run was started. */
 export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
+const HEAD = /^h \d+(\.\d+)?$/;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$/;
+const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
+
+/** Guesses about a row would make it twice, or never. */
+const damaged = (path: string, line: number): AppError =>
+  new AppError('config', `${path}:${line} is damaged: it is no entry of a journal of a bulk run`, {
+    code: 'FILE_DAMAGED',
+    tryThis: [
+      'put the line right by hand: s, d or f, the row, its mark, and behind d the id of the record',
+      '--journal with another file, without --resume: then every row is sent, also those that were done',
+    ],
+  });
+
 /** Reads a journal; a torn last line is left out. Format: `h <ms>`, `s <line> <hash>`, `d <line> <hash> <id>`, `f <line> <hash>`. */
-export const parseJournal = (text: string): Past => {
+export const parseJournal = (text: string, path: string): Past => {
   const lines = new Map<number, LineState>();
   let startedAt = 0;
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-  for (const entry of whole.split('\n')) {
+  const whole = text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1);
+  for (const [at, entry] of whole.entries()) {
+    if (!isWhole(entry, at)) throw damaged(path, at + 1);
     const [kind, first = '', hash = '', id] = entry.split(' ');
     if (kind === 'h') startedAt = Number(first);
     if (kind === 's' && lines.get(Number(first))?.state !== 'done')
@@ -53,10 +71,27 @@ const unwritable = (path: string, error: unknown): AppError =>
     cause: error,
   });
 
-const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
+/** A new journal takes the place of an old one, and of nothing else. */
+const refuseOtherFile = (path: string, before: string | undefined): void => {
+  const [head = ''] = (before ?? '').split('\n');
+  const isTorn = head === before && /^(h( \d*)?)?$/.test(head);
+  if (before !== undefined && !isTorn && !HEAD.test(head))
+    throw new AppError('config', `${path} is there already and is no journal of a bulk run`, {
+      code: 'NOT_A_JOURNAL',
+      tryThis: ['name another file with --journal'],
+    });
+};
+
+const textAt = async (host: Host, path: string): Promise<string | undefined> => {
   const info = await host.files.info(path);
   if (info !== undefined && info.kind !== 'file')
     throw invalidArguments([problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
+  const text = await host.files.read(path);
+  refuseOtherFile(path, text);
+  return text;
+};
+
+const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
   try {
     if (before !== undefined)
       await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
@@ -107,9 +142,10 @@ const entries = (host: Host, path: string, file: AppendFile) => {
 
 /** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
 export const openJournal = async (host: Host, path: string, resume: boolean): Promise<Journal> => {
-  const before = resume ? await host.files.read(path) : undefined;
+  const text = await textAt(host, path);
+  const before = resume && text?.includes('\n') ? text : undefined;
   const past: Past =
-    before === undefined ? { startedAt: host.now(), lines: new Map() } : parseJournal(before);
+    before === undefined ? { startedAt: host.now(), lines: new Map() } : parseJournal(before, path);
   const { add, written, flush, close } = entries(host, path, await open(host, path, before));
   return {
     past,

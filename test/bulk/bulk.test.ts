@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -226,7 +226,10 @@ test("the checks of the table, with the row's own words", () => {
 });
 
 test('the journal: what is done stays done, a torn last line is not there', () => {
-  const { startedAt, lines } = parseJournal('h 5\ns 1 aa\nd 1 aa 71\ns 2 bb\ns 3 cc\nf 3 cc\ns 1 aa\nd 4 d');
+  const { startedAt, lines } = parseJournal(
+    'h 5\ns 1 aa\nd 1 aa 71\ns 2 bb\ns 3 cc\nf 3 cc\ns 1 aa\nd 4 d',
+    'journal',
+  );
   expect(startedAt).toBe(5);
   expect([...lines]).toEqual([
     [1, { state: 'done', hash: 'aa', id: '71' }],
@@ -391,6 +394,41 @@ const journalIn = async (resume = false) => {
   return { directory, path, journal: await openJournal(nodeHost({ env: {} }), path, resume) };
 };
 
+test.each([
+  ['a row', '{"op":"create","resource":"labels","name":"x"}\n'],
+  ['a line without its end', 'notes'],
+  ['bytes', '\u0000\u0001'],
+])('a file that holds %s is no journal, and stays as it is', async (_, text) => {
+  const { directory, path, journal } = await journalIn();
+  journal.close();
+  writeFileSync(path, text);
+  for (const resume of [false, true])
+    await expect(openJournal(nodeHost({ env: {} }), path, resume)).rejects.toMatchObject({
+      category: 'config',
+      message: `${path} is there already and is no journal of a bulk run`,
+    });
+  expect(readFileSync(path, 'utf8')).toBe(text);
+  rmSync(directory, { recursive: true });
+});
+
+test.each(['', 'h', 'h 17'])('a journal that was cut to %j is begun anew', async (text) => {
+  const { directory, path, journal } = await journalIn();
+  journal.close();
+  writeFileSync(path, text);
+  (await openJournal(nodeHost({ env: {} }), path, true)).close();
+  expect(readFileSync(path, 'utf8')).toMatch(/^h \d+\n$/);
+  rmSync(directory, { recursive: true });
+});
+
+test('a damaged line in a journal is said with its number: a guess would make a row twice', () => {
+  const whole = ['h 5', 's 1 aa', 'd 1 aa 71', 's 2 bb', ''];
+  for (const line of [2, 3, 4])
+    for (const odd of ['null', '{}', 'q 1 aa', 'd', 'd x aa', ''])
+      expect(() => parseJournal(whole.with(line - 1, odd).join('\n'), '/j'), `${line} ${odd}`).toThrow(
+        `/j:${line} is damaged`,
+      );
+});
+
 test('entries of one turn are in the file before any of their rows may be sent', async () => {
   const { directory, path, journal } = await journalIn();
   const seen: string[] = [];
@@ -405,11 +443,9 @@ test('entries of one turn are in the file before any of their rows may be sent',
   expect(readFileSync(path, 'utf8')).toMatch(/d 2 h2 71\n$/);
   journal.failed(3, 'h3');
   journal.close();
-  expect([...parseJournal(readFileSync(path, 'utf8')).lines.values()].map(({ state }) => state)).toEqual([
-    'sent',
-    'done',
-    'failed',
-  ]);
+  expect(
+    [...parseJournal(readFileSync(path, 'utf8'), path).lines.values()].map(({ state }) => state),
+  ).toEqual(['sent', 'done', 'failed']);
   rmSync(directory, { recursive: true });
 });
 

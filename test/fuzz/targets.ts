@@ -111,7 +111,7 @@ export const targets: readonly Target[] = [
   {
     name: 'bulk journal',
     seeds: ['h 5\ns 1 aa\nd 1 aa 71\ns 2 bb\nf 3 cc\n'],
-    run: (input) => bulkJournal(text(input)),
+    run: (input) => bulkJournal(text(input), 'bulk.journal'),
   },
   {
     name: 'mock journal',
