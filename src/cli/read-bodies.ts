@@ -4,15 +4,16 @@ import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
 import { invalidArguments, problem } from '../core/problem.ts';
 import { wholeInput } from './standard-input.ts';
+import { decoded } from './text-file.ts';
 
 const textOf = async (host: Host, given: string): Promise<string> => {
-  if (given === '-') return (await wholeInput(host)).toString('utf8');
+  if (given === '-') return decoded(await wholeInput(host), given, '--body');
   if (!given.startsWith('@')) return given;
   const path = given.slice(1);
-  const text = await host.files.read(isAbsolute(path) ? path : join(host.cwd, path));
-  if (text === undefined)
+  const bytes = await host.files.readBytes(isAbsolute(path) ? path : join(host.cwd, path));
+  if (bytes === undefined)
     throw invalidArguments([problem('--body', 'rule', `names ${path}, which does not exist`)]);
-  return text;
+  return decoded(bytes, path, '--body');
 };
 
 /** `--body` of a derived command: text, `@file` or `-`, as the object that it must be. */

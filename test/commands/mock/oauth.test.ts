@@ -38,6 +38,19 @@ test('every group of the developer console has its commands', () => {
     expect(groups).toContain(group);
   for (const { path } of commands) expect(path.slice(0, 2)).toEqual(['mock', 'oauth']);
 });
+test('--body is the record as JSON, as in every other derived command', async () => {
+  const made = await there(
+    'users',
+    'create',
+    '--body',
+    '{"email":"eve@demo.example","name":"Eve","password":"pw123456"}',
+  );
+  expect([made.code, made.json()?.name], made.stderr).toEqual([0, 'Eve']);
+  const { id } = made.json();
+  expect((await there('users', 'update', id, '--body', '{"name":"Eva"}')).json().name).toBe('Eva');
+  const wrong = await there('settings', 'set', '--body', 'x'.repeat(100_000));
+  expect([wrong.code, wrong.stderr.length < 1000]).toEqual([2, true]);
+});
 test('the life of a client at a running server', async () => {
   const made = await there(
     'clients',

@@ -36,6 +36,7 @@ const rows: readonly Command[] = operations(oauthConsole.table).map(
         return flags;
       },
       examples: examples[words.join(' ')] ?? [],
+      operation: { service: oauthConsole, operation },
       run: (context, values) => runOnConsole(context, operation, words.join(' '), values),
     };
   },
