@@ -18,6 +18,8 @@ const cacheRoot = () => {
   const home = env.HOME || require('node:os').homedir();
   const root =
     place && isAbsolute(place) ? place : join(home, ...(isWindows ? ['AppData', 'Local'] : ['.cache']));
+  // Below an empty or relative HOME it would lie in whatever directory the program is started in.
+  if (!isAbsolute(root)) throw new Error('no home');
   return join(root, 'opsctl', ...(isWindows ? ['cache'] : []));
 };
 

@@ -1,8 +1,20 @@
 import { isAbsolute, join } from 'node:path';
+import { AppError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { Directories } from './settings.ts';
 
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
+
+/** Below an empty or relative HOME, files would lie in whatever directory a command is started in. */
+export const homeOf = ({ env, files }: World): string => {
+  const home = env.HOME && isAbsolute(env.HOME) ? env.HOME : files.homeDirectory();
+  if (home !== undefined) return home;
+  const why = env.HOME ? `${env.HOME}, not a whole path` : 'not set';
+  throw new AppError('config', `this user has no home directory: HOME is ${why}`, {
+    code: 'NO_HOME',
+    tryThis: ['OPSCTL_HOME=DIRECTORY', 'HOME=DIRECTORY'],
+  });
+};
 
 /** spec/program#settings: OPSCTL_HOME is one directory for all three; else the XDG directories (their specification has relative values ignored). */
 const roots = (host: World): Omit<Directories, 'clusters'> => {
@@ -12,9 +24,8 @@ const roots = (host: World): Omit<Directories, 'clusters'> => {
     const base = isAbsolute(own) ? own : join(host.cwd, own);
     return { config: join(base, 'config'), state: join(base, 'state'), cache: join(base, 'cache') };
   }
-  const home = env.HOME || host.files.homeDirectory();
   const place = (value: string | undefined, ...rest: string[]): string =>
-    value && isAbsolute(value) ? join(value, 'opsctl') : join(home, ...rest, 'opsctl');
+    value && isAbsolute(value) ? join(value, 'opsctl') : join(homeOf(host), ...rest, 'opsctl');
   if (platform === 'win32') {
     const local = place(env.LOCALAPPDATA, 'AppData', 'Local');
     return {

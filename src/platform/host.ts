@@ -238,7 +238,8 @@ export type Files = {
   diskOf(path: string): Promise<string | undefined>;
   isWritable(path: string): Promise<boolean>;
   temporaryDirectory(): string;
-  homeDirectory(): string;
+  /** The one of HOME where that is a whole path, else the one that the system has for this user; undefined for a user without one. */
+  homeDirectory(): string | undefined;
 };
 
 /** The keychain of the operating system. Each call ends within 3 s: it rejects when the keychain is locked or does not answer. */

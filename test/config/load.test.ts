@@ -27,6 +27,24 @@ const load = (
     flags,
   );
 
+describe('the home of a user', () => {
+  const at = (env: Readonly<Record<string, string | undefined>>, home: string | undefined) => {
+    const host = fakeHost({ env });
+    return configFile({ ...host, files: { ...host.files, homeDirectory: () => home } });
+  };
+  test.each([{}, { HOME: '' }, { HOME: 'relative' }])('%j: the one that the system has', (env) => {
+    expect(at(env, '/home/ann')).toBe('/home/ann/.config/opsctl/config.json');
+  });
+  test('a user without one is told what to set, and needs none where all directories are named', () => {
+    expect(() => at({}, undefined)).toThrow('this user has no home directory: HOME is not set');
+    expect(() => at({ HOME: 'x' }, undefined)).toThrow('HOME is x, not a whole path');
+    expect(at({ XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s', XDG_CACHE_HOME: '/k' }, undefined)).toBe(
+      '/c/opsctl/config.json',
+    );
+    expect(at({ OPSCTL_HOME: '/o' }, undefined)).toBe('/o/config/config.json');
+  });
+});
+
 describe('precedence, and the origin of each value', () => {
   test.each<[string, Record<string, string>, Record<string, string>, string | undefined, string | undefined]>(
     [

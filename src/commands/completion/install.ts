@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { homeOf } from '../../config/directories.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Shell, scriptOf } from './scripts.ts';
@@ -58,7 +59,7 @@ const shellOf = ({ env }: Host): Shell => {
 /** Writes the script to the user's own directory of that shell; a script of an older version is replaced. */
 export const installScript = async (host: Host, given: Shell | undefined): Promise<Place> => {
   const shell = given ?? shellOf(host);
-  const place = places[shell](host.env, host.env.HOME || host.files.homeDirectory());
+  const place = places[shell](host.env, homeOf(host));
   await host.files.makeDirectory(dirname(place.path), 0o755);
   await host.files.replace(place.path, await scriptOf(shell), 0o644);
   return place;

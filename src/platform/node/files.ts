@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { FileInfo, FileParts, Files } from '../host.ts';
 import { aboutFile } from './about-file.ts';
 import { openAppend } from './append-file.ts';
@@ -142,6 +142,15 @@ const openParts = (path: string): FileParts | undefined => {
   };
 };
 
+/** Node takes HOME as it is, also an empty one, and throws for a user that the system does not know (a container's made-up user id). */
+const homeDirectory = (): string | undefined => {
+  try {
+    return [builtin.os.homedir(), builtin.os.userInfo().homedir].find((path) => isAbsolute(path));
+  } catch {
+    return undefined;
+  }
+};
+
 /** The machine's own files. */
 export const nodeFiles: Files = {
   read: (path) => orMissing(readFile(path).then((bytes) => bytes.toString('utf8'))),
@@ -172,5 +181,5 @@ export const nodeFiles: Files = {
   diskOf,
   isWritable,
   temporaryDirectory: () => builtin.os.tmpdir(),
-  homeDirectory: () => builtin.os.homedir(),
+  homeDirectory,
 };
