@@ -42,9 +42,7 @@ export const openOperationJournal = (
 export type FoundOperation = { readonly plan: OperationPlan; readonly entries: readonly OperationEntry[] };
 /** Oldest first. */
 const operationNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
-  (await host.files.list(directoryOf(state, cluster)).catch(() => []))
-    .filter((name) => /^\d{8}T\d{6}Z/.test(name))
-    .sort();
+  (await host.files.list(directoryOf(state, cluster))).filter((name) => /^\d{8}T\d{6}Z/.test(name)).sort();
 const operationAt = async (host: Host, path: string): Promise<FoundOperation | undefined> => {
   const { entries } = parseLines((await host.files.read(path)) ?? '', asEntry, path);
   return entries[0]?.kind === 'opened' ? { plan: entries[0].plan, entries } : undefined;

@@ -1,9 +1,21 @@
 import { dirname, join } from 'node:path';
+import { AppError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { Destination } from './destination-types.ts';
 
 const partialPattern = /^\..+\.partial(-\d+)?$/;
 const dayMs = 86_400_000;
+
+/** What is there; nothing in a directory that is still to be made. What is no directory must not look like one without snapshots. */
+const namesIn = async ({ files }: Host, directory: string): Promise<string[]> => {
+  const real = await files.realPath(directory);
+  if (real === undefined) return [];
+  if ((await files.info(real))?.kind === 'directory') return files.list(real);
+  throw new AppError('usage', `${directory} is not a directory`, {
+    code: 'NOT_A_DIRECTORY',
+    tryThis: ['name the directory that the snapshots lie in'],
+  });
+};
 
 /** A directory of this machine, mode 0700. A file is built beside its place and gets its name when it is whole. */
 export const directoryDestination = (host: Host, directory: string): Destination => {
@@ -14,7 +26,7 @@ export const directoryDestination = (host: Host, directory: string): Destination
     workDirectory: directory,
     placeOf: pathOf,
     names: async () => {
-      const names = await files.list(directory).catch(() => []);
+      const names = await namesIn(host, directory);
       const infos = await Promise.all(
         names.map(async (name) => ({ name, info: await files.info(pathOf(name)) })),
       );
@@ -33,7 +45,7 @@ export const directoryDestination = (host: Host, directory: string): Destination
       (await files.info(pathOf(name))) === undefined ? undefined : files.stream(pathOf(name)),
     remove: (name) => files.remove(pathOf(name)),
     discardUnfinished: async () => {
-      const names = (await files.list(directory).catch(() => [])).filter((name) => partialPattern.test(name));
+      const names = (await namesIn(host, directory)).filter((name) => partialPattern.test(name));
       const infos = await Promise.all(
         names.map(async (name) => ({ name, info: await files.info(pathOf(name)) })),
       );

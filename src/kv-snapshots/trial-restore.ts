@@ -64,7 +64,8 @@ const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: P
   });
   if (done.code === 0) return;
   throw new AppError(
-    'no',
+    // A program that is missing says nothing about the snapshot.
+    done.startError === undefined ? 'no' : 'config',
     `${basename(ctl)} could not rebuild a data directory from the snapshot: ${done.startError ?? done.stderr.trim().split('\n').at(-1) ?? ''}`,
     {
       code: 'TRIAL_RESTORE_FAILED',

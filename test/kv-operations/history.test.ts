@@ -4,6 +4,7 @@ import { operationRow } from '../../src/kv-operations/history.ts';
 import { findOperations, newOperationId } from '../../src/kv-operations/journal.ts';
 import { operationRecord } from '../../src/kv-operations/record.ts';
 import { recordMarkdown } from '../../src/kv-operations/record-text.ts';
+import { findRuns } from '../../src/kv-upgrade/journal/journal.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { observationOf } from './observed.ts';
 
@@ -31,6 +32,17 @@ const operations = {
   ]),
   '/state/test/operations/20261122T100000Z-0001/journal.jsonl': '',
 };
+
+describe('a state directory that cannot be read', () => {
+  const closed = (): Promise<never> =>
+    Promise.reject(Object.assign(new Error('EACCES: permission denied, scandir'), { code: 'EACCES' }));
+  it('is no directory without runs', async () => {
+    const host = fakeHost({ files: operations });
+    const unreadable = { ...host, files: { ...host.files, list: closed } };
+    await expect(findOperations(unreadable, '/state', 'test')).rejects.toThrow('EACCES');
+    await expect(findRuns(unreadable, '/state', 'test')).rejects.toThrow('EACCES');
+  });
+});
 
 describe('operations in the audit record', () => {
   it('a row says who did what to which member, and the time of work', async () => {

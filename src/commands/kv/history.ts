@@ -5,7 +5,7 @@ import { clusterFlags } from './cluster-flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 const clusterNames = async ({ host, settings }: Context): Promise<string[]> =>
-  (await host.files.list(settings.directories.clusters).catch(() => [])).sort();
+  (await host.files.list(settings.directories.clusters)).sort();
 
 export const history = defineCommand({
   path: ['kv', 'history'],

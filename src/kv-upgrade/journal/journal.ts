@@ -35,7 +35,7 @@ export type FoundRun = {
 };
 /** Directories of runs, newest first. */
 const runNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
-  (await host.files.list(clusterDirectory(state, cluster)).catch(() => []))
+  (await host.files.list(clusterDirectory(state, cluster)))
     .filter((name) => /^\d{8}T\d{6}Z/.test(name))
     .sort()
     .reverse();

@@ -39,6 +39,10 @@ const credentialsOf = async (
       });
     const password = text.replace(/\r?\n$/, '');
     refuseLongSecret('config', named, password);
+    if (password === '')
+      throw new AppError('config', `${named}: the file ${user.password_file} is empty`, {
+        code: 'CLUSTER_FILE',
+      });
     return { name: user.name, password };
   }
   const password = host.env[user.password_env ?? 'OPSCTL_KV_PASSWORD'];

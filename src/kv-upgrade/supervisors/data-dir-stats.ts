@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { messageOf } from '../../core/error-message.ts';
 import type { Files } from '../../platform/host.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
@@ -74,7 +75,9 @@ export const configPath = (member: MemberSpec): string | undefined =>
 export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec): Promise<HostFacts> => {
   const path = configPath(member);
   if (path === undefined) return {};
-  const text = await files.read(path).catch((error: unknown) => String(error));
+  const text = await files.read(path).catch((error: unknown) => ({ unreadable: messageOf(error) }));
+  if (typeof text === 'object')
+    return { config_error: `the configuration file ${path} cannot be read: ${text.unreadable}` };
   if (text === undefined) return { config_error: `there is no configuration file ${path}` };
   const read = await parseConfig(text);
   return 'broken' in read

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
@@ -88,7 +89,7 @@ const facts = async (
   const [first, server] = [running[0], running.at(-1)];
   const [directory, versions, config, places, data, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes).catch(
-      (error: unknown): HostFacts => ({ problems: [`data directory: ${String(error)}`] }),
+      (error: unknown): HostFacts => ({ problems: [`data directory: ${messageOf(error)}`] }),
     ),
     versionFacts(member, versionOf),
     configFacts(host.files, member),

@@ -65,6 +65,9 @@ test('a password that is too long is refused, and named by where it stands', asy
 
 test('a file that a flag names is called by the flag', async () => {
   const cluster = { ...clusterFile(), user: { ...root, password_file: '/none' } };
+  await expect(openAccess(fakeHost({ files: { '/none': '\n' } }), cluster)).rejects.toThrow(
+    'user.password_file: the file /none is empty',
+  );
   await expect(openAccess(fakeHost(), cluster, { password_file: '--password-file' })).rejects.toThrow(
     '--password-file: there is no file /none',
   );

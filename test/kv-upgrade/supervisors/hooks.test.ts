@@ -173,6 +173,10 @@ it('the configuration that the new version will read is that of the cluster file
   expect(await configFacts(files, { ...member, config_file: '/none.yml' })).toEqual({
     config_error: 'there is no configuration file /none.yml',
   });
+  const closed = { read: () => Promise.reject(new Error('EACCES: permission denied')) };
+  expect(await configFacts(closed, named)).toEqual({
+    config_error: expect.stringMatching(/^the configuration file \S+ cannot be read: EACCES/),
+  });
   expect((await configFacts(files, { ...member, config_file: '/broken.yml' })).config_error).toContain(
     '/broken.yml is not a configuration file',
   );

@@ -307,7 +307,7 @@ describe('the facts of this machine', () => {
     const broken = localDriver({ ...some.made, files: { ...some.made.files, info } });
     // Whoever looks is told, and looks at the other members all the same.
     expect((await broken.facts({ ...member, data_dir: '/data' }, { sizes: false })).problems).toEqual([
-      'data directory: Error: no way',
+      'data directory: no way',
     ]);
     const nothing = await facts(machine({}), { name: 'n1', client_url: '' });
     expect(nothing).toMatchObject({ is_running: false, new_binary_error: 'no binary is named' });
