@@ -1,6 +1,22 @@
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
+
+/** Node's own recursive `mkdir` never ends where a directory that is there lets none be made in it (/proc, automounts). */
+const makeDirectory = (path: string): void => {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+};
 
 /** The directory for crash reports: private, beside the rest of the state. */
 const reportDirectory = (): string => {
@@ -10,7 +26,9 @@ const reportDirectory = (): string => {
     : join(XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'opsctl');
   const directory = join(state, 'crashes');
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    // Below an empty or relative HOME it would lie in whatever directory the command was started in.
+    if (!OPSCTL_HOME && !isAbsolute(directory)) throw new Error('no home');
+    makeDirectory(directory);
     return directory;
   } catch {
     return mkdtempSync(join(tmpdir(), 'opsctl-crash-'));
@@ -31,6 +49,20 @@ export const crashText = (error: unknown): string => {
   return [`${kind}${named}`, ...frames, ''].join('\n');
 };
 
+/** The whole of a new file that only its owner can read, or no file. */
+const writeWhole = (path: string, text: string): void => {
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    fchmodSync(file, 0o600);
+    writeFileSync(file, text);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+};
+
 /** Writes a report that only its owner can read and prints one line; returns the exit code. */
 export const reportCrash = (error: unknown): number => {
   const text = crashText(error);
@@ -41,8 +73,7 @@ export const reportCrash = (error: unknown): number => {
       reportDirectory(),
       `crash-${new Date().toISOString().replaceAll(':', '')}-${process.pid}.txt`,
     );
-    writeFileSync(path, `Node ${process.version} ${process.platform}\n${text}`, { mode: 0o600, flag: 'wx' });
-    chmodSync(path, 0o600);
+    writeWhole(path, `Node ${process.version} ${process.platform}\n${text}`);
     where = `see ${path}`;
   } catch {
     // Nothing may be thrown here; the line below is all that is left.

@@ -15,3 +15,7 @@ export const writeFailure = (error: unknown): string | undefined =>
 
 /** The same in a sentence that names the file: the error of the system would name it once more. */
 export const whyUnwritable = (error: unknown): string => writeFailure(error) ?? messageOf(error);
+
+/** There is no reader any more (`| head`): that is the reader's wish, and no error. */
+export const isClosedPipe = (error: unknown): boolean =>
+  (error as { code?: string } | null)?.code === 'EPIPE';

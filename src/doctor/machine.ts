@@ -10,7 +10,16 @@ export const directoryFinding = async (
   const { files } = context.host;
   try {
     await files.makeDirectory(path, 0o700);
-    if (await files.isWritable(path)) return { check: `${name} directory`, state: 'pass', found: path };
+    if (await files.isWritable(path)) {
+      if ((await files.freeBytes(path)) > 0)
+        return { check: `${name} directory`, state: 'pass', found: path };
+      return {
+        check: `${name} directory`,
+        state: 'fail',
+        found: `${path}: the disk is full`,
+        remedy: 'make room there, or set OPSCTL_HOME to a directory on another disk',
+      };
+    }
     return {
       check: `${name} directory`,
       state: 'fail',

@@ -1,6 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import type { Command, Context } from '../cli/command.ts';
 import { boundedLines } from '../cli/standard-input.ts';
+import { isClosedPipe } from '../core/write-failure.ts';
 import { approvals } from './approval.ts';
 import { called } from './call.ts';
 import {
@@ -42,11 +43,13 @@ export const serveTools = async (
     called(caller, tools, request.params.name, request.params.arguments ?? {}, extra.signal),
   );
   const input = Readable.from(boundedLines(host));
-  const over = new Promise<void>((resolve) => {
+  const answers = output(context);
+  const over = new Promise<void>((resolve, reject) => {
     input.once('close', resolve);
+    answers.on('error', (error) => (isClosedPipe(error) ? resolve() : reject(error)));
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await server.connect(new StdioServerTransport(input, output(context)));
+  await server.connect(new StdioServerTransport(input, answers));
   context.log.info(`opsctl mcp offers ${tools.length} tools on standard input and output`);
   await over;
   await server.close();

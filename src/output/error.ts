@@ -18,6 +18,7 @@ const systemErrors: Readonly<Record<string, { readonly category: Category; reado
   EPERM: { category: 'config', advice: 'check who owns it and its permissions' },
   EISDIR: { category: 'usage', advice: 'that is a directory; name a file in it' },
   ENOTDIR: { category: 'usage', advice: 'a part of that path is a file, not a directory' },
+  EEXIST: { category: 'usage', advice: 'something else is there already; name another place' },
   ENOENT: { category: 'usage', advice: 'make the directory first, or name another one' },
   ELOOP: { category: 'usage', advice: 'that link leads back to itself; name the file itself' },
   ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },

@@ -2,6 +2,7 @@ import { type OutputFormat, formatRow } from '../core/output-format.ts';
 import type { Host } from '../platform/host.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
+import { isClosedPipe } from '../core/write-failure.ts';
 import { asciiSigns, isAsciiOnly, signsFor } from './ascii.ts';
 import { type Rows, valuesOf } from './batches.ts';
 import { isRecord } from '../core/shape.ts';
@@ -177,8 +178,6 @@ const collecting = (host: Host): { readonly host: Host; readonly text: () => str
     text: () => texts.join(''),
   };
 };
-
-const isClosedPipe = (error: unknown): boolean => (error as { code?: string } | null)?.code === 'EPIPE';
 
 /** Raw output, and a page of help through a pager. */
 const writeReady = async (

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { categoryOfExit } from '../core/exit.ts';
 import { AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Started } from '../platform/host.ts';
@@ -30,9 +31,13 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
     .filter((line) => line !== '' && !line.startsWith('using the mock server'));
   await write(trip, messages.map((line) => `${line}\n`).join('') + done.stdout);
   if (done.code !== 0)
-    throw new AppError('unknown', `opsctl ${shellLine(real)} ended with ${done.code ?? done.signal}`, {
-      tryThis: [`look at ${trip.directory}`, 'run the tour again'],
-    });
+    throw new AppError(
+      categoryOfExit(done.code),
+      `opsctl ${shellLine(real)} ended with ${done.code ?? done.signal}`,
+      {
+        tryThis: [`look at ${trip.directory}`, 'run the tour again'],
+      },
+    );
 };
 
 const serve = async (trip: Trip): Promise<Started> => {
@@ -42,7 +47,8 @@ const serve = async (trip: Trip): Promise<Started> => {
     env: trip.env,
   });
   for await (const line of started.lines()) if (line.includes('"ready":true')) return started;
-  throw new AppError('unknown', 'the mock server did not start');
+  // Why is on stderr already.
+  throw new AppError(categoryOfExit((await started.exited).code), 'the mock server did not start');
 };
 
 export const tour = async (trip: Trip): Promise<void> => {

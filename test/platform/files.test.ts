@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Bytes, Files } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -120,7 +120,25 @@ describe.each<[string, () => Files]>([
   });
 });
 
+describe('the home of this user', () => {
+  afterEach(() => vi.unstubAllEnvs());
+  test.each(['', 'relative'])('is the one that the system has where HOME is %j', (home) => {
+    vi.stubEnv('HOME', home);
+    expect(nodeFiles.homeDirectory()).toBe(userInfo().homedir);
+  });
+  test('is HOME where that is a whole path', () => {
+    vi.stubEnv('HOME', '/somewhere');
+    expect(nodeFiles.homeDirectory()).toBe('/somewhere');
+  });
+});
+
 describe('only the real files', () => {
+  test('a device that is appended to needs no sync', () => {
+    const file = nodeFiles.append('/dev/null');
+    file.write('x');
+    expect(() => file.sync()).not.toThrow();
+    file.close();
+  });
   test('a directory where a file should be is an error with its code', async () => {
     await expect(nodeFiles.read(directory)).rejects.toMatchObject({ code: 'EISDIR' });
     expect(() => nodeFiles.readNow(directory)).toThrow(/EISDIR/);

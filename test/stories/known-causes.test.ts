@@ -29,6 +29,15 @@ describe('a known cause has its exit code and is never unexpected', () => {
     [['kv', 'lease', 'list', '--cluster', 'a'.repeat(70_000)], 2, /ENAMETOOLONG/],
     [['tracker', 'labels', 'create', '--body', '@zero'], 2, /neither a file nor a pipe|too large/],
     [['mock', 'oauth', 'settings', 'get', '--url', '10'], 2, /--url/],
+    [['labels', 'export', '--all', '-f', 'pipe'], 2, /EEXIST.*pipe/],
+    [['mock', 'kv', 'start', '--dir', 'alias-w.yaml'], 2, /EEXIST.*alias-w/],
+    [['kv', 'snapshot', 'list', 'alias-w.yaml'], 2, /alias-w\.yaml is not a directory/],
+    [['kv', 'snapshot', 'schedule', 'd', '--cluster', 'nothing.yaml'], 3, /there is no cluster file/],
+    [
+      ['tracker', 'bulk', '-f', 'alias-w.yaml', '--journal', 'alias-w.yaml'],
+      3,
+      /is no journal of a bulk run/,
+    ],
   ])('%#', async (args, code, message) => {
     const ended = await home.run(args);
     expect([ended.code, ended.stdout], ended.stderr.slice(0, 500)).toEqual([code, '']);

@@ -1,6 +1,7 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { type Live, liveServer } from '../../mock-server/instance-lock.ts';
+import type { Host } from '../../platform/host.ts';
 import type { Context } from '../../cli/command.ts';
 import { alreadyRuns } from './already-runs.ts';
 import { mockDirectory } from './embedded.ts';
@@ -20,9 +21,13 @@ const wordsOf = (values: LaunchValues): string[] =>
     return (Array.isArray(value) ? value : [value]).map((one) => `--${name}=${one}`);
   });
 
+/** On a full disk the server cannot even write why it ended. */
+const fullDisk = async ({ files }: Host, log: string): Promise<string> =>
+  (await files.freeBytes(dirname(log))) === 0 ? `the disk of ${dirname(log)} is full` : '';
+
 const notStarted = async (context: Context, log: string, why: string): Promise<AppError> => {
   const text = (await context.host.files.read(log)) ?? '';
-  const tail = text.trim().split('\n').slice(-LOG_LINES).join('\n');
+  const tail = text.trim().split('\n').slice(-LOG_LINES).join('\n') || (await fullDisk(context.host, log));
   return new AppError('config', `the mock server did not start: ${why}${tail === '' ? '' : `\n${tail}`}`, {
     code: 'MOCK_NOT_STARTED',
     tryThis: ['opsctl mock serve (the same flags; it prints its errors here)'],

@@ -1,7 +1,16 @@
 import { resolve } from 'node:path';
+import { AppError } from '../../core/problem.ts';
+import { whyUnwritable } from '../../core/write-failure.ts';
 import { str } from '../../core/field.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { command, serviceFlags } from './cassette-arguments.ts';
+
+const isCutShort = (file: string, failure: unknown): AppError =>
+  new AppError(
+    'config',
+    `the cassette ${file} cannot be written: ${whyUnwritable(failure)}; it ends before the last exchange`,
+    { code: 'CASSETTE_UNWRITABLE', tryThis: ['make room, and record it again'] },
+  );
 
 export const recordCommand = defineCommand({
   path: ['mock', 'record'],
@@ -34,19 +43,21 @@ export const recordCommand = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const [{ makeRecorder, upstreamFrom }, { serveThrough }] = await Promise.all([
+    const [{ openRecorder, upstreamFrom }, { serveThrough }] = await Promise.all([
       import('../../mock-server/cassette/recorder.ts'),
       import('./serve-through.ts'),
     ]);
     const upstream = upstreamFrom(values.upstream);
-    const path = resolve(context.host.cwd, values.out);
-    const file = context.host.files.append(path, 0o600);
-    const recorder = makeRecorder(context.host, upstream, file);
+    const { host } = context;
+    const path = resolve(host.cwd, values.out);
+    const recorder = await openRecorder(host, upstream, path);
     return serveThrough(context, values, recorder.handle, {
       what: `recording ${upstream}`,
       close: async () => {
         recorder.close();
-        context.log.info(`${recorder.count()} exchanges recorded in ${values.out}`);
+        const [count, failure] = [recorder.count(), recorder.failure()];
+        context.log.info(`${count} ${count === 1 ? 'exchange' : 'exchanges'} recorded in ${values.out}`);
+        if (failure !== undefined) throw isCutShort(values.out, failure);
         return undefined;
       },
     });

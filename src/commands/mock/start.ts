@@ -1,3 +1,5 @@
+import { messageOf } from '../../core/error-message.ts';
+import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type CutOff, openState } from '../../mock-server/journal.ts';
 import { portError } from '../../mock-server/port-error.ts';
@@ -25,8 +27,9 @@ export type StartOptions = {
 };
 export type Started = { readonly mock: RunningMock; readonly ready: Ready; close(): Promise<void> };
 
+/** Places in the program help with what nobody expected only. */
 const reported = (error: unknown): string =>
-  error instanceof Error ? (error.stack ?? error.message) : String(error);
+  error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : messageOf(error);
 
 const cutOffText = ({ path, bytes }: CutOff): string =>
   `${path} ended in the middle of a write: its last ${bytes} bytes are dropped, everything before them is kept; no answer had confirmed that write`;

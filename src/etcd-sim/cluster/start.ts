@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { clusterId, memberId } from '../disk/identity.ts';
@@ -167,7 +168,13 @@ export const startRehearsal = async (
 ): Promise<Rehearsal> => {
   await clearDirectory(host, directory, more.mayReplace);
   const rehearsal = rehearsalOf(directory, options, await host.network.freePorts(2 * options.members));
-  await writeDirectory(host, rehearsal, more.content);
+  try {
+    await writeDirectory(host, rehearsal, more.content);
+  } catch (error) {
+    // The rest of it would be in the way of the next try (a full disk, and then there is room again).
+    for (const name of await host.files.list(directory)) await host.files.remove(join(directory, name));
+    throw error;
+  }
   await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));
   try {
     await waitHealthy(host, rehearsal.members, more.signal);

@@ -74,13 +74,34 @@ const failureText = (error: unknown): string => messageOf(error);
 export type Recorder = {
   handle(incoming: Incoming): Promise<Outgoing>;
   readonly count: () => number;
+  /** Why the cassette ends before the last exchange. */
+  readonly failure: () => unknown;
   close(): void;
+};
+
+/** A full disk ends the cassette: the service has done what it was asked for, so its answer is handed on all the same, and a gap would be replayed wrongly. */
+const tape = (file: AppendFile) => {
+  let count = 0;
+  let failure: unknown;
+  return {
+    keep: (exchange: Exchange): void => {
+      if (failure !== undefined) return;
+      try {
+        file.write(`${JSON.stringify(exchange)}\n`);
+        count += 1;
+      } catch (error) {
+        failure = error;
+      }
+    },
+    count: () => count,
+    failure: () => failure,
+  };
 };
 
 /** Hands every request on to `upstream` and appends it with its response to the cassette; secrets are masked before they are written. */
 export const makeRecorder = (host: Host, upstream: string, file: AppendFile): Recorder => {
-  let count = 0;
   if (file.sizeBytes() === 0) file.write(headerLine(upstream, host.now()));
+  const { keep, count, failure } = tape(file);
   return {
     handle: async (incoming) => {
       const sent = await incoming.read(limits.cassetteBytes);
@@ -93,8 +114,7 @@ export const makeRecorder = (host: Host, upstream: string, file: AppendFile): Re
           maxReplyBytes: limits.cassetteBytes,
         });
         const answer = { status: reply.status, headers: reply.headers, body: await reply.bytes() };
-        file.write(`${JSON.stringify(exchangeOf(incoming, sent, answer))}\n`);
-        count += 1;
+        keep(exchangeOf(incoming, sent, answer));
         return { status: answer.status, headers: passedBack(answer.headers), body: Buffer.from(answer.body) };
       } catch (error) {
         if (!(error instanceof NetworkError)) throw error;
@@ -106,12 +126,26 @@ export const makeRecorder = (host: Host, upstream: string, file: AppendFile): Re
         };
       }
     },
-    count: () => count,
+    count,
+    failure,
     close: () => {
       file.sync();
       file.close();
     },
   };
+};
+
+/** The recorder of a cassette that is begun or continued; one that cannot be begun leaves no empty file. */
+export const openRecorder = async (host: Host, upstream: string, path: string): Promise<Recorder> => {
+  const isNew = (await host.files.info(path)) === undefined;
+  const file = host.files.append(path, 0o600);
+  try {
+    return makeRecorder(host, upstream, file);
+  } catch (error) {
+    file.close();
+    if (isNew) await host.files.remove(path);
+    throw error;
+  }
 };
 
 const passedBack = (headers: Readonly<Record<string, string>>): Record<string, string> =>

@@ -11,6 +11,15 @@ const cutBack = (file: number, size: number): void => {
   }
 };
 
+/** A device has nothing that could be synced. */
+const sync = (file: number): void => {
+  try {
+    fs.fdatasyncSync(file);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EINVAL') throw error;
+  }
+};
+
 /** See `Files.append`. Synchronous on purpose: an acknowledged write is in the operating system's hands before the answer goes out. */
 export const openAppend = (path: string, mode = 0o666): AppendFile => {
   refuseToAppend(path);
@@ -28,7 +37,7 @@ export const openAppend = (path: string, mode = 0o666): AppendFile => {
       }
       size += bytes.length;
     },
-    sync: () => fs.fdatasyncSync(file),
+    sync: () => sync(file),
     sizeBytes: () => size,
     close: () => fs.closeSync(file),
   };
