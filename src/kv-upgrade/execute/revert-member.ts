@@ -4,6 +4,7 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { openOldGate, prove, startMember } from './start-member.ts';
 import { isGood, stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';
+import { configOn } from '../placement/switch-version.ts';
 import { crosses, kindOf } from '../plan-kind.ts';
 import { memberOf } from '../run.ts';
 import type { Run } from '../run.ts';
@@ -57,6 +58,8 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
     minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
+    // What it goes back to is read before it is stopped: a damaged record would leave it down.
+    await configOn(run, member);
     journal.tell({ kind: 'reverting', member: name, reason });
     await run.shareProgress();
     const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;

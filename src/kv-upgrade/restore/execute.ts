@@ -5,7 +5,7 @@ import type { Host } from '../../platform/host.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { accessWith } from '../observe/access.ts';
 import type { Access } from '../observe/access.ts';
-import { startVersion } from '../placement/switch-version.ts';
+import { configOn, startVersion } from '../placement/switch-version.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
@@ -124,7 +124,10 @@ const swapAll = async (
 export const restore = async (restoring: Restoring): Promise<Restored> => {
   const { cluster, access, plan, shellFor, progress } = restoring;
   const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
-  for (const { member } of steps) await refuseWrongCtl(shellFor(member), plan);
+  for (const { member } of steps) {
+    await refuseWrongCtl(shellFor(member), plan);
+    await configOn({ ...restoring, plan: { from: plan.to } }, member);
+  }
   await buildAll(restoring, steps);
   progress.write({ kind: 'stopping' });
   await stopAll(restoring);

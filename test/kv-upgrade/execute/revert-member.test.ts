@@ -57,6 +57,15 @@ describe('a member that gets its old version back', () => {
     expect(ms).toBeGreaterThan(0);
     expect(run.replacing.size).toBe(0);
   });
+  it('is not stopped when the record of what it ran with is damaged', async () => {
+    const prepare = ({ host }: Small) => void host.files.replace('/state/placements/n2.json', 'null');
+    const { small, run, error } = await returned({ prepare });
+    expect(error).toMatchObject({
+      category: 'config',
+      message: expect.stringContaining('/state/placements/n2.json is damaged'),
+    });
+    expect([small.done, run.written]).toEqual([[], []]);
+  });
   it('has as long to end as any; one that does not answer has 15 seconds at most', async () => {
     const answering = { timeouts: { gate_seconds: 3, stop_seconds: 40 } };
     expect((await returned({ file: answering })).graces).toEqual([40_000]);

@@ -64,6 +64,12 @@ const scene = async (kept = '') => {
 const all = (what: string): string[] => ['n1', 'n2', 'n3'].map((name) => `${what} ${name}`);
 
 describe('a restore', () => {
+  it('touches nothing when the record of what a member ran with is damaged', async () => {
+    const { run, done, small } = await scene();
+    await small.host.files.replace(`${STATE}/test/placements/n3.json`, '[]');
+    await expect(run()).rejects.toThrow('n3.json is damaged');
+    expect(done).toEqual([]);
+  });
   it('builds every directory before it stops the first member, and starts all on their old version', async () => {
     const { run, done, told, journal, small } = await scene();
     small.keys.set('opsctl/upgrade-progress', { value: '{}', lease: '', mod: 1, create: 1 });
