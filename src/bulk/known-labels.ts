@@ -1,3 +1,4 @@
+import { heldRows } from '../core/held-rows.ts';
 import { jsonRow } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { type Problem, problem } from '../core/problem.ts';
@@ -28,8 +29,11 @@ export type KnownNames = {
 const namesOfService = async (context: Context, field: Field): Promise<ReadonlySet<string>> => {
   const { operation, query } = lists[field];
   const found = new Set<string>();
-  for await (const rows of await context.rows(tracker, operation, { query }, { evenInDryRun: true }))
+  const held = heldRows(`GET ${operation.path}`);
+  for await (const rows of await context.rows(tracker, operation, { query }, { evenInDryRun: true })) {
+    held.refuseMore(rows.length);
     for (const row of rows) found.add(String((jsonRow(row) as { name?: unknown }).name));
+  }
   return found;
 };
 

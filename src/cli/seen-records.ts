@@ -48,6 +48,20 @@ const kindOfPath = (path: string): string | undefined => {
   return param.replace(/-public-id$/, '') || undefined;
 };
 
+/** Of more records of a kind TAB offers the first: memory does not grow with a list, or with the rows of a bulk run. */
+export const MOST_SEEN = 10_000;
+
+const isFull = ({ known }: SeenKind): boolean => known.size >= MOST_SEEN;
+
+const add = (at: (kind: string) => SeenKind, value: Row): void => {
+  const found = seenOf(value);
+  if (found === undefined) return;
+  const kind = at(found.kind);
+  if (isFull(kind) && !kind.known.has(found.seen.id)) return;
+  kind.known.set(found.seen.id, found.seen);
+  kind.gone.delete(found.seen.id);
+};
+
 /** Records that the answers of one run hold. They are written when the run ends, so that a bulk change writes once. */
 export const seenRecords = () => {
   const kinds = new Map<string, SeenKind>();
@@ -56,19 +70,11 @@ export const seenRecords = () => {
     kinds.set(kind, found);
     return found;
   };
-  const add = (value: unknown): string | undefined => {
-    const found = isRecord(value) ? seenOf(value) : undefined;
-    if (found === undefined) return undefined;
-    const { known, gone } = at(found.kind);
-    known.set(found.seen.id, found.seen);
-    gone.delete(found.seen.id);
-    return found.kind;
-  };
   const forget = (path: string, params: Row): void => {
     const kind = kindOfPath(path);
     const id = String(Object.values(params).at(-1) ?? '').replace(/^labels\//, '');
     if (kind === undefined || id === '') return;
-    at(kind).gone.add(id);
+    if (at(kind).gone.size < MOST_SEEN) at(kind).gone.add(id);
     at(kind).known.delete(id);
   };
   return {
@@ -79,13 +85,14 @@ export const seenRecords = () => {
         return;
       }
       const rows = rowsIn(answer);
-      for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...nested(one)] : []))) add(row);
+      for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...nested(one)] : [])))
+        if (isRecord(row)) add(at, row);
       const isList = Array.isArray(answer) && operation.method === 'GET' && operation.params === undefined;
       const isFiltered = Object.keys(query ?? {}).some(
         (name) => query?.[name] !== undefined && !WHOLE.has(name),
       );
       const kind = isRecord(rows[0]) ? seenOf(rows[0])?.kind : undefined;
-      if (isList && !isFiltered && kind !== undefined) at(kind).isWhole = true;
+      if (isList && !isFiltered && kind !== undefined) at(kind).isWhole = !isFull(at(kind));
     },
   };
 };

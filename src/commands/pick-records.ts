@@ -17,7 +17,10 @@ const namedOf = async (context: Context, kind: string): Promise<readonly Named[]
   if (list.returns === undefined || bare(list.returns).type !== 'array')
     return read(await context.call(tracker, list, input));
   const all: Named[] = [];
-  for await (const batch of await context.rows(tracker, list, input)) all.push(...read(batch.map(jsonRow)));
+  for await (const batch of await context.rows(tracker, list, input)) {
+    all.push(...read(batch.map(jsonRow)));
+    if (all.length > MOST) break;
+  }
   return all;
 };
 

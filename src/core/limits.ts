@@ -87,6 +87,10 @@ export const limits = {
   fileNameBytes: 200,
   /** Pages without a row, one after the other: a filter leaves some empty, and no service so many. */
   emptyPages: 1_000,
+  /** Pages of one list: a million rows at the smallest page size. Something of each page is held, to know it again. */
+  pages: 1_000_000,
+  /** Rows that a command holds or looks through before it goes on, some 2 GB. What is printed row by row has no limit. */
+  heldRows: 1_000_000,
   /** A service that asks for a longer pause is not waited for. */
   retryAfterMs: 10 * 60_000,
 } as const;

@@ -8,12 +8,20 @@ export const brokenPage = (what: string, why: string): AppError =>
     tryThis: ['check the base URL: another service may be answering'],
   });
 
+/** Rows without end are printed until somebody ends it; pages without end also fill the memory with their marks. */
+const tooManyPages = (what: string): AppError =>
+  new AppError('network', `${what}: the list has more than ${limits.pages} pages`, {
+    code: 'TOO_MANY_PAGES',
+    tryThis: ['ask for larger pages', 'check the base URL: another service may be answering'],
+  });
+
 /**
- * Watches a list that comes in pages: one that goes round in a circle, or whose pages are empty for ever, would never end.
+ * Watches a list that comes in pages: one that goes round in a circle, whose pages are empty for ever or have always one behind them, would never end.
  * `next` is a token, a path or a number; `named` is how the service calls it.
  */
 export const pageWatch = (what: string, named = 'page') => {
   const seen = new Set<string>();
+  let pages = 0;
   let empty = 0;
   return {
     refuseAgain: (next: string | number): void => {
@@ -29,7 +37,10 @@ export const pageWatch = (what: string, named = 'page') => {
         throw brokenPage(what, `the service gave the page that begins with ${key.slice(0, 200)} twice`);
       seen.add(key);
     },
-    refuseEmptyForEver: (rows: number): void => {
+    /** Told of each page how many rows it has. */
+    refuseForEver: (rows: number): void => {
+      pages += 1;
+      if (pages > limits.pages) throw tooManyPages(what);
       empty = rows === 0 ? empty + 1 : 0;
       if (empty > limits.emptyPages) throw brokenPage(what, `the service gave ${empty} pages without a row`);
     },

@@ -1,3 +1,4 @@
+import { heldRows } from '../core/held-rows.ts';
 import { AppError } from '../core/problem.ts';
 import type { Bucket, BucketPlace } from '../platform/bucket.ts';
 import type { Host } from '../platform/host.ts';
@@ -52,9 +53,11 @@ type Part = {
   readonly prefix: string;
   readonly urlOf: (file: string) => string;
 };
-const namesIn = async ({ bucket, prefix }: Part): ReturnType<Destination['names']> => {
+const namesIn = async ({ bucket, prefix, urlOf }: Part): ReturnType<Destination['names']> => {
   const found: { name: string; sizeBytes: number }[] = [];
+  const held = heldRows(`the list of ${urlOf('')}`);
   for await (const { key, sizeBytes } of bucket.list(prefix)) {
+    held.refuseMore(1);
     const file = key.slice(prefix.length);
     if (!file.includes('/')) found.push({ name: file, sizeBytes });
   }

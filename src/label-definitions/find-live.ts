@@ -1,7 +1,7 @@
 import type { Context } from '../cli/command.ts';
 import type { LabelJson } from './api-types.ts';
 import { inParallel } from './in-parallel.ts';
-import { type Asking, allDefinitions, getDefinition } from './read-labels.ts';
+import { type Asking, allDefinitions, getDefinition, held } from './read-labels.ts';
 import { folded, mayBeNone, titleOf, titled } from './resolve-label.ts';
 import { rememberTitles } from './titles.ts';
 
@@ -36,7 +36,7 @@ const fromPages = async (context: Context, seeks: readonly Seek[], asking: Askin
   const titles = new Set(seeks.flatMap((seek) => seek.titles.map(folded)));
   const kept: LabelJson[] = [];
   const all: LabelJson[] = [];
-  for await (const label of allDefinitions(context, asking)) {
+  for await (const label of held('GET /labels', allDefinitions(context, asking))) {
     all.push({ properties: { title: titleOf(label) } });
     if (ids.has(label.id ?? '') || titles.has(folded(titleOf(label)))) kept.push(label);
   }

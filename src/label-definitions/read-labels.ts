@@ -1,4 +1,5 @@
 import { type ObjectField, bare } from '../core/field.ts';
+import { heldRows } from '../core/held-rows.ts';
 import { brokenPage, pageWatch } from '../core/next-page.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import type { AppError } from '../core/problem.ts';
@@ -63,12 +64,24 @@ export const allDefinitions = (
 
 /** Titles and ids of all labels. */
 export const allTitles = (context: Context, asking: Asking): AsyncGenerator<LabelJson> =>
-  allLabels(context, {
-    pageSize: 200,
-    view: 'LABEL_VIEW_FULL',
-    fields: 'labels(id,labelType,revisionId,createTime,properties/title,lifecycle/state),nextPageToken',
-    ...adminQuery(asking),
-  });
+  held(
+    'GET /labels',
+    allLabels(context, {
+      pageSize: 200,
+      view: 'LABEL_VIEW_FULL',
+      fields: 'labels(id,labelType,revisionId,createTime,properties/title,lifecycle/state),nextPageToken',
+      ...adminQuery(asking),
+    }),
+  );
+
+/** The same rows where they are held, or looked through for one: there is an end to them. */
+export async function* held<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
+  const watch = heldRows(what);
+  for await (const row of rows) {
+    watch.refuseMore(1);
+    yield row;
+  }
+}
 
 type Page = { readonly nextPageToken?: unknown };
 const otherShape = ({ method, path }: Operation, why: string): AppError =>
@@ -104,7 +117,7 @@ export async function* allPages<T extends Page>(
   if (typeof query?.pageToken === 'string') watch.refuseAgain(query.pageToken);
   for (;;) {
     const page: T = await read<T>(context, operation, { ...input, query });
-    watch.refuseEmptyForEver(needRows(operation, page));
+    watch.refuseForEver(needRows(operation, page));
     yield page;
     const pageToken = nextToken(operation, page);
     if (pageToken === undefined) return;
@@ -124,8 +137,11 @@ async function* allLabels(
 export const allLocks = async (context: Context, label: string): Promise<LockJson[]> => {
   const locks: LockJson[] = [];
   const input = { params: { parent: label }, query: { pageSize: 200 } };
-  for await (const page of allPages<Page & { labelLocks?: LockJson[] }>(context, table.locks.list, input))
+  const watch = heldRows('the locks');
+  for await (const page of allPages<Page & { labelLocks?: LockJson[] }>(context, table.locks.list, input)) {
+    watch.refuseMore(page.labelLocks?.length ?? 0);
     locks.push(...(page.labelLocks ?? []));
+  }
   return locks;
 };
 
@@ -135,12 +151,14 @@ export const allPermissions = async (
   asking: Asking = {},
 ): Promise<PermissionJson[]> => {
   const found: PermissionJson[] = [];
+  const watch = heldRows('the permissions');
   const input = { params: { parent: label }, query: { pageSize: 200, ...adminQuery(asking) } };
   for await (const page of allPages<Page & { labelPermissions?: PermissionJson[] }>(
     context,
     table.permissions.list,
     input,
   )) {
+    watch.refuseMore(page.labelPermissions?.length ?? 0);
     found.push(...(page.labelPermissions ?? []));
   }
   return found;

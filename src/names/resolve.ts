@@ -1,4 +1,5 @@
 import { bare } from '../core/field.ts';
+import { heldRows } from '../core/held-rows.ts';
 import { jsonRow } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
@@ -35,7 +36,9 @@ const scan = async (
     return { things: read(await context.call(tracker, list, input, { evenInDryRun: true })), isWhole: true };
   let things: Named[] = [];
   let isWhole = true;
+  const held = heldRows(`GET ${list.path}`);
   for await (const batch of await context.rows(tracker, list, input, { evenInDryRun: true })) {
+    held.refuseMore(batch.length);
     const found = read(batch.map(jsonRow));
     if (isWhole && things.length + found.length > MOST_KEPT) {
       isWhole = false;

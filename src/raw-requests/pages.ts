@@ -77,7 +77,7 @@ export async function* allPages(
     const rows = rowsOfPage(page, path);
     const next = nextPages(page, path, headers);
     if (Array.isArray(page) && linked(headers.link) === undefined) watch.refuseSameBeginning(page);
-    watch.refuseEmptyForEver(rows.length);
+    watch.refuseForEver(rows.length);
     yield rows;
     for (const one of next) watch.refuseAgain(one);
     open.push(...next);

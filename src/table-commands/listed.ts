@@ -1,3 +1,4 @@
+import { limits } from '../core/limits.ts';
 import { jsonRow } from '../core/json.ts';
 import type { LooseInput } from '../core/operation.ts';
 import type { Result } from '../core/result.ts';
@@ -5,18 +6,22 @@ import type { Context } from '../cli/command.ts';
 import type { Row } from './row.ts';
 import { sendNamed } from './send-named.ts';
 
-/** A list is never cut in silence. */
+/** A list is never cut in silence. The rest is counted, but not one that has no end. */
 async function* cut<T>(context: Context, batches: AsyncIterable<T[]>, most: number): AsyncGenerator<T[]> {
   let count = 0;
+  let isWhole = true;
   for await (const batch of batches) {
     if (count < most) yield batch.slice(0, most - count);
     count += batch.length;
+    isWhole = count <= most + limits.heldRows;
+    if (!isWhole) break;
   }
-  if (count > most) context.log.warn(`${most} of ${count} shown; leave --limit out for all`);
+  if (count > most)
+    context.log.warn(`${most} of ${isWhole ? count : `more than ${count}`} shown; leave --limit out for all`);
 }
 
 /** Names of longer lists are not offered under TAB. */
-const MOST_LEARNED = 10_000;
+export const MOST_LEARNED = 10_000;
 async function* learnt(
   batches: AsyncIterable<Uint8Array[]>,
   learn: (rows: readonly unknown[]) => Promise<void>,

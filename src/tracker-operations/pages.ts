@@ -11,7 +11,7 @@ export async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>
     const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
     if (!Array.isArray(answer.data))
       throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
-    watch.refuseEmptyForEver(answer.data.length);
+    watch.refuseForEver(answer.data.length);
     yield* answer.data;
     const next: number | null = answer.next ?? null;
     if (next !== null && !(next > page))
@@ -26,6 +26,7 @@ export async function* byOffset(ask: Ask, pageSize: number, what: string): Async
   for (let offset = 0; ; offset += pageSize) {
     const rows = (await ask({ limit: pageSize, offset })) as readonly unknown[];
     watch.refuseSameBeginning(rows);
+    watch.refuseForEver(rows.length);
     yield* rows;
     if (rows.length < pageSize) return;
   }

@@ -24,7 +24,7 @@ async function* pages(context: Context, name: string, first: Group): AsyncIterab
   const watch = pageWatch('GET /search');
   for (let page: Group | undefined = first; page !== undefined; ) {
     if (!Array.isArray(page.data)) throw brokenPage('GET /search', `the group ${name} has no list of data`);
-    watch.refuseEmptyForEver(page.data.length);
+    watch.refuseForEver(page.data.length);
     yield page;
     const next: string | null | undefined = page.next;
     if (typeof next !== 'string' || next === '') return;

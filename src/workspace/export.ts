@@ -1,3 +1,4 @@
+import { heldRows } from '../core/held-rows.ts';
 import { yamlText } from '../core/yaml-text.ts';
 import type { Context } from '../cli/command.ts';
 import { type Lookup, type Row, workspaceKinds } from './kinds.ts';
@@ -43,7 +44,11 @@ export const exportData = async (context: Context, kinds: readonly string[]): Pr
   const data: Record<string, unknown> = { version: 1 };
   for (const name of kinds) {
     const rows: Row[] = [];
-    for await (const entries of entriesOf(context, name, lookup)) rows.push(...entries);
+    const held = heldRows(`GET ${workspaceKinds[name]?.list.path}`);
+    for await (const entries of entriesOf(context, name, lookup)) {
+      held.refuseMore(entries.length);
+      for (const entry of entries) rows.push(entry);
+    }
     data[name] = rows;
   }
   return data;

@@ -1,3 +1,4 @@
+import { heldRows } from '../core/held-rows.ts';
 import { jsonRow } from '../core/json.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context } from '../cli/command.ts';
@@ -19,9 +20,18 @@ export async function* readRows(context: Context, kind: string): AsyncGenerator<
     yield batch.map(jsonRow) as Row[];
 }
 
+/** The same rows where they are held: there is an end to them. */
+export async function* heldBatches(context: Context, kind: string): AsyncGenerator<Row[]> {
+  const held = heldRows(`GET ${workspaceKinds[kind]?.list.path}`);
+  for await (const rows of readRows(context, kind)) {
+    held.refuseMore(rows.length);
+    yield rows;
+  }
+}
+
 const allRows = async (context: Context, kind: string): Promise<Row[]> => {
   const found: Row[] = [];
-  for await (const rows of readRows(context, kind)) for (const row of rows) found.push(row);
+  for await (const rows of heldBatches(context, kind)) for (const row of rows) found.push(row);
   return found;
 };
 
@@ -65,7 +75,7 @@ export const readLookup = async (context: Context, kinds: readonly string[]): Pr
   const needs = (kind: string) => kinds.includes(kind);
   const named = async (kind: string): Promise<Row[]> => {
     const found: Row[] = [];
-    for await (const rows of readRows(context, kind))
+    for await (const rows of heldBatches(context, kind))
       for (const { id, name, mention_name } of rows) found.push({ id, name, mention_name });
     return found;
   };

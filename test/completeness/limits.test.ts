@@ -42,6 +42,26 @@ const readers: readonly Reader[] = [
     },
   },
   {
+    what: 'rows of a list',
+    pattern: /context\.rows\(|\ballPages[<(]|bucket\.list\(|\bfor await .*\ball(Definitions|Titles)\(/,
+    bounded: {
+      'table-commands/listed.ts': 'printed as they come',
+      'workspace/read.ts': 'limits.heldRows',
+      'names/resolve.ts': 'limits.heldRows',
+      'bulk/known-labels.ts': 'limits.heldRows',
+      'commands/pick-records.ts': 'what a person picks from',
+      'commands/labels/row-list.ts': 'printed as they come',
+      'label-definitions/read-labels.ts': 'limits.heldRows, or handed on as they come',
+      'label-definitions/find-live.ts': 'limits.heldRows',
+      'label-definitions/resolve-label.ts': 'allTitles, which has limits.heldRows',
+      'label-definitions/twins.ts': 'allTitles, which has limits.heldRows',
+      'kv-snapshots/bucket-destination.ts': 'limits.heldRows',
+      'kv-snapshots/described-bucket.ts': 'handed on as they come',
+      'raw-requests/pages.ts': 'handed on as they come',
+      'raw-requests/answer.ts': 'printed as they come',
+    },
+  },
+  {
     what: 'the body of a request',
     pattern: /\b(incoming|request|message)\.read\((?!limit\b|limits\.)/,
     bounded: {

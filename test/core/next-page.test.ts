@@ -4,15 +4,15 @@ import { pageWatch } from '../../src/core/next-page.ts';
 
 const { emptyPages } = limits;
 const after = (pages: number, watch = pageWatch('GET /x')) => {
-  for (let i = 0; i < pages; i += 1) watch.refuseEmptyForEver(0);
+  for (let i = 0; i < pages; i += 1) watch.refuseForEver(0);
   return watch;
 };
 
 it('n pages without a row are followed, one more is not, and a row begins the count anew', () => {
   const watch = after(limits.emptyPages);
-  watch.refuseEmptyForEver(1);
+  watch.refuseForEver(1);
   after(emptyPages, watch);
-  expect(() => watch.refuseEmptyForEver(0)).toThrow(
+  expect(() => watch.refuseForEver(0)).toThrow(
     `GET /x: the service gave ${emptyPages + 1} pages without a row`,
   );
 });

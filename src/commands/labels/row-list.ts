@@ -5,6 +5,7 @@ import type { Context, Values } from '../../cli/command.ts';
 import type { LabelJson } from '../../label-definitions/api-types.ts';
 import { columnsOf } from '../../table-commands/columns.ts';
 import { inputFrom, limitOf } from '../../table-commands/input.ts';
+import { MOST_LEARNED } from '../../table-commands/listed.ts';
 
 async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
   let count = 0;
@@ -25,7 +26,7 @@ const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> 
 async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
   const { allPages } = await import('../../label-definitions/read-labels.ts');
   const input = inputFrom(operation, values);
-  const isWhole = isOfAll(operation, input.query);
+  let isWhole = isOfAll(operation, input.query);
   const all: LabelJson[] = [];
   for await (const page of allPages<Record<string, unknown> & { nextPageToken?: string }>(
     context,
@@ -34,6 +35,7 @@ async function* listed(context: Context, operation: Operation, values: Values): 
   )) {
     for (const member of Object.values(page)) {
       if (!Array.isArray(member)) continue;
+      isWhole &&= all.length + member.length <= MOST_LEARNED;
       if (isWhole) for (const { properties } of member as LabelJson[]) all.push({ properties });
       yield* member;
     }

@@ -106,7 +106,7 @@ async function* listed(lib: Library, client: S3Client, Bucket: string, Prefix: s
   const watch = pageWatch(`the list of s3://${Bucket}/${Prefix}`, 'token');
   try {
     for await (const { Contents = [], NextContinuationToken } of pages) {
-      watch.refuseEmptyForEver(Contents.length);
+      watch.refuseForEver(Contents.length);
       for (const { Key, Size = 0, LastModified } of Contents)
         if (Key !== undefined) yield { key: Key, sizeBytes: Size, modifiedMs: LastModified?.getTime() ?? 0 };
       if (NextContinuationToken !== undefined) watch.refuseAgain(NextContinuationToken);

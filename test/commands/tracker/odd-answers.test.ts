@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, count: number) => void;
@@ -158,4 +159,27 @@ test("a redirect that leads nowhere is the network's affair", async () => {
       : reply.writeHead(302, { location: 'http://[' }).end();
   const ran = await run('files', 'download', '7');
   expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('GET /content redirects: "http://["')]);
+});
+
+test('a list without end: --limit and a look for a name end, and say so', async () => {
+  const rows = '{"id":1,"name":"a"},'.repeat(5_000);
+  answer = (_, reply) => {
+    reply.writeHead(200, { 'content-type': 'application/json' }).write('[');
+    const go = (): void => {
+      while (!reply.destroyed && reply.write(rows));
+    };
+    reply.on('drain', go);
+    go();
+  };
+  const first = await run('labels', 'list', '--limit', '2', '-o', 'name');
+  expect([first.code, first.stdout]).toEqual([0, '1\n1\n']);
+  expect(first.stderr).toMatch(/2 of more than \d{7} shown; leave --limit out for all/);
+  const named = await run('labels', 'get', 'b', '-o', 'json');
+  expect([named.code, JSON.parse(named.stderr)]).toEqual([
+    11,
+    expect.objectContaining({
+      code: 'TOO_MANY_ROWS',
+      message: `GET /labels: the list has more than ${limits.heldRows} rows`,
+    }),
+  ]);
 });

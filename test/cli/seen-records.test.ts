@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { MOST_SEEN, seenRecords } from '../../src/cli/seen-records.ts';
+import type { Operation } from '../../src/core/operation.ts';
+
+const list = { method: 'GET', path: '/labels' } as Operation;
+const labels = (count: number) =>
+  Array.from({ length: count }, (_, id) => ({ id, entity_type: 'label', name: `l${id}` }));
+
+test('of more records of a kind than TAB offers the first are kept, and they are not the whole list', () => {
+  for (const [count, kept, isWhole] of [
+    [MOST_SEEN - 1, MOST_SEEN - 1, true],
+    [MOST_SEEN + 1, MOST_SEEN, false],
+  ] as const) {
+    const seen = seenRecords();
+    seen.note(list, undefined, undefined, labels(count));
+    const kind = seen.kinds.get('label');
+    expect([kind?.known.size, kind?.isWhole]).toEqual([kept, isWhole]);
+  }
+});
+
+test('one that is kept is brought up to date also when no more are taken', () => {
+  const seen = seenRecords();
+  seen.note(list, undefined, undefined, labels(MOST_SEEN));
+  seen.note(list, undefined, undefined, [{ id: 3, entity_type: 'label', name: 'renamed' }]);
+  expect(seen.kinds.get('label')?.known.get('3')?.names).toEqual(['renamed']);
+});

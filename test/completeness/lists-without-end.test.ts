@@ -1,0 +1,90 @@
+/** A service that gives rows or pages without end fills no memory: whoever holds rows stops, whoever prints them goes on. */
+import { expect, test } from 'vitest';
+import { makeKnownNames } from '../../src/bulk/known-labels.ts';
+import type { Context } from '../../src/cli/command.ts';
+import { choicesOf } from '../../src/commands/pick-records.ts';
+import { heldRows } from '../../src/core/held-rows.ts';
+import { limits } from '../../src/core/limits.ts';
+import { pageWatch } from '../../src/core/next-page.ts';
+import { bucketDestination } from '../../src/kv-snapshots/bucket-destination.ts';
+import { readLive } from '../../src/label-definitions/find-live.ts';
+import { allLocks, allPermissions, allTitles } from '../../src/label-definitions/read-labels.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { exportData } from '../../src/workspace/export.ts';
+import { readCurrent, readLookup } from '../../src/workspace/read.ts';
+
+test('rows that are held: n and n + 1', () => {
+  const held = heldRows('GET /x');
+  held.refuseMore(limits.heldRows - 1);
+  held.refuseMore(1);
+  expect(() => held.refuseMore(1)).toThrow(`GET /x: the list has more than ${limits.heldRows} rows`);
+});
+
+test('pages of a list: n and n + 1', () => {
+  const watch = pageWatch('GET /x');
+  for (let page = 0; page < limits.pages; page += 1) watch.refuseForEver(1);
+  expect(() => watch.refuseForEver(1)).toThrow(`GET /x: the list has more than ${limits.pages} pages`);
+});
+
+const many = 10_000;
+const batch = Array.from({ length: many }, () => Buffer.from('{"id":1,"name":"a"}'));
+const labels = Array.from({ length: many }, () => ({ id: 'x', properties: { title: 't' } }));
+/** How many rows were given before somebody stopped. */
+let given = 0;
+const endless = async function* <T>(rows: T): AsyncGenerator<T> {
+  for (given = 0; ; given += many) yield rows;
+};
+const service = (): Context => {
+  let page = 0;
+  given = 0;
+  return {
+    rows: async () => endless(batch),
+    call: async () => {
+      given += many;
+      page += 1;
+      return { labels, labelLocks: labels, labelPermissions: labels, nextPageToken: `p${page}` };
+    },
+  } as unknown as Context;
+};
+const story = {
+  resource: 'stories',
+  verb: 'create',
+  operation: { method: 'POST', path: '/stories' },
+  input: { body: { name: 's', labels: [{ name: 'b' }] } },
+} as never;
+const bucket = async () => ({
+  list: async function* () {
+    for (given = 0; ; given += 1) yield { key: 'p/a', sizeBytes: 1, modifiedMs: 0 };
+  },
+});
+const drained = async (rows: AsyncIterable<unknown>): Promise<void> => {
+  for await (const _ of rows);
+};
+
+test.each<[string, () => Promise<unknown>]>([
+  ['a plan of a workspace', () => readCurrent(service(), ['labels'])],
+  ['what an export refers to', () => readLookup(service(), ['iterations'])],
+  ['an export as data', () => exportData(service(), ['labels'])],
+  ['names that rows of a bulk run use', () => makeKnownNames(service(), []).problems(story)],
+  ['titles of labels', () => drained(allTitles(service(), {}))],
+  ['labels that files define', () => readLive(service(), [{ ids: [], titles: ['a'] }], {})],
+  ['locks of a label', () => allLocks(service(), 'labels/a')],
+  ['permissions of a label', () => allPermissions(service(), 'labels/a')],
+  [
+    'stored snapshots',
+    async () =>
+      (
+        await bucketDestination({ bucket, env: {} } as unknown as Host, { bucket: 'b', prefix: 'p/' }, {
+          workDirectory: '/',
+        } as never)
+      ).names(),
+  ],
+])('%s: a list without end is refused', async (_, read) => {
+  await expect(read()).rejects.toMatchObject({ category: 'network', detail: { code: 'TOO_MANY_ROWS' } });
+  expect(given).toBeLessThan(limits.heldRows + 2 * many);
+});
+
+test('what a person picks from is read no further than a person looks', async () => {
+  expect(await choicesOf(service(), 'label')).toEqual([]);
+  expect(given).toBe(0);
+});
