@@ -69,6 +69,17 @@ describe('opsctl mock kv', () => {
       '20260331T120000Z-0001',
     ]);
   });
+  it('a member whose files are damaged says which, and the start is 3', async () => {
+    await kv('start', '--members', '1');
+    await kv('stop');
+    mkdirSync(join(dir, 'faults'), { recursive: true });
+    writeFileSync(join(dir, 'faults', 'n1.json'), 'null');
+    const { code, stderr } = await kv('start', '--again');
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/n1 ended: error: .*faults\/n1\.json is damaged/),
+    ]);
+  });
   it('the generated binaries say their version', async () => {
     await kv(
       'start',

@@ -35,9 +35,10 @@ export const embeddedMock = async (
     onWait: (who) => log.info(`waiting for ${who}, which uses the embedded mock server now`),
   });
   if (owner.kind === 'live') {
-    const { url, pid, ready } = owner.live;
+    const { url, pid } = owner.live;
+    const { readyIn } = await import('./ready.ts');
     log.info(`using the mock server at ${url} (process ${pid})`);
-    return { url, isLive: true, ready: ready as Ready, close: async () => {} };
+    return { url, isLive: true, ready: readyIn(owner.live), close: async () => {} };
   }
   return ownServer(host, directory, log, owner.release).catch(async (error: unknown) => {
     await owner.release();

@@ -1,7 +1,6 @@
 import { oneOf } from '../../core/field.ts';
 import { rawResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import type { Ready } from './ready.ts';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const doubled = (text: string): string => `'${text.replaceAll("'", "''")}'`;
@@ -29,11 +28,11 @@ export const envCommand = defineCommand({
     { line: 'opsctl mock env --form dotenv >> "$GITHUB_ENV"', says: 'For the next steps of a CI job' },
   ],
   run: async (context, values) => {
-    const { runningServer } = await import('./remote.ts');
+    const [{ runningServer }, { readyIn }] = await Promise.all([import('./remote.ts'), import('./ready.ts')]);
     const { clientEnvironment } = await import('./client-environment.ts');
-    const { ready } = runningServer(context);
+    const ready = readyIn(runningServer(context));
     const form = forms[(values.form ?? 'sh') as Form];
-    const lines = Object.entries(clientEnvironment(ready as Ready)).map(([name, value]) => form(name, value));
+    const lines = Object.entries(clientEnvironment(ready)).map(([name, value]) => form(name, value));
     return rawResult(`${lines.join('\n')}\n`);
   },
 });

@@ -1,6 +1,9 @@
+import { AppError } from '../../core/problem.ts';
+import { misfit } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { demo } from '../../api-specs/oauth/demo.ts';
 import { labelsToken } from '../../mock-server/defaults.ts';
+import type { Live } from '../../mock-server/instance-lock.ts';
 import type { RunningMock } from '../../mock-server/server.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 
@@ -25,6 +28,29 @@ export type Ready = {
   readonly url: string;
   /** Only with --tls: the certificate that clients have to trust. */
   readonly ca_file?: string;
+};
+
+const shape = {
+  tracker: { base_url: 'text', token: 'text' },
+  labels: { base_url: 'text', token: 'text' },
+  auth: {
+    authorization_endpoint: 'text',
+    token_endpoint: 'text',
+    revocation_endpoint: 'text',
+    client_id: 'text',
+  },
+  media: { base_url: 'text' },
+  url: 'text',
+  ca_file: 'text?',
+} as const;
+/** That line as a server left it for other commands. */
+export const readyIn = ({ url, ready }: Live): Ready => {
+  const wrong = misfit(ready, shape);
+  if (wrong === undefined) return ready as Ready;
+  throw new AppError('config', `owner.json of the mock server at ${url} is damaged: ${wrong}`, {
+    code: 'FILE_DAMAGED',
+    tryThis: ['opsctl mock stop, and start it again'],
+  });
 };
 
 /** With `--labels-auth oauth` a token comes from a sign-in, so the line has none. */

@@ -121,8 +121,10 @@ const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> 
   return version !== undefined && !Object.values(version.data).includes('not_decided');
 };
 const notHealthy = async (host: Host, { name, logFile }: RehearsalMember, what: string) => {
-  const last = ((await host.files.read(logFile)) ?? '').trim().split('\n').at(-1) ?? '';
-  return new AppError('unknown', `simulated member ${name} ${what}: ${last.slice(0, 300)}`, {
+  const lines = ((await host.files.read(logFile)) ?? '').trim().split('\n');
+  // What a command says to try comes after what was wrong.
+  const last = lines.slice(-5).findLast((line) => line.startsWith('error: ')) ?? lines.at(-1) ?? '';
+  return new AppError('config', `simulated member ${name} ${what}: ${last.slice(0, 300)}`, {
     code: 'NOT_HEALTHY',
     tryThis: [`see ${logFile}`],
   });

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { isOwnUnlimitedMock } from '../../../src/commands/mock/own-unlimited.ts';
+import { type Ready, readyIn } from '../../../src/commands/mock/ready.ts';
+import type { Settings } from '../../../src/config/settings.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const url = 'http://127.0.0.1:1';
+const ready: Ready = {
+  ready: true,
+  pid: 1,
+  tracker: { base_url: url, token: 't', rate_limit: 'off' },
+  labels: { base_url: url, token: 'l' },
+  auth: { authorization_endpoint: url, token_endpoint: url, revocation_endpoint: url, client_id: 'c' },
+  media: { base_url: url },
+  url,
+};
+
+describe('what a running mock server left for other commands', () => {
+  it('is taken as it is, and said to be damaged where a part is missing or of another kind', () => {
+    expect(readyIn({ url, pid: 1, ready })).toBe(ready);
+    for (const [name, part] of Object.entries(ready)) {
+      if (name === 'ready' || name === 'pid') continue;
+      const odd: unknown[] = [undefined, null, 5, ...(typeof part === 'string' ? [] : [{}, 'x', []])];
+      for (const value of odd)
+        expect(() => readyIn({ url, pid: 1, ready: { ...ready, [name]: value } }), name).toThrow(
+          /^owner\.json of the mock server at \S+ is damaged: /,
+        );
+    }
+  });
+  it('says no rate limit only where all of it can be read', () => {
+    const asked = (lock: unknown): boolean => {
+      const host = fakeHost({ files: { '/state/mock/owner.json': JSON.stringify(lock) } });
+      const settings = { directories: { state: '/state' } } as unknown as Settings;
+      return isOwnUnlimitedMock(host, settings, url);
+    };
+    const { hostname, pid } = fakeHost();
+    const mine = { pid, host: hostname, nonce: 'n' };
+    expect(asked({ ...mine, server: { url, ready } })).toBe(true);
+    for (const server of [{ url: 'x', ready }, { url }, { url, ready: null }, { url, ready: {} }])
+      expect(asked({ ...mine, server })).toBe(false);
+  });
+});
