@@ -43,7 +43,7 @@ const services = [
   'test/kv-upgrade/supervisors/{member-process,ssh}.test.ts',
   'test/kv-upgrade/window/window.test.ts',
   'test/label-definitions/{plan,resolve-label}.test.ts',
-  'test/platform/{answers,browser,file-lock,free-ports,listen,processes,proxy,transport}.test.ts',
+  'test/platform/{answers,browser,file-lock,free-ports,listen,listen-http2,processes,proxy,transport}.test.ts',
   'test/properties/labels-{lifecycle,requests}.test.ts',
   'test/tooling/compiler.test.ts',
 ];

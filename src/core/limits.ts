@@ -65,7 +65,7 @@ export const limits = {
   bodyBytes: 16 * 1024 * 1024,
   /** A request to a recorder or player of the mock server, and the file it keeps. */
   cassetteBytes: 256 * 1024 * 1024,
-  /** A message between simulated members, and a request to one. */
+  /** A message between simulated members; a request to one is bounded by its own setting for requests. */
   memberBytes: 64 * 1024 * 1024,
   /** The event that a webhook delivers. */
   eventBytes: 2 * 1024 * 1024,

@@ -3,7 +3,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { framesOf } from '../../src/etcd-sim/grpc/frames.ts';
+import { peerHandler } from '../../src/etcd-sim/member/peer-handler.ts';
+import { NetworkError } from '../../src/platform/host.ts';
 import { Reply } from '../../src/platform/node/reply.ts';
 import { makePlayer } from '../../src/mock-server/cassette/player.ts';
 import { makeRecorder } from '../../src/mock-server/cassette/recorder.ts';
@@ -136,16 +137,17 @@ test('an answer that is read whole: n bytes and n + 1', async () => {
   await expect(replyOf(limits.replyBytes + 1).bytes()).rejects.toMatchObject({ code: 'TOO_LARGE' });
 });
 
-test('a message to a simulated member: n bytes and n + 1', async () => {
-  const drained = async (size: number): Promise<void> => {
-    const head = Buffer.alloc(5);
-    head.writeUInt32BE(size, 1);
-    const chunks = async function* () {
-      yield head;
-    };
-    for await (const _ of framesOf(chunks()));
-  };
-  // The head alone: what is allowed is waited for.
-  await expect(drained(limits.memberBytes)).rejects.toThrow('unexpected EOF');
-  await expect(drained(limits.memberBytes + 1)).rejects.toThrow('larger than max');
+test('a message between simulated members: n bytes and n + 1', async () => {
+  const asked = (size: number) => ({
+    ...{ url: '/raft/lease', method: 'POST', headers: {} },
+    read: async (limit: number) => {
+      if (size > limit) throw new NetworkError('TOO_LARGE', 'larger', true);
+      return Buffer.alloc(0);
+    },
+  });
+  const lessor = { remainingSeconds: async () => 1 };
+  const node = { machine: { membership: { wasRemoved: () => false } } };
+  const member = peerHandler({ faults: {}, lessor, node } as never, async () => {});
+  expect(await member(asked(limits.memberBytes) as never)).toMatchObject({ status: 200 });
+  await expect(member(asked(limits.memberBytes + 1) as never)).rejects.toMatchObject({ code: 'TOO_LARGE' });
 });

@@ -54,6 +54,18 @@ describe.each([
     expect([kvs[0].key, kvs[0].value, kvs[0].version, count]).toEqual([b64('read'), b64('x'), '1', '1']);
     expect(Object.keys((await post('/kv/range', { key: b64('none') })).json)).toEqual(['header']);
   });
+  it('a request larger than its transport takes is refused before it is read, with the code of the transport', async () => {
+    const most = 2 * (1.5 + 0.5) * 1024 * 1024;
+    const padded = (bytes: number): string => `{"key":"${b64('big')}"}`.padEnd(bytes);
+    const asked = async (body: string) =>
+      (await fetch(`${member.url}${prefix}/kv/range`, { method: 'POST', body })).text();
+    expect(await asked(padded(most))).toContain('"header"');
+    expect(await asked(padded(most + 1))).toContain('larger than max');
+  });
+  it('a message of a peer that is no JSON is 400', async () => {
+    const reply = await fetch(`${member.peerUrl}/raft`, { method: 'POST', body: '{' });
+    expect([reply.status, await reply.text()]).toEqual([400, 'the body is not JSON\n']);
+  });
   it.each([
     [
       'text that is not base64',

@@ -129,7 +129,7 @@ export const requestTargets: readonly Target[] = [
   {
     name: 'store frames',
     seeds: [Buffer.from('00000000030a0161', 'hex')],
-    run: (input) => inWords(() => drained(framesOf(pieces(input)))),
+    run: (input) => inWords(() => drained(framesOf(pieces(input), 1024 * 1024))),
   },
   {
     name: 'webhook event',

@@ -1,7 +1,7 @@
-import { limits } from '../../core/limits.ts';
 import { messageOf } from '../../core/error-message.ts';
-import type { Handler, Incoming, Outgoing } from '../../platform/host.ts';
+import { type Handler, type Incoming, NetworkError, type Outgoing } from '../../platform/host.ts';
 import { requestIn } from './go-json.ts';
+import { transportBytes } from './kv.ts';
 import { health, metrics, readiness, v2Keys, v2Members, v2Missing, v2Stats, version } from './plain.ts';
 import { refuseForLearner } from './membership.ts';
 import { type Api, type Rpc, RpcError, errorText, httpCode, spaced } from './rpc.ts';
@@ -17,9 +17,25 @@ const tokenOf = (api: Api, request: Incoming): string | undefined =>
     .find((value) => value !== undefined && value !== '')
     ?.replace(api.form.isGateway2 ? /^Bearer / : /^$/, '');
 
+/** Base64 takes a third more, names and brackets the rest; what is larger is no request that a member could take. */
+const bodyBytes = (api: Api): number => 2 * transportBytes(api);
+
+/** What the transport behind the gateway would say. */
+const tooLarge = (api: Api): RpcError =>
+  new RpcError(
+    8,
+    `grpc: received message larger than max (more than ${bodyBytes(api)} vs. ${transportBytes(api)})`,
+  );
+const textOf = async (api: Api, request: Incoming): Promise<string> => {
+  const bytes = await request.read(bodyBytes(api)).catch((error: unknown) => {
+    throw error instanceof NetworkError && error.code === 'TOO_LARGE' ? tooLarge(api) : error;
+  });
+  return Buffer.from(bytes).toString('utf8');
+};
+
 const gateway = async (api: Api, path: string, rpc: Rpc, request: Incoming): Promise<Outgoing> => {
   try {
-    const text = Buffer.from(await request.read(limits.memberBytes)).toString('utf8');
+    const text = await textOf(api, request);
     const body = requestIn(text, api.form.takesNothing);
     refuseForLearner(api, path, body);
     const result = await rpc(api, {

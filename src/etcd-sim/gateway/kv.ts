@@ -43,8 +43,9 @@ export const checkLooking = (api: Api, call: Call): void => {
 };
 
 /** spec/store#limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
+export const transportBytes = ({ settings }: Api): number => settings.maxRequestBytes + 512 * 1024;
 export const checkSize = (api: Api, bytes: number): void => {
-  const transport = api.settings.maxRequestBytes + 512 * 1024;
+  const transport = transportBytes(api);
   if (bytes > transport)
     throw new RpcError(8, `grpc: received message larger than max (${bytes} vs. ${transport})`);
   if (bytes > api.settings.maxRequestBytes) throw new RpcError(3, 'etcdserver: request is too large');

@@ -3,6 +3,7 @@ import { decode, encode } from '../../core/protobuf.ts';
 import type { Handler, Incoming } from '../../platform/host.ts';
 import { compareMinors } from '../forms.ts';
 import { type Api, type Body, type Rpc, RpcError } from '../gateway/rpc.ts';
+import { transportBytes } from '../gateway/kv.ts';
 import { refuseForLearner } from '../gateway/membership.ts';
 import { allRoutes } from '../gateway/routes.ts';
 import { frame, framesOf } from './frames.ts';
@@ -39,7 +40,7 @@ async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Body>
 async function* messagesFor(api: Api, request: Incoming): AsyncGenerator<Buffer> {
   const { row, rpc } = methodAt(api, request.url);
   const token = request.headers['token'] ?? request.headers['authorization'];
-  for await (const message of framesOf(request.body())) {
+  for await (const message of framesOf(request.body(), transportBytes(api))) {
     const body = decode(row.request, message);
     refuseForLearner(api, row.path, body);
     const result = await rpc(api, { body, token });

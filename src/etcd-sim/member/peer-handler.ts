@@ -65,6 +65,22 @@ const readBody = async (request: { read(limit: number): Promise<Uint8Array> }): 
   const text = Buffer.from(await request.read(limits.memberBytes)).toString('utf8');
   return text === '' ? {} : JSON.parse(text);
 };
+const notRead: Outgoing = { status: 400, body: 'the body is not JSON\n' };
+
+const carriedOut = async (
+  api: Api,
+  call: (api: Api, body: never) => unknown,
+  request: Incoming,
+): Promise<Outgoing> => {
+  let body: unknown;
+  try {
+    body = await readBody(request);
+  } catch (error) {
+    if (error instanceof SyntaxError) return notRead;
+    throw error;
+  }
+  return answered(await call(api, body as never));
+};
 
 /** What members say to each other. A cut member lets nothing through, but still hears the one who switches faults. */
 export const peerHandler =
@@ -81,7 +97,7 @@ export const peerHandler =
     if (isFromRemoved(api, request)) return gone;
     const call = peerCalls[request.url];
     if (call === undefined || request.method !== 'POST') return { status: 404, body: '404 page not found\n' };
-    const answer = answered(await call(api, (await readBody(request)) as never));
+    const answer = await carriedOut(api, call, request);
     return api.faults.sendsNothing ? lost : answer;
   };
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
+import type { Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Bytes, Outgoing } from '../host.ts';
 import { builtin } from './builtin.ts';
@@ -7,8 +7,9 @@ import { drained } from './drained.ts';
 
 /** The first bytes of HTTP/2 with prior knowledge (RFC 9113, 3.4), which no request of HTTP/1.1 begins with. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0');
-/** A connection that says nothing at all is not kept. */
-const FIRST_BYTES_MS = 60_000;
+/** A connection that says nothing is not kept for longer; one that spoke HTTP/2, and has no call under way, ten times as long: clients keep theirs. */
+const IDLE_MS = 60_000;
+const SESSION_TIMES = 10;
 
 const pump = async (response: Http2ServerResponse, body: AsyncIterable<Bytes>): Promise<void> => {
   for await (const chunk of body) {
@@ -34,6 +35,41 @@ const answerHttp2 = (response: Http2ServerResponse, outgoing: Outgoing): void =>
   else write(response, outgoing).catch(() => response.stream.destroy());
 };
 
+/** Tells which protocol a client speaks, by as many bytes as that takes; they stay in the socket for whoever is to read them. */
+const firstBytes = (socket: Socket, told: (isHttp2: boolean) => void): void => {
+  let seen = Buffer.alloc(0);
+  // Sockets of this server stay open for answers when their clients have said all: here nothing was asked.
+  const ended = (): void => void socket.destroy();
+  const look = (chunk: Buffer): void => {
+    seen = Buffer.concat([seen, chunk]);
+    const isSoFar = PREFACE.subarray(0, seen.length).equals(seen.subarray(0, PREFACE.length));
+    if (isSoFar && seen.length < PREFACE.length) return;
+    socket.off('data', look);
+    socket.off('end', ended);
+    socket.removeAllListeners('timeout');
+    socket.pause();
+    socket.unshift(seen);
+    told(isSoFar);
+    if (!isSoFar) process.nextTick(() => socket.resume());
+  };
+  socket.on('data', look);
+  socket.once('end', ended);
+};
+
+/** Node does not see that a client goes away once it has broken the protocol: without a limit its socket would stay here for ever. */
+const endIdle = (session: ServerHttp2Session, idleMs: number): void => {
+  let calls = 0;
+  session.on('stream', (stream) => {
+    calls += 1;
+    stream.once('close', () => {
+      calls -= 1;
+    });
+  });
+  session.setTimeout(idleMs, () => {
+    if (calls === 0) session.destroy();
+  });
+};
+
 type OnRequest = (
   message: IncomingMessage,
   response: ServerResponse,
@@ -41,7 +77,7 @@ type OnRequest = (
 ) => void;
 
 /** One port for both: a connection that begins with the preface speaks HTTP/2, every other one stays with `http1`. */
-export const addHttp2 = (http1: Server, onRequest: OnRequest): void => {
+export const addHttp2 = (http1: Server, onRequest: OnRequest, idleMs = IDLE_MS): void => {
   const http2 = builtin.http2.createServer();
   http2.on('request', (message, response) => {
     // Node's compatibility interface has the members of the older one that are used here.
@@ -49,25 +85,22 @@ export const addHttp2 = (http1: Server, onRequest: OnRequest): void => {
     onRequest(asked, answered, (outgoing) => answerHttp2(response, outgoing));
   });
   http2.on('sessionError', () => {});
+  http2.on('session', (session) => endIdle(session, SESSION_TIMES * idleMs));
   const takers = http1.listeners('connection');
   const take = (socket: Socket, isHttp2: boolean): void => {
-    if (isHttp2) http2.emit('connection', socket);
-    else for (const taker of takers) taker.call(http1, socket);
+    if (isHttp2) {
+      // Else a client that just goes away would leave its socket here for ever.
+      socket.allowHalfOpen = false;
+      http2.emit('connection', socket);
+    } else for (const taker of takers) taker.call(http1, socket);
   };
   http1.removeAllListeners('connection');
   http1.on('connection', (socket: Socket) => {
-    const giveUp = (): void => void socket.destroy();
-    socket.setTimeout(FIRST_BYTES_MS, giveUp);
+    socket.setTimeout(idleMs, () => void socket.destroy());
     socket.on('error', () => {});
-    socket.once('data', (chunk) => {
+    firstBytes(socket, (isHttp2) => {
       socket.setTimeout(0);
-      socket.off('timeout', giveUp);
-      socket.pause();
-      socket.unshift(chunk);
-      const length = Math.min(chunk.length, PREFACE.length);
-      const isHttp2 = chunk.subarray(0, length).equals(PREFACE.subarray(0, length));
       take(socket, isHttp2);
-      if (!isHttp2) process.nextTick(() => socket.resume());
     });
   });
 };
