@@ -13,12 +13,15 @@ const idIn = (given: unknown): string =>
     .replace(/^labels\/([^@/]+).*$/, '$1')
     .toLowerCase();
 
-/** The record that a request names by its path. A POST without a verb makes another one below it (a reply to a comment). */
+/**
+ * The record that a request names by its path. A POST without a verb makes another one below it (a reply to a comment), and what comes with the
+ * answer to a DELETE may be anything.
+ */
 const askedFor = ({ method, path }: Operation, { params = {} }: LooseInput): string | undefined => {
   const [, name = '', verb] = NAMED.exec(path) ?? [];
   const given = params[name];
   if (given === undefined || OF_OTHER_SHAPE.test(path)) return undefined;
-  return method === 'POST' && verb === undefined ? undefined : idIn(given);
+  return method === 'DELETE' || (method === 'POST' && verb === undefined) ? undefined : idIn(given);
 };
 
 /** The id that should have come, when the answer is another record than the one that was asked for. Pure. */

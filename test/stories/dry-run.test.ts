@@ -20,9 +20,11 @@ beforeAll(async () => {
     let body = '';
     for await (const chunk of request) body += chunk;
     seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
+    const isList = request.method === 'GET' || request.url?.endsWith('/search');
+    const id = Number(/\/(\d+)$/.exec(request.url ?? '')?.[1] ?? 1);
     reply
       .setHeader('content-type', 'application/json')
-      .end(request.method === 'GET' || request.url?.endsWith('/search') ? '[]' : '{"id":1,"name":"x"}');
+      .end(isList ? '[]' : JSON.stringify({ id, name: 'x' }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
