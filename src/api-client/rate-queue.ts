@@ -104,7 +104,9 @@ export type Queue = ReturnType<typeof queueOf>;
 const waitOf = (host: Host, files: Files, { id, epoch }: Ticket, rule: Rule): number | undefined => {
   const lines = files.read(epoch);
   const isThere = lines.some((line) => line.kind === 'ticket' && line.id === id);
-  return isThere ? turnOf(lines, id, host.now(), rule) - host.now() : undefined;
+  // One look at the clock: between two of them a process of a busy machine may stand still for longer than the pause, and no pause would let it pass.
+  const now = host.now();
+  return isThere ? turnOf(lines, id, now, rule) - now : undefined;
 };
 
 /** The ticket whose turn it is; undefined where nothing limits. */

@@ -329,6 +329,27 @@ test('who is cancelled while waiting gives the place up', async () => {
   expect(lineOf(host)).toEqual(['b', 't', 'x']);
 });
 
+test('a process that stands still between two looks at the clock does not pass for it', async () => {
+  const host = fakeHost();
+  let stalls = 0;
+  const slow = {
+    ...host,
+    now: () => {
+      stalls += 1000;
+      return host.now() + stalls;
+    },
+  };
+  const bucket = makeBucket(slow, '/state/rate', 'k', 1);
+  const ended = await bucket.admit();
+  let looks = 0;
+  const sleep = async (): Promise<void> => {
+    looks += 1;
+    if (looks === 20) ended('unsent');
+  };
+  await makeBucket({ ...slow, sleep }, '/state/rate', 'k', 1).admit();
+  expect(looks).toBe(20);
+});
+
 test('a wait is told once, and a short one not at all', async () => {
   const host = fakeHost();
   const windowMs = 400;
