@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { isOwnUnlimitedMock } from '../../../src/commands/mock/own-unlimited.ts';
 import { type Ready, readyIn } from '../../../src/commands/mock/ready.ts';
+import { stopCommand } from '../../../src/commands/mock/stop.ts';
+import type { Context } from '../../../src/cli/command.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
@@ -14,6 +16,38 @@ const ready: Ready = {
   media: { base_url: url },
   url,
 };
+
+describe('mock stop', () => {
+  it('returns when the server has let go of its state: the next one may start there', async () => {
+    const asked: string[] = [];
+    const host = fakeHost({
+      reply: ({ method, url: at }) => {
+        asked.push(`${method} ${at}`);
+        return { status: 204 };
+      },
+    });
+    const path = '/state/mock/owner.json';
+    const lock = { pid: host.pid, machine: host.hostname, nonce: 'n', sinceMs: 0 };
+    await host.files.replace(path, JSON.stringify({ ...lock, what: 'mock serve', server: { url, ready } }));
+    let looks = 0;
+    const sleep = async (): Promise<void> => {
+      looks += 1;
+      if (looks === 3) await host.files.remove(path);
+    };
+    const context = {
+      host: { ...host, sleep },
+      settings: { directories: { state: '/state' } },
+      log: { info: () => {}, warn: () => {} },
+      signal: new AbortController().signal,
+    } as unknown as Context;
+    const result = await stopCommand.run(context, {});
+    expect(asked).toEqual([`POST ${url}/__opsctl/shutdown`]);
+    expect([looks, result]).toEqual([
+      3,
+      { kind: 'nothing', view: { message: `the mock server at ${url} has ended` } },
+    ]);
+  });
+});
 
 describe('what a running mock server left for other commands', () => {
   it('is taken as it is, and said to be damaged where a part is missing or of another kind', () => {
