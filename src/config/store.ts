@@ -57,22 +57,30 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
 const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> =>
   host.files.replace(file, checkedText(conf, dirname(file), next), 0o600);
 
+/** Who lives may still be at work: its lock is not to be removed under it. */
+const lockedBy = (path: string, by: Holder | undefined): AppError => {
+  const who = by === undefined ? 'another command' : `process ${by.pid} on ${by.machine}`;
+  return new AppError('config', `${who} holds ${path}`, {
+    code: 'CONFIG_LOCKED',
+    tryThis: by === undefined ? [`rm ${path}`] : [`wait for it, or end it: kill ${by.pid}`],
+  });
+};
+
 /** Two commands that change settings at once must not lose one of the changes. */
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const me = thisProcess(host);
+  let by: Holder | undefined;
   const attempt = async (): Promise<Try<true, Seen<Holder>>> => {
     const seen = await tryLock(host, path, me, foreignAgeMs);
-    return seen === true ? { got: true } : { busy: seen };
+    if (seen === true) return { got: true };
+    by = seen.kind === 'held' ? seen.by : undefined;
+    return { busy: seen };
   };
   await waitForLock(host, attempt, {
     waitMs: patienceMs,
     holder: (seen) => (seen.kind === 'held' ? seen.by?.nonce : undefined),
     pauseMs: () => 20 + 32 * randomShare(host),
-    expired: () =>
-      new AppError('config', `another command holds ${path}`, {
-        code: 'CONFIG_LOCKED',
-        tryThis: [`rm ${path}`],
-      }),
+    expired: () => lockedBy(path, by),
   });
   try {
     await act();

@@ -74,7 +74,9 @@ describe('the file', () => {
     let elapsed = 0;
     const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
     await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({
-      detail: { code: 'CONFIG_LOCKED' },
+      message: expect.stringMatching(`^process ${real.host.pid} on .* holds `),
+      // Its holder lives: to remove the file would be to write together with it.
+      detail: { code: 'CONFIG_LOCKED', tryThis: [`wait for it, or end it: kill ${real.host.pid}`] },
     });
   });
 
