@@ -47,12 +47,19 @@ export const ticketFiles = (host: Host, directory: string, key: string) => {
   };
 };
 
-/** `pid/host/ms/nonce`. */
+/** Process IDs are valid within one machine, boot and namespace; the host name alone names neither. */
+const placeOf = (host: Host): string => {
+  const { machineId, bootId, pidNamespace } = host.processes.scope();
+  const parts = [machineId, bootId, pidNamespace].map((part) => part ?? '').join('-');
+  return `${host.hostname}~${parts.replace(/[^\w-]/g, '')}`;
+};
+
+/** `pid/place/ms/nonce`; version 0.1.0 wrote the host name as the place. */
 export const aliveOn =
   (host: Host) =>
   (id: string): boolean => {
     const [pid, machine, ms] = id.split('/');
-    return machine === host.hostname
+    return machine === placeOf(host) || machine === host.hostname
       ? Number(pid) === host.pid || host.processes.isAlive(Number(pid))
       : host.now() - Number(ms) < FOREIGN_MS;
   };
@@ -76,7 +83,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
   const place = async (): Promise<Ticket | undefined> => {
     for (;;) {
       count += 1;
-      const id = `${host.pid}/${host.hostname}/${Math.round(host.now())}/${nonce}${count}`;
+      const id = `${host.pid}/${placeOf(host)}/${Math.round(host.now())}/${nonce}${count}`;
       const ticket = { id, epoch: files.now() };
       if (!(await written(ticket))) return undefined;
       // Whoever stands in a newer file does not see who comes into an older one.

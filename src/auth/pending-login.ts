@@ -7,6 +7,8 @@ import type { AuthContext } from './auth-context.ts';
 import type { ClientAuthentication } from '../core/sign-in-words.ts';
 import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { acquire, type Lock } from './credential-store/lock.ts';
+import { type Holder, lookAt, replaceLock, thisProcess, unlock } from '../platform/file-lock.ts';
+import { describeProcess, processState, signalRecorded } from '../platform/process-identity.ts';
 
 /** A login that was started in one command and is finished in another. It holds the verifier: mode 0600, and it expires. */
 export type Pending = {
@@ -75,32 +77,40 @@ export const claimLogin = async (context: AuthContext, replaces: boolean): Promi
   await makePrivateDirectory(host, settings.directories.state);
   const path = join(settings.directories.state, 'login.lock');
   const take = (waitMs: number) => acquire(host, path, { waitMs, signal: context.signal });
-  const taken = await take(0).catch(async (error: unknown) => {
+  const lock = await take(0).catch(async (error: unknown) => {
     if (!(error instanceof AppError) || error.detail.code !== 'LOCK_BUSY') throw error;
-    const pid = pidIn(await host.files.read(path));
-    if (!replaces || pid === undefined) throw alreadyWaiting(settings.profile, pid);
-    host.processes.signal(pid, 'SIGTERM');
-    return take(5000);
+    const seen = await lookAt<Holder>(host, path);
+    const by = seen.kind === 'held' ? seen.by : undefined;
+    if (!replaces || by === undefined) throw alreadyWaiting(context, by);
+    return signalRecorded(host, by, 'SIGTERM') ? take(5000) : replaceUnsignaled(context, path, by);
   });
-  if (taken === undefined) throw alreadyWaiting(settings.profile, undefined);
-  return taken;
+  if (lock === undefined) throw alreadyWaiting(context, undefined);
+  return lock;
 };
 
-const pidIn = (text: string | undefined): number | undefined => {
-  try {
-    const { pid } = JSON.parse(text ?? '') as { pid?: unknown };
-    return typeof pid === 'number' ? pid : undefined;
-  } catch {
-    return undefined;
-  }
-};
-
-const alreadyWaiting = (profile: AuthContext['settings']['profile'], pid: number | undefined): AppError =>
-  new AppError(
-    'auth',
-    `another login${profile.origin === 'default' ? '' : ` of profile ${profile.name}`} is waiting for the browser${pid === undefined ? '' : ` (process ${pid})`}`,
-    {
-      code: 'LOGIN_WAITING',
-      tryThis: ['finish it in the browser', 'opsctl login --replace (ends the other one)'],
-    },
+/** The user asked for it: the lock changes its owner, and a process that may be somebody else's gets no signal. */
+const replaceUnsignaled = async (context: AuthContext, path: string, by: Holder): Promise<Lock> => {
+  const { host, log } = context;
+  const mine = thisProcess(host);
+  await replaceLock(host, path, mine);
+  log.warn(
+    `The other login (${describeProcess(host, by)}) was not stopped: this command cannot check whether it still runs. Press Ctrl-C there if it still waits.`,
   );
+  return { release: () => unlock(host, path, mine) };
+};
+
+const alreadyWaiting = ({ host, settings }: AuthContext, by: Holder | undefined): AppError => {
+  const { profile } = settings;
+  const where = profile.origin === 'default' ? '' : ` of profile ${profile.name}`;
+  const who = by === undefined ? '' : ` (${describeProcess(host, by)})`;
+  const isHere = by === undefined || processState(host, by) === 'alive';
+  return new AppError('auth', `another login${where} is waiting for the browser${who}`, {
+    code: 'LOGIN_WAITING',
+    tryThis: [
+      'finish it in the browser',
+      isHere
+        ? 'opsctl login --replace (stops the other login)'
+        : 'opsctl login --replace (takes its place; the other login is not stopped)',
+    ],
+  });
+};

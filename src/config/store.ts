@@ -7,17 +7,16 @@ import {
   thisProcess,
   tryLock,
   unlock,
+  waitFor,
   waitForLock,
 } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
+import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { AppError } from '../core/problem.ts';
 import { configFile } from './directories.ts';
 import { type Profiles, readProfiles } from './profiles.ts';
 
 const patienceMs = 15_000;
-/** A change takes milliseconds: a lock of another machine this old was left behind. */
-const foreignAgeMs = 10_000;
-
 /** What conf refuses. */
 const schema = {
   current: { type: 'string' },
@@ -57,12 +56,12 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
 const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> =>
   host.files.replace(file, checkedText(conf, dirname(file), next), 0o600);
 
-/** Who lives may still be at work: its lock is not to be removed under it. */
-const lockedBy = (path: string, by: Holder | undefined): AppError => {
-  const who = by === undefined ? 'another command' : `process ${by.pid} on ${by.machine}`;
+/** Its owner may still be at work: opsctl never removes the lock of a process that it cannot check. */
+const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError => {
+  const who = by === undefined ? 'another command' : describeProcess(host, by);
   return new AppError('config', `${who} holds ${path}`, {
     code: 'CONFIG_LOCKED',
-    tryThis: by === undefined ? [`rm ${path}`] : [`wait for it, or end it: kill ${by.pid}`],
+    tryThis: waysPast(host, by, path),
   });
 };
 
@@ -70,17 +69,19 @@ const lockedBy = (path: string, by: Holder | undefined): AppError => {
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const me = thisProcess(host);
   let by: Holder | undefined;
+  let file = path;
   const attempt = async (): Promise<Try<true, Seen<Holder>>> => {
-    const seen = await tryLock(host, path, me, foreignAgeMs);
+    const seen = await tryLock(host, path, me);
     if (seen === true) return { got: true };
     by = seen.kind === 'held' ? seen.by : undefined;
+    file = (seen.kind === 'held' ? seen.claim : undefined) ?? path;
     return { busy: seen };
   };
   await waitForLock(host, attempt, {
-    waitMs: patienceMs,
+    waitMs: (seen) => waitFor(host, patienceMs, seen.kind === 'held' ? seen.by : undefined),
     holder: (seen) => (seen.kind === 'held' ? seen.by?.nonce : undefined),
     pauseMs: () => 20 + 32 * randomShare(host),
-    expired: () => lockedBy(path, by),
+    expired: () => lockedBy(host, file, by),
   });
   try {
     await act();

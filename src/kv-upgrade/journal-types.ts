@@ -19,6 +19,10 @@ export type Owner = {
   readonly host: string;
   readonly pid: number;
   readonly start_mark?: string;
+  /** A hash; absent in records of version 0.1.0, as are the next two. */
+  readonly machine_id?: string;
+  readonly boot_id?: string;
+  readonly pid_namespace?: string;
 };
 export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | 'aborted' | 'refused';
 

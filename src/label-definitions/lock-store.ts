@@ -1,7 +1,9 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import { AppError } from '../core/problem.ts';
-import { thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import type { Host } from '../platform/host.ts';
+import { type Holder, type Seen, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import type { LabelRecord, LockFile } from './lock-file.ts';
 import { LOCK_FILE, emptyLock, lockFrom, lockText } from './lock-file.ts';
 
@@ -22,15 +24,22 @@ const pollMs = 50;
 /** How long another command may hold the file: it only reads and writes it. */
 const patienceMs = 30_000;
 
+const lockFileHeld = (host: Host, path: string, seen: Seen<Holder>): AppError => {
+  const held = seen.kind === 'held' ? seen : undefined;
+  const who = held?.by === undefined ? 'another command' : describeProcess(host, held.by);
+  return new AppError('unsafe', `${who} holds ${path}; the lock file was not written`, {
+    code: 'LOCK_FILE_HELD',
+    tryThis: waysPast(host, held?.by, held?.claim ?? path),
+  });
+};
+
 const whileHeld = async <T>({ host, signal }: Context, path: string, use: () => Promise<T>): Promise<T> => {
   const mine = thisProcess(host);
   const since = host.elapsed();
-  while ((await tryLock(host, path, mine)) !== true) {
-    if (host.elapsed() - since > patienceMs)
-      throw new AppError('unsafe', `another command holds ${path}; the lock file was not written`, {
-        code: 'LOCK_FILE_HELD',
-        tryThis: ['run the same command again'],
-      });
+  for (;;) {
+    const seen = await tryLock(host, path, mine);
+    if (seen === true) break;
+    if (host.elapsed() - since > patienceMs) throw lockFileHeld(host, path, seen);
     await host.sleep(pollMs, signal);
   }
   try {

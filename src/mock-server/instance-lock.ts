@@ -3,14 +3,15 @@ import { AppError } from '../core/problem.ts';
 import {
   type Holder,
   type Try,
-  isGone,
   lookAt,
   thisProcess,
   tryLock,
   unlock,
+  waitFor,
   waitForLock,
 } from '../platform/file-lock.ts';
 import type { Files, Host } from '../platform/host.ts';
+import { describeProcess, processState, waysPast } from '../platform/process-identity.ts';
 import { type Ticket, waitingLine } from './lock-queue.ts';
 
 /** Where a long-running server is, as its ready line says it. */
@@ -33,8 +34,7 @@ export type OwnerOptions = {
 };
 
 const PRIVATE = 0o600;
-/** A state directory belongs to one machine: whoever is named from elsewhere (a container with another name, an earlier name of this one) has gone. */
-const foreignAgeMs = 0;
+const REACH_MS = 1000;
 const POLL_MS = 15;
 /** Commands are short: only a wait longer than this is worth a word. */
 const TELL_AFTER_MS = 2000;
@@ -55,14 +55,20 @@ const owned = (host: Host, directory: string, mine: Lock): Ownership => ({
   release: () => unlock(host, lockPath(directory), mine),
 });
 
-const busy = (directory: string, by: Lock | undefined, waitMs: number): AppError =>
+const ownerText = (host: Host, by: Lock | undefined): string =>
+  by ? `${by.what} (${describeProcess(host, by)})` : 'another process';
+
+const busy = (host: Host, directory: string, by: Lock | undefined, waitMs: number): AppError =>
   new AppError(
     'network',
-    `the embedded mock server is in use by ${by ? `${by.what} (process ${by.pid})` : 'another process'} for more than ${waitMs / 1000} s`,
+    `the embedded mock server is in use by ${ownerText(host, by)} for more than ${waitMs / 1000} s`,
     {
       code: 'MOCK_BUSY',
       retryable: true,
       tryThis: [
+        ...(by !== undefined && processState(host, by) === 'unknown'
+          ? waysPast(host, by, lockPath(directory)).slice(0, 1)
+          : []),
         'opsctl mock serve (one server that all commands share)',
         'OPSCTL_HOME=<another directory> for a state of its own',
       ],
@@ -73,7 +79,7 @@ const busy = (directory: string, by: Lock | undefined, waitMs: number): AppError
 /** The live server of a directory, without waiting for anything. */
 export const liveServer = (host: Host, directory: string): Live | undefined => {
   const lock = parsed<Lock>(host.files.readNow(lockPath(directory)));
-  return lock?.server !== undefined && !isGone(host, lock, foreignAgeMs)
+  return lock?.server !== undefined && processState(host, lock) !== 'gone'
     ? { ...lock.server, pid: lock.pid }
     : undefined;
 };
@@ -99,13 +105,19 @@ const attempt = async (
   mine: Lock,
   ticket: Ticket,
 ): Promise<Try<Ownership, Lock | undefined>> => {
-  const seen = await lookAt<Lock>(host, lockPath(directory), foreignAgeMs);
+  const seen = await lookAt<Lock>(host, lockPath(directory));
   if (seen.kind === 'held') {
     const { by } = seen;
-    return by?.server ? { got: { kind: 'live', live: { ...by.server, pid: by.pid } } } : { busy: by };
+    if (!by?.server) return { busy: by };
+    const { hostname, port } = new URL(by.server.url);
+    // The server of another container is of use only where this process can reach it.
+    const isReachable =
+      processState(host, by) === 'alive' ||
+      (await host.network.canConnect(hostname, Number(port), REACH_MS).catch(() => false));
+    return isReachable ? { got: { kind: 'live', live: { ...by.server, pid: by.pid } } } : { busy: by };
   }
   if (!(await ticket.isFirst())) return { busy: undefined };
-  const taken = await tryLock(host, lockPath(directory), mine, foreignAgeMs);
+  const taken = await tryLock(host, lockPath(directory), mine);
   return taken === true ? { got: owned(host, directory, mine) } : { busy: undefined };
 };
 
@@ -125,17 +137,17 @@ export const own = async (
   const onBusy = async (by: Lock | undefined, waitedMs: number): Promise<void> => {
     if (waitedMs >= TELL_AFTER_MS && !isTold) {
       isTold = true;
-      onWait?.(by ? `${by.what} (process ${by.pid})` : 'another process');
+      onWait?.(ownerText(host, by));
     }
     await ticket.take();
   };
   try {
     return await waitForLock(host, () => attempt(host, directory, mine, ticket), {
-      waitMs,
+      waitMs: (by) => waitFor(host, waitMs, by),
       signal,
       onBusy,
       pauseMs: () => POLL_MS + (mine.pid % 10),
-      expired: (by) => busy(directory, by, waitMs),
+      expired: (by) => busy(host, directory, by, waitMs),
     });
   } finally {
     await ticket.leave();

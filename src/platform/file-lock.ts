@@ -1,38 +1,24 @@
 import type { AppError } from '../core/problem.ts';
 import type { Host } from './host.ts';
+import { type ProcessIdentity, processState, thisProcessIdentity } from './process-identity.ts';
 
-/** Who holds a lock file: enough to tell from any other process whether that one still lives. The nonce is never used twice. */
-export type Holder = {
-  readonly pid: number;
-  /** Start mark of the process: its id is given out again, the mark is not. Absent where the system has none. */
-  readonly mark?: string | undefined;
-  readonly machine: string;
-  readonly nonce: string;
-  readonly sinceMs: number;
-};
+/** The owner of a lock file. The nonce is never used twice. */
+export type Holder = ProcessIdentity & { readonly nonce: string; readonly sinceMs: number };
 type LockHost = Pick<Host, 'hostname' | 'processes' | 'now' | 'files'>;
 
 export const thisProcess = (host: Host): Holder => ({
-  pid: host.pid,
-  mark: host.processes.startMark(host.pid),
-  machine: host.hostname,
+  ...thisProcessIdentity(host),
   nonce: Buffer.from(host.random(12)).toString('hex'),
   sinceMs: host.now(),
 });
 
-/** A holder on another machine (a shared home directory) cannot be asked: it counts as gone after `foreignAgeMs`. */
-export const isGone = (host: Omit<LockHost, 'files'>, holder: Holder, foreignAgeMs: number): boolean => {
-  if (holder.machine !== host.hostname) return host.now() - holder.sinceMs > foreignAgeMs;
-  return (
-    !host.processes.isAlive(holder.pid) ||
-    (holder.mark !== undefined && host.processes.startMark(holder.pid) !== holder.mark)
-  );
-};
-
 export type Seen<T> =
   | { readonly kind: 'none' }
-  /** `by` is absent for the moment in which the file is there and its text is not. */
-  | { readonly kind: 'held'; readonly by?: T }
+  /**
+   * `by` is absent for the moment in which the file is there and its text is not. An owner that cannot be checked holds
+   * the lock until it releases it or a person removes the file. `claim`: the owner holds this file instead of the lock.
+   */
+  | { readonly kind: 'held'; readonly by?: T; readonly claim?: string }
   | { readonly kind: 'left'; readonly id: string; readonly by?: T };
 
 /** An empty file this old was left by a process that died between creating and writing it. */
@@ -52,16 +38,12 @@ const holderFrom = <T extends Holder>(text: string): T | undefined => {
 };
 
 /** Held, left behind by a process that has gone, or not there. Reads only. */
-export const lookAt = async <T extends Holder>(
-  host: LockHost,
-  path: string,
-  foreignAgeMs = Number.POSITIVE_INFINITY,
-): Promise<Seen<T>> => {
+export const lookAt = async <T extends Holder>(host: LockHost, path: string): Promise<Seen<T>> => {
   const text = host.files.readNow(path);
   if (text === undefined) return { kind: 'none' };
   const by = holderFrom<T>(text);
   if (by !== undefined)
-    return isGone(host, by, foreignAgeMs) ? { kind: 'left', id: by.nonce, by } : { kind: 'held', by };
+    return processState(host, by) === 'gone' ? { kind: 'left', id: by.nonce, by } : { kind: 'held', by };
   const info = await host.files.info(path);
   if (info === undefined) return { kind: 'none' };
   const isBeingWritten = text === '' && host.now() - info.modifiedMs < writingMs;
@@ -80,20 +62,26 @@ const takeOver = async <T extends Holder>(
   path: string,
   gone: string,
   mine: T,
-  foreignAgeMs: number,
-): Promise<boolean> => {
+): Promise<boolean | Seen<T>> => {
   const claims: string[] = [];
   for (let dead = gone; ; ) {
     const claim = `${path}.claim-${dead}`;
     claims.push(claim);
     if (await host.files.create(claim, JSON.stringify(mine), 0o600, true)) break;
-    const claimant = await lookAt<T>(host, claim, foreignAgeMs);
+    const claimant = await lookAt<T>(host, claim);
+    // A claimant that cannot be checked may have gone: the caller reports which file it holds.
+    if (
+      claimant.kind === 'held' &&
+      claimant.by !== undefined &&
+      processState(host, claimant.by) === 'unknown'
+    )
+      return { ...claimant, claim };
     if (claimant.kind !== 'left') return false;
     dead = claimant.id;
     // Those that are named after the same moment are still different ones, wherever they stand in the row.
     while (claims.includes(`${path}.claim-${dead}`)) dead = `${dead}-again`;
   }
-  const now = await lookAt<T>(host, path, foreignAgeMs);
+  const now = await lookAt<T>(host, path);
   const isStillLeft = now.kind === 'left' && now.id === gone;
   if (isStillLeft) await host.files.replace(path, JSON.stringify(mine), 0o600);
   else claims.splice(0, claims.length - 1);
@@ -106,16 +94,19 @@ export const tryLock = async <T extends Holder>(
   host: LockHost,
   path: string,
   mine: T,
-  foreignAgeMs = Number.POSITIVE_INFINITY,
 ): Promise<true | Seen<T>> => {
-  const seen = await lookAt<T>(host, path, foreignAgeMs);
+  const seen = await lookAt<T>(host, path);
   if (seen.kind === 'held') return seen;
   const isTaken =
     seen.kind === 'none'
       ? await host.files.create(path, JSON.stringify(mine), 0o600, true)
-      : await takeOver(host, path, seen.id, mine, foreignAgeMs);
-  return isTaken || lookAt<T>(host, path, foreignAgeMs);
+      : await takeOver(host, path, seen.id, mine);
+  return isTaken || lookAt<T>(host, path);
 };
+
+/** Replaces the lock of an owner that cannot be checked. Only for a person who explicitly asked for it. */
+export const replaceLock = (host: Pick<Host, 'files'>, path: string, mine: Holder): Promise<void> =>
+  host.files.replace(path, JSON.stringify(mine), 0o600);
 
 /** Removes the lock when it is still ours. */
 export const unlock = async (host: Pick<Host, 'files'>, path: string, { nonce }: Holder): Promise<void> => {
@@ -126,7 +117,7 @@ export const unlock = async (host: Pick<Host, 'files'>, path: string, { nonce }:
 /** One try of somebody who waits: what was wanted, or what is in the way. */
 export type Try<R, B> = { readonly got: R } | { readonly busy: B };
 export type Wait<B> = {
-  readonly waitMs: number;
+  readonly waitMs: number | ((by: B) => number);
   /** Whose name is given: then `waitMs` is for one holder, so that a queue that moves is waited for however long it is. */
   holder?(by: B): string | undefined;
   /** Time to the next try. It differs between processes, so that they do not all try at once. */
@@ -136,6 +127,17 @@ export type Wait<B> = {
   onBusy?(by: B, waitedMs: number): Promise<void> | void;
   /** What to throw when the time is over. */
   expired(by: B): AppError;
+};
+
+/** Only a run holds a lock for longer, and none of the callers is one: an older lock was probably left behind. */
+const leaseMs = 120_000;
+/** Time in which an owner whose clock differs can still release such a lock. */
+const afterLeaseMs = 3000;
+
+/** How long to wait for this owner. One that cannot be checked is never replaced, so after its lease waiting is of little use. */
+export const waitFor = (host: LockHost, waitMs: number, by: Holder | undefined): number => {
+  if (by === undefined || processState(host, by) !== 'unknown') return waitMs;
+  return host.now() - by.sinceMs > leaseMs ? Math.min(waitMs, afterLeaseMs) : waitMs;
 };
 
 /** The one loop in which a lock is waited for. The first try comes at once; what a lock is, the caller's `attempt` says. */
@@ -155,7 +157,7 @@ export const waitForLock = async <R, B>(
       last = now;
     }
     const waitedMs = host.elapsed() - start;
-    if (waitedMs >= waitMs) throw expired(tried.busy);
+    if (waitedMs >= (typeof waitMs === 'number' ? waitMs : waitMs(tried.busy))) throw expired(tried.busy);
     await onBusy?.(tried.busy, waitedMs);
     // Without the signal: it is looked at each turn, and a hundred waiters in one process would each listen to it.
     await host.sleep(pauseMs());

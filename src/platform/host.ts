@@ -163,6 +163,14 @@ export type Started = {
   kill(signal: string): boolean;
   lines(): AsyncIterable<string>;
 };
+/** The machine, the boot and the process namespace in which a process ID has a meaning. A field is absent if the system does not have it. */
+export type ProcessScope = {
+  /** A hash of the machine ID: systemd asks programs not to show the ID itself. */
+  readonly machineId?: string | undefined;
+  readonly bootId?: string | undefined;
+  /** As the kernel names it: `pid:[4026531836]`. */
+  readonly pidNamespace?: string | undefined;
+};
 export type Processes = {
   run(command: string, args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** A child that may outlive this process when `detached`; its output goes to `logFile`, appended. */
@@ -180,6 +188,8 @@ export type Processes = {
   signal(pid: number, signal: string): boolean;
   /** Something that differs when the pid was given to another process; undefined when there is none. */
   startMark(pid: number): string | undefined;
+  /** Where the process IDs of this process are valid. */
+  scope(): ProcessScope;
 };
 
 export type FileInfo = {

@@ -1,7 +1,8 @@
 /** A login that was started lies in a file until it is finished: whatever else lies there is said, and gone. */
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { readPending } from '../../src/auth/pending-login.ts';
+import { describe, expect, test } from 'vitest';
+import { thisProcess } from '../../src/platform/file-lock.ts';
+import { claimLogin, readPending } from '../../src/auth/pending-login.ts';
 import { makeAuthContext } from './auth-context.ts';
 
 const whole = {
@@ -41,5 +42,55 @@ test.each([
   expect(await reading(text)).toMatchObject({
     found: { category: 'auth', message: 'the started login cannot be read' },
     isKept: false,
+  });
+});
+
+describe('the lock of a waiting login', () => {
+  const claiming = async (more: object, replaces: boolean) => {
+    const context = await makeAuthContext();
+    const signaled: number[] = [];
+    const warned: string[] = [];
+    const { processes } = context.host;
+    const alive = { ...thisProcess(context.host), pid: 77, mark: 'm', ...more };
+    const path = join(context.directory, 'login.lock');
+    await context.host.files.replace(path, JSON.stringify(alive), 0o600);
+    const host = {
+      ...context.host,
+      processes: {
+        ...processes,
+        isAlive: (pid: number) => pid === 77 && !signaled.includes(77),
+        startMark: (pid: number) => (pid === 77 ? 'm' : 'own'),
+        signal: (pid: number) => signaled.push(pid) > 0,
+      },
+    };
+    const log = { ...context.log, warn: (text: string) => void warned.push(text) };
+    const ended = await claimLogin({ ...context, host, log }, replaces).then(
+      () => 'claimed',
+      (error: unknown) => JSON.stringify({ ...(error as object), message: String(error) }),
+    );
+    await context.close();
+    return { ended, signaled, warned: warned.join(' ') };
+  };
+
+  test('is taken from a process of this machine by a signal', async () => {
+    expect(await claiming({}, true)).toEqual({ ended: 'claimed', signaled: [77], warned: '' });
+  });
+
+  test.each([
+    ['another machine', { machine: 'other-host' }],
+    ['another namespace', { pidNamespace: 'pid:[7]' }],
+    ['another machine ID', { machineId: 'other' }],
+    [
+      'version 0.1.0 on another machine',
+      { machine: 'other-host', machineId: undefined, pidNamespace: undefined, bootId: undefined },
+    ],
+    ['a process without a start mark', { mark: undefined }],
+  ])('is taken from %s without a signal, and opsctl says so', async (_, more) => {
+    const replaced = await claiming(more, true);
+    expect(replaced).toMatchObject({ ended: 'claimed', signaled: [] });
+    expect(replaced.warned).toMatch(/process 77.* was not stopped/);
+    const refused = await claiming(more, false);
+    expect(refused.ended).toContain('opsctl login --replace');
+    expect(refused.ended).not.toMatch(/kill|end process/);
   });
 });

@@ -74,10 +74,30 @@ describe('the file', () => {
     let elapsed = 0;
     const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
     await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({
-      message: expect.stringMatching(`^process ${real.host.pid} on .* holds `),
+      message: expect.stringMatching(`^process ${real.host.pid} holds `),
       // Its holder lives: to remove the file would be to write together with it.
-      detail: { code: 'CONFIG_LOCKED', tryThis: [`wait for it, or end it: kill ${real.host.pid}`] },
+      detail: {
+        code: 'CONFIG_LOCKED',
+        tryThis: ['run the same command again', `kill ${real.host.pid} (only if that command hangs)`],
+      },
     });
+  });
+
+  test.each([
+    ['another machine', { machine: 'other-host' }],
+    ['another process namespace', { pidNamespace: 'pid:[7]' }],
+    ['version 0.1.0 that may be in a container', { pidNamespace: undefined, machineId: undefined }],
+  ])('the lock of %s is never taken over, and nobody is told to end its process', async (_, more) => {
+    await changeProfiles(real.host, (stored) => stored);
+    const lock = `${configFile(real.host)}.lock`;
+    const owner = { ...thisProcess(real.host), pid: 4_194_303, sinceMs: 0, ...more };
+    await real.host.files.create(lock, JSON.stringify(owner));
+    let elapsed = 0;
+    const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
+    const error = await changeProfiles(hurried, (stored) => stored).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ detail: { code: 'CONFIG_LOCKED' } });
+    expect(JSON.stringify(error)).toContain(`rm ${lock}`);
+    expect(JSON.stringify(error)).not.toContain('kill');
   });
 
   test('a lock that passes from one command to the next is waited for, however many there are', async () => {

@@ -72,8 +72,11 @@ export const storedTargets: readonly Target[] = [
   },
   {
     name: 'lock file',
-    seeds: ['{"pid":1,"machine":"m","nonce":"n","sinceMs":5,"mark":"x"}'],
-    run: (input) => lookAt(at('/l', input), '/l', 5),
+    seeds: [
+      '{"pid":1,"machine":"m","nonce":"n","sinceMs":5,"mark":"x"}',
+      '{"pid":1,"machine":"m","nonce":"n","sinceMs":5,"mark":"x","machineId":"i","bootId":"b","pidNamespace":"pid:[1]"}',
+    ],
+    run: (input) => lookAt(at('/l', input), '/l'),
   },
   {
     name: 'owner of the mock',

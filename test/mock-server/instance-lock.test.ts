@@ -36,6 +36,7 @@ const lockText = (pid: number, more: object = {}) =>
   JSON.stringify({
     pid,
     machine: machine.host.hostname,
+    ...machine.host.processes.scope(),
     nonce: `old-${pid}`,
     sinceMs: 0,
     what: 'mock serve',

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Holder, isGone, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
+import { type Holder, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -23,36 +23,36 @@ const holder = (more: Partial<Holder> = {}): Holder => ({
   pid: 1,
   mark: 'm',
   machine: real.host.hostname,
+  ...real.host.processes.scope(),
   nonce: 'n',
   sinceMs: real.host.now(),
   ...more,
 });
 const files = (): string[] => readdirSync(real.directory).filter((name) => name.startsWith('x.lock'));
 
-const world = (
-  pids: readonly number[],
-  marks: Record<number, string> = {},
-): Pick<Host, 'hostname' | 'processes' | 'now'> => ({
-  hostname: 'here',
-  now: () => 1_000_000,
-  processes: { ...real.host.processes, isAlive: (pid) => pids.includes(pid), startMark: (pid) => marks[pid] },
-});
-test.each([
-  ['a dead process', { pid: 5, machine: 'here' }, [], {}, true],
-  ['a living one', { pid: 5, mark: 'm', machine: 'here' }, [5], { 5: 'm' }, false],
-  ['its number given to another', { pid: 5, mark: 'm', machine: 'here' }, [5], { 5: 'other' }, true],
-  ['no start mark on this system', { pid: 5, mark: undefined, machine: 'here' }, [5], {}, false],
-  ['another machine, just now', { machine: 'there', sinceMs: 999_000 }, [], {}, false],
-  ['another machine, long ago', { machine: 'there', sinceMs: 0 }, [], {}, true],
-])('%s is gone: %5$s', (_, seen, pids, marks, gone) => {
-  expect(isGone(world(pids, marks), holder(seen), 90_000)).toBe(gone);
-});
-
-test('without an age the holder on another machine is never taken for gone', async () => {
+test('an owner on another machine keeps its lock at any age', async () => {
   writeFileSync(path, JSON.stringify(holder({ machine: 'elsewhere', sinceMs: 0 })));
   expect(await tryLock(real.host, path, thisProcess(real.host))).toMatchObject({
     kind: 'held',
     by: { machine: 'elsewhere' },
+  });
+});
+
+test.each([
+  ['another namespace', { pidNamespace: 'pid:[7]' }],
+  ['another boot', { bootId: 'earlier', pidNamespace: 'pid:[7]' }],
+  ['another machine with the same host name', { machineId: 'other' }],
+  ['version 0.1.0', { machineId: undefined, bootId: undefined, pidNamespace: undefined }],
+])('a lock of %s is not taken over, and its claim neither', async (_, more) => {
+  const unchecked = holder({ pid: await deadPid(), nonce: 'u', sinceMs: 0, ...more });
+  writeFileSync(path, JSON.stringify(unchecked));
+  expect(await tryLock(real.host, path, thisProcess(real.host))).toMatchObject({ kind: 'held' });
+  writeFileSync(path, JSON.stringify(holder({ pid: await deadPid(), nonce: 'a' })));
+  writeFileSync(`${path}.claim-a`, JSON.stringify(unchecked));
+  expect(await tryLock(real.host, path, thisProcess(real.host))).toMatchObject({
+    kind: 'held',
+    claim: `${path}.claim-a`,
+    by: { nonce: 'u' },
   });
 });
 

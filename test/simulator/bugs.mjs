@@ -74,9 +74,9 @@ export const bugs = [
   {
     name: 'a living holder of a lock is taken for gone',
     operation: 'credential store',
-    file: 'src/platform/file-lock.ts',
-    find: '!host.processes.isAlive(holder.pid) ||',
-    replace: 'holder.pid !== 0 ||',
+    file: 'src/platform/process-identity.ts',
+    find: "if (isThere) return 'alive';",
+    replace: '',
   },
   {
     name: 'two take over one lock',
@@ -89,7 +89,7 @@ export const bugs = [
     name: 'a lock that a killed command left is never taken over',
     operation: 'configuration',
     file: 'src/platform/file-lock.ts',
-    find: ': await takeOver(host, path, seen.id, mine, foreignAgeMs);',
+    find: ': await takeOver(host, path, seen.id, mine);',
     replace: ': false;',
   },
   {

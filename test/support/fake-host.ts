@@ -200,6 +200,7 @@ const fakeProcesses = (options: FakeHostOptions) => {
     isAlive: (pid) => pid === 4242,
     signal: (pid) => pid === 4242,
     startMark: (pid) => (pid === 4242 ? 'mark' : undefined),
+    scope: () => ({ machineId: 'machine-1', bootId: 'boot-1', pidNamespace: 'pid:[1]' }),
   };
   return { processes, ran };
 };

@@ -5,13 +5,13 @@ import {
   type Try,
   thisProcess,
   tryLock,
+  waitFor,
   unlock,
   waitForLock,
 } from '../../platform/file-lock.ts';
+import { describeProcess, processState, waysPast } from '../../platform/process-identity.ts';
 import { AppError } from '../../core/problem.ts';
 
-/** A lock of another machine (a shared home directory) cannot be asked; it is taken over by age. */
-const foreignAgeMs = 90_000;
 const pollMs = 20;
 
 export type Lock = { release(): Promise<void> };
@@ -22,31 +22,35 @@ export type LockOptions = {
   isDone?(): Promise<boolean>;
 };
 
-const busy = (path: string, holder: Holder | undefined): AppError =>
-  new AppError(
-    'network',
-    `another opsctl${holder === undefined ? '' : ` (process ${holder.pid})`} has held ${path} for too long`,
-    {
-      code: 'LOCK_BUSY',
-      retryable: true,
-      tryThis: ['try again', ...(holder === undefined ? [] : [`end process ${holder.pid} if it hangs`])],
-    },
-  );
+/** The lock file that blocks, and its owner if it is known. */
+type Busy = { readonly path: string; readonly by: Holder | undefined };
 
-/** One holder among all processes of this user. A killed holder is replaced within a few turns of 20 ms. */
+const busyError = (host: Host, { path, by }: Busy): AppError => {
+  const isUnknown = by !== undefined && processState(host, by) === 'unknown';
+  const reason = isUnknown ? ', which this command cannot check' : '';
+  const who = by === undefined ? 'another opsctl' : `another opsctl (${describeProcess(host, by)}${reason})`;
+  return new AppError('network', `${who} holds ${path}`, {
+    code: 'LOCK_BUSY',
+    retryable: true,
+    tryThis: waysPast(host, by, path),
+  });
+};
+
+/** One owner among all processes of this user, on all machines and in all containers that share the directory. A killed owner is replaced within a few turns of 20 ms. */
 export const acquire = async (host: Host, path: string, options: LockOptions): Promise<Lock | undefined> => {
   const me = thisProcess(host);
-  const attempt = async (): Promise<Try<Lock | undefined, Holder | undefined>> => {
-    const seen = await tryLock(host, path, me, foreignAgeMs);
+  const attempt = async (): Promise<Try<Lock | undefined, Busy>> => {
+    const seen = await tryLock(host, path, me);
     if (seen === true) return { got: { release: () => unlock(host, path, me) } };
     if (await options.isDone?.()) return { got: undefined };
-    return { busy: seen.kind === 'none' ? undefined : seen.by };
+    if (seen.kind !== 'held') return { busy: { path, by: undefined } };
+    return { busy: { path: seen.claim ?? path, by: seen.by } };
   };
   options.signal?.throwIfAborted();
   return waitForLock(host, attempt, {
-    waitMs: options.waitMs,
+    waitMs: ({ by }) => waitFor(host, options.waitMs, by),
     signal: options.signal,
     pauseMs: () => pollMs + 25.6 * randomShare(host),
-    expired: (by) => busy(path, by),
+    expired: (busy) => busyError(host, busy),
   });
 };

@@ -1,5 +1,6 @@
 import { AppError, problem } from '../../core/problem.ts';
 import { thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
+import { describeProcess, processState, waysPast } from '../../platform/process-identity.ts';
 import type { Host } from '../../platform/host.ts';
 import { checkCluster, upgradeCluster } from './fleet-child.ts';
 import type { ChildDetail } from './fleet-child.ts';
@@ -50,11 +51,22 @@ const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>)
 const locked = async (host: Host, directory: string): Promise<() => Promise<void>> => {
   const [path, mine] = [`${directory}/lock`, thisProcess(host)];
   await host.files.makeDirectory(directory, 0o700);
-  if ((await tryLock(host, path, mine)) !== true)
-    throw new AppError('unsafe', 'refused, nothing was changed: this fleet is being upgraded already', {
-      code: 'LOCKED',
-      tryThis: ['wait until that run has ended'],
-    });
+  const seen = await tryLock(host, path, mine);
+  if (seen !== true) {
+    const held = seen.kind === 'held' ? seen : undefined;
+    const isUnknown = held?.by !== undefined && processState(host, held.by) === 'unknown';
+    const who = held?.by === undefined ? 'another command' : describeProcess(host, held.by);
+    throw new AppError(
+      'unsafe',
+      `refused, nothing was changed: ${who} is already upgrading this fleet, or was interrupted`,
+      {
+        code: 'LOCKED',
+        tryThis: isUnknown
+          ? waysPast(host, held?.by, held?.claim ?? path)
+          : ['wait until that run has finished'],
+      },
+    );
+  }
   return () => unlock(host, path, mine);
 };
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { lookAt, thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
 import type { Holder, Seen } from '../../platform/file-lock.ts';
+import { processState } from '../../platform/process-identity.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { clusterDirectory } from '../journal/journal.ts';
@@ -16,12 +17,14 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
       code: 'LOCKED',
       tryThis: ['try again', 'opsctl kv status'],
     });
-  // A shared home directory: a process of another machine cannot be asked, and is never taken for gone.
+  // A shared home directory: opsctl cannot check a process of another machine or container, and never replaces its lock.
+  const file = (seen.kind === 'held' ? seen.claim : undefined) ?? path;
   const hint =
-    by.machine === host.hostname
-      ? 'wait until it has ended'
-      : `wait until it has ended; when that machine is gone for good: rm ${path}`;
-  return taken(by, 'lock on this machine', hint);
+    processState(host, by) === 'unknown'
+      ? `wait until it has ended; if no opsctl runs on ${by.machine} and in its containers any more: rm ${file}`
+      : 'wait until it has ended';
+  const owner = by.owner ?? { host: by.machine, pid: by.pid };
+  return taken({ ...by, owner, since: by.since ?? 'an unknown time' }, 'lock on this machine', hint);
 };
 
 /** A command that was killed while it took the lock leaves an empty one, which counts as left behind a second later. */
@@ -58,7 +61,11 @@ export const refuseOtherHere = async (host: Host, state: string, cluster: string
 };
 
 /** Who is at work on this cluster from this machine just now. Reads only. */
-export const whoIsAt = async (host: Host, state: string, cluster: string): Promise<Held | undefined> => {
+export const whoIsAt = async (
+  host: Host,
+  state: string,
+  cluster: string,
+): Promise<(Holder & Held) | undefined> => {
   const seen = await lookAt<Holder & Held>(host, pathOf(state, cluster));
   return seen.kind === 'held' ? seen.by : undefined;
 };

@@ -1,9 +1,9 @@
 import type { Host } from '../../platform/host.ts';
-import { isGone } from '../../platform/file-lock.ts';
+import { processState } from '../../platform/process-identity.ts';
 import { AppError } from '../../core/problem.ts';
 import type { KeyValue, Store } from '../../etcd-client/etcd-client.ts';
 import { firstAnswer } from '../../etcd-client/first-response.ts';
-import { taken } from './lock-holder.ts';
+import { processOf, taken } from './lock-holder.ts';
 import type { Held, Lock } from './lock-holder.ts';
 
 const lockKey = 'opsctl/upgrade-lock';
@@ -22,9 +22,8 @@ const heldIn = ({ value }: KeyValue): Held => {
   }
 };
 
-/** A process of this machine that has gone. Of another machine nothing is known: its lease tells. */
-const hasGone = (host: Host, { owner: { host: machine, pid, start_mark: mark } }: Held): boolean =>
-  isGone(host, { pid, machine, mark, nonce: '', sinceMs: 0 }, Number.POSITIVE_INFINITY);
+/** A process of this machine and namespace that has gone. opsctl cannot check any other process: its lease decides. */
+const hasGone = (host: Host, { owner }: Held): boolean => processState(host, processOf(owner)) === 'gone';
 
 type Ask = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import type { Processes } from '../host.ts';
+import type { Processes, ProcessScope } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { start } from './start.ts';
 
@@ -17,12 +17,39 @@ const stat = (pid: number): string[] | undefined => {
 const STATE = 0;
 const START_TIME = 19;
 
-const bootId = (): string => {
+const textOf = (path: string): string | undefined => {
   try {
-    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return fs.readFileSync(path, 'utf8').trim() || undefined;
   } catch {
-    return '';
+    return undefined;
   }
+};
+const bootId = (): string => textOf('/proc/sys/kernel/random/boot_id') ?? '';
+
+const pidNamespace = (): string | undefined => {
+  try {
+    return fs.readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return undefined;
+  }
+};
+
+/** machine-id(5): only a hash of the ID, keyed by the program, may leave the machine. */
+const hashedMachineId = (): string | undefined => {
+  const id = textOf('/etc/machine-id') ?? textOf('/var/lib/dbus/machine-id');
+  return id === undefined || id === 'uninitialized'
+    ? undefined
+    : builtin.crypto.createHmac('sha256', id).update('opsctl').digest('hex').slice(0, 32);
+};
+
+let known: ProcessScope | undefined;
+/** Without machine ID, boot ID and namespaces (macOS, Windows) the host name is all there is. */
+const scope = (): ProcessScope => {
+  known ??=
+    process.platform === 'linux'
+      ? { machineId: hashedMachineId(), bootId: bootId() || undefined, pidNamespace: pidNamespace() }
+      : {};
+  return known;
 };
 
 const answers = (pid: number): boolean => {
@@ -77,4 +104,5 @@ export const nodeProcesses = (env: Env): Processes => ({
   isAlive,
   signal,
   startMark,
+  scope,
 });

@@ -17,6 +17,7 @@ const holder = (more: Partial<Holder> = {}): Holder => ({
   pid: 4_194_303,
   mark: 'long ago',
   machine: real.host.hostname,
+  ...real.host.processes.scope(),
   nonce: 'n',
   sinceMs: real.host.now(),
   ...more,

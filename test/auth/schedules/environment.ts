@@ -77,6 +77,8 @@ export const runSchedule = async (
   names: readonly OperationName[],
   rotates: boolean,
   choose: (enabled: number) => number,
+  /** The machine or container of each operation (default: all on one). */
+  placed: (host: Host, index: number) => Host = (host) => host,
 ): Promise<Ended> => {
   prepared ??= startFiles();
   const rotating = rotatingServer(rotates);
@@ -111,7 +113,7 @@ export const runSchedule = async (
   await plan.run(
     names.map((operation, i) => {
       const name = `${operation}${i}`;
-      const host = plan.hostFor(name, watched);
+      const host = plan.hostFor(name, placed(watched, i));
       return {
         name,
         run: async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { runSchedule } from './environment.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import type { OperationName } from './operations.ts';
 import { brokenPromises } from './promises.ts';
 import { everySchedule } from './scheduler.ts';
@@ -50,5 +51,34 @@ test('three operations on one account: sampled schedules keep the promises', asy
     const pick = chooser(seed);
     const three = [0, 1, 2].map(() => names[pick(names.length)] as OperationName);
     await check(three, pick(2) === 1, pick);
+  }
+});
+
+/** Two machines, or two containers of one machine, that share the home directory: neither sees the processes of the other. */
+const elsewhere =
+  (hasOwnHostName: boolean) =>
+  (host: Host, index: number): Host => {
+    const place = index % 2;
+    const pid = 4242 + index;
+    return {
+      ...host,
+      pid,
+      hostname: hasOwnHostName ? `host-${place}` : 'host',
+      processes: {
+        ...host.processes,
+        isAlive: (other) => other === pid,
+        startMark: (other) => (other === pid ? `mark-${pid}` : undefined),
+        scope: () => ({ machineId: 'id', bootId: 'boot', pidNamespace: `pid:[${place}]` }),
+      },
+    };
+  };
+
+test('1,000 schedules of two machines or namespaces lose no refresh and repeat none', async () => {
+  for (let seed = 0; seed < 1000; seed++) {
+    const pick = chooser(seed);
+    const run = await runSchedule(['refresh', 'refresh'], true, pick, elsewhere(pick(2) === 1));
+    const found = brokenPromises(run, ['refresh']);
+    if (Object.values(run.outcomes).some(({ ok }) => !ok)) found.push('a refresh failed');
+    expect(found, `seed ${seed} ${JSON.stringify(run.outcomes)}\n${run.trace}`).toEqual([]);
   }
 });

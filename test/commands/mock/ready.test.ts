@@ -27,7 +27,7 @@ describe('mock stop', () => {
       },
     });
     const path = '/state/mock/owner.json';
-    const lock = { pid: host.pid, machine: host.hostname, nonce: 'n', sinceMs: 0 };
+    const lock = { pid: host.pid, machine: host.hostname, ...host.processes.scope(), nonce: 'n', sinceMs: 0 };
     await host.files.replace(path, JSON.stringify({ ...lock, what: 'mock serve', server: { url, ready } }));
     let looks = 0;
     const sleep = async (): Promise<void> => {

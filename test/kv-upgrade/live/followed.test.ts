@@ -129,7 +129,8 @@ describe('a run that is watched', () => {
       signal: (pid: number, signal: string) => signals.push([pid, signal]) > 0,
     };
     const held = { run: 'r', owner: { ...ownerOf(host), ...owner }, since: '2026-01-01T00:00:00Z' };
-    await lockMachine(host, '/state', 'test', held);
+    const machine = (owner as { host?: string }).host ?? host.hostname;
+    await lockMachine({ ...host, hostname: machine }, '/state', 'test', held);
     return { said: await holdRun({ ...host, processes }, '/state', 'test'), signals };
   };
 

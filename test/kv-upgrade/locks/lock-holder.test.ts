@@ -3,7 +3,13 @@ import { ownerOf, taken } from '../../../src/kv-upgrade/locks/lock-holder.ts';
 import type { Host } from '../../../src/platform/host.ts';
 
 const host = (env: Record<string, string>, uid = 1000): Host =>
-  ({ env, uid, hostname: 'bastion', pid: 42, processes: { startMark: () => 'm1' } }) as unknown as Host;
+  ({
+    env,
+    uid,
+    hostname: 'bastion',
+    pid: 42,
+    processes: { startMark: () => 'm1', scope: () => ({ machineId: 'id', bootId: 'b', pidNamespace: 'n' }) },
+  }) as unknown as Host;
 
 test.each([
   [{ USER: 'ada', LOGNAME: 'other' }, 1000, 'ada'],
@@ -18,6 +24,9 @@ test.each([
     host: 'bastion',
     pid: 42,
     start_mark: 'm1',
+    machine_id: 'id',
+    boot_id: 'b',
+    pid_namespace: 'n',
   });
 });
 

@@ -22,7 +22,13 @@ test('a take-over that was killed before its claim was written is waited for and
   const path = `${directory}/shop/lock`;
   await host.files.makeDirectory(`${directory}/shop`, 0o700);
   // No process has this number.
-  const gone = { pid: 2 ** 30, machine: host.hostname, nonce: 'gone', sinceMs: host.now() };
+  const gone = {
+    pid: 2 ** 30,
+    machine: host.hostname,
+    ...host.processes.scope(),
+    nonce: 'gone',
+    sinceMs: host.now(),
+  };
   await host.files.create(path, JSON.stringify(gone), 0o600);
   await host.files.create(`${path}.claim-gone`, '', 0o600);
   const lock = await lockMachine(host, directory, 'shop', held);

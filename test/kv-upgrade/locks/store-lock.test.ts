@@ -72,7 +72,7 @@ const held = (host: Host, more: Partial<Held> = {}): Held => ({
   ...more,
 });
 const gone = (host: Host): Held =>
-  held(host, { owner: { host: host.hostname, pid: process.pid, start_mark: 'of an earlier process' } });
+  held(host, { owner: { ...ownerOf(host), start_mark: 'of an earlier process' } });
 /** Sleeps end at once, until the lock is let go. */
 const hurried = (host: Host): Host =>
   Object.create(host, {
@@ -110,7 +110,12 @@ describe('the lock in the store', () => {
     [
       'a process of another machine',
       JSON.stringify(
-        held({ hostname: 'elsewhere', env: {}, pid: 1, processes: { startMark: () => undefined } } as never),
+        held({
+          hostname: 'elsewhere',
+          env: {},
+          pid: 1,
+          processes: { startMark: () => undefined, scope: () => ({}) },
+        } as never),
       ),
     ],
     ['something that cannot be read', 'garbage'],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../src/core/problem.ts';
 import { shareProgress } from '../../../src/kv-upgrade/journal/shared-progress.ts';
+import { ownerOf } from '../../../src/kv-upgrade/locks/lock-holder.ts';
 import { refuseOtherHere, whoIsAt } from '../../../src/kv-upgrade/locks/machine-lock.ts';
 import { dropLock, whoIsIn } from '../../../src/kv-upgrade/locks/store-lock.ts';
 import { refuseOther, takeLocks } from '../../../src/kv-upgrade/locks/take-locks.ts';
@@ -115,8 +116,11 @@ describe('who looks before a plan', () => {
     held(small);
     for (const name of ['n1', 'n2']) small.end(name);
     expect(await refused(small)).toMatchObject({ detail: { code: 'LOCKED' } });
-    held(small, { host: 'testhost', pid: 1 });
+    held(small, { ...ownerOf(small.host), pid: 1 });
     expect(await refused(small)).toBeUndefined();
+    // A record of version 0.1.0 may be of a process in a container with this host name.
+    held(small, { host: 'testhost', pid: 1 });
+    expect(await refused(small)).toMatchObject({ detail: { code: 'LOCKED' } });
     away(small);
     expect(await refused(small)).toBeUndefined();
   });
@@ -146,7 +150,10 @@ describe('who looks before a plan', () => {
       detail: { code: 'LOCKED', tryThis: ['try again', 'opsctl kv status'] },
     });
     expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
-    await host.files.replace(FILE, JSON.stringify({ ...other, machine: 'testhost', pid: 1 }));
+    await host.files.replace(
+      FILE,
+      JSON.stringify({ ...other, machine: 'testhost', pid: 1, ...host.processes.scope() }),
+    );
     expect(await refuseOtherHere(host, STATE, 'test')).toBeUndefined();
     expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
   });

@@ -107,6 +107,7 @@ export const hostOf = (
       start: async () => Promise.reject(new Error('nothing can be started here')),
       isAlive,
       startMark: (pid) => (isAlive(pid) ? `mark-${pid}` : undefined),
+      scope: () => ({ machineId: process.machine.name, bootId: 'boot-1', pidNamespace: 'pid:[4026531836]' }),
       signal: (pid, signal) => {
         const target = named(pid);
         if (target === undefined || target.isDead) return false;

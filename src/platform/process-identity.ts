@@ -1,0 +1,103 @@
+import type { Host, ProcessScope } from './host.ts';
+
+/** A process as a file or a cluster records it. Records of version 0.1.0 have a host name, a process ID and a mark only. */
+export type ProcessIdentity = ProcessScope & {
+  readonly pid: number;
+  /** Start mark of the process: the system reuses process IDs, but not marks. */
+  readonly mark?: string | undefined;
+  /** Host name. Containers and cloned machines can share one, so a host name never identifies a machine. */
+  readonly machine: string;
+};
+
+/** `unknown`: the process belongs to another machine, container or boot, so nothing here can check it. */
+export type ProcessState = 'alive' | 'gone' | 'unknown';
+
+type ProcessHost = Pick<Host, 'hostname' | 'processes'>;
+
+export const thisProcessIdentity = (host: ProcessHost & Pick<Host, 'pid'>): ProcessIdentity => ({
+  pid: host.pid,
+  mark: host.processes.startMark(host.pid),
+  machine: host.hostname,
+  ...host.processes.scope(),
+});
+
+/** PROC_PID_INIT_INO of the kernel: every machine has this namespace, and containers usually have another one. */
+const initialNamespace = 'pid:[4026531836]';
+
+/** Version 0.1.0 put the boot ID into the mark only: `<start time>@<boot ID>`. */
+const bootOf = ({ bootId, mark }: ProcessIdentity): string | undefined =>
+  bootId ?? (mark?.includes('@') ? mark.slice(mark.indexOf('@') + 1) || undefined : undefined);
+
+const isOldRecord = (scope: ProcessScope, recorded: ProcessIdentity): boolean =>
+  scope.pidNamespace !== undefined && recorded.pidNamespace === undefined && recorded.machineId === undefined;
+
+const isSameScope = (host: ProcessHost, scope: ProcessScope, recorded: ProcessIdentity): boolean => {
+  if (recorded.machine !== host.hostname) return false;
+  if (isOldRecord(scope, recorded)) {
+    const boot = bootOf(recorded);
+    return boot === undefined || boot === scope.bootId;
+  }
+  return (
+    recorded.machineId === scope.machineId &&
+    recorded.bootId === scope.bootId &&
+    recorded.pidNamespace === scope.pidNamespace
+  );
+};
+
+/** A restart of the machine ended all its processes. Containers share machine IDs and host names, so this rule excludes them. */
+const isBeforeRestart = (host: ProcessHost, scope: ProcessScope, recorded: ProcessIdentity): boolean =>
+  scope.machineId !== undefined &&
+  recorded.machineId === scope.machineId &&
+  recorded.machine === host.hostname &&
+  recorded.pidNamespace === initialNamespace &&
+  scope.pidNamespace === initialNamespace &&
+  recorded.bootId !== undefined &&
+  scope.bootId !== undefined &&
+  recorded.bootId !== scope.bootId;
+
+/** Checks a recorded process. `gone` is certain; a record that does not name its namespace is never `gone`. */
+export const processState = (host: ProcessHost, recorded: ProcessIdentity): ProcessState => {
+  const scope = host.processes.scope();
+  if (!isSameScope(host, scope, recorded)) return isBeforeRestart(host, scope, recorded) ? 'gone' : 'unknown';
+  const isThere =
+    host.processes.isAlive(recorded.pid) &&
+    (recorded.mark === undefined || host.processes.startMark(recorded.pid) === recorded.mark);
+  if (isThere) return 'alive';
+  return isOldRecord(scope, recorded) ? 'unknown' : 'gone';
+};
+
+/**
+ * Sends a signal to a recorded process. The only way from a recorded process ID to a signal: without the same scope and
+ * the same start mark the ID may belong to an unrelated process, and nothing is sent.
+ */
+export const signalRecorded = (host: ProcessHost, recorded: ProcessIdentity, signal: string): boolean =>
+  recorded.mark !== undefined &&
+  processState(host, recorded) === 'alive' &&
+  host.processes.signal(recorded.pid, signal);
+
+/** `process 12`, with the place if it is not here. */
+export const describeProcess = (host: ProcessHost, recorded: ProcessIdentity): string => {
+  if (processState(host, recorded) !== 'unknown') return `process ${recorded.pid}`;
+  return recorded.machine === host.hostname
+    ? `process ${recorded.pid} of another container or an earlier version on ${recorded.machine}`
+    : `process ${recorded.pid} on ${recorded.machine}`;
+};
+
+/** How to continue if a recorded process holds `path`. Only a process of this machine and namespace is to be ended by its ID. */
+export const waysPast = (
+  host: ProcessHost,
+  recorded: ProcessIdentity | undefined,
+  path: string,
+): readonly string[] => {
+  if (recorded === undefined) return ['run the same command again', `rm ${path} (if no other opsctl runs)`];
+  const state = processState(host, recorded);
+  if (state === 'alive')
+    return [
+      'run the same command again',
+      ...(recorded.mark === undefined ? [] : [`kill ${recorded.pid} (only if that command hangs)`]),
+    ];
+  return [
+    `check on ${recorded.machine} and in its containers that no opsctl runs, then: rm ${path}`,
+    'run the same command again',
+  ];
+};
