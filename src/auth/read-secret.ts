@@ -1,3 +1,4 @@
+import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError } from '../core/problem.ts';
 import { refuseLongSecret } from '../core/secret-size.ts';
@@ -24,7 +25,7 @@ export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc
     throw usageError(
       `--${flag} needs one secret on standard input`,
       [],
-      [`printf %s "$SECRET" | opsctl … --${flag}`],
+      [String(sh`printf %s "$SECRET" | opsctl … --${[flag]}`)],
     );
   return text;
 };

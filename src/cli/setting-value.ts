@@ -1,3 +1,4 @@
+import { sh } from '../core/shell.ts';
 import { usageError } from '../core/problem.ts';
 import type { Key } from '../config/keys.ts';
 import type { Context } from './command.ts';
@@ -25,6 +26,6 @@ export const readSettingValue = async (
   throw usageError(
     `${key.key}: stdin is empty`,
     [],
-    [`printf %s "$VALUE" | opsctl config set ${key.key} --stdin`],
+    [String(sh`printf %s "$VALUE" | opsctl config set ${[key.key]} --stdin`)],
   );
 };

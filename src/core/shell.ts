@@ -4,3 +4,86 @@ const shellWord = (text: string): string =>
 
 /** A command line that can be pasted. */
 export const shellLine = (words: readonly string[]): string => words.map(shellWord).join(' ');
+
+/** A script for a POSIX shell. Only the tag `sh` makes scripts, so every value in a script is quoted. */
+class ShellScript {
+  readonly #text: string;
+  constructor(text: string) {
+    this.#text = text;
+  }
+  toString(): string {
+    return this.#text;
+  }
+}
+export type { ShellScript };
+
+/** Strings are data: a shell never evaluates them. A list becomes one word for each item. */
+export type ShellValue = string | number | undefined | ShellScript | readonly string[];
+
+/** The quoting at one place of a script, innermost last: `(` is closed by `)`, `{` of `${` by `}`. */
+type Quoting = '"' | "'" | '(' | '{' | '`' | '#';
+/** In single quotes and in a comment every character stands for itself. */
+const isLiteral = (at: Quoting | undefined): boolean => at === "'" || at === '#';
+const opens: Readonly<Record<string, Quoting>> = {
+  ...{ '"': '"', "'": "'", '`': '`', '(': '(', '$(': '(', '${': '{', '#': '#' },
+};
+const closes: Readonly<Record<Quoting, string>> = {
+  ...{ '"': '"', "'": "'", '`': '`', '(': ')', '{': '}', '#': '\n' },
+};
+const isOpened = (token: string, at: Quoting | undefined): boolean => {
+  if (isLiteral(at) || opens[token] === undefined) return false;
+  if (token === "'" || token === '(') return at !== '"' && at !== '{';
+  return token !== '#' || at === undefined || at === '(';
+};
+
+const tokens = /\\[\s\S]|<<|\$\(|\$\{|(?<=^|[\s;&|(])(?:#|case(?=\s))|["'`(){}\n]/g;
+const readToken = (stack: Quoting[], token: string): void => {
+  const at = stack.at(-1);
+  if (at !== undefined && closes[at] === token) stack.pop();
+  else if (isOpened(token, at)) stack.push(opens[token] as Quoting);
+  // The patterns of `case` have closing parentheses without opening ones, and a here-document has no quoting.
+  else if ((token === 'case' && at === '(') || (token === '<<' && (at === undefined || at === '(')))
+    throw new TypeError(`the tag sh cannot follow the quoting of ${token} here: write a function`);
+};
+const readQuoting = (stack: Quoting[], text: string): void => {
+  tokens.lastIndex = 0;
+  for (let found = tokens.exec(text); found !== null; found = tokens.exec(text)) {
+    if (!found[0].startsWith('\\')) readToken(stack, found[0]);
+    else if (isLiteral(stack.at(-1))) tokens.lastIndex = found.index + 1;
+  }
+};
+
+const quote = (text: string): string => {
+  if (text.includes('\0')) throw new TypeError('a value of a shell script contains a zero byte');
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+};
+const valueText = (value: ShellValue, at: Quoting | undefined): string => {
+  if (typeof value === 'number') return String(value);
+  if (at === '"' && (typeof value === 'string' || value === undefined))
+    return (value ?? '').replaceAll(/[\\$`"]/g, '\\$&');
+  if (at !== undefined && at !== '(')
+    throw new TypeError('a value of a shell script is inside quotes, a comment or an expansion');
+  if (value instanceof ShellScript) return String(value);
+  if (typeof value === 'string' || value === undefined) return quote(value ?? '');
+  return value.map((word) => shellWord(word)).join(' ');
+};
+
+/**
+ * Returns a shell script in which every value is data. Between words a string becomes one word in single quotes. Inside double quotes the
+ * tag escapes it. The tag throws in other places. It inserts other scripts and numbers unchanged.
+ */
+export const sh = (parts: TemplateStringsArray, ...values: readonly ShellValue[]): ShellScript => {
+  const stack: Quoting[] = [];
+  let text = '';
+  for (const [i, part] of parts.entries()) {
+    readQuoting(stack, part);
+    text += part;
+    if (i < values.length) text += valueText(values[i], stack.at(-1));
+  }
+  if (stack.length > 0) throw new TypeError(`a shell script ends inside ${stack.at(-1)}`);
+  return new ShellScript(text);
+};
+
+/** Returns the scripts as one script, each on its own line. */
+export const shellLines = (scripts: readonly ShellScript[]): ShellScript =>
+  new ShellScript(scripts.map(String).join('\n'));

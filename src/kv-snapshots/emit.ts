@@ -1,3 +1,5 @@
+import { AppError } from '../core/problem.ts';
+import { shellLine } from '../core/shell.ts';
 import type { Calendar } from './every.ts';
 
 export const schedulers = ['systemd', 'cron', 'kubernetes'] as const;
@@ -14,18 +16,48 @@ export type Job = {
   readonly image?: string | undefined;
 };
 
+/** A line break would start another setting or another job, and both files have no escape for it outside of quotes. */
+const isControl = (character: string): boolean =>
+  character < ' ' || (character >= '\x7f' && character <= '\x9f');
+const refuseControl = (value: string, where: string): string => {
+  if (![...value].some(isControl)) return value;
+  throw new AppError(
+    'usage',
+    `invalid value ${JSON.stringify(value)}: ${where} cannot contain line breaks or control characters`,
+    { code: 'CONTROL_CHARACTER', tryThis: ['rename the file or directory, or use --emit kubernetes'] },
+  );
+};
+
 const bare = /^[A-Za-z0-9_./:=@,+-]+$/;
-const shellWord = (word: string): string => (bare.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
-/** systemd.service(5): quotes, and `%` and `$` doubled, or they are specifiers and variables. */
+/** systemd.unit(5): `%` starts a specifier. */
+const unitValue = (value: string): string => refuseControl(value, 'a systemd unit').replaceAll('%', '%%');
+/** systemd.service(5): `$` starts a variable of a command line. */
 const unitWord = (word: string): string => {
-  const plain = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  const plain = unitValue(word).replaceAll('$', '$$$$');
   return bare.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 };
+/** In a line of a crontab `%` ends the command. */
+const cronWord = (word: string): string =>
+  shellLine([refuseControl(word, 'a crontab')]).replaceAll('%', '\\%');
+
+type Value = string | readonly string[];
+type Tag = (parts: TemplateStringsArray, ...values: readonly Value[]) => string;
+/** Each value is data in that format: a string is the text of a setting or a comment, a list is a command line. */
+const tagFor =
+  (text: (value: string) => string, word: (value: string) => string): Tag =>
+  (parts, ...values) =>
+    String.raw(
+      { raw: parts },
+      ...values.map((value) => (typeof value === 'string' ? text(value) : value.map(word).join(' '))),
+    );
+const unitText = tagFor(unitValue, unitWord);
+const crontab = tagFor((value) => refuseControl(value, 'a crontab'), cronWord);
+
 const unitName = ({ cluster }: Job): string => `opsctl-snapshot-${cluster.replace(/[^A-Za-z0-9_.-]/g, '-')}`;
 
 const systemd = (job: Job): string => {
   const name = unitName(job);
-  return `# /etc/systemd/system/${name}.service
+  return unitText`# /etc/systemd/system/${name}.service
 # systemctl daemon-reload && systemctl enable --now ${name}.timer
 [Unit]
 Description=Snapshot of the etcd cluster ${job.cluster}
@@ -34,7 +66,7 @@ After=network-online.target
 
 [Service]
 Type=oneshot
-ExecStart=${[...job.program, ...job.words].map(unitWord).join(' ')}
+ExecStart=${[...job.program, ...job.words]}
 # Credentials of the object storage and OPSCTL_KV_PASSWORD: a file of root, mode 0600.
 EnvironmentFile=-/etc/opsctl/${name}.env
 StateDirectory=opsctl
@@ -60,10 +92,9 @@ WantedBy=timers.target
 `;
 };
 
-/** A line of a crontab: `%` would be the end of the line there. */
 const cron = (job: Job): string =>
-  `# /etc/cron.d/${unitName(job)}: the fields of a system crontab, with the user in the sixth
-${job.calendar.cron} root ${[...job.program, ...job.words].map(shellWord).join(' ').replaceAll('%', '\\%')}
+  crontab`# /etc/cron.d/${unitName(job)}: the fields of a system crontab, with the user in the sixth
+${job.calendar.cron} root ${[...job.program, ...job.words]}
 `;
 
 /** RFC 1123 label, at most 52 characters: a CronJob adds eleven to it. */

@@ -107,3 +107,25 @@ describe('what a scheduler is given', () => {
       expect(await scheduleText(scheduler, job)).not.toMatch(/AWS_SECRET_ACCESS_KEY=[^…]/);
   });
 });
+
+describe('values of a schedule', () => {
+  it.each(['systemd', 'cron'] as const)('%s rejects a line break and names the value', async (scheduler) => {
+    for (const path of ['/var/x\n* * * * * root evil', '/a\rb', '/a\u0085b', '/a\u0000b'])
+      await expect(scheduleText(scheduler, { ...job, words: ['kv', path] })).rejects.toMatchObject({
+        ...{ category: 'usage', detail: { code: 'CONTROL_CHARACTER' } },
+        message: expect.stringContaining(JSON.stringify(path)),
+      });
+    await expect(scheduleText('systemd', { ...job, cluster: 'a\nb' })).rejects.toThrow('line breaks');
+  });
+  it('are data in a unit: no specifier, no variable, one word', async () => {
+    const text = await scheduleText('systemd', { ...job, cluster: '%h', words: ['/a b/%h/$HOME/"x"\\'] });
+    expect(text).toContain(
+      'ExecStart=/usr/bin/node /opt/opsctl/bin/opsctl.js "/a b/%%h/$$HOME/\\"x\\"\\\\"\n',
+    );
+    expect(text).toContain('Description=Snapshot of the etcd cluster %%h\n');
+  });
+  it('are data in a crontab: a percent sign is no line break', async () =>
+    expect(await scheduleText('cron', { ...job, words: ["/a 50%/it's$(id)"] })).toContain(
+      "root /usr/bin/node /opt/opsctl/bin/opsctl.js '/a 50\\%/it'\\''s$(id)'\n",
+    ));
+});

@@ -1,3 +1,4 @@
+import { sh } from '../../core/shell.ts';
 import { basename } from 'node:path';
 import { formOf } from '../forms.ts';
 
@@ -112,7 +113,6 @@ export const configText = (member: RehearsalMember, rehearsal: Rehearsal): strin
   ].join('\n');
 };
 
-const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 /** A tiny program that says its version and else becomes a simulated member of that version. */
 export const binaryText = (self: readonly string[], rehearsal: Rehearsal, version: string): string => {
   const { word, monitorMs } = rehearsal.options;
@@ -126,14 +126,13 @@ export const binaryText = (self: readonly string[], rehearsal: Rehearsal, versio
     '--faults',
     faultsDirectory(rehearsal.directory),
   ];
-  const start = [...self, 'mock', 'kv', 'member', ...flags].map(quoted).join(' ');
-  return `#!/bin/sh
+  return String(sh`#!/bin/sh
 # A simulated server for rehearsals. It is not a database: do not keep data in it.
 case "$1" in
-  --version|-version) printf '%s\\n' '${word} Version: ${version}' 'Git SHA: simulated' 'Go Version: none' 'Go OS/Arch: any'; exit 0 ;;
+  --version|-version) printf '%s\\n' ${`${word} Version: ${version}`} 'Git SHA: simulated' 'Go Version: none' 'Go OS/Arch: any'; exit 0 ;;
 esac
-exec ${start} -- "$@"
-`;
+exec ${[...self, 'mock', 'kv', 'member', ...flags]} -- "$@"
+`);
 };
 
 /** Runs and locks are kept by this name: rehearsal clusters of two directories are two clusters. A directory that is called what it is says nothing. */

@@ -1,5 +1,7 @@
 import { AppError } from '../../core/problem.ts';
-import { quoted, whyFailed } from '../../kv-upgrade/supervisors/service.ts';
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
+import { whyFailed } from '../../kv-upgrade/supervisors/service.ts';
 import type { Shell } from '../../kv-upgrade/supervisors/shell.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
 
@@ -7,10 +9,7 @@ import type { MemberSpec } from '../../kv-upgrade/types.ts';
  * What is left of the data goes beside its place, or, where that is the mount point of a disk, into a directory on it. Nothing is
  * deleted: the last member that could show what happened is not lost by its replacement. May be repeated.
  */
-const asideScript = (
-  directory: string,
-  ending: string,
-): string => `D=${quoted(directory)}; E=${quoted(ending)}
+const asideScript = (directory: string, ending: string): ShellScript => sh`D=${directory}; E=${ending}
 if [ ! -e "$D" ]; then exit 0; fi
 if [ -z "$(ls -A "$D" 2>/dev/null)" ]; then exit 0; fi
 if mountpoint -q "$D" 2>/dev/null; then

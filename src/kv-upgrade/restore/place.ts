@@ -1,9 +1,10 @@
 import { AppError } from '../../core/problem.ts';
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { shellLine } from '../cluster/command-line.ts';
 import { versionInText } from '../supervisors/driver.ts';
-import { quoted, whyFailed } from '../supervisors/service.ts';
+import { whyFailed } from '../supervisors/service.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import type { MemberSpec } from '../types.ts';
 import type { RestorePlan, RestoreStep } from './plan.ts';
@@ -15,7 +16,7 @@ export const refuseWrongCtl = async (
   shell: Shell,
   { ctl, to }: { readonly ctl: string; readonly to: Minor },
 ): Promise<void> => {
-  const { stdout, stderr } = await shell.run(`ETCDCTL_API=3 ${quoted(ctl)} version 2>&1`);
+  const { stdout, stderr } = await shell.run(sh`ETCDCTL_API=3 ${ctl} version 2>&1`);
   const version = versionInText(`${stdout}\n${stderr}`);
   if (minorOf(version) === to) return;
   const place = shell.where === 'here' ? '' : ` on ${shell.where}`;
@@ -33,14 +34,14 @@ export const refuseWrongCtl = async (
 const isInside = ({ data_dir }: MemberSpec, path: string): boolean =>
   path.startsWith(`${data_dir?.replace(/\/+$/, '')}/`);
 /** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new directory, on every version. */
-const logScript = (member: MemberSpec, wal: string | undefined): string => {
-  if (wal === undefined) return '';
+const logScript = (member: MemberSpec, wal: string | undefined): ShellScript => {
+  if (wal === undefined) return sh``;
   const place = isInside(member, wal)
-    ? `T="$D.restoring"${quoted(wal.slice((member.data_dir as string).replace(/\/+$/, '').length))}`
-    : `W=${quoted(wal)}
+    ? sh`T="$D.restoring"${wal.slice((member.data_dir as string).replace(/\/+$/, '').length)}`
+    : sh`W=${wal}
 if mountpoint -q "$W" 2>/dev/null; then echo "$W is a mount point: it cannot be moved aside" >&2; exit 9; fi
 T="$W.restoring"; rm -rf "$T" || exit 1`;
-  return `${place}
+  return sh`${place}
 if [ "$T" != "$D.restoring/member/wal" ]; then mkdir -p "$(dirname "$T")" && mv "$D.restoring/member/wal" "$T" || exit 1; fi
 if [ -d "$D" ] && [ "$(id -u)" = 0 ]; then chown -R "$(stat -c %u:%g "$D")" "$T" || exit 1; fi`;
 };
@@ -51,17 +52,15 @@ const buildScript = (
   { words, wal_dir }: RestoreStep,
   member: MemberSpec,
   snapshot: string,
-): string => {
-  const directory = quoted(member.data_dir);
-  return `D=${directory}
+): ShellScript =>
+  sh`D=${member.data_dir}
 if mountpoint -q "$D" 2>/dev/null; then echo "$D is a mount point: it cannot be moved aside" >&2; exit 9; fi
 rm -rf "$D.restoring" || exit 1
-ETCDCTL_API=3 ${shellLine([plan.ctl, 'snapshot', 'restore', snapshot, ...words])} >&2 || exit 1
+ETCDCTL_API=3 ${[plan.ctl, 'snapshot', 'restore', snapshot, ...words]} >&2 || exit 1
 ${logScript(member, wal_dir)}
 [ -d "$D" ] || exit 0
 if [ "$(id -u)" = 0 ]; then chown -R "$(stat -c %u:%g "$D")" "$D.restoring" || exit 1; fi
 chmod "$(stat -c %a "$D")" "$D.restoring"`;
-};
 export const buildDirectory = async (
   shell: Shell,
   plan: RestorePlan,
@@ -83,16 +82,16 @@ export const buildDirectory = async (
 const swapLog = (
   wal: string,
   aside: string,
-): string => `W=${quoted(wal)}; B=$W${quoted(/\.before-restore-[^/]*$/.exec(aside)?.[0])}; L=$B; m=2
+): ShellScript => sh`W=${wal}; B=$W${/\.before-restore-[^/]*$/.exec(aside)?.[0]}; L=$B; m=2
 while [ -e "$L" ]; do L=$B.$m; m=$((m+1)); done
 if [ -e "$W" ]; then mv "$W" "$L"; fi
 mv "$W.restoring" "$W"`;
 
 /** A second rebuild, or one that goes on after a crash, must not cover what the first kept aside. */
-const swapScript = ({ aside, wal_dir }: RestoreStep, member: MemberSpec): string => `set -e
-D=${quoted(member.data_dir)}; A=${quoted(aside)}; K=$A; n=2
+const swapScript = ({ aside, wal_dir }: RestoreStep, member: MemberSpec): ShellScript => sh`set -e
+D=${member.data_dir}; A=${aside}; K=$A; n=2
 while [ -e "$K" ]; do K=$A.$n; n=$((n+1)); done
-${wal_dir === undefined || isInside(member, wal_dir) ? '' : swapLog(wal_dir, aside)}
+${wal_dir === undefined || isInside(member, wal_dir) ? sh`` : swapLog(wal_dir, aside)}
 if [ -e "$D" ]; then mv "$D" "$K"; fi
 mv "$D.restoring" "$D"
 printf %s "$K"`;
@@ -114,4 +113,4 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
 
 /** Whether the new directory stands beside the present one. */
 export const isBuiltBeside = async (shell: Shell, { data_dir }: MemberSpec): Promise<boolean> =>
-  (await shell.run(`[ -d ${quoted(`${data_dir}.restoring`)} ]`)).code === 0;
+  (await shell.run(sh`[ -d ${`${data_dir}.restoring`} ]`)).code === 0;

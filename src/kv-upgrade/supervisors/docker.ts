@@ -1,10 +1,12 @@
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import { AppError } from '../../core/problem.ts';
 import { filled, shellLine } from '../cluster/command-line.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import { argumentsLike } from './container-arguments.ts';
 import type { Inspected } from './container-arguments.ts';
 import type { ProcessState, Which } from './driver.ts';
-import { lastLine, quoted, valuesIn } from './service.ts';
+import { lastLine, valuesIn } from './service.ts';
 import type { Ask, MakeService, Script } from './service.ts';
 
 /** The name under which the container of the version before is kept, with everything it was started with. */
@@ -26,44 +28,42 @@ export const containerState = (line: string, container: string | undefined): Pro
 };
 
 const look = (
-  tool: string,
+  tool: ShellScript,
   { container }: MemberSpec,
-): string => `s=$(${tool} inspect -f ${quoted(stateFormat)} ${quoted(container)} 2>/dev/null) && { echo "state=$s"; exit 0; }
-${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${tool} does not answer" >&2; exit 9; }
+): ShellScript => sh`s=$(${tool} inspect -f ${stateFormat} ${container} 2>/dev/null) && { echo "state=$s"; exit 0; }
+${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${String(tool)} does not answer" >&2; exit 9; }
 echo state=; exit 0`;
 
 const policyFormat =
   '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
 
 /** The container named NAME is the one of this id, or none has that name. `$1` name. */
-const helpers = (tool: string): string => `idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
+const helpers = (tool: ShellScript): ShellScript =>
+  sh`idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
 
-const stage = (tool: string, member: MemberSpec, move: Move): string => {
-  const [name, image] = [quoted(member.container), quoted(member.new_image)];
-  return `set -e
+const stage = (tool: ShellScript, member: MemberSpec, move: Move): ShellScript => {
+  const [name, image] = [member.container, member.new_image];
+  return sh`set -e
 ${helpers(tool)}
-id=$(idof ${name}) || { echo "there is no container ${member.container}" >&2; exit 3; }
+id=$(idof ${name}) || { echo "there is no container ${name}" >&2; exit 3; }
 owner=$(${tool} inspect -f '{{index .Config.Labels "com.docker.compose.project"}}{{index .Config.Labels "PODMAN_SYSTEMD_UNIT"}}' ${name} 2>/dev/null | sed 's/<no value>//g')
 [ -z "$owner" ] || echo "owner=$owner"
 if [ -n ${image} ]; then ${tool} image inspect ${image} >/dev/null 2>&1 || ${tool} pull ${image} >&2; echo "next.image=$(${tool} image inspect -f '{{.Id}}' ${image})"; fi
 echo "previous.image=$(${tool} inspect -f '{{.Image}}' ${name})"
-echo "previous.restart=$(${tool} inspect -f ${quoted(policyFormat)} ${name})"
+echo "previous.restart=$(${tool} inspect -f ${policyFormat} ${name})"
 echo "previous.container=${keptName(member, move)}"
 echo "previous.container_id=$id"`;
 };
 
 /** Whatever has the name and is not the recorded container was made by this run from the new image. */
-const freeName = (tool: string, name: string, id: string): string =>
-  `at=$(idof ${name}) || at=
+const freeName = (tool: ShellScript, name: string | undefined, id: string | undefined): ShellScript =>
+  sh`at=$(idof ${name}) || at=
 if [ -n "$at" ] && [ "$at" != ${id} ]; then ${tool} rm -f ${name} >/dev/null; fi`;
 
-const activateNew = (tool: string, member: MemberSpec, { previous }: Placement): string => {
-  const [name, kept, id] = [member.container, previous.container, previous.container_id].map(quoted) as [
-    string,
-    string,
-    string,
-  ];
-  return `set -e
+const activateNew = (tool: ShellScript, member: MemberSpec, { previous }: Placement): ShellScript => {
+  const { container: kept, container_id: id } = previous;
+  const name = member.container;
+  return sh`set -e
 ${helpers(tool)}
 at=$(idof ${kept}) || at=
 if [ "$at" != ${id} ]; then
@@ -72,9 +72,9 @@ if [ "$at" != ${id} ]; then
 fi
 ${freeName(tool, name, id)}`;
 };
-const activateOld = (tool: string, member: MemberSpec, { previous }: Placement): string => {
-  const [name, id] = [quoted(member.container), quoted(previous.container_id)];
-  return `set -e
+const activateOld = (tool: ShellScript, member: MemberSpec, { previous }: Placement): ShellScript => {
+  const [name, id] = [member.container, previous.container_id];
+  return sh`set -e
 ${helpers(tool)}
 [ -n "$(idof ${id})" ] || { echo "the container ${previous.container} (${previous.container_id}) is not there any more" >&2; exit 5; }
 at=$(idof ${name}) || at=
@@ -82,7 +82,7 @@ if [ "$at" != ${id} ]; then
   ${freeName(tool, name, id)}
   ${tool} rename ${id} ${name}
 fi
-${previous.restart === undefined || previous.restart === 'no' || previous.restart === '' ? '' : `${tool} update --restart=${quoted(previous.restart)} ${id} >/dev/null 2>&1 || true`}`;
+${previous.restart === undefined || previous.restart === 'no' || previous.restart === '' ? sh`` : sh`${tool} update --restart=${previous.restart} ${id} >/dev/null 2>&1 || true`}`;
 };
 
 const parsed = (text: string, what: string): Inspected => {
@@ -95,22 +95,22 @@ const parsed = (text: string, what: string): Inspected => {
 
 /** The container as it was, on the new image. Its environment goes through a private file: it may hold secrets, and a command line is in a process list. */
 const likeBefore = async (
-  tool: string,
+  tool: ShellScript,
   member: MemberSpec,
   placement: Placement,
   ask: Ask,
-): Promise<string> => {
+): Promise<ShellScript> => {
   const { previous, next } = placement;
   const [container, image] = [
-    parsed(await ask(`${tool} inspect ${quoted(previous.container_id)}`), `container ${previous.container}`),
-    parsed(await ask(`${tool} image inspect ${quoted(previous.image)}`), `image ${previous.image}`),
+    parsed(await ask(sh`${tool} inspect ${previous.container_id}`), `container ${previous.container}`),
+    parsed(await ask(sh`${tool} image inspect ${previous.image}`), `image ${previous.image}`),
   ];
   const { words, env } = argumentsLike(container, image, next.image as string, previous.restart);
-  const file = env.length === 0 ? '' : '--env-file "$F" ';
-  return `set -e
+  const file = env.length === 0 ? sh`` : sh`--env-file "$F" `;
+  return sh`set -e
 umask 077; F=$(mktemp); trap 'rm -f "$F"' EXIT
-printf %s ${quoted(Buffer.from(env.map((line) => `${line}\n`).join('')).toString('base64'))} | base64 -d > "$F"
-${tool} run -d --name ${quoted(member.container)} ${file}${shellLine(words)} >/dev/null`;
+printf %s ${Buffer.from(env.map((line) => `${line}\n`).join('')).toString('base64')} | base64 -d > "$F"
+${tool} run -d --name ${member.container} ${file}${words} >/dev/null`;
 };
 
 const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, string | undefined> => ({
@@ -120,54 +120,55 @@ const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, 
   data_dir: member.data_dir,
   client_url: member.client_url,
 });
-const explicit = (member: MemberSpec, { next }: Placement): string =>
-  `${shellLine(filled(member.new_command ?? [], wordsFor(member, next.image)))} >/dev/null`;
+const explicit = (member: MemberSpec, { next }: Placement): ShellScript =>
+  sh`${filled(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
 
 /** `stop` of the tool kills after its time: here the end is asked for and waited for, and the operator decides about more. */
-const stopScript = (tool: string, { container }: MemberSpec, graceMs: number): string => {
+const stopScript = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
   const seconds = Math.ceil(graceMs / 1000);
-  return `[ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ] || exit 0
-${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${quoted(container)} | sed 's/^$/SIGTERM/')" ${quoted(container)} >/dev/null || exit 3
-i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
+  return sh`[ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ] || exit 0
+${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${container} | sed 's/^$/SIGTERM/')" ${container} >/dev/null || exit 3
+i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
 exit 0`;
 };
 
 const startScript = (
-  tool: string,
+  tool: ShellScript,
   member: MemberSpec,
   which: Which,
   placement: Placement | undefined,
 ): Script => {
-  if (which === 'old') return `${tool} start ${quoted(member.container)} >/dev/null`;
-  if (placement === undefined) return 'echo "nothing was recorded of the container before" >&2; exit 3';
+  if (which === 'old') return sh`${tool} start ${member.container} >/dev/null`;
+  if (placement === undefined) return sh`echo "nothing was recorded of the container before" >&2; exit 3`;
   const made =
     member.new_command === undefined
-      ? (ask: Ask): Promise<string> => likeBefore(tool, member, placement, ask)
-      : async (): Promise<string> => explicit(member, placement);
-  return async (ask) => `at=$(${tool} inspect -f '{{.Id}}' ${quoted(member.container)} 2>/dev/null) || at=
+      ? (ask: Ask): Promise<ShellScript> => likeBefore(tool, member, placement, ask)
+      : async (): Promise<ShellScript> => explicit(member, placement);
+  return async (ask) => sh`at=$(${tool} inspect -f '{{.Id}}' ${member.container} 2>/dev/null) || at=
 if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
 ${await made(ask)}`;
 };
 
 /** The same words in the same order as the scripts; in brackets stands what only the container itself tells. */
-const describe = (tool: string, kind: StepKind, member: MemberSpec): string[] => {
+const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string[] => {
   const { container } = member;
-  if (kind === 'stop') return [`${tool} kill --signal=[its stop signal] ${container}`];
+  const words = container === undefined ? [] : [container];
+  if (kind === 'stop') return [String(sh`${tool} kill --signal=[its stop signal] ${words}`)];
   if (kind !== 'start') return [];
   const run =
     member.new_command === undefined
-      ? `${tool} run -d --name ${container} [the same arguments] ${member.new_image}`
+      ? String(sh`${tool} run -d --name ${words} [the same arguments] ${[member.new_image ?? '']}`)
       : shellLine(filled(member.new_command, wordsFor(member)));
   return [
-    `${tool} update --restart=no ${container} || true`,
-    `${tool} rename ${container} ${container}-[version]-[run]`,
+    String(sh`${tool} update --restart=no ${words} || true`),
+    String(sh`${tool} rename ${words} ${words}-[version]-[run]`),
     run,
   ];
 };
 
 /** docker, and podman, which answers to the same words. */
 export const containerService =
-  (tool: 'docker' | 'podman'): MakeService =>
+  (name: 'docker' | 'podman', tool = name === 'docker' ? sh`docker` : sh`podman`): MakeService =>
   () => ({
     // Each version is asked in a container of its own.
     factsMs: 60_000,
@@ -180,18 +181,19 @@ export const containerService =
         : containerState(line, container);
     },
     stop: (member, graceMs) => stopScript(tool, member, graceMs),
-    kill: ({ container }) => `${tool} kill ${quoted(container)} >/dev/null`,
+    kill: ({ container }) => sh`${tool} kill ${container} >/dev/null`,
     stage: (member, move) => stage(tool, member, move),
     activate: (member, which, placement) => {
-      if (placement?.previous.container_id === undefined) return 'true';
+      if (placement?.previous.container_id === undefined) return sh`true`;
       return which === 'new' ? activateNew(tool, member, placement) : activateOld(tool, member, placement);
     },
     start: (member, which, placement) => startScript(tool, member, which, placement),
-    logTail: ({ container }, lines) => `${tool} logs --tail ${lines} ${quoted(container)} 2>&1`,
+    logTail: ({ container }, lines) => sh`${tool} logs --tail ${lines} ${container} 2>&1`,
     version: (member, which) =>
       which === 'new'
-        ? member.new_image &&
-          `${tool} run --rm --network=none --entrypoint ${quoted(member.new_binary ?? 'etcd')} ${quoted(member.new_image)} --version`
-        : `${tool} run --rm --network=none --entrypoint ${quoted(member.old_binary ?? 'etcd')} "$(${tool} inspect -f '{{.Image}}' ${quoted(member.container)})" --version`,
+        ? member.new_image === undefined
+          ? undefined
+          : sh`${tool} run --rm --network=none --entrypoint ${member.new_binary ?? 'etcd'} ${member.new_image} --version`
+        : sh`${tool} run --rm --network=none --entrypoint ${member.old_binary ?? 'etcd'} "$(${tool} inspect -f '{{.Image}}' ${member.container})" --version`,
     describe: (kind, member) => describe(tool, kind, member),
   });

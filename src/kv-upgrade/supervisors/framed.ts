@@ -1,15 +1,17 @@
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { Finished } from '../../platform/host.ts';
 
 /**
  * A script between two marks. A login shell reads start-up files that may print anything before it, on both streams: only what is
  * between the marks is the script's, and without the second mark the script did not come to its end.
  */
-export const framed = (script: string, mark: string): string => `echo ${mark}
-echo ${mark} >&2
+export const framed = (script: ShellScript, mark: string): ShellScript => sh`echo ${[mark]}
+echo ${[mark]} >&2
 (
 ${script}
 ) </dev/null
-printf '\\n${mark} %d\\n' $?
+printf '\\n%s %d\\n' ${[mark]} $?
 `;
 
 export type Framed =

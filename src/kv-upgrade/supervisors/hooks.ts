@@ -1,3 +1,5 @@
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import { filled, shellLine } from '../cluster/command-line.ts';
 import type { MemberSpec } from '../types.ts';
 import type { Which } from './driver.ts';
@@ -22,9 +24,15 @@ const hookValues = (member: MemberSpec, which: Which, to?: string): Record<strin
 });
 
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
-  const line = (name: keyof typeof hooks, member: MemberSpec, which: Which): string | undefined =>
-    hooks[name] === undefined ? undefined : shellLine(filled(hooks[name], hookValues(member, which, to)));
-  const runs = (member: MemberSpec): string => line('is_running', member, 'old') ?? `exit ${UNKNOWN}`;
+  const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
+    hooks[name] === undefined ? undefined : filled(hooks[name], hookValues(member, which, to));
+  const line = (name: keyof typeof hooks, member: MemberSpec, which: Which): ShellScript | undefined => {
+    const all = words(name, member, which);
+    return all === undefined ? undefined : sh`${all}`;
+  };
+  const shown = (name: keyof typeof hooks, member: MemberSpec, which: Which): string =>
+    shellLine(words(name, member, which) ?? []);
+  const runs = (member: MemberSpec): ShellScript => line('is_running', member, 'old') ?? sh`exit ${UNKNOWN}`;
   return {
     look: runs,
     stateFrom: (done, _, wasStarted) => {
@@ -38,22 +46,22 @@ export const hooksService: MakeService = ({ hooks = {}, to }) => {
     },
     // Exit 0 of the stop says that it was asked, not that the process has ended: is_running is asked for that, where there is one.
     stop: (member, graceMs) => {
-      const stop = line('stop', member, 'old') ?? 'exit 2';
-      if (hooks.is_running === undefined) return `( ${stop} ) || exit 3; exit 0`;
-      return `( ${stop} ) || exit 3
-${waitFor(`( ${runs(member)} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne ${STARTING} ] && [ $c -ne ${UNKNOWN} ]`, graceMs)}`;
+      const stop = line('stop', member, 'old') ?? sh`exit 2`;
+      if (hooks.is_running === undefined) return sh`( ${stop} ) || exit 3; exit 0`;
+      return sh`( ${stop} ) || exit 3
+${waitFor(sh`( ${runs(member)} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne ${STARTING} ] && [ $c -ne ${UNKNOWN} ]`, graceMs)}`;
     },
     kill: (member) =>
       line('kill', member, 'old') ??
-      'echo "there is no hook named kill in the cluster file: the process was not killed" >&2; exit 3',
-    start: (member, which) => line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? 'exit 2',
-    logTail: (member) => line('log', member, 'old') ?? 'true',
+      sh`echo "there is no hook named kill in the cluster file: the process was not killed" >&2; exit 3`,
+    start: (member, which) => line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? sh`exit 2`,
+    logTail: (member) => line('log', member, 'old') ?? sh`true`,
     version: (member, which) =>
       line(which === 'new' ? 'new_version' : 'old_version', member, which) ??
       askedVersion(member[`${which}_binary`]),
     describe: (kind, member, which) => {
-      if (kind === 'stop') return [line('stop', member, 'old') ?? ''];
-      return kind === 'start' ? [line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? ''] : [];
+      if (kind === 'stop') return [shown('stop', member, 'old')];
+      return kind === 'start' ? [shown(which === 'new' ? 'start_new' : 'start_old', member, which)] : [];
     },
   };
 };

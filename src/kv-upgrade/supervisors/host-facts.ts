@@ -1,12 +1,14 @@
+import { sh, shellLines } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import { parseConfig } from '../configuration/configuration.ts';
 import type { HostFacts, MemberSpec } from '../types.ts';
 import { hasProcess, versionInText } from './driver.ts';
 import type { ProcessState, Which } from './driver.ts';
 import { configPath } from './data-dir-stats.ts';
-import { quoted, valuesIn } from './service.ts';
+import { valuesIn } from './service.ts';
 import type { Service } from './service.ts';
 
-const directoryScript = (path: string, wantsSizes: boolean): string => `D=${quoted(path)}
+const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`D=${path}
 if [ -d "$D" ]; then
   echo data_dir_exists=true
   w=true; for p in "$D" "$D/member" "$D/member/snap" "$D/member/wal" "$D/member/snap/db"; do [ ! -e "$p" ] || [ -w "$p" ] || w=false; done; echo data_dir_writable=$w
@@ -14,27 +16,27 @@ if [ -d "$D" ]; then
   v=0; for f in "$D"/member/snap/*.snap; do [ -f "$f" ] && s=$(wc -c < "$f" | tr -d ' ') && [ "$s" -gt "$v" ] && v=$s; done; echo v2_bytes=$v
   echo "disk=$(stat -c %d "$D" 2>/dev/null)"
   echo "free_kib=$(df -Pk "$D" | awk 'NR==2 {print $4}')"
-  ${wantsSizes ? 'echo "data_dir_kib=$(du -sk "$D" | cut -f1)"' : ':'}
+  ${wantsSizes ? sh`echo "data_dir_kib=$(du -sk "$D" | cut -f1)"` : sh`:`}
 else echo data_dir_exists=false; fi`;
 
-export const factsScript = (service: Service, member: MemberSpec, wantsSizes: boolean): string => {
-  const version = (which: Which): string => {
+export const factsScript = (service: Service, member: MemberSpec, wantsSizes: boolean): ShellScript => {
+  const version = (which: Which): ShellScript => {
     const command = service.version(member, which);
     return command === undefined
-      ? ''
-      : `echo "${which}_version=$( { ${command}; } 2>&1 | head -n 3 | tr '\\n' ' ')"`;
+      ? sh``
+      : sh`echo "${which}_version=$( { ${command}; } 2>&1 | head -n 3 | tr '\\n' ' ')"`;
   };
   const config = configPath(member);
-  return [
-    'echo "now_s=$(date +%s)"',
-    member.data_dir === undefined ? '' : directoryScript(member.data_dir, wantsSizes),
+  return shellLines([
+    sh`echo "now_s=$(date +%s)"`,
+    member.data_dir === undefined ? sh`` : directoryScript(member.data_dir, wantsSizes),
     version('new'),
     version('old'),
     config === undefined
-      ? ''
-      : `if [ -r ${quoted(config)} ]; then echo "config=$(base64 < ${quoted(config)} | tr -d '\\n')"; else echo config_missing=true; fi`,
-    'exit 0',
-  ].join('\n');
+      ? sh``
+      : sh`if [ -r ${config} ]; then echo "config=$(base64 < ${config} | tr -d '\\n')"; else echo config_missing=true; fi`,
+    sh`exit 0`,
+  ]);
 };
 
 /** When the question went out and when the answer was there, in milliseconds since 1970. */

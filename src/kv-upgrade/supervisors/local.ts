@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
+import { sh } from '../../core/shell.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
@@ -246,9 +247,9 @@ const logTail = async (host: Host, path: string | undefined, lines: number): Pro
 };
 
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
-  if (kind === 'stop') return [`kill -TERM "$(cat ${shellLine([member.pid_file ?? ''])})"`];
+  if (kind === 'stop') return [String(sh`kill -TERM "$(cat ${[member.pid_file ?? '']})"`)];
   if (kind === 'copy-data') return [`cp -a ${shellLine([member.data_dir ?? ''])} COPY`];
   if (kind !== 'start') return [];
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
-  return [`${shellLine(argv)} >> ${shellLine([member.log_file ?? ''])} 2>&1 &`];
+  return [String(sh`${argv} >> ${[member.log_file ?? '']} 2>&1 &`)];
 };

@@ -1,7 +1,8 @@
 import { dirname } from 'node:path';
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { FileInfo } from '../../platform/host.ts';
 import type { LookedAtFiles } from './host-preflight.ts';
-import { quoted } from './service.ts';
 import type { Ask } from './service.ts';
 
 type Seen = { readonly real?: string; readonly info?: FileInfo; readonly isWritable: boolean };
@@ -25,10 +26,12 @@ const infoFrom = (text: string): FileInfo | undefined => {
 };
 
 /** One line a path: its name, its real name, what stat says, whether it can be written; and the same for where it really is. */
-const lookScript = (paths: readonly string[]): string => `encode() { printf %s "$1" | base64 | tr -d '\\n'; }
+const lookScript = (
+  paths: readonly string[],
+): ShellScript => sh`encode() { printf %s "$1" | base64 | tr -d '\\n'; }
 see() { r=; [ ! -e "$1" ] || r=$(readlink -f "$1"); w=no; [ ! -w "$1" ] || w=yes
 echo "path=$(encode "$1") $(encode "$r") $(encode "$(stat -c '%F|%s|%a|%u|%g|%Y' -- "$1" 2>/dev/null)") $w"; }
-for p in ${paths.map(quoted).join(' ')}; do see "$p"; if [ -e "$p" ] && [ "$(readlink -f "$p")" != "$p" ]; then see "$(readlink -f "$p")"; fi; done
+for p in ${paths}; do see "$p"; if [ -e "$p" ] && [ "$(readlink -f "$p")" != "$p" ]; then see "$(readlink -f "$p")"; fi; done
 exit 0`;
 const plain = (text = ''): string => Buffer.from(text, 'base64').toString();
 

@@ -1,9 +1,10 @@
 import { basename } from 'node:path';
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import type { MemberSpec } from '../types.ts';
 import { serverVariables, statusOf, wordsIn } from './process-table.ts';
 import type { ProcessInfo, ProcessTable } from './process-table.ts';
-import { quoted } from './service.ts';
 import type { Ask } from './service.ts';
 
 const programsOf = (member: MemberSpec): string[] => {
@@ -15,17 +16,15 @@ const programsOf = (member: MemberSpec): string[] => {
 };
 
 /** One look at a host: the process of the pid file, every server, and everybody's parents. One line a process, in base64 where a value may hold anything. */
-const lookScript = (member: MemberSpec): string => {
-  const names = programsOf(member)
-    .map((name) => `-e ${quoted(name)}`)
-    .join(' ');
-  return `pid=$(cat ${quoted(member.pid_file)} 2>/dev/null | tr -cd 0-9)
+const lookScript = (member: MemberSpec): ShellScript => {
+  const names = programsOf(member).flatMap((name) => ['-e', name]);
+  return sh`pid=$(cat ${member.pid_file} 2>/dev/null | tr -cd 0-9)
 echo "uid=$(id -u)"
 [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null && echo "pid=$pid"
-[ -z ${quoted(member.data_dir)} ] || echo "own=$(readlink -f ${quoted(member.data_dir)} | base64 | tr -d '\\n')"
+[ -z ${member.data_dir} ] || echo "own=$(readlink -f ${member.data_dir} | base64 | tr -d '\\n')"
 [ -d /proc/self ] || { [ -z "$pid" ] || ! kill -0 "$pid" 2>/dev/null || echo "process=$pid"; exit 0; }
 awk '/^PPid:/ { split(FILENAME, at, "/"); print "parent=" at[3] " " $2 }' /proc/[0-9]*/status 2>/dev/null
-for d in $( { [ -z "$pid" ] || echo "/proc/$pid/cmdline"; ${names === '' ? ':' : `grep -laF ${names} /proc/[0-9]*/cmdline 2>/dev/null`}; } | sort -u); do
+for d in $( { [ -z "$pid" ] || echo "/proc/$pid/cmdline"; ${names.length === 0 ? sh`:` : sh`grep -laF ${names} /proc/[0-9]*/cmdline 2>/dev/null`}; } | sort -u); do
   d=\${d%/cmdline}; [ -r "$d/status" ] || continue
   e=$(tr '\\0' '\\n' < "$d/environ" 2>/dev/null | grep '^ETCD_' | base64 | tr -d '\\n')
   echo "process=\${d#/proc/} $(base64 < "$d/status" | tr -d '\\n') $(readlink "$d/cwd" | base64 | tr -d '\\n') $(base64 < "$d/cmdline" | tr -d '\\n') \${e:--} $(sed 's/.*) //' "$d/stat" | cut -d' ' -f20)"
@@ -55,7 +54,7 @@ const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable
   if (own !== '' && named !== undefined)
     for (const path of [own, named]) known.set(path, Promise.resolve(own));
   const resolved = async (path: string): Promise<string | undefined> => {
-    const real = (await ask(`readlink -f ${quoted(path)} || true`)).trim();
+    const real = (await ask(sh`readlink -f ${path} || true`)).trim();
     return real === '' ? undefined : real;
   };
   return (path) => {

@@ -1,11 +1,13 @@
 import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { Finished, Host } from '../../platform/host.ts';
 import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../types.ts';
 import type { Driver, ProcessState } from './driver.ts';
 import { factsFrom, factsScript } from './host-facts.ts';
 import { keptConfig } from './kept-config.ts';
-import { fileFunctions, lastLine, quoted, valuesIn } from './service.ts';
+import { fileFunctions, lastLine, valuesIn } from './service.ts';
 import type { Ask, Script, Service } from './service.ts';
 import type { Shell } from './shell.ts';
 
@@ -19,10 +21,10 @@ const failure = (member: MemberSpec, what: string, done: Finished): AppError => 
 };
 
 /** Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. */
-const copyScript = (from: string | undefined, to: string): string => {
-  const [target, partial] = [quoted(to), quoted(`${to}.partial`)];
-  return `rm -rf ${partial}
-cp -a ${quoted(from)} ${partial} && rm -rf ${target} && mv ${partial} ${target} || { rm -rf ${partial}; exit 1; }`;
+const copyScript = (from: string | undefined, to: string): ShellScript => {
+  const [target, partial] = [to, `${to}.partial`];
+  return sh`rm -rf ${partial}
+cp -a ${from} ${partial} && rm -rf ${target} && mv ${partial} ${target} || { rm -rf ${partial}; exit 1; }`;
 };
 
 const extraMs = 10_000;
@@ -30,7 +32,7 @@ const copyMs = 3_600_000;
 
 type ShellFor = (member: MemberSpec) => Shell;
 /** Runs a script on a member's host; anything but success is an error that says what was tried. */
-type Must = (member: MemberSpec, what: string, script: string, timeoutMs?: number) => Promise<Finished>;
+type Must = (member: MemberSpec, what: string, script: ShellScript, timeoutMs?: number) => Promise<Finished>;
 const mustWith =
   (shellFor: ShellFor): Must =>
   async (member, what, script, timeoutMs) => {
@@ -77,8 +79,8 @@ const askWith =
   (must: Must, member: MemberSpec, what: string): Ask =>
   async (script) =>
     (await must(member, what, script)).stdout;
-const made = async (script: Script, ask: Ask): Promise<string> =>
-  typeof script === 'string' ? script : script(ask);
+const made = async (script: Script, ask: Ask): Promise<ShellScript> =>
+  typeof script === 'function' ? script(ask) : script;
 
 const startMs = 60_000;
 const killMs = 30_000;
@@ -119,28 +121,28 @@ const processWork = (
 };
 
 /** The old file stays whole until the new one is. */
-const writeScript = (path: string, text: string): string => `set -e
+const writeScript = (path: string, text: string): ShellScript => sh`set -e
 cp -p ${path} ${path}.incoming
-printf %s ${quoted(Buffer.from(text).toString('base64'))} | base64 -d > ${path}.incoming
+printf %s ${Buffer.from(text).toString('base64')} | base64 -d > ${path}.incoming
 mv -f ${path}.incoming ${path}`;
 const fileWork = (must: Must): Pick<Driver, 'copyData' | 'readFile' | 'writeFile'> => ({
   copyData: async (member, to) =>
     void (await must(member, 'the copy', copyScript(member.data_dir, to), copyMs)),
   readFile: async (member, path) => {
-    const script = `[ -e ${quoted(path)} ] || exit 0; echo file; base64 < ${quoted(path)}`;
+    const script = sh`[ -e ${path} ] || exit 0; echo file; base64 < ${path}`;
     const { stdout } = await must(member, `reading ${path}`, script);
     return stdout.startsWith('file\n') ? Buffer.from(stdout.slice(5), 'base64').toString() : undefined;
   },
   writeFile: async (member, path, text) =>
-    void (await must(member, `writing ${path}`, writeScript(quoted(path), text))),
+    void (await must(member, `writing ${path}`, writeScript(path, text))),
 });
 
-const keepConfigScript = (member: MemberSpec, move: Move): string => {
+const keepConfigScript = (member: MemberSpec, move: Move): ShellScript => {
   const kept = keptConfig(member, move);
   return kept === undefined
-    ? ''
-    : `put ${quoted(member.config_file)} ${quoted(kept)} || exit 1
-echo previous.config=${quoted(kept)}`;
+    ? sh``
+    : sh`put ${member.config_file} ${kept} || exit 1
+echo previous.config=${kept}`;
 };
 
 /** The lines of a stage script as a record. Pure. */
@@ -161,8 +163,8 @@ const placementFrom = (text: string, member: string, move: Move): Placement => {
 
 const placementWork = (service: Service, must: Must): Pick<Driver, 'stage' | 'activate' | 'discard'> => ({
   stage: async (member, move) => {
-    const script = `${fileFunctions}
-( ${service.stage?.(member, move) ?? 'true'}
+    const script = sh`${fileFunctions}
+( ${service.stage?.(member, move) ?? sh`true`}
 )
 c=$?; [ $c = 0 ] || exit $c
 ${keepConfigScript(member, move)}

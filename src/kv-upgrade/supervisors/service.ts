@@ -1,17 +1,19 @@
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { Finished } from '../../platform/host.ts';
 import type { ClusterFile, HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import type { ProcessState, Which } from './driver.ts';
 
 /** Runs a script on the member's host and returns what it printed; anything but success is thrown. */
-export type Ask = (script: string) => Promise<string>;
+export type Ask = (script: ShellScript) => Promise<string>;
 
 /** A script, or one that can be made only from what the host answers first. */
-export type Script = string | ((ask: Ask) => Promise<string>);
+export type Script = ShellScript | ((ask: Ask) => Promise<ShellScript>);
 
 /** How one kind of service manager is asked and told, as shell scripts. Exit 0 is yes or done. */
 export type Service = {
   /** Prints what the manager knows of the member's process. */
-  readonly look: (member: MemberSpec) => string;
+  readonly look: (member: MemberSpec) => ShellScript;
   /** Reads what `look` printed. Pure. `wasStarted`: by this run, and not seen running yet. */
   readonly stateFrom: (done: Finished, member: MemberSpec, wasStarted: boolean) => ProcessState;
   /** In place of `look`, for what one script cannot tell. */
@@ -24,31 +26,29 @@ export type Service = {
   readonly stop: (member: MemberSpec, graceMs: number) => Script;
   readonly kill: (member: MemberSpec) => Script;
   /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
-  readonly stage?: (member: MemberSpec, move: Move) => string;
+  readonly stage?: (member: MemberSpec, move: Move) => ShellScript;
   /** As whom and where its successor must run. */
   readonly runsAs?: (member: MemberSpec, ask: Ask) => Promise<Identity | undefined>;
-  readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => string;
-  readonly discard?: (member: MemberSpec, placement: Placement) => string;
+  readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => ShellScript;
+  readonly discard?: (member: MemberSpec, placement: Placement) => ShellScript;
   readonly start: (member: MemberSpec, which: Which, placement: Placement | undefined) => Script;
-  readonly logTail: (member: MemberSpec, lines: number) => string;
+  readonly logTail: (member: MemberSpec, lines: number) => ShellScript;
   /** Prints the version of that program. */
-  readonly version: (member: MemberSpec, which: Which) => string | undefined;
+  readonly version: (member: MemberSpec, which: Which) => ShellScript | undefined;
   readonly describe: (kind: StepKind, member: MemberSpec, which: Which) => readonly string[];
 };
 export type MakeService = (cluster: ClusterFile) => Service;
 
-export const quoted = (text: string | undefined): string => `'${(text ?? '').replaceAll("'", `'\\''`)}'`;
-
 /** Waits until a test holds, looking ten times a second. */
-export const waitFor = (test: string, graceMs: number): string => `i=0
+export const waitFor = (test: ShellScript, graceMs: number): ShellScript => sh`i=0
 while ! { ${test}; }; do
   i=$((i+1)); [ $i -gt ${Math.ceil(graceMs / 100)} ] && exit 1
   sleep 0.1
 done
 exit 0`;
 
-export const askedVersion = (binary: string | undefined): string | undefined =>
-  binary === undefined ? undefined : `${quoted(binary)} --version`;
+export const askedVersion = (binary: string | undefined): ShellScript | undefined =>
+  binary === undefined ? undefined : sh`${binary} --version`;
 
 /** `KEY=VALUE` lines. */
 export const valuesIn = (text: string): Map<string, string> =>
@@ -63,7 +63,7 @@ export const valuesIn = (text: string): Map<string, string> =>
   );
 
 /** `digest FILE` prints its sha256; `put FROM TO` makes TO a whole copy of FROM or leaves it alone. */
-export const fileFunctions = `digest() { d=$(sha256sum < "$1") && echo "\${d%% *}"; }
+export const fileFunctions = sh`digest() { d=$(sha256sum < "$1") && echo "\${d%% *}"; }
 put() { rm -f "$2.incoming"; cp -p "$1" "$2.incoming" && mv -f "$2.incoming" "$2"; }`;
 
 /** Why a command failed: the last line of its errors, else why it could not be started, else its exit code. */

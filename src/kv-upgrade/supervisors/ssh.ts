@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
+import { sh } from '../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../platform/host.ts';
 import { shellLine, wordsOf } from '../cluster/command-line.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 import { framed, unframed } from './framed.ts';
-import { quoted } from './service.ts';
 import { defaultMs } from './shell.ts';
 import type { Shell } from './shell.ts';
 
@@ -120,7 +120,7 @@ const remoteFor =
 const shownOver = (cluster: Pick<ClusterFile, 'ssh'>, where: string, command: string): string => {
   const there = cluster.ssh?.sudo === true ? `sudo -n ${shellLine(['/bin/sh', '-c', command])}` : command;
   const isPlain = wordsOf(there)?.join(' ') === there && shellLine(there.split(' ')) === there;
-  return `${shellLine(['ssh', ...ownWords(cluster), where])} ${isPlain ? there : quoted(there)}`;
+  return `${shellLine(['ssh', ...ownWords(cluster), where])} ${isPlain ? there : sh`${there}`}`;
 };
 
 /** The system's own ssh with its configuration, agent and known hosts. */
@@ -131,7 +131,7 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
   const shell = cluster.ssh?.sudo === true ? 'sudo -n /bin/sh' : '/bin/sh';
   const run: Shell['run'] = async (script, { timeoutMs = defaultMs } = {}) => {
     const mark = `opsctl-${Buffer.from(host.random(12)).toString('hex')}`;
-    const raw = await remote(`${shell} -s`, { input: framed(script, mark), timeoutMs });
+    const raw = await remote(`${shell} -s`, { input: String(framed(script, mark)), timeoutMs });
     const answer = unframed(raw, mark);
     if (answer.kind === 'whole') return answer.done;
     if (answer.kind === 'cut') throw unreachable(where, 'the connection ended in the middle of a command');
@@ -145,11 +145,11 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
     where,
     run,
     send: async (path, wanted) => {
-      const done = await remote(`${shell} -c ${quoted(`umask 077; cat > ${quoted(wanted)}`)}`, {
+      const done = await remote(`${shell} -c ${sh`${String(sh`umask 077; cat > ${wanted}`)}`}`, {
         inputFile: path,
         timeoutMs: sendMs,
       });
-      const remove = async (): Promise<void> => void (await run(`rm -f ${quoted(wanted)}`));
+      const remove = async (): Promise<void> => void (await run(sh`rm -f ${wanted}`));
       if (done.code === 0) return { path: wanted, remove };
       await remove();
       throw new AppError(

@@ -1,34 +1,36 @@
+import { sh } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { Finished } from '../../platform/host.ts';
 import type { MemberSpec, Move } from '../types.ts';
 import { crictlState } from './crictl-state.ts';
 import type { ProcessState } from './driver.ts';
-import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
+import { askedVersion, fileFunctions, lastLine, valuesIn, waitFor } from './service.ts';
 import type { MakeService } from './service.ts';
 
 /** Outside of the directory that the kubelet watches: it would start every manifest that it finds there. */
-const aside = ({ manifest }: MemberSpec, ending: string): string =>
-  `"$(dirname "$(dirname ${quoted(manifest)})")/$(basename ${quoted(manifest)})"${quoted(`.${ending}`)}`;
-const parked = (member: MemberSpec): string => aside(member, 'opsctl-parked');
+const aside = ({ manifest }: MemberSpec, ending: string): ShellScript =>
+  sh`"$(dirname "$(dirname ${manifest})")/$(basename ${manifest})"${`.${ending}`}`;
+const parked = (member: MemberSpec): ShellScript => aside(member, 'opsctl-parked');
 
 /** Processes whose own arguments name exactly this data directory: a longer path, or a program that only mentions it, is none. */
-const pidsOf = ({ data_dir, client_url }: MemberSpec): string =>
-  `for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
-w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? `*${quoted(client_url)}*` : `--data-dir=${quoted(data_dir)}|-data-dir=${quoted(data_dir)}`}) exit 0;; esac
-case "$w" in --data-dir|-data-dir) [ "$a" = ${quoted(data_dir)} ] && exit 0;; esac; w=$a; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`;
-const hasProcess = (member: MemberSpec): string => `[ -n "$(${pidsOf(member)})" ]`;
+const pidsOf = ({ data_dir, client_url }: MemberSpec): ShellScript =>
+  sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
+w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? sh`*${client_url}*` : sh`--data-dir=${data_dir}|-data-dir=${data_dir}`}) exit 0;; esac
+case "$w" in --data-dir|-data-dir) [ "$a" = ${data_dir} ] && exit 0;; esac; w=$a; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`;
+const hasProcess = (member: MemberSpec): ShellScript => sh`[ -n "$(${pidsOf(member)})" ]`;
 
-const stage = (member: MemberSpec, { from, to, run }: Move): string => {
+const stage = (member: MemberSpec, { from, to, run }: Move): ShellScript => {
   const kept = aside(member, `opsctl-${from}-${run}`);
   const next = aside(member, `opsctl-${to}-${run}`);
-  return `set -e
+  return sh`set -e
 ${fileFunctions}
-source=${quoted(member.manifest)}; [ -e "$source" ] || source=${parked(member)}
-if command -v crictl >/dev/null 2>&1; then crictl pull ${quoted(member.new_image)} >&2; fi
+source=${member.manifest}; [ -e "$source" ] || source=${parked(member)}
+if command -v crictl >/dev/null 2>&1; then crictl pull ${member.new_image} >&2; fi
 put "$source" ${kept}
-FROM=${quoted(member.old_image)} TO=${quoted(member.new_image)} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
+FROM=${member.old_image} TO=${member.new_image} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
 mv -f ${next}.incoming ${next}
 echo previous.manifest=${kept}; echo next.manifest=${next}
-printf 'previous.image=%s\\nnext.image=%s\\n' ${quoted(member.old_image)} ${quoted(member.new_image)}`;
+printf 'previous.image=%s\\nnext.image=%s\\n' ${member.old_image} ${member.new_image}`;
 };
 
 const stateFrom = (done: Finished): ProcessState => {
@@ -49,14 +51,14 @@ const stateFrom = (done: Finished): ProcessState => {
 };
 
 /** The pod's name, when its manifest came to its place, and what the runtime knows; nothing where there is no crictl. */
-const askRuntime = ({ manifest }: MemberSpec): string => `if command -v crictl >/dev/null 2>&1; then
-echo "pod=$(awk '/^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m && /^ +name:/ { print $2; exit }' ${quoted(manifest)} 2>/dev/null)"
-echo "since=$(stat -c %Z ${quoted(manifest)} 2>/dev/null)"
+const askRuntime = ({ manifest }: MemberSpec): ShellScript => sh`if command -v crictl >/dev/null 2>&1; then
+echo "pod=$(awk '/^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m && /^ +name:/ { print $2; exit }' ${manifest} 2>/dev/null)"
+echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
 echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
 fi`;
 
 export const staticPodService: MakeService = () => ({
-  look: (member) => `m=${quoted(member.manifest)}
+  look: (member) => sh`m=${member.manifest}
 pids=$(${pidsOf(member)})
 [ -z "$pids" ] || echo "pid=$(echo $pids | cut -d' ' -f1)"
 [ -e "$m" ] && echo manifest=true || echo manifest=false
@@ -64,30 +66,30 @@ pids=$(${pidsOf(member)})
 }
 exit 0`,
   stateFrom,
-  stop: (member, graceMs) => `set -e
-if [ -e ${quoted(member.manifest)} ]; then mv -f ${quoted(member.manifest)} ${parked(member)}; fi
+  stop: (member, graceMs) => sh`set -e
+if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parked(member)}; fi
 set +e
-${waitFor(`! ${hasProcess(member)}`, graceMs)}`,
-  kill: (member) => `for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done; true`,
+${waitFor(sh`! ${hasProcess(member)}`, graceMs)}`,
+  kill: (member) => sh`for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done; true`,
   stage,
-  activate: () => 'true',
-  discard: (_, { next }) => (next.manifest === undefined ? 'true' : `rm -f ${quoted(next.manifest)}`),
+  activate: () => sh`true`,
+  discard: (_, { next }) => (next.manifest === undefined ? sh`true` : sh`rm -f ${next.manifest}`),
   start: (member, which, placement) => {
     const source = (which === 'new' ? placement?.next : placement?.previous)?.manifest;
     // Copied beside the watched directory and renamed into it: the kubelet never sees half of it.
-    return `set -e
+    return sh`set -e
 ${fileFunctions}
-source=${source === undefined ? parked(member) : quoted(source)}
+source=${source === undefined ? parked(member) : sh`${source}`}
 put "$source" ${parked(member)}
-mv -f ${parked(member)} ${quoted(member.manifest)}`;
+mv -f ${parked(member)} ${member.manifest}`;
   },
   logTail: (member, lines) =>
-    member.log_file === undefined ? 'true' : `tail -n ${lines} ${quoted(member.log_file)}`,
+    member.log_file === undefined ? sh`true` : sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>
     askedVersion(member[`${which}_binary`]) ??
-    `printf '%s\\n' ${quoted(member[`${which}_image`])} | sed 's/@.*//; s/.*:v*//'`,
+    sh`printf '%s\\n' ${member[`${which}_image`]} | sed 's/@.*//; s/.*:v*//'`,
   describe: (kind, member, which) => {
-    if (kind === 'stop') return [`mv -f ${quoted(member.manifest)} ${parked(member)}`];
+    if (kind === 'stop') return [String(sh`mv -f ${member.manifest} ${parked(member)}`)];
     return kind === 'start' ? [`write ${member.manifest} with image ${member[`${which}_image`]}`] : [];
   },
 });

@@ -1,15 +1,17 @@
+import { sh, shellLine } from '../../core/shell.ts';
+import type { ShellScript } from '../../core/shell.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import type { ProcessState, Which } from './driver.ts';
-import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
+import { askedVersion, fileFunctions, lastLine, valuesIn, waitFor } from './service.ts';
 import type { MakeService } from './service.ts';
 
 const shown = [
   ...['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus', 'NRestarts', 'Job'],
   'StatusText',
 ];
-const show = ({ unit }: MemberSpec): string =>
-  `systemctl show ${shown.map((name) => `-p ${name}`).join(' ')} -- ${quoted(unit)}`;
+const show = ({ unit }: MemberSpec): ShellScript =>
+  sh`systemctl show ${shown.flatMap((name) => ['-p', name])} -- ${unit}`;
 
 /** What systemd could not do before the program ran, in its own words (systemd.exec(5), "Process Exit Codes"). */
 const beforeTheProgram: Readonly<Record<string, string>> = {
@@ -77,25 +79,25 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
 };
 
 /** The one command that the unit starts, with its specifiers and variables as they stand in its files. */
-const execStart = (unit: string | undefined): string => `systemctl cat -- ${quoted(unit)} | awk '
+const execStart = (unit: string | undefined): ShellScript => sh`systemctl cat -- ${unit} | awk '
 /\\\\$/ { sub(/\\\\$/, " "); part = part $0; next }
 { line = part $0; part = "" }
 line ~ /^[ \\t]*ExecStart[ \\t]*=/ { sub(/^[^=]*=[ \\t]*/, "", line); if (line == "") n = 0; else { n++; last = line } }
 END { if (n != 1) exit 1; print last }'`;
 
 /** Where the running program lies: the file that the unit starts. `$L` is that command, `$M` its prefix characters, `$P` the program. */
-const program = (member: MemberSpec): string =>
+const program = (member: MemberSpec): ShellScript =>
   member.binary_path === undefined
-    ? `L=$(${execStart(member.unit)}) || { echo "the unit ${member.unit} has not exactly one ExecStart" >&2; exit 3; }
+    ? sh`L=$(${execStart(member.unit)}) || { echo "the unit ${member.unit} has not exactly one ExecStart" >&2; exit 3; }
 M=$(printf %s "$L" | sed 's/^\\([-@:+!|]*\\).*/\\1/'); L=\${L#"$M"}
 P=\${L%%[[:space:]]*}
 case "$P" in /*) ;; *) P=$(command -v "$P") || { echo "$P is not found" >&2; exit 3; };; esac`
-    : `P=${quoted(member.binary_path)}
+    : sh`P=${member.binary_path}
 case "$P" in *.opsctl-*) echo "binary_path $P is a program that opsctl keeps; leave binary_path out" >&2; exit 3;; esac`;
 
 /** The program of the main process itself, even when its file was replaced since it was started; a wrapper's is not. */
-const runningProgram = ({ unit }: MemberSpec): string => `R=$(readlink -f "$P"); [ -n "$R" ] || R=$P
-X=$(systemctl show -p MainPID --value -- ${quoted(unit)}) || X=0
+const runningProgram = ({ unit }: MemberSpec): ShellScript => sh`R=$(readlink -f "$P"); [ -n "$R" ] || R=$P
+X=$(systemctl show -p MainPID --value -- ${unit}) || X=0
 E=$(readlink "/proc/$X/exe" 2>/dev/null) || E=
 if [ "\${E%% (deleted)}" = "$R" ]; then S=/proc/$X/exe; else S=$R; fi`;
 
@@ -103,72 +105,72 @@ const dropIn = (unit: string | undefined, minor: Minor): string =>
   `/etc/systemd/system/${unit}.d/90-opsctl-${minor}.conf`;
 
 /** Written beside its own file and renamed: a crash of the member while it is written starts what it started before. */
-const select = (member: MemberSpec, file: string, target: string): string => `${program(member)}
-D=${quoted(file)}; mkdir -p "$(dirname "$D")"
+const select = (member: MemberSpec, file: string, target: string): ShellScript => sh`${program(member)}
+D=${file}; mkdir -p "$(dirname "$D")"
 printf '# Written by opsctl: which program this member runs.\\n[Service]\\nExecStart=\\nExecStart=%s%s%s\\n' "$M" ${target} "\${L#"\${L%%[[:space:]]*}"}" > "$D.incoming"
 mv -f "$D.incoming" "$D"
 systemctl daemon-reload
 case "$(${execStart(member.unit)})" in "$M"${target}|"$M"${target}" "*) ;; *) echo "another drop-in of ${member.unit} overrides ExecStart after $D" >&2; exit 3;; esac`;
 
-const recorded = (file: string | undefined, sha256: string | undefined): string =>
-  `[ "$(digest ${quoted(file)} 2>/dev/null)" = ${quoted(sha256)} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
+const recorded = (file: string | undefined, sha256: string | undefined): ShellScript =>
+  sh`[ "$(digest ${file} 2>/dev/null)" = ${sha256} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
 
 /** A link that the operator or a package made is put back, as long as it leads to the recorded program. */
-const linkAgain = (target: string | undefined, sha256: string | undefined): string =>
+const linkAgain = (target: string | undefined, sha256: string | undefined): ShellScript =>
   target === undefined
-    ? ''
-    : `rm -f "$P.incoming"; ln -s ${quoted(target)} "$P.incoming"
-if [ "$(digest "$P.incoming" 2>/dev/null)" = ${quoted(sha256)} ]; then mv -fT "$P.incoming" "$P"; exit 0; fi
+    ? sh``
+    : sh`rm -f "$P.incoming"; ln -s ${target} "$P.incoming"
+if [ "$(digest "$P.incoming" 2>/dev/null)" = ${sha256} ]; then mv -fT "$P.incoming" "$P"; exit 0; fi
 rm -f "$P.incoming"`;
 
 /** A run of an earlier opsctl left no record: only a program that the cluster file names can be put back. */
-const withoutRecord = ({ binary_path, old_binary }: MemberSpec): string =>
+const withoutRecord = ({ binary_path, old_binary }: MemberSpec): ShellScript =>
   binary_path === undefined || old_binary === undefined
-    ? 'true'
-    : `set -e
+    ? sh`true`
+    : sh`set -e
 ${fileFunctions}
-[ "$(digest ${quoted(binary_path)} 2>/dev/null)" = "$(digest ${quoted(old_binary)})" ] || put ${quoted(old_binary)} ${quoted(binary_path)}`;
+[ "$(digest ${binary_path} 2>/dev/null)" = "$(digest ${old_binary})" ] || put ${old_binary} ${binary_path}`;
 
-const stage = (member: MemberSpec, { from, to }: Move): string =>
+const stage = (member: MemberSpec, { from, to }: Move): ShellScript =>
   member.new_binary === undefined
-    ? 'true'
-    : `set -e
+    ? sh`true`
+    : sh`set -e
 ${fileFunctions}
 ${program(member)}
 ${runningProgram(member)}
 B=\${P%%.opsctl-*}
-old=$(digest "$S"); new=$(digest ${quoted(member.new_binary)})
+old=$(digest "$S"); new=$(digest ${member.new_binary})
 K=$B.opsctl-${from}-$(printf %.12s "$old"); N=$B.opsctl-${to}-$(printf %.12s "$new")
 keep() { if [ "$(digest "$2" 2>/dev/null)" != "$3" ]; then rm -f "$2.incoming"; cp "$1" "$2.incoming"; chmod 755 "$2.incoming"; mv -f "$2.incoming" "$2"; fi; }
-keep "$S" "$K" "$old"; keep ${quoted(member.new_binary)} "$N" "$new"
+keep "$S" "$K" "$old"; keep ${member.new_binary} "$N" "$new"
 printf 'previous.program=%s\\nprevious.program_sha256=%s\\nnext.program=%s\\nnext.program_sha256=%s\\n' "$K" "$old" "$N" "$new"
-${member.binary_path === undefined ? `echo ${quoted(`next.drop_in=${dropIn(member.unit, to)}`)}` : `if [ -L "$P" ]; then echo "previous.link_target=$(readlink "$P")"; fi`}`;
+${member.binary_path === undefined ? sh`echo ${`next.drop_in=${dropIn(member.unit, to)}`}` : sh`if [ -L "$P" ]; then echo "previous.link_target=$(readlink "$P")"; fi`}`;
 
 type Recorded = Placement & { readonly next: { readonly program: string } };
 const isRecorded = (placement: Placement | undefined): placement is Recorded =>
   placement?.next.program !== undefined && placement.previous.program !== undefined;
 
-const activateDropIn = (member: MemberSpec, which: Which, { next }: Recorded, file: string): string =>
+const activateDropIn = (member: MemberSpec, which: Which, { next }: Recorded, file: string): ShellScript =>
   which === 'new'
-    ? `set -e
+    ? sh`set -e
 ${fileFunctions}
 ${recorded(next.program, next.program_sha256)}
-${select(member, file, quoted(next.program))}`
-    : `rm -f ${quoted(file)} && systemctl daemon-reload`;
+${select(member, file, next.program)}`
+    : sh`rm -f ${file} && systemctl daemon-reload`;
 
-const activateFile = (member: MemberSpec, which: Which, { next, previous }: Recorded): string => {
+const activateFile = (member: MemberSpec, which: Which, { next, previous }: Recorded): ShellScript => {
   const { program: source, program_sha256: sha256 } = which === 'new' ? next : previous;
-  return `set -e
+  return sh`set -e
 ${fileFunctions}
-P=${quoted(member.binary_path)}
-${which === 'old' ? linkAgain(previous.link_target, sha256) : ''}
-[ "$(digest "$P" 2>/dev/null)" != ${quoted(sha256)} ] || exit 0
+P=${member.binary_path}
+${which === 'old' ? linkAgain(previous.link_target, sha256) : sh``}
+[ "$(digest "$P" 2>/dev/null)" != ${sha256} ] || exit 0
 ${recorded(source, sha256)}
-put ${quoted(source)} "$P"`;
+put ${source} "$P"`;
 };
 
-const activate = (member: MemberSpec, which: Which, placement: Placement | undefined): string => {
-  if (!isRecorded(placement)) return which === 'old' ? withoutRecord(member) : 'true';
+const activate = (member: MemberSpec, which: Which, placement: Placement | undefined): ShellScript => {
+  if (!isRecorded(placement)) return which === 'old' ? withoutRecord(member) : sh`true`;
   const file = placement.next.drop_in;
   return file === undefined
     ? activateFile(member, which, placement)
@@ -176,13 +178,16 @@ const activate = (member: MemberSpec, which: Which, placement: Placement | undef
 };
 
 const describe = (kind: StepKind, member: MemberSpec): string[] => {
-  if (kind === 'stop') return [`systemctl stop ${member.unit}`];
+  const [unit, program, path] = [member.unit, member.new_binary, member.binary_path].map((word) =>
+    shellLine([word ?? '']),
+  );
+  if (kind === 'stop') return [`systemctl stop ${unit}`];
   if (kind !== 'start') return [];
-  const start = `systemctl start ${member.unit}`;
+  const start = `systemctl start ${unit}`;
   if (member.new_binary === undefined) return [start];
   return member.binary_path === undefined
-    ? [`systemctl edit ${member.unit}  # ExecStart= with ${member.new_binary}`, start]
-    : [`cp -p ${member.new_binary} ${member.binary_path}`, start];
+    ? [`systemctl edit ${unit}  # ExecStart= with ${program}`, start]
+    : [`cp -p ${program} ${path}`, start];
 };
 
 export const systemdService: MakeService = () => ({
@@ -191,28 +196,26 @@ export const systemdService: MakeService = () => ({
     done.code === 0
       ? unitState(done.stdout, unit)
       : { state: 'unknown', reason: `systemctl show: ${lastLine(done)}` },
-  stop: ({ unit }, graceMs) => `systemctl stop --no-block -- ${quoted(unit)} || exit 3
-${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
+  stop: ({ unit }, graceMs) => sh`systemctl stop --no-block -- ${unit} || exit 3
+${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
   // A stop that is still waiting would hold the start back.
-  kill: ({
-    unit,
-  }) => `systemctl stop --no-block -- ${quoted(unit)}; systemctl kill --signal=SIGKILL -- ${quoted(unit)}
-${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
+  kill: ({ unit }) => sh`systemctl stop --no-block -- ${unit}; systemctl kill --signal=SIGKILL -- ${unit}
+${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
   stage,
   activate,
   discard: (_member, { next }) =>
     next.program === undefined
-      ? 'true'
-      : `[ -e ${quoted(next.drop_in ?? '/nonexistent')} ] || rm -f ${quoted(next.program)}`,
+      ? sh`true`
+      : sh`[ -e ${next.drop_in ?? '/nonexistent'} ] || rm -f ${next.program}`,
   start: ({ unit }) =>
-    `systemctl reset-failed -- ${quoted(unit)} 2>/dev/null; systemctl start --no-block -- ${quoted(unit)}`,
-  logTail: ({ unit }, lines) => `journalctl -u ${quoted(unit)} -n ${lines} --no-pager -o cat`,
+    sh`systemctl reset-failed -- ${unit} 2>/dev/null; systemctl start --no-block -- ${unit}`,
+  logTail: ({ unit }, lines) => sh`journalctl -u ${unit} -n ${lines} --no-pager -o cat`,
   version: (member, which) =>
     which === 'new'
       ? askedVersion(member.new_binary)
-      : `${program(member)}
+      : sh`${program(member)}
 ${runningProgram(member)}
-[ -e "$S" ] || S=${quoted(member.old_binary)}
+[ -e "$S" ] || S=${member.old_binary}
 "$S" --version`,
   describe,
 });

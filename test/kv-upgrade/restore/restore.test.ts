@@ -36,7 +36,8 @@ const scene = async (kept = '') => {
     where: 'here',
     shown: (command) => command,
     send: async (path) => ({ path, remove: async () => {} }),
-    run: async (script) => {
+    run: async (given) => {
+      const script = String(given);
       if (script.includes(' version')) return finished({ stdout: 'etcdctl version: 3.4.45' });
       if (script.startsWith('[ -d ')) return finished({ code: isBuilt ? 0 : 1 });
       const isSwap = script.startsWith('set -e');

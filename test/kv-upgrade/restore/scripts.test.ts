@@ -25,7 +25,7 @@ const shellThat = (done: Partial<Finished>, where = 'here') => {
       return { path: '/sent.db', remove: async () => void sent.push('removed') };
     },
     run: async (script, given) => {
-      scripts.push(script);
+      scripts.push(String(script));
       options.push(given);
       return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...done };
     },

@@ -1,3 +1,4 @@
+import { serviceTexts } from '../../support/service-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { argumentsLike } from '../../../src/kv-upgrade/supervisors/container-arguments.ts';
 import { containerService, containerState } from '../../../src/kv-upgrade/supervisors/docker.ts';
@@ -24,7 +25,7 @@ describe('a container', () => {
     ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
     ['', { state: 'unknown', reason: 'container c is in no state' }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
-  const service = containerService('docker')(cluster);
+  const service = serviceTexts(containerService('docker')(cluster));
   it('is gone when there is none of its name, and unknown when its daemon does not answer', () => {
     const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
     expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
@@ -53,8 +54,10 @@ describe('a container', () => {
       patch: object,
       answers: unknown[] = [],
     ) => {
-      const script = service.start({ ...member, ...patch }, which, given);
-      return typeof script === 'string' ? script : script(async () => JSON.stringify(answers.shift()));
+      const script = containerService('docker')(cluster).start({ ...member, ...patch }, which, given);
+      return String(
+        typeof script === 'function' ? await script(async () => JSON.stringify(answers.shift())) : script,
+      );
     };
     expect(await start('old', undefined, {})).toBe("docker start 'c1' >/dev/null");
     expect(await start('new', undefined, {})).toContain('nothing was recorded');

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sh } from '../../../src/core/shell.ts';
 import { framed, unframed } from '../../../src/kv-upgrade/supervisors/framed.ts';
 
 const done = (stdout: string, stderr = '', patch = {}) => ({
@@ -8,7 +9,9 @@ const done = (stdout: string, stderr = '', patch = {}) => ({
 
 describe('a script between two marks', () => {
   it('cannot read what comes after it, and ends with its exit code', () =>
-    expect(framed('true', 'M')).toBe("echo M\necho M >&2\n(\ntrue\n) </dev/null\nprintf '\\nM %d\\n' $?\n"));
+    expect(String(framed(sh`true`, 'M'))).toBe(
+      "echo M\necho M >&2\n(\ntrue\n) </dev/null\nprintf '\\n%s %d\\n' M $?\n",
+    ));
   it('is what it printed itself, on both streams', () =>
     expect(
       unframed(done('hello\nM\nout\n\nM 3\n', 'motd\nM\nerr\n', { code: 9, signal: 'SIGTERM' }), 'M'),

@@ -1,3 +1,4 @@
+import { serviceTexts } from '../../support/service-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { hooksService } from '../../../src/kv-upgrade/supervisors/hooks.ts';
 import { staticPodService } from '../../../src/kv-upgrade/supervisors/static-pod.ts';
@@ -20,7 +21,9 @@ const finished = (code: number | null, stdout = ''): Finished => ({
 
 describe('hooks', () => {
   const service = (hooks?: ClusterFile['hooks']) =>
-    hooksService({ name: 'c', members: [member], ...(hooks === undefined ? {} : { hooks }), to: '3.5' });
+    serviceTexts(
+      hooksService({ name: 'c', members: [member], ...(hooks === undefined ? {} : { hooks }), to: '3.5' }),
+    );
   const all = service({
     ...{
       stop: ['stop', '{name}', '{version}'],
@@ -68,7 +71,7 @@ describe('hooks', () => {
 });
 
 describe('a static pod', () => {
-  const service = staticPodService({ name: 'c', members: [member] });
+  const service = serviceTexts(staticPodService({ name: 'c', members: [member] }));
   const state = (lines: string[], code = 0) =>
     service.stateFrom(finished(code, lines.join('\n')), member, false);
 

@@ -81,8 +81,8 @@ const started = async (spec: MemberSpec, options: { cwd?: string; env?: Record<s
   writeFileSync(spec.pid_file as string, `${pid}\n`);
   return up();
 };
-const ask = async (script: string): Promise<string> =>
-  (await real.host.processes.run('/bin/sh', ['-s'], { input: script })).stdout;
+const ask = async (script: unknown): Promise<string> =>
+  (await real.host.processes.run('/bin/sh', ['-s'], { input: String(script) })).stdout;
 const open = (spec: MemberSpec, driver: 'local' | 'ssh', env: Record<string, string> = {}) => {
   const host = { ...real.host, env: { ...real.host.env, ...env } };
   return openDriver(host, { name: 'c', driver, members: [spec] } satisfies ClusterFile, real.at('state'));

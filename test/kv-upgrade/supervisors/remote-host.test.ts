@@ -12,8 +12,8 @@ const shown = (path: string, real: string, info: string, writable = 'no'): strin
 describe('files of another host', () => {
   it('that are named are asked for at once, with their directories', async () => {
     const asked: string[] = [];
-    const ask = async (script: string) => {
-      asked.push(script);
+    const ask = async (script: unknown) => {
+      asked.push(String(script));
       return [
         'motd',
         shown('/data/n1', '/mnt/n1', 'directory|4096|750|5|6|1700000000', 'yes'),
@@ -22,7 +22,7 @@ describe('files of another host', () => {
     };
     const files = await remoteFiles(['/data/n1', undefined, '/data/n1'], ask);
     expect(asked).toHaveLength(1);
-    expect(/for p in (.*); do see "\$p"; if/.exec(asked[0] as string)?.[1]).toBe("'/data/n1' '/data'");
+    expect(/for p in (.*); do see "\$p"; if/.exec(asked[0] as string)?.[1]).toBe('/data/n1 /data');
     expect(await files.info('/data/n1')).toEqual({
       ...{ kind: 'directory', sizeBytes: 4096, mode: 0o750, uid: 5, gid: 6, modifiedMs: 1_700_000_000_000 },
     });
@@ -32,8 +32,8 @@ describe('files of another host', () => {
   });
   it('others are asked for one by one, each once', async () => {
     const asked: string[] = [];
-    const ask = async (script: string) => {
-      asked.push(script);
+    const ask = async (script: unknown) => {
+      asked.push(String(script));
       return shown('/a', '/a', 'regular file|1|644|0|0|1');
     };
     const files = await remoteFiles([undefined], ask);
@@ -82,16 +82,16 @@ describe('processes of another host', () => {
   const look = async (lines: readonly string[], spec = member) => {
     const asked: string[] = [];
     const table = await remoteProcesses(spec, async (script) => {
-      asked.push(script);
-      return asked.length === 1 ? lines.join('\n') : `/real${/'(.*)'/.exec(script)?.[1]}\n`;
+      asked.push(String(script));
+      return asked.length === 1 ? lines.join('\n') : `/real${/'(.*)'/.exec(String(script))?.[1]}\n`;
     });
     return { table, asked };
   };
   it('are looked for by the names of their programs', async () => {
     const { asked } = await look([]);
-    expect(asked[0]).toContain("grep -laF -e 'etcd' /proc");
+    expect(asked[0]).toContain('grep -laF -e etcd /proc');
     const two = await look([], { ...member, old_binary: '/x/kvd' });
-    expect(two.asked[0]).toContain("grep -laF -e 'kvd' -e 'etcd' /proc");
+    expect(two.asked[0]).toContain('grep -laF -e kvd -e etcd /proc');
     expect((await look([], { name: 'n1', client_url: '' })).asked[0]).not.toContain('grep -laF');
   });
   it('have what is known of each', async () => {
@@ -145,18 +145,15 @@ describe('a process with a pid file on another host', () => {
   /** A host with these processes; its data directory belongs to uid 8. */
   const host =
     (lines: readonly string[], info = 'directory|1|755|8|9|1') =>
-    async (script: string) => {
-      if (script.startsWith('readlink')) return '';
-      return script.includes('see()')
+    async (script: unknown) => {
+      if (String(script).startsWith('readlink')) return '';
+      return String(script).includes('see()')
         ? [shown('/data', '/data', info, 'yes'), shown('/', '/', 'directory|1|755|0|0|1', 'yes')].join('\n')
         : ['uid=0', ...lines].join('\n');
     };
   const here = [`pid=7`, `own=${encoded('/data\n')}`, process(7, server, { mark: '99' })];
-  const scriptOf = async (
-    script: ReturnType<typeof service.stop>,
-    lines: readonly string[],
-    info?: string,
-  ) => (typeof script === 'string' ? script : script(host(lines, info)));
+  const scriptOf = async (script: ReturnType<typeof service.stop>, lines: readonly string[], info?: string) =>
+    String(typeof script === 'function' ? await script(host(lines, info)) : script);
   it('is running or gone', async () => {
     expect(await service.processOf?.(member, host(here))).toEqual({ state: 'running', pid: 7 });
     expect(await service.processOf?.(member, host([]))).toEqual({ state: 'gone' });
@@ -190,18 +187,20 @@ describe('a process with a pid file on another host', () => {
     expect(await start([], { runs_as: { uid: 3, gid: 4, cwd: '/there' } })).toContain(
       ' sh /run/n1.pid /there setpriv --reuid 3 --regid 4',
     );
-    expect(await start([])).toContain('\nnohup /bin/sh -c');
+    expect(await start([])).toContain('\nexec nohup /bin/sh -c');
     expect(await start([], undefined, { ...member, env: { ETCD_X: 'a b' } })).toContain(
-      "\nnohup env 'ETCD_X=a b' /bin/sh -c",
+      "\nexport 'ETCD_X=a b'\nexec nohup /bin/sh -c",
     );
   });
   it('says what a plan says of it', () => {
     expect(service.describe('stop', member, 'old')).toEqual(['kill -TERM "$(cat /run/n1.pid)"']);
     expect(service.describe('start', member, 'old')).toEqual(['/old/etcd --name n1 >> /log 2>&1 &']);
     expect(service.describe('gate', member, 'old')).toEqual([]);
-    expect(service.logTail(member, 9)).toBe("tail -n 9 '/log'");
-    expect(service.version(member, 'new')).toBe("'/new/etcd' --version");
-    expect(service.version({ ...member, new_binary: '/bin/kvd' }, 'new')).toBe("'/bin/kvd' --version");
+    expect(String(service.logTail(member, 9))).toBe("tail -n 9 '/log'");
+    expect(String(service.version(member, 'new'))).toBe("'/new/etcd' --version");
+    expect(String(service.version({ ...member, new_binary: '/bin/kvd' }, 'new'))).toBe(
+      "'/bin/kvd' --version",
+    );
     expect(service.version({ name: 'n1', client_url: '' }, 'old')).toBeUndefined();
   });
   it('has the facts of its host', async () => {

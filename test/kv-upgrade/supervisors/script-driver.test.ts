@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { sh } from '../../../src/core/shell.ts';
+import type { ShellScript } from '../../../src/core/shell.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import type { ProcessState } from '../../../src/kv-upgrade/supervisors/driver.ts';
@@ -15,12 +17,12 @@ const driven = (answer: (script: string) => Answer, more: Partial<Service> = {},
   const host = fakeHost();
   const ran: [string, number | undefined][] = [];
   const service: Service = {
-    look: () => 'look',
+    look: () => sh`look`,
     stateFrom: ({ stdout }) => JSON.parse(stdout) as ProcessState,
-    stop: () => 'stop',
-    kill: () => 'kill',
-    start: (_, which) => `start ${which}`,
-    logTail: (_, lines) => `tail ${lines}`,
+    stop: () => sh`stop`,
+    kill: () => sh`kill`,
+    start: (_, which) => sh`start ${[which]}`,
+    logTail: (_, lines) => sh`tail ${lines}`,
     version: () => undefined,
     describe: (kind) => [`do ${kind}`, 'and more'],
     ...more,
@@ -28,13 +30,14 @@ const driven = (answer: (script: string) => Answer, more: Partial<Service> = {},
   const shell = {
     where: 'h1',
     run: async (
-      script: string,
+      given: ShellScript,
       { timeoutMs }: { timeoutMs?: number | undefined } = {},
     ): Promise<Finished> => {
+      const script = String(given);
       ran.push([script, timeoutMs]);
-      const given = answer(script);
-      if (given instanceof Error) throw given;
-      return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...given };
+      const answered = answer(script);
+      if (answered instanceof Error) throw answered;
+      return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...answered };
     },
     shown: (command: string) => `on h1: ${command}`,
   };
@@ -65,7 +68,8 @@ describe('a stop', () => {
     expect(some.ran).toEqual([['stop', 15_000]]);
   });
   it('may ask first', async () => {
-    const stop = () => async (ask: (script: string) => Promise<string>) => `stop ${await ask('who')}`;
+    const stop = () => async (ask: (script: ShellScript) => Promise<string>) =>
+      sh`stop ${[await ask(sh`who`)]}`;
     const some = driven((script) => (script === 'who' ? { stdout: '7' } : undefined), { stop });
     await some.driver.stop(member, 1);
     expect(some.scripts()).toEqual(['who', 'stop 7']);
@@ -153,7 +157,7 @@ describe('files and placements', () => {
   const move = { from: '3.4', to: '3.5', run: 'r' } as const;
   it('what a stage printed is its placement', async () => {
     const stdout = 'noise\nprevious.program=/old\nprevious.image=\nnext.program=/new\nother=x\n';
-    const some = driven(() => ({ stdout }), { stage: () => 'staging' });
+    const some = driven(() => ({ stdout }), { stage: () => sh`staging` });
     expect(await some.driver.stage(member, move)).toEqual({
       ...{
         member: 'n1',
@@ -183,8 +187,8 @@ describe('files and placements', () => {
     await none.driver.discard(member, {} as never);
     expect(none.ran).toEqual([]);
     const some = driven(() => undefined, {
-      activate: (_, which) => `select ${which}`,
-      discard: () => 'clean',
+      activate: (_, which) => sh`select ${[which]}`,
+      discard: () => sh`clean`,
     });
     await some.driver.activate(member, 'old', undefined);
     await some.driver.discard(member, {} as never);
@@ -192,7 +196,7 @@ describe('files and placements', () => {
       ['select old', 3_600_000],
       ['clean', undefined],
     ]);
-    const failing = driven(() => ({ code: 1 }), { activate: () => 'select', discard: () => 'clean' });
+    const failing = driven(() => ({ code: 1 }), { activate: () => sh`select`, discard: () => sh`clean` });
     await expect(failing.driver.activate(member, 'new', undefined)).rejects.toThrow(
       'the switch of the program',
     );

@@ -1,17 +1,13 @@
 /** What each kind of service manager is told and what its answers mean, without one: scripts are texts here. */
 import { describe, expect, it } from 'vitest';
+import { sh } from '../../../src/core/shell.ts';
 import { hooksService } from '../../../src/kv-upgrade/supervisors/hooks.ts';
-import {
-  lastLine,
-  quoted,
-  valuesIn,
-  waitFor,
-  whyFailed,
-} from '../../../src/kv-upgrade/supervisors/service.ts';
+import { lastLine, valuesIn, waitFor, whyFailed } from '../../../src/kv-upgrade/supervisors/service.ts';
 import { staticPodService } from '../../../src/kv-upgrade/supervisors/static-pod.ts';
 import { systemdService, unitState } from '../../../src/kv-upgrade/supervisors/systemd.ts';
 import { hasProcess, mayBeDown, versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import { AppError } from '../../../src/core/problem.ts';
+import { serviceTexts } from '../../support/service-texts.ts';
 import { done, placement } from '../../support/finished.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../src/kv-upgrade/types.ts';
 
@@ -20,7 +16,7 @@ const cluster: ClusterFile = { name: 'c', members: [member] };
 
 describe('small parts', () => {
   it('a test is waited for ten times a second, and one time more', () =>
-    expect(waitFor('test', 1010)).toBe(
+    expect(String(waitFor(sh`test`, 1010))).toBe(
       'i=0\nwhile ! { test; }; do\n  i=$((i+1)); [ $i -gt 11 ] && exit 1\n  sleep 0.1\ndone\nexit 0',
     ));
   it('a command failed for the last line of its errors, else as it could not be started, else by its exit code', () => {
@@ -30,7 +26,6 @@ describe('small parts', () => {
     expect(whyFailed(done({ code: 3 }))).toBe('exit code 3');
   });
   it('texts and lines', () => {
-    expect([quoted(undefined), quoted("it's")]).toEqual(["''", "'it'\\''s'"]);
     expect([...valuesIn('a=b=c\nnone\n=d')]).toEqual([
       ...[
         ['a', 'b=c'],
@@ -104,7 +99,7 @@ describe('a unit', () => {
     expect(state({ ActiveState: 'inactive', Job: '0' }).state).toBe('gone');
     expect(state({ ActiveState: 'inactive', Job: '5' }).state).toBe('starting');
   });
-  const service = systemdService(cluster);
+  const service = serviceTexts(systemdService(cluster));
   it('that systemctl cannot show is unknown', () => {
     expect(service.stateFrom(done({ code: 1, stderr: 'no bus\n' }), member, false)).toEqual({
       ...{ state: 'unknown', reason: 'systemctl show: no bus' },
@@ -185,7 +180,7 @@ describe('hooks', () => {
     start_old: 'up {version}',
     is_running: 'look',
   };
-  const service = hooksService({ ...cluster, to: '3.5', hooks });
+  const service = serviceTexts(hooksService({ ...cluster, to: '3.5', hooks }));
   const state = (code: number | null, wasStarted = false) =>
     service.stateFrom(done({ code, stderr: 'why' }), member, wasStarted).state;
   it('the exit code of is_running is a state', () => {
@@ -208,13 +203,13 @@ describe('hooks', () => {
   });
   it('a stop waits for is_running, which may not tell', () => {
     expect(service.stop(member, 100)).toContain('[ $c -ne 0 ] && [ $c -ne 75 ] && [ $c -ne 77 ]');
-    const blind = hooksService({ ...cluster, hooks: { stop: 'down' } });
+    const blind = serviceTexts(hooksService({ ...cluster, hooks: { stop: 'down' } }));
     expect([blind.stop(member, 100), blind.look(member)]).toEqual(['( down ) || exit 3; exit 0', 'exit 77']);
   });
 });
 
 describe('a static pod', () => {
-  const service = staticPodService(cluster);
+  const service = serviceTexts(staticPodService(cluster));
   const state = (stdout: string, code = 0) =>
     service.stateFrom(done({ code, stdout, stderr: 'why' }), member, false);
   it('runs, is awaited, or is gone', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sh } from '../../../src/core/shell.ts';
 import { openSsh, sshShell } from '../../../src/kv-upgrade/supervisors/ssh.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import type { Finished } from '../../../src/platform/host.ts';
@@ -25,19 +26,19 @@ describe('ssh', () => {
   };
   it('runs a script in a shell there, as root where the cluster file says so', async () => {
     const plain = shell((ran) => whole(ran, 3, 'out', 'err'));
-    expect(await plain.shell.run('true')).toMatchObject({ code: 3, stdout: 'out', stderr: 'err' });
+    expect(await plain.shell.run(sh`true`)).toMatchObject({ code: 3, stdout: 'out', stderr: 'err' });
     const [first] = plain.host.ran;
     expect(first?.args.slice(-3)).toEqual(['--', 'h1', '/bin/sh -s']);
     expect([first?.options.timeoutMs, first?.args.includes('ControlPath=none')]).toEqual([10_000, true]);
     const root = shell((ran) => whole(ran), { sudo: true });
-    await root.shell.run('true', { timeoutMs: 5 });
+    await root.shell.run(sh`true`, { timeoutMs: 5 });
     expect(root.host.ran[0]?.args.at(-1)).toBe('sudo -n /bin/sh -s');
     expect(root.host.ran[0]?.options.timeoutMs).toBe(5);
   });
   it('a connection that failed is given up, and says why', async () => {
     const said = async (patch: Partial<Finished>) => {
       const some = shell(() => patch);
-      const error = await some.shell.run('true').catch((one: unknown) => one);
+      const error = await some.shell.run(sh`true`).catch((one: unknown) => one);
       return [(error as AppError).message, some.host.ran[1]?.args.slice(-4)];
     };
     const exit = ['-O', 'exit', '--', 'h1'];
@@ -56,7 +57,7 @@ describe('ssh', () => {
       undefined,
     ]);
     const half = shell((ran) => ({ stdout: (whole(ran).stdout ?? '').slice(0, -3) }));
-    await expect(half.shell.run('true')).rejects.toThrow('in the middle of a command');
+    await expect(half.shell.run(sh`true`)).rejects.toThrow('in the middle of a command');
     expect(half.host.ran).toHaveLength(1);
   });
   it('a file that could not be sent is not left behind', async () => {
@@ -86,10 +87,10 @@ describe('ssh', () => {
   });
   it('keeps its sockets in the private directory of the session', async () => {
     const some = shell((ran) => whole(ran), {}, { XDG_RUNTIME_DIR: '/run/user/1000' });
-    await some.shell.run('true');
+    await some.shell.run(sh`true`);
     expect(some.host.ran[0]?.args.join(' ')).toMatch(/ControlPath=\/run\/user\/1000\/opsctl\/[0-9a-f]{12} /);
     const relative = shell((ran) => whole(ran), {}, { XDG_RUNTIME_DIR: 'run' });
-    await relative.shell.run('true');
+    await relative.shell.run(sh`true`);
     expect(relative.host.ran[0]?.args).toContain('ControlPath=none');
   });
   it('sockets have names of at most 87 bytes', async () => {
@@ -100,7 +101,7 @@ describe('ssh', () => {
         {},
         { XDG_RUNTIME_DIR: `/${'x'.repeat(length - 13 - '//opsctl'.length)}` },
       );
-      await some.shell.run('true');
+      await some.shell.run(sh`true`);
       return !some.host.ran[0]?.args.includes('ControlPath=none');
     };
     expect([await used(87), await used(88)]).toEqual([true, false]);

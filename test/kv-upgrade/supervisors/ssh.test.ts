@@ -1,3 +1,4 @@
+import { sh } from '../../../src/core/shell.ts';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { framed, unframed } from '../../../src/kv-upgrade/supervisors/framed.ts';
@@ -65,7 +66,9 @@ describe('what a login shell prints', () => {
     await expect(driver.start(member(), 'new')).rejects.toThrow('(exit code 4: no such unit)');
   });
   it('a script that read standard input would not eat its own end', async () => {
-    const done = await real.host.processes.run('/bin/sh', ['-s'], { input: framed('cat; exit 3', 'm') });
+    const done = await real.host.processes.run('/bin/sh', ['-s'], {
+      input: String(framed(sh`cat; exit 3`, 'm')),
+    });
     expect(unframed(done, 'm')).toMatchObject({ kind: 'whole', done: { code: 3, stdout: '' } });
   });
   it.each([

@@ -1,0 +1,90 @@
+/** Which source may write shell scripts, systemd units and crontabs, and how: values reach them only through a tag that quotes them. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAst } from 'rolldown/parseAst';
+import { expect, test } from 'vitest';
+
+const source = new URL('../src/', import.meta.url).pathname;
+/** Scripts with other rules, and why no value from outside can reach them unquoted. */
+const exceptions: Readonly<Record<string, string>> = {
+  'reference/completion/bash.ts': 'the values are names of this program',
+  'reference/completion/fish.ts': 'the values are names of this program',
+  'reference/completion/zsh.ts': 'the values are names of this program',
+  'reference/completion/powershell.ts': 'the values are names of this program',
+  'kv-snapshots/every.ts': 'the values are numbers',
+  'tracker-operations/edited-text.ts': 'EDITOR is a command of the user, as in git',
+};
+
+type Node = { readonly type: string; readonly [key: string]: unknown };
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+const visit = (node: Node, seen: (node: Node, parent: Node | undefined) => void, parent?: Node): void => {
+  seen(node, parent);
+  for (const value of Object.values(node))
+    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visit(child, seen, node);
+};
+
+/** Syntax that only a shell script, a unit or a crontab has. */
+const syntax =
+  /\$\([a-z/"]|"\$[a-zA-Z@*]|[12]?>\s?&[12]|[12]?>\s?\/dev\/null|;\s*(?:(?:done|fi|esac)\b|(?:then|do)\n)|\|\|\s*(?:exit|true|\{)|^#!\/|(?:^|\n)\[(?:Unit|Service|Timer)\]|(?:^|\n)ExecStart=|\* \* \* \*/;
+type Template = { readonly text: string; readonly tag: string | undefined; readonly values: number };
+const templatesOf = (text: string): Template[] => {
+  const found: Template[] = [];
+  visit(parseAst(text, { lang: 'ts' }) as unknown as Node, (node, parent) => {
+    if (node.type !== 'TemplateLiteral') return;
+    const quasis = node['quasis'] as { readonly value: { readonly cooked: string } }[];
+    const tag = parent?.type === 'TaggedTemplateExpression' ? (parent['tag'] as Node)['name'] : undefined;
+    found.push({
+      text: quasis.map(({ value }) => value.cooked).join('\u0000'),
+      tag: tag as string | undefined,
+      values: (node['expressions'] as unknown[]).length,
+    });
+  });
+  return found;
+};
+/** A template with values that is a script, and that no tag quotes. */
+const plainScripts = (text: string): string[] =>
+  templatesOf(text)
+    .filter(({ tag, values, text: own }) => tag === undefined && values > 0 && syntax.test(own))
+    .map(({ text: own }) => own);
+
+const sources = (readdirSync(source, { recursive: true }) as string[])
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => [name, readFileSync(join(source, name), 'utf8')] as const);
+
+test('no shell script, unit or crontab contains a value outside of a quoting tag', () => {
+  const found = sources.flatMap(([name, text]) =>
+    name in exceptions || !text.includes('${')
+      ? []
+      : plainScripts(text).map((script) => `${name}: ${script}`),
+  );
+  expect(
+    found,
+    'write the script with the tag sh of core/shell.ts (a unit or a crontab: kv-snapshots/emit.ts)',
+  ).toEqual([]);
+});
+
+test('a plain template with shell syntax is found', () => {
+  expect(plainScripts('const a = `echo "the unit ${unit} is wrong" >&2; exit 3`;')).toHaveLength(1);
+  expect(plainScripts('const a = `[Unit]\\nDescription=${name}`;')).toHaveLength(1);
+  expect(plainScripts('const a = sh`echo "${unit}" >&2`;')).toEqual([]);
+  expect(plainScripts('const a = `member ${name} has stopped`;')).toEqual([]);
+});
+
+/** Commands that the user wrote for a shell. */
+const commandsOfUsers = new Set([
+  ...['kv-upgrade/window/impact.ts', 'auth/machine/identity-token.ts', 'platform/node/pager.ts'],
+  ...['tracker-operations/edited-text.ts'],
+]);
+test('a shell gets a fixed text, a script of the tag sh, or the command of the user', () => {
+  const found = sources.flatMap(([name, text]) => {
+    const scripts = [...text.matchAll(/(?:'(?:\/bin\/)?sh', )?\[\s*'-c',\s*([^,\]]+)/g)].map(
+      ([, script]) => script,
+    );
+    const isFixed = /const script = '[^']*';/.test(text);
+    return commandsOfUsers.has(name)
+      ? []
+      : scripts.flatMap((script) => (script === 'script' && isFixed ? [] : [`${name}: ${script}`]));
+  });
+  expect(found).toEqual([]);
+});
