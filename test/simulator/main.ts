@@ -13,6 +13,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     from: { type: 'string', default: '0' },
     histories: { type: 'string', default: '100' },
+    /** Histories continue, up to 20 times as many, until this fault was injected: a few histories alone may inject none. */
+    until: { type: 'string' },
     /** Crash at each effect instead. */
     effects: { type: 'boolean', default: false },
     /** Only this history, or this effect, with what happened in it. */
@@ -66,7 +68,10 @@ const playEveryEffect = async (operation: Operation): Promise<void> => {
 const playHistories = async (operation: Operation): Promise<void> => {
   const first = Number(values.history ?? values.from);
   const count = values.history === undefined ? Number(values.histories) : 1;
-  for (let i = first; i < first + count && figures.failures.length < mostFailures; i += 1)
+  const { until } = values;
+  const isMissing = (): boolean => until !== undefined && (figures.faults[until] ?? 0) === 0;
+  const isNext = (i: number): boolean => i < first + count || (isMissing() && i < first + 20 * count);
+  for (let i = first; isNext(i) && figures.failures.length < mostFailures; i += 1)
     await play(operation, { history: String(i), seed: seedOf(seed, i), plan: { isRough: true } });
 };
 
