@@ -11,6 +11,8 @@ const { values } = parseArgs({
   options: {
     operation: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    /** This many seeds, from --seed on. */
+    seeds: { type: 'string', default: '1' },
     from: { type: 'string', default: '0' },
     histories: { type: 'string', default: '100' },
     /** Histories continue, up to 20 times as many, until this fault was injected: a few histories alone may inject none. */
@@ -24,7 +26,7 @@ const { values } = parseArgs({
     failures: { type: 'string', default: '3' },
   },
 });
-const seed = Number(values.seed);
+let seed = Number(values.seed);
 const mostFailures = Number(values.failures);
 const figures: Figures = { seed, histories: 0, faults: {}, effects: {}, failures: [] };
 const isWanted = (history: string): boolean => values.history === undefined || values.history === history;
@@ -69,7 +71,9 @@ const playHistories = async (operation: Operation): Promise<void> => {
   const first = Number(values.history ?? values.from);
   const count = values.history === undefined ? Number(values.histories) : 1;
   const { until } = values;
-  const isMissing = (): boolean => until !== undefined && (figures.faults[until] ?? 0) === 0;
+  const injected = (): number => (until === undefined ? 0 : (figures.faults[until] ?? 0));
+  const before = injected();
+  const isMissing = (): boolean => until !== undefined && injected() === before;
   const isNext = (i: number): boolean => i < first + count || (isMissing() && i < first + 20 * count);
   for (let i = first; isNext(i) && figures.failures.length < mostFailures; i += 1)
     await play(operation, { history: String(i), seed: seedOf(seed, i), plan: { isRough: true } });
@@ -78,9 +82,11 @@ const playHistories = async (operation: Operation): Promise<void> => {
 replaceGlobals();
 // Refused connections are errors of every history, and their stacks cost a third of its time.
 Error.stackTraceLimit = values.history === undefined ? 3 : 20;
-for (const operation of operations)
-  if (values.operation === undefined || operation.name === values.operation)
-    await (values.effects ? playEveryEffect(operation) : playHistories(operation));
+const last = seed + Number(values.seeds);
+for (; seed < last; seed += 1)
+  for (const operation of operations)
+    if (values.operation === undefined || operation.name === values.operation)
+      await (values.effects ? playEveryEffect(operation) : playHistories(operation));
 const code = figures.failures.some(({ broken }) => broken.length > 0) ? 1 : 0;
 // A pipe takes a long trace in pieces, and an exit would cut it off.
 process.stdout.write(`${JSON.stringify(figures, undefined, 1)}\n`, () => process.exit(code));
