@@ -22,7 +22,7 @@ const real = [
 /** Suites that start servers, on loopback and in their own process, or a small program. `npm run check` leaves them to `npm test`. */
 const services = [
   'test/{contract,oauth-conformance,commands/auth,commands/labels}/**/*.test.ts',
-  'test/commands/{ci,doctor-bundle,product,repeated-page,target}.test.ts',
+  'test/commands/{ci,doctor-bundle,product,repeated-page,reports,target}.test.ts',
   'test/commands/kv/ask.test.ts',
   'test/commands/mock/{oauth,start}.test.ts',
   'test/commands/tracker/{bulk-run,ensure,lists,odd-answers,proof}.test.ts',

@@ -117,7 +117,7 @@ export const execute = async (
   const { render } = await import('../output/render.ts');
   try {
     const given = await readBodies(host, command, values);
-    return await render(await stoppable(command.run(context, given)), options, host, redactor);
+    return await render(await stoppable(command, command.run(context, given)), options, host, redactor);
   } catch (error) {
     throw endedBy(stop, error);
   } finally {
@@ -128,13 +128,15 @@ export const execute = async (
 };
 
 /** A dry run ends a command at its first request; that request is then the result. */
-const stoppable = async (running: Promise<Result>): Promise<Result> => {
+const stoppable = async ({ isCheck }: Command, running: Promise<Result>): Promise<Result> => {
   try {
     return await running;
   } catch (error) {
     if (!(error instanceof DryRunStop)) throw error;
     const { dryRun } = await import('../api-client/dry-run.ts');
     const shown = dryRun(error.request);
-    return recordResult(shown, { text: shown.curl });
+    const message = 'the check did not run: --dry-run shows its first request';
+    const findings = () => [{ rule: 'dry-run', level: 'unknown' as const, message }];
+    return recordResult(shown, { text: shown.curl, ...(isCheck === true ? { findings } : {}) });
   }
 };

@@ -94,6 +94,17 @@ const dispatch = async (
   return attended(run, command, tokens, (whole) => attempt(run, command, whole, note));
 };
 
+/** Output options of a check whose flags are not read yet: an error in one of them has its report as well. */
+const earlyReports = async (
+  { path, isCheck }: Command,
+  tokens: readonly string[],
+): Promise<OutputOptions> => {
+  const options = early(tokens);
+  if (isCheck !== true || !tokens.some((token) => token.startsWith('--report'))) return options;
+  const { reportsOnLine } = await import('../output/report/write.ts');
+  return { ...options, title: path.join(' '), version: OPSCTL_VERSION, reports: reportsOnLine(tokens) };
+};
+
 /** --report is for commands that check something; elsewhere it would promise a file that never comes. */
 const withReports = async (
   command: Command,
@@ -108,7 +119,7 @@ const withReports = async (
   ]);
   try {
     if (command.isCheck !== true) throw refuseReport();
-    return { ...named, reports: reportsOf(given) };
+    return { ...named, reports: reportsOf(given), checked: { findings: [], isReported: false } };
   } catch (error) {
     throw ofCommand(command, error);
   }
@@ -132,6 +143,7 @@ const attempt = async (
   note: (options: OutputOptions) => void,
 ): Promise<Category | 'done'> => {
   const { parseCommand } = await import('./parse.ts');
+  note(await earlyReports(command, tokens));
   const { values, globals } = await parseCommand(command, tokens);
   const known = await withKnownColumns(command, outputOptions(globals));
   const options = await withReports(

@@ -1,3 +1,4 @@
+import type { CheckFinding } from '../core/finding.ts';
 import { AppError } from '../core/problem.ts';
 import { type Result, recordResult } from '../core/result.ts';
 import type { Context } from '../cli/command.ts';
@@ -49,6 +50,14 @@ export const compare = (context: Context, typed: string, asking: Asking): Promis
     return { name, label, draft, published, changes: unpublished(draft, published) };
   });
 
+/** Each change that is not published is one failed finding. */
+const draftFindings = (title: string, changes: readonly Change[]): CheckFinding[] =>
+  changes.length === 0
+    ? [{ rule: 'unpublished', level: 'pass', subject: title, message: `${title} has no unpublished change` }]
+    : changes.map((change) => ({
+        ...{ rule: 'unpublished', level: 'fail', subject: title, message: changesText([change]).trim() },
+      }));
+
 export const diffDraft = async (context: Context, typed: string, asking: Asking): Promise<Result> => {
   const { name, draft, published, changes } = await compare(context, typed, asking);
   const data = {
@@ -60,5 +69,6 @@ export const diffDraft = async (context: Context, typed: string, asking: Asking)
   };
   const from = published === undefined ? 'never published' : `published revision ${published.revisionId}`;
   const text = `label ${draft.title}: ${from}, newest revision ${draft.revisionId}\n${changesText(changes)}`;
-  return recordResult(data, { text, name: 'label' }, changes.length > 0 ? 'no' : undefined);
+  const findings = () => draftFindings(draft.title, changes);
+  return recordResult(data, { text, name: 'label', findings }, changes.length > 0 ? 'no' : undefined);
 };

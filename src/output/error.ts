@@ -146,22 +146,36 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
 };
 
 /** Problems in files stand beside their lines in a CI service that shows them there. */
-const annotated = async ({ detail, message }: AppError, host: Host, redactor: Redactor): Promise<void> => {
+const annotated = async (error: AppError, host: Host, redactor: Redactor): Promise<void> => {
   const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
-  const placed = (detail.problems ?? []).filter(({ file }) => file !== undefined);
-  if ((!GITHUB_ACTIONS && !GITLAB_CI) || placed.length === 0) return;
-  const { ciLines } = await import('./report/write.ts');
-  const findings = placed.map((one) => ({
-    rule: detail.code ?? one.rule,
-    level: 'fail' as const,
-    message: one.path === '' ? `${message}: ${one.message}` : `${one.path} ${one.message}`,
-    ...(one.hint === undefined ? {} : { hint: one.hint }),
-    ...(one.file === undefined ? {} : { file: one.file }),
-    ...(one.line === undefined ? {} : { line: one.line }),
-    ...(one.column === undefined ? {} : { column: one.column }),
-  }));
-  for (const line of ciLines(host, findings))
+  if (!GITHUB_ACTIONS && !GITLAB_CI) return;
+  const [{ placedFindings }, { ciLines }] = await Promise.all([
+    import('./report/error-findings.ts'),
+    import('./report/write.ts'),
+  ]);
+  for (const line of ciLines(host, placedFindings(error)))
     await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
+};
+
+/** Writes the files of --report for a check that ended with an error. Returns why one of them could not be written. */
+const reportedError = async (
+  error: AppError,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<string | undefined> => {
+  if (options.reports === undefined || options.checked?.isReported === true) return undefined;
+  const [{ errorFindings }, { writeReportFiles }] = await Promise.all([
+    import('./report/error-findings.ts'),
+    import('./report/write.ts'),
+  ]);
+  const findings = [...(options.checked?.findings ?? []), ...errorFindings(error)];
+  try {
+    await writeReportFiles(findings, options, host, redactor);
+    return undefined;
+  } catch (failure) {
+    return `cannot write the report: ${failure instanceof Error ? failure.message : String(failure)}`;
+  }
 };
 
 /** One error on stderr; resolves with its category. */
@@ -173,9 +187,11 @@ export const renderError = async (
 ): Promise<Category> => {
   const error = appErrorFrom(thrown, host.env);
   const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
+  const unwritten = await reportedError(error, options, host, redactor);
+  const notes = unwritten === undefined ? [] : [unwritten];
   const text = isJson
-    ? printable(JSON.stringify(errorJson(error, options.notes?.splice(0) ?? [])))
-    : await errorText(error, options, host);
+    ? printable(JSON.stringify(errorJson(error, [...(options.notes?.splice(0) ?? []), ...notes])))
+    : [await errorText(error, options, host), ...notes.map((note) => `  ${printable(note)}`)].join('\n');
   const clean = redactor.clean(text);
   if (!isJson) await annotated(error, host, redactor);
   await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});

@@ -1,5 +1,6 @@
 import { type OutputFormat, formatRow } from '../core/output-format.ts';
 import type { Host } from '../platform/host.ts';
+import type { CheckFinding } from '../core/finding.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
 import { isClosedPipe } from '../core/write-failure.ts';
@@ -197,6 +198,15 @@ const exitOf = (result: Result): Category | 'done' => {
   return 'exit' in result ? (result.exit ?? 'done') : 'done';
 };
 
+/** Keeps what was found before the error, for the report of the error. */
+const withFindings = (error: unknown, { checked }: OutputOptions, { findings }: View): unknown => {
+  if (checked !== undefined) checked.findings = findings?.() ?? [];
+  return error;
+};
+
+const unreadExit = (result: Result): Category | 'done' =>
+  result.kind === 'rows' ? (result.unread?.() ?? 'done') : exitOf(result);
+
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
 export const render = async (
   result: Result,
@@ -222,28 +232,40 @@ export const render = async (
       await writeAnswer(result, options, host, write);
     }
   } catch (error) {
-    if (isClosedPipe(error)) return result.kind === 'rows' ? (result.unread?.() ?? 'done') : 'done';
-    throw error;
+    if (!isClosedPipe(error)) throw withFindings(error, options, view);
+    await reported(result, options, host, redactor);
+    return unreadExit(result);
   }
   releaseNotes(options, host);
   for (const text of hints) await warn(text);
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
     await note(view.message);
-  await reported(view, options, host, redactor);
+  await reported(result, options, host, redactor);
   return exitOf(result);
 };
 
 const isInCi = ({ env }: Host): boolean => !!env.GITHUB_ACTIONS || !!env.GITLAB_CI;
 
-/** What a check found, where somebody asked for a report or a CI service reads along. */
+/** A result without findings, in a report: what was asked for did not run, or its verdict is all that is known. */
+const resultFinding = (exit: Category | 'done', { message }: View): CheckFinding => ({
+  rule: 'check',
+  level: exit === 'done' ? 'pass' : 'fail',
+  message: message ?? (exit === 'done' ? 'nothing to report' : 'the check is negative'),
+});
+
+/** Writes what a check found if --report was given or a CI service runs the command. */
 const reported = async (
-  { findings }: View,
+  result: Result,
   options: OutputOptions,
   host: Host,
   redactor: Redactor,
 ): Promise<void> => {
-  if (findings === undefined || (options.reports === undefined && !isInCi(host))) return;
+  const view: View = 'view' in result ? (result.view ?? {}) : {};
+  const isAsked = options.reports !== undefined;
+  if (!isAsked && (view.findings === undefined || !isInCi(host))) return;
+  const findings = view.findings?.() ?? [resultFinding(exitOf(result), view)];
+  if (options.checked !== undefined) options.checked.isReported = true;
   const { writeReports } = await import('./report/write.ts');
-  await writeReports(options.title ?? 'opsctl', findings(), options, host, redactor);
+  await writeReports(findings, options, host, redactor);
 };

@@ -1,3 +1,4 @@
+import type { CheckFinding } from '../core/finding.ts';
 import type { OutputFormat } from '../core/output-format.ts';
 import type { ReportFormat } from '../core/report-format.ts';
 import type { Category } from '../core/problem.ts';
@@ -16,6 +17,8 @@ export type OutputOptions = {
   readonly template?: string;
   /** Files of --report. */
   readonly reports?: readonly { readonly format: ReportFormat; readonly path: string }[];
+  /** What a check found before it ended with an error, and whether its reports are written already. One object for a run. */
+  readonly checked?: { findings: readonly CheckFinding[]; isReported: boolean };
   /** The command whose report it is, and the version that made it. */
   readonly title?: string;
   readonly version?: string;

@@ -2,10 +2,9 @@ import { defineCommand } from '../../cli/command.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { countsOf, reportable } from '../../kv-upgrade/guards/findings.ts';
-import { arrived } from './outcome.ts';
+import { findArrived } from './outcome.ts';
 import { type PlanValues, planFlags } from './plan-flags.ts';
-import { prepare } from './prepare.ts';
-import { alarmed } from './raised-alarms.ts';
+import { type Prepared, prepare } from './prepare.ts';
 
 const names = Object.keys(planFlags) as (keyof PlanValues)[];
 
@@ -23,41 +22,47 @@ const sameOptions = (values: PlanValues): string =>
     .map((flag) => ` ${flag}`)
     .join('');
 
+const arrivedData = ({ opened, observation }: Prepared, to: string, isGood: boolean) => ({
+  ...(isGood ? { outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already` } : {}),
+  cluster_version: observation.cluster_version,
+});
+
 export const check = defineCommand({
   path: ['kv', 'check'],
   summary: 'Run every preflight check of an upgrade',
   about:
-    'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. Exit code 20 when one of them fails.',
+    'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. If the cluster already runs the target version, only the guards about its health count. Exit code 20 when one of them fails.',
   flags: planFlags,
   isCheck: true,
   examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
   run: async (context, values) => {
     const prepared = await prepare(context, values);
     const { made, observation, opened, options } = prepared;
-    const done = await arrived(prepared);
-    if (done !== undefined) return alarmed(prepared) ?? done;
-    const [{ closing }, { findingsText, wayText }, { wayOf }] = await Promise.all([
+    const [{ closing, healthClosing }, { findingsText, wayText }, { wayOf }, done] = await Promise.all([
       import('../../kv-upgrade/format/check-text.ts'),
       import('../../kv-upgrade/format/texts.ts'),
       import('../../kv-upgrade/plan.ts'),
+      findArrived(prepared),
     ]);
-    const findings = made.findings;
+    const findings = done?.findings ?? made.findings;
     const counts = countsOf(findings);
     const isGood = counts.fail === 0;
+    const { name } = opened.cluster;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
     const way = {
-      cluster: opened.cluster.name,
+      cluster: name,
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to }),
     };
-    const data = { ok: isGood, ...way, ...counts, findings };
+    const already = done === undefined ? {} : arrivedData(prepared, done.to, isGood);
+    const data = { ok: isGood, ...already, ...way, ...counts, findings };
     const columns = columnsOf(context.host.terminal.stdout);
     const text = [
       wayText(observation, to, columns),
       '',
       findingsText(findings, columns),
       '',
-      ...closing(findings, sameOptions(values)),
+      ...(done === undefined ? closing(findings, sameOptions(values)) : [healthClosing(findings, done.to)]),
     ].join('\n');
     const file = values.cluster;
     return recordResult(

@@ -2,7 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
 import { refusalError } from '../../kv-upgrade/refusal-error.ts';
-import type { Plan, Refusal } from '../../kv-upgrade/types.ts';
+import type { Finding, Plan, Refusal } from '../../kv-upgrade/types.ts';
 import type { Prepared } from './prepare.ts';
 
 /** Why there is no plan, and where every finding is shown. */
@@ -12,27 +12,45 @@ export const noPlan = (refusal: Refusal): AppError =>
     'opsctl kv check shows every finding',
   ]);
 
-/** The answer when there is nothing left to do. */
-export const arrived = async ({
+/** A cluster that already runs the target version, and the health findings about it. */
+type Arrived = { readonly to: string; readonly findings: readonly Finding[] };
+
+/** Returns undefined if there is something left to do. */
+export const findArrived = async ({
   observation,
   opened,
   options,
-}: Pick<Prepared, 'observation' | 'opened' | 'options'>): Promise<Result | undefined> => {
+  made,
+}: Pick<Prepared, 'observation' | 'opened' | 'options' | 'made'>): Promise<Arrived | undefined> => {
   const { isArrived, wayOf } = await import('../../kv-upgrade/plan.ts');
   const asked = options.to ?? opened.cluster.to;
   const to = wayOf({ observation, cluster: opened.cluster, options }).to;
   if (asked === undefined || to === undefined || !isArrived(observation, to)) return undefined;
+  const { healthFindings } = await import('../../kv-upgrade/guards/all.ts');
+  return { to, findings: healthFindings(made.findings) };
+};
+
+/** The answer when there is nothing left to do. What is wrong with the cluster is part of it. */
+export const arrived = async (prepared: Prepared): Promise<Result | undefined> => {
+  const found = await findArrived(prepared);
+  if (found === undefined) return undefined;
+  const { findingsText } = await import('../../kv-upgrade/format/texts.ts');
+  const { observation, opened } = prepared;
+  const message = `cluster ${opened.cluster.name} runs ${found.to} already`;
+  const findings = found.findings.filter(({ level }) => level !== 'pass');
+  const text = [
+    `${message}: nothing to do`,
+    ...(findings.length === 0 ? [] : ['', findingsText(findings), '', 'opsctl kv check shows every finding']),
+  ].join('\n');
   return recordResult(
     {
       ok: true,
       outcome: 'done',
-      message: `cluster ${opened.cluster.name} runs ${to} already`,
+      message,
       cluster_version: observation.cluster_version,
+      ...(findings.length === 0 ? {} : { findings }),
     },
-    {
-      message: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`,
-      text: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`,
-    },
+    { message: `${message}: nothing to do`, text, namesCommands: true },
   );
 };
 

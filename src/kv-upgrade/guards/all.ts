@@ -44,6 +44,22 @@ export const guards: readonly Guard[] = [
   clocksAgree,
 ];
 
+/** Guards that concern the cluster as it runs, with or without an upgrade ahead. */
+const healthGuards: readonly Guard[] = [
+  allMembersHealthy,
+  oneCluster,
+  leaderAgreed,
+  quota,
+  membersKeepUp,
+  dataAgrees,
+  noAlarms,
+  clocksAgree,
+];
+
+/** Returns the findings that still count when the cluster already runs the target version. */
+export const healthFindings = (findings: readonly Finding[]): Finding[] =>
+  findings.filter((one) => healthGuards.some(({ id }) => id === one.guard));
+
 /** All findings at once. */
 export const findingsOf = (input: GuardInput): Finding[] => {
   const accepted = (finding: Finding): Finding =>

@@ -13,14 +13,30 @@ import { sarifText } from './sarif.ts';
 
 export type ReportFile = { readonly format: ReportFormat; readonly path: string };
 
+const reportOf = (text: string): ReportFile | undefined => {
+  const [name = '', path = ''] = text.split(/=(.*)/s);
+  const format = reportFormatNames.find((one) => one === name.trim());
+  return format === undefined || path === '' ? undefined : { format, path };
+};
+
+/** Returns the valid values of --report on a line whose other flags may be wrong: a usage error has its report as well. */
+export const reportsOnLine = (tokens: readonly string[]): readonly ReportFile[] => {
+  const own = tokens.includes('--') ? tokens.slice(0, tokens.indexOf('--')) : tokens;
+  return own
+    .flatMap((token, i) =>
+      token === '--report' ? [own[i + 1] ?? ''] : token.startsWith('--report=') ? [token.slice(9)] : [],
+    )
+    .flatMap((text) => text.split(','))
+    .flatMap((text) => reportOf(text) ?? []);
+};
+
 /** `junit=FILE`, several separated by commas. */
 export const reportsOf = (texts: readonly string[]): readonly ReportFile[] =>
   texts
     .flatMap((text) => text.split(','))
     .map((text) => {
-      const [name = '', path = ''] = text.split(/=(.*)/s);
-      const format = reportFormatNames.find((one) => one === name.trim());
-      if (format === undefined || path === '')
+      const report = reportOf(text);
+      if (report === undefined)
         throw invalidArguments([
           problem(
             '--report',
@@ -28,7 +44,7 @@ export const reportsOf = (texts: readonly string[]): readonly ReportFile[] =>
             `must be ${reportFormatNames.join('|')}=FILE; got ${JSON.stringify(text)}`,
           ),
         ]);
-      return { format, path };
+      return report;
     });
 
 const writers: Readonly<
@@ -85,21 +101,39 @@ const appendSummary = async ({ env, files }: Host, text: string): Promise<void> 
   await files.replace(path, `${before}${text}`).catch(() => {});
 };
 
-/** Files that were asked for, then what the CI service shows by itself. Secrets are redacted in all of them. */
-export const writeReports = async (
-  title: string,
+/**
+ * Writes every file of --report. A file that cannot be written does not keep the others from being written; the first failure is thrown
+ * afterwards. Secrets are redacted.
+ */
+export const writeReportFiles = async (
   given: readonly CheckFinding[],
   options: OutputOptions,
   host: Host,
   redactor: Redactor,
 ): Promise<void> => {
   const findings = given.map((one) => fromHere(host, one));
-  const version = options.version ?? '';
-  for (const { format, path } of options.reports ?? [])
-    await host.files.replace(
-      isAbsolute(path) ? path : join(host.cwd, path),
-      redactor.clean(writers[format](title, version, findings)),
-    );
+  const { title = 'opsctl', version = '', reports = [] } = options;
+  const failures: unknown[] = [];
+  for (const { format, path } of reports)
+    await host.files
+      .replace(
+        isAbsolute(path) ? path : join(host.cwd, path),
+        redactor.clean(writers[format](title, version, findings)),
+      )
+      .catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+};
+
+/** Writes the files of --report, then what the CI service shows without a flag. Secrets are redacted in all of them. */
+export const writeReports = async (
+  given: readonly CheckFinding[],
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<void> => {
+  const findings = given.map((one) => fromHere(host, one));
+  const title = options.title ?? 'opsctl';
+  await writeReportFiles(given, options, host, redactor);
   for (const line of ciLines(host, findings))
     await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
   await appendSummary(host, redactor.clean(markdownText(title, findings)));

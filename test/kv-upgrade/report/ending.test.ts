@@ -119,8 +119,9 @@ describe('the findings of a check', () => {
       ...['Ready for an upgrade.', 'Next: opsctl kv upgrade --to 3.5'],
     ]);
     expect(closing([finding('a', 'warn')], '')[0]).toBe('Ready for an upgrade, with 1 warning.');
+    expect(closing([finding('a', 'unknown')], '')[0]).toBe('Ready for an upgrade, with 1 unknown.');
     expect(closing([finding('a', 'warn'), finding('b', 'unknown')], '')[0]).toBe(
-      'Ready for an upgrade, with 2 warnings.',
+      'Ready for an upgrade, with 1 warning and 1 unknown.',
     );
   });
   it('that may all be accepted are named with the flag; beside one that never can, nothing is', () => {

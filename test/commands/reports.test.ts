@@ -1,0 +1,141 @@
+/** Every command with --report writes the files on every exit. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { groups } from '../../src/cli/manifest.ts';
+import { opsctl } from '../support/program.ts';
+
+let home: string;
+const at = (name: string): string => join(home, name);
+const given = 'junit=r.xml,sarif=r.sarif,codequality=r.json,markdown=r.md';
+const files = ['r.xml', 'r.sarif', 'r.json', 'r.md'];
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-reports-'));
+  writeFileSync(at('workspace.yaml'), 'labels:\n  - name: not there yet\n');
+  writeFileSync(at('bad.yaml'), 'labels: [\n');
+  writeFileSync(at('rows.ndjson'), '{"op":"create","resource":"labels","name":"a"}\n');
+  writeFileSync(at('bad.ndjson'), '{"op":"create","resource":"labels"}\n');
+  writeFileSync(at('label.yaml'), 'title: One\ndescription: One label\ntype: SHARED\n');
+  writeFileSync(at('label-bad.yaml'), 'title: One\ntype: SHARED\nfields:\n  - name: [wrong]\n');
+  writeFileSync(
+    at('cluster.yaml'),
+    'name: c\nmembers:\n  - name: n1\n    client_url: http://127.0.0.1:1\n    pid_file: /nowhere/pid\n    log_file: /nowhere/log\n    old_command: /nowhere/old\n    new_command: /nowhere/new\n    data_dir: /nowhere/data\n    old_binary: /nowhere/old\n    new_binary: /nowhere/new\n',
+  );
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+beforeEach(() => {
+  for (const name of files) rmSync(at(name), { force: true });
+});
+
+const closed = (name: string) => ({
+  [`OPSCTL_${name}_URL`]: 'http://127.0.0.1:1',
+  [`OPSCTL_${name}_TOKEN`]: 't',
+});
+type Case = [what: string, args: readonly string[], code: number, env?: Record<string, string>];
+const cases: Readonly<Record<string, Case[]>> = {
+  'kv check': [
+    ['an unknown flag', ['--bogus'], 2],
+    ['an invalid value', ['--hold-after', '0'], 2],
+    ['a guard that is not one', ['--cluster', 'cluster.yaml', '--accept', 'nothing'], 2],
+    ['a missing cluster file', ['--cluster', 'none.yaml'], 3],
+    ['a broken cluster file', ['--cluster', 'bad.yaml'], 3],
+    ['members that do not answer', ['--cluster', 'cluster.yaml'], 20],
+    ['a wrong setting', ['--cluster', 'cluster.yaml'], 2, { OPSCTL_MAX_TIME: 'soon' }],
+  ],
+  'labels lint': [
+    ['an unknown flag', ['-f', 'label.yaml', '--bogus'], 2],
+    ['a missing flag', [], 2],
+    ['a missing file', ['-f', 'none.yaml'], 2],
+    ['a broken file', ['-f', 'label-bad.yaml'], 2],
+    ['nothing found', ['-f', 'label.yaml'], 0],
+  ],
+  'labels diff': [
+    ['an unknown flag', ['-f', 'label.yaml', '--bogus'], 2],
+    ['neither a label nor a file', [], 2],
+    ['a missing file', ['-f', 'none.yaml'], 2],
+    ['a label that does not exist', ['no such label'], 6],
+    ['a label with a draft', ['Project phase'], 20],
+    ['a difference', ['-f', 'label.yaml'], 20],
+    ['an unreachable service', ['-f', 'label.yaml'], 11, closed('LABELS')],
+    ['a dry run', ['-f', 'label.yaml', '--dry-run'], 20],
+  ],
+  'tracker diff': [
+    ['an unknown flag', ['-f', 'workspace.yaml', '--bogus'], 2],
+    ['a missing file', ['-f', 'none.yaml'], 2],
+    ['a broken file', ['-f', 'bad.yaml'], 2],
+    ['a wrong jq program', ['-f', 'workspace.yaml', '--jq', '.['], 2],
+    ['an unreachable service', ['-f', 'workspace.yaml'], 11, closed('TRACKER')],
+    ['a difference', ['-f', 'workspace.yaml'], 20],
+    ['a token without a URL', ['-f', 'workspace.yaml'], 3, { OPSCTL_TRACKER_TOKEN: 't' }],
+  ],
+  'tracker bulk': [
+    ['an unknown flag', ['-f', 'rows.ndjson', '--bogus'], 2],
+    ['a missing file', ['-f', 'none.ndjson'], 2],
+    ['an invalid row', ['-f', 'bad.ndjson'], 2],
+    ['rows that are created', ['-f', 'rows.ndjson'], 0],
+    ['an unreachable service', ['-f', 'rows.ndjson'], 11, closed('TRACKER')],
+    ['a dry run', ['-f', 'rows.ndjson', '--dry-run'], 0],
+  ],
+};
+
+it('the table below has a row for every command that accepts --report', async () => {
+  const checks = (await Promise.all(groups.map(({ load }) => load([]))))
+    .flat()
+    .filter(({ isCheck }) => isCheck === true);
+  expect(checks.map(({ path }) => path.join(' ')).toSorted()).toEqual(Object.keys(cases).toSorted());
+});
+
+const failuresIn = (xml: string): number => {
+  expect(XMLValidator.validate(xml)).toBe(true);
+  const { testsuites } = new XMLParser({ ignoreAttributes: false }).parse(xml);
+  return Number(testsuites['@_failures']);
+};
+const errorsIn = (text: string): number => {
+  const log = JSON.parse(text);
+  expect([log.version, log.runs.length]).toEqual(['2.1.0', 1]);
+  return log.runs[0].results.filter(({ level }: { level: string }) => level === 'error').length;
+};
+
+for (const [command, rows] of Object.entries(cases))
+  describe(command, () => {
+    it.each<Case>(rows)('writes its reports for %s: %j', async (_, args, code, env) => {
+      const line = [...command.split(' '), ...args, '--report', given];
+      const ran = await opsctl(line, env === undefined ? { home } : { home, env });
+      expect([ran.code, ran.stderr]).toEqual([code, expect.anything()]);
+      for (const name of files) expect(existsSync(at(name)), name).toBe(true);
+      const isGood = code === 0;
+      expect(failuresIn(readFileSync(at('r.xml'), 'utf8')) === 0).toBe(isGood);
+      expect(errorsIn(readFileSync(at('r.sarif'), 'utf8')) === 0).toBe(isGood);
+      expect(Array.isArray(JSON.parse(readFileSync(at('r.json'), 'utf8')))).toBe(true);
+    });
+  });
+
+describe('a report that cannot be written', () => {
+  const line = ['tracker', 'diff', '-f', 'workspace.yaml', '--report', 'junit=none/r.xml,sarif=r.sarif'];
+  it('does not keep the others from being written', async () => {
+    const ran = await opsctl(line, { home });
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain('none');
+    expect(errorsIn(readFileSync(at('r.sarif'), 'utf8'))).toBe(1);
+  });
+  it('does not hide the error of the check', async () => {
+    const wrong = [...line, '--bogus', '-o', 'json'];
+    const ran = await opsctl(wrong, { home });
+    const error = JSON.parse(ran.stderr);
+    expect([ran.code, error.message]).toEqual([2, expect.stringContaining('--bogus')]);
+    expect(error.notes).toEqual([expect.stringContaining('cannot write the report')]);
+    expect(errorsIn(readFileSync(at('r.sarif'), 'utf8'))).toBeGreaterThan(0);
+  });
+});
+
+it('an interrupted check has its report', async () => {
+  const ran = await opsctl(
+    ['tracker', 'diff', '-f', 'workspace.yaml', '--max-time', '1ms', '--report', given],
+    { home },
+  );
+  expect(ran.code).not.toBe(0);
+  expect(failuresIn(readFileSync(at('r.xml'), 'utf8'))).toBeGreaterThan(0);
+});
