@@ -32,6 +32,11 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'The identity of a process uses the Host interface only.',
   },
   {
+    from: 'platform/contained-path.ts',
+    to: ['core/', 'platform/host.ts'],
+    instead: 'A path inside a directory is checked with the Host interface only.',
+  },
+  {
     from: 'platform/file-lock.ts',
     to: ['core/', 'platform/host.ts', 'platform/process-identity.ts'],
     instead: 'A lock file uses the Host interface only.',

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { Host } from '../platform/host.ts';
 import { type Line, type Rule, parseLines, turnOf } from './rate-turns.ts';
 
@@ -13,7 +13,7 @@ const MOST_LOST = 3;
 
 /** The files of one key: lines are only added, so nothing is lost between processes; a new file begins every few minutes. */
 export const ticketFiles = (host: Host, directory: string, key: string) => {
-  const pathOf = (epoch: number): string => join(directory, `rate-${key}-${epoch}`);
+  const pathOf = (epoch: number): string => childPath(directory, pathPart(`rate-${key}-${epoch}`));
   const now = (): number => Math.floor(host.now() / EPOCH_MS);
   let pruned = 0;
   return {
@@ -42,7 +42,8 @@ export const ticketFiles = (host: Host, directory: string, key: string) => {
         const found = /^rate-.*-(\d+)$/.exec(name);
         return name.startsWith(`rate-${key}-`) && found !== null && Number(found[1]) < epoch - 2;
       });
-      for (const name of old) await host.files.remove(join(directory, name)).catch(() => undefined);
+      for (const name of old)
+        await host.files.remove(childPath(directory, pathPart(name))).catch(() => undefined);
     },
   };
 };

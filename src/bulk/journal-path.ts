@@ -1,5 +1,6 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash } from 'node:crypto';
-import { isAbsolute, join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
 import type { BulkOptions } from './options.ts';
@@ -7,8 +8,7 @@ import type { Input } from './outcomes.ts';
 
 export const journalPath = async (context: Context, values: BulkOptions, input: Input): Promise<string> => {
   const { host, settings } = context;
-  if (values.journal !== undefined)
-    return isAbsolute(values.journal) ? values.journal : join(host.cwd, values.journal);
+  if (values.journal !== undefined) return resolve(host.cwd, values.journal);
   if (input.path === '-' && values.resume)
     throw invalidArguments([
       problem('--journal', 'required', 'is required to resume a run from standard input'),
@@ -19,8 +19,6 @@ export const journalPath = async (context: Context, values: BulkOptions, input: 
       tryThis: ['name a file with --journal'],
     });
   });
-  return join(
-    directory,
-    `${createHash('sha256').update(`${settings.profile.name} ${input.path}`).digest('hex').slice(0, 16)}.journal`,
-  );
+  const mark = createHash('sha256').update(`${settings.profile.name} ${input.path}`).digest('hex');
+  return childPath(directory, pathPart(`${mark.slice(0, 16)}.journal`));
 };

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
 import type { BulkOptions } from './options.ts';
@@ -18,7 +18,7 @@ export const open = async ({ host }: Context, values: BulkOptions): Promise<Inpu
   const format = formatFor(values);
   if (given === '-')
     return { bytes: host.terminal.stdin.bytes(), ...format, sizeBytes: undefined, path: '-' };
-  const path = isAbsolute(given) ? given : join(host.cwd, given);
+  const path = resolve(host.cwd, given);
   const info = await host.files.info(path);
   if (info === undefined)
     throw invalidArguments([problem('--file', 'rule', `names ${given}, which does not exist`)]);

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import { messageOf } from '../core/error-message.ts';
 import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
@@ -10,7 +10,7 @@ const textOf = async (host: Host, given: string): Promise<string> => {
   if (given === '-') return decoded(await wholeInput(host), given, '--body');
   if (!given.startsWith('@')) return given;
   const path = given.slice(1);
-  const bytes = await host.files.readBytes(isAbsolute(path) ? path : join(host.cwd, path));
+  const bytes = await host.files.readBytes(resolve(host.cwd, path));
   if (bytes === undefined)
     throw invalidArguments([problem('--body', 'rule', `names ${path}, which does not exist`)]);
   return decoded(bytes, path, '--body');

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { join } from 'node:path';
 import type { SeenKind, SeenRecords } from './seen-records.ts';
 import type { Settings } from '../config/settings.ts';
@@ -32,7 +33,7 @@ export const writeSeen = async (
     await host.files.makeDirectory(directory, 0o700);
     for (const [kind, seen] of kinds) {
       if (!/^[a-z-]+$/.test(kind)) continue;
-      const path = join(directory, kind);
+      const path = childPath(directory, pathPart(kind));
       const entries = merged(parse(await host.files.read(path)), seen, host.now());
       await host.files.replace(path, entries.map((entry) => `${entry.join('\t')}\n`).join(''), 0o600);
     }

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import type { Context } from './command.ts';
 import { wholeInput } from './standard-input.ts';
@@ -19,7 +19,7 @@ export const decoded = (bytes: Uint8Array, given: string, flag: string): string 
 /** The text of a file that a flag names; `-` is standard input. */
 export const textFile = async ({ host }: Context, given: string, flag: string): Promise<string> => {
   if (given === '-') return decoded(await wholeInput(host), given, flag);
-  const path = isAbsolute(given) ? given : join(host.cwd, given);
+  const path = resolve(host.cwd, given);
   const info = await host.files.info(path);
   if (info?.kind === 'directory')
     throw invalidArguments([problem(flag, 'rule', `names ${given}, which is a directory`)]);

@@ -1,4 +1,5 @@
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { dirname, join, resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import type { Settings } from '../config/settings.ts';
 import { printable } from '../output/printable.ts';
@@ -39,7 +40,10 @@ const replaying = async (host: Host, file: string): Promise<Pick<Tracing, 'host'
 
 /** Where a run finds nothing of earlier ones; removed at its end. */
 const emptyDirectory = ({ files, pid, random }: Host): string =>
-  join(files.temporaryDirectory(), `opsctl-trace-${pid}-${Buffer.from(random(8)).toString('hex')}`);
+  childPath(
+    files.temporaryDirectory(),
+    pathPart(`opsctl-trace-${pid}-${Buffer.from(random(8)).toString('hex')}`),
+  );
 
 const withoutCaches =
   (empty: string, isReplay: boolean) =>
@@ -60,7 +64,7 @@ const writeTraces = async (
   { all, services, command }: Kept,
 ): Promise<void> => {
   const write = (name: string, text: string): Promise<void> =>
-    files.replace(isAbsolute(name) ? name : join(cwd, name), redactor.clean(text), 0o600);
+    files.replace(resolve(cwd, name), redactor.clean(text), 0o600);
   if (har !== undefined) await write(har, harOf(all, OPSCTL_VERSION));
   if (record === undefined) return;
   const { traceText } = await import('./trace-file.ts');
@@ -96,10 +100,7 @@ export const traced = async (
   if (record !== undefined && replay !== undefined)
     throw invalidArguments([problem('--record', 'exclusive', 'cannot be given together with --replay')]);
   await refuseMissingDirectories(given, globals);
-  const from =
-    replay === undefined
-      ? undefined
-      : await replaying(given, isAbsolute(replay) ? replay : join(given.cwd, replay));
+  const from = replay === undefined ? undefined : await replaying(given, resolve(given.cwd, replay));
   const all: Exchange[] = [];
   const services: Services = {};
   const empty = emptyDirectory(given);

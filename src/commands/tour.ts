@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { join } from 'node:path';
 import { bool } from '../core/field.ts';
 import { durationText } from '../core/duration.ts';
@@ -22,9 +23,9 @@ const command = defineCommand({
   flags: { keep: { field: bool(), summary: 'Keep the directory to look around' } },
   run: async (context, values) => {
     const { host } = context;
-    const directory = join(
+    const directory = childPath(
       host.files.temporaryDirectory(),
-      `opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`,
+      pathPart(`opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`),
     );
     await host.files.makeDirectory(directory, 0o700);
     const own = Object.fromEntries(

@@ -1,4 +1,5 @@
-import { isAbsolute, join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { isAbsolute, join, resolve } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { Directories } from './settings.ts';
@@ -21,7 +22,7 @@ const roots = (host: World): Omit<Directories, 'clusters'> => {
   const { env, platform } = host;
   const own = env.OPSCTL_HOME;
   if (own) {
-    const base = isAbsolute(own) ? own : join(host.cwd, own);
+    const base = resolve(host.cwd, own);
     return { config: join(base, 'config'), state: join(base, 'state'), cache: join(base, 'cache') };
   }
   const place = (value: string | undefined, ...rest: string[]): string =>
@@ -48,9 +49,9 @@ export const configFile = (host: World): string => join(roots(host).config, 'con
 export const directoriesOf = (host: World, profile: string): Directories => {
   const { config, state, cache } = roots(host);
   return {
-    config: join(config, profile),
-    state: join(state, profile),
-    cache: join(cache, profile),
+    config: childPath(config, pathPart(profile)),
+    state: childPath(state, pathPart(profile)),
+    cache: childPath(cache, pathPart(profile)),
     clusters: join(state, 'kv-clusters'),
   };
 };

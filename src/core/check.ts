@@ -38,6 +38,8 @@ export const characters = (text: string): number => {
 /** Patterns that people meet, said for people. */
 const inWords: Readonly<Record<string, string>> = {
   '^[A-Za-z0-9._-]+$': 'may hold letters A-Z and a-z, digits, ".", "_" and "-" only',
+  '^[A-Za-z0-9_][A-Za-z0-9._-]*$':
+    'may contain letters A-Z and a-z, digits, ".", "_" and "-" only, and must not start with "." or "-"',
   '^\\d+\\.\\d+$': 'must be a version such as 3.4',
   '^\\d+\\.\\d+\\.\\d+$': 'must be a version such as 3.5.32',
 };

@@ -1,4 +1,5 @@
-import { isAbsolute, join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { join, resolve } from 'node:path';
 import { keys } from '../config/keys.ts';
 import { secretsOf } from '../config/load.ts';
 import { messageOf } from '../core/error-message.ts';
@@ -41,7 +42,7 @@ const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
   );
   const newest = names.sort().at(-1);
   if (newest === undefined) return [];
-  const path = join(directory, newest);
+  const path = childPath(directory, pathPart(newest));
   const info = await host.files.info(path);
   if (info?.kind !== 'file' || info.sizeBytes > limits.crashReportBytes) return [];
   return [{ name: newest, text: (await host.files.read(path)) ?? '' }];
@@ -68,7 +69,7 @@ export const writeBundle = async (context: Context, file: string, looks: Looks):
   ].map(({ name, text }) => ({ name: `opsctl-bundle/${name}`, data: redactor.clean(text) }));
   const { createTarGzip } = await import('./tar-package.ts');
   const bytes = await createTarGzip(files, { attrs: { mode: '600', mtime: host.now() } });
-  const path = isAbsolute(file) ? file : join(host.cwd, file);
+  const path = resolve(host.cwd, file);
   await host.files.replace(path, bytes, 0o600);
   const contents = files.map(({ name }) => name);
   return recordResult(

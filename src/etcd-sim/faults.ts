@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { storedList } from '../core/stored-text.ts';
 import type { Host } from '../platform/host.ts';
 import { minorOf } from './forms.ts';
@@ -24,7 +25,8 @@ export const defaultMs = (kind: FaultKind): number | undefined => {
   return 'ms' in row ? row.ms : undefined;
 };
 
-export const faultFile = (directory: string, member: string): string => `${directory}/${member}.json`;
+export const faultFile = (directory: string, member: string): string =>
+  childPath(directory, pathPart(`${member}.json`));
 
 const fault = { kind: 'text', ms: 'number?', version: 'text?' } as const;
 export const readFaults = async (host: Host, path: string): Promise<Fault[]> => {

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { join } from 'node:path';
 import { type Shape, isRecord, misfit } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
@@ -10,7 +11,7 @@ import type { OperationEntry, OperationPlan } from './types.ts';
 const directoryOf = (state: string, cluster: string): string =>
   join(clusterDirectory(state, cluster), 'operations');
 const pathOf = (state: string, cluster: string, run: string): string =>
-  join(directoryOf(state, cluster), run, 'journal.jsonl');
+  join(childPath(directoryOf(state, cluster), pathPart(run)), 'journal.jsonl');
 const step = { at: 'text', step: 'text' } as const;
 /** What the readers of a line take from it: a line without that is damage, as in the journal of an upgrade. */
 const shapes: Readonly<Record<OperationEntry['kind'], Shape>> = {

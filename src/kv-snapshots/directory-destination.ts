@@ -1,4 +1,5 @@
-import { dirname, join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { dirname } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { Destination } from './destination-types.ts';
@@ -20,7 +21,7 @@ const namesIn = async ({ files }: Host, directory: string): Promise<string[]> =>
 /** A directory of this machine, mode 0700. A file is built beside its place and gets its name when it is whole. */
 export const directoryDestination = (host: Host, directory: string): Destination => {
   const { files } = host;
-  const pathOf = (name: string): string => join(directory, name);
+  const pathOf = (name: string): string => childPath(directory, pathPart(name));
   return {
     where: directory,
     workDirectory: directory,

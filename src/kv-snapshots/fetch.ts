@@ -1,5 +1,5 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import { trailerCheck } from '../etcd-client/snapshot.ts';
 import type { Verified } from '../etcd-client/snapshot.ts';
@@ -72,7 +72,10 @@ export const asLocalFile = async (
     flag: '--snapshot',
   });
   try {
-    const path = join(directory, `${createHash('sha256').update(place).digest('hex').slice(0, 8)}-${name}`);
+    const path = childPath(
+      directory,
+      pathPart(`${createHash('sha256').update(place).digest('hex').slice(0, 8)}-${name}`),
+    );
     await host.files.makeDirectory(directory, 0o700);
     await fetchFile(host, destination, name, path);
     return path;

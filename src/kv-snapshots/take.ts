@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
 import type { Store } from '../etcd-client/etcd-client.ts';
 import { snapshotContent } from '../etcd-client/snapshot-content.ts';
@@ -73,7 +73,7 @@ export const takeStored = async (taking: Taking): Promise<Taken> => {
   const { host, cluster, store, destination } = taking;
   const takenMs = host.now();
   await host.files.makeDirectory(destination.workDirectory, 0o700);
-  const file = join(destination.workDirectory, `.${cluster}-${takenMs}.partial-${host.pid}`);
+  const file = childPath(destination.workDirectory, pathPart(`.${cluster}-${takenMs}.partial-${host.pid}`));
   try {
     const { revision: atStart } = await store.status();
     await saveSnapshot(host, store, file);

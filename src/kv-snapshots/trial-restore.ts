@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { basename, join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import { bucketRecords, snapshotRevision } from '../etcd-client/snapshot-content.ts';
@@ -176,7 +177,7 @@ export const trialRestore = async (trial: Trial): Promise<readonly Comparison[]>
     keys: withSnapshot(host.files, snapshot, countKeys),
   };
   const mark = Buffer.from(host.random(6)).toString('hex');
-  const directory = join(host.files.temporaryDirectory(), `opsctl-trial-${mark}`);
+  const directory = childPath(host.files.temporaryDirectory(), pathPart(`opsctl-trial-${mark}`));
   await host.files.makeDirectory(directory, 0o700);
   try {
     const [client, peer] = await host.network.freePorts(2);

@@ -1,4 +1,5 @@
-import { join, resolve } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { resolve } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import { verifySnapshot } from '../etcd-client/snapshot.ts';
 import type { Verified } from '../etcd-client/snapshot.ts';
@@ -56,7 +57,7 @@ const readStored = async (
     return { verified: await verifySnapshot(host, file), file };
   }
   if (trial === undefined) return { verified: await verifyStream(destination, name, signal), file: '' };
-  const file = join(directory, name);
+  const file = childPath(directory, pathPart(name));
   await host.files.makeDirectory(directory, 0o700);
   return { verified: await fetchFile(host, destination, name, file), file };
 };
@@ -65,9 +66,9 @@ const readStored = async (
 export const verifyStored = async (verifying: Verifying): Promise<Verification> => {
   const { host, place, bucket, signal, trial } = verifying;
   const { where, name } = splitPlace(place);
-  const directory = join(
+  const directory = childPath(
     host.files.temporaryDirectory(),
-    `opsctl-verify-${Buffer.from(host.random(6)).toString('hex')}`,
+    pathPart(`opsctl-verify-${Buffer.from(host.random(6)).toString('hex')}`),
   );
   const destination = await openDestination(host, where, {
     ...bucket,

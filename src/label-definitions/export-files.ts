@@ -1,20 +1,30 @@
 import { dirname, join } from 'node:path';
+import {
+  type FileName,
+  childPath,
+  fileNameKey,
+  isSafeFileName,
+  pathPart,
+  uniqueFileName,
+} from '../core/file-name.ts';
+import { AppError } from '../core/problem.ts';
+import { containedPath } from '../platform/contained-path.ts';
 import type { Context } from '../cli/command.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
 import { deploymentOf } from './deployment.ts';
 import { type Exported, documentText, fileText } from './export.ts';
 import { labelKey, newLabelKey, recordFrom, slugOf } from './lock-keys.ts';
-import type { DeploymentRecord, LockFile } from './lock-file.ts';
+import { type DeploymentRecord, LOCK_FILE, type LockFile } from './lock-file.ts';
 import { changeLock, readLock, withRecord } from './lock-store.ts';
 import { match } from './match.ts';
 import { definitionFrom } from './parse.ts';
 import { present } from './read-values.ts';
-import { absolute, definitionFilesIn, documentsIn } from './read-files.ts';
+import { LINT_FILE, absolute, definitionFilesIn, documentsIn } from './read-files.ts';
 import { SCHEMA_FILE, schemaLine, schemaText } from './schema.ts';
 
 /** A definition that lies in the directory already. Of the parts only those are kept whose keys an export keeps. */
 type Known = {
-  readonly file: string;
+  readonly file: FileName;
   readonly definition: Pick<LabelDef, 'key' | 'id' | 'title' | 'fields'>;
 };
 type Written = {
@@ -25,7 +35,7 @@ type Written = {
   readonly moved_from?: string;
 };
 
-const knownFrom = (file: string, value: unknown): Known => {
+const knownFrom = (file: FileName, value: unknown): Known => {
   const { key, id, title, fields } = definitionFrom(value).definition;
   const hasKeys = fields?.some((field) => field.key !== undefined) ?? false;
   return { file, definition: present({ key, id, title, fields: hasKeys ? fields : undefined }) };
@@ -36,12 +46,19 @@ const knownIn = async (context: Context, directory: string): Promise<Known[]> =>
   const path = absolute(context, directory);
   if ((await context.host.files.info(path))?.kind !== 'directory') return [];
   const known: Known[] = [];
-  for (const file of await definitionFilesIn(context, path)) {
-    const documents = documentsIn(file, (await context.host.files.read(join(path, file))) ?? '');
+  for (const file of (await definitionFilesIn(context, path)).map(pathPart)) {
+    const documents = documentsIn(file, (await context.host.files.read(childPath(path, file))) ?? '');
     const [only] = documents;
     if (only !== undefined && documents.length === 1) known.push(knownFrom(file, only.value));
   }
   return known;
+};
+
+/** Keys of the names that an export must not choose. */
+const namesIn = async (context: Context, directory: string): Promise<Set<string>> => {
+  const path = absolute(context, directory);
+  const names = await context.host.files.list(path).catch(() => []);
+  return new Set([...names, LOCK_FILE, LINT_FILE, SCHEMA_FILE].map(fileNameKey));
 };
 
 const knownFor = (
@@ -61,9 +78,22 @@ const knownFor = (
 };
 
 /** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
-const newName = ({ id, title }: LiveLabel, taken: ReadonlySet<string>): string => {
+const newName = ({ id, title }: LiveLabel, taken: ReadonlySet<string>): FileName => {
   const plain = slugOf(title) || id || 'label';
-  return taken.has(`${plain}.yaml`) ? `${plain}-${id}.yaml` : `${plain}.yaml`;
+  return uniqueFileName([plain, `${plain}-${id}`], '.yaml', taken);
+};
+
+/** The id becomes part of file names and of URLs: an id that cannot be either did not come from a label service. */
+const refuseWrongId = ({ live: { id } }: Exported): void => {
+  if (isSafeFileName(id)) return;
+  throw new AppError(
+    'network',
+    `unexpected response from the label service: ${JSON.stringify(id)} is not the id of a label`,
+    {
+      code: 'BAD_LABEL_ID',
+      tryThis: ['check the address of the service: opsctl config list --show-origin'],
+    },
+  );
 };
 
 /** A file that is named after the title, now or when it was adopted, follows a rename; a name that somebody chose stays. */
@@ -71,13 +101,15 @@ const nameFor = (
   live: LiveLabel,
   before: Known | undefined,
   { lock, taken }: Pick<Target, 'lock' | 'taken'>,
-): string => {
+): FileName => {
   if (before === undefined) return newName(live, taken);
   const key = Object.entries(lock?.labels ?? {}).find(([, { file }]) => file === before.file)?.[0];
   const isNamedAfterTitle = [slugOf(before.definition.title), key].includes(
     before.file.replace(/\.yaml$/, ''),
   );
-  return isNamedAfterTitle ? newName(live, taken) : before.file;
+  if (!isNamedAfterTitle) return before.file;
+  const name = newName(live, taken);
+  return fileNameKey(name) === fileNameKey(before.file) ? before.file : name;
 };
 
 /** Keys are the file's own: an export keeps them. */
@@ -105,29 +137,31 @@ type Target = {
   readonly known: readonly Known[];
   readonly lock: LockFile | undefined;
   readonly deployment: string;
+  /** Keys of the names of all files in the directory: an export never replaces the file of something else. */
   readonly taken: Set<string>;
 };
 
 const writeOne = async (target: Target, found: Exported): Promise<{ written: Written; one: Exported }> => {
   const { context, directory, taken } = target;
   const before = knownFor(target.known, found, target.lock, target.deployment);
-  if (before !== undefined) taken.delete(before.file);
+  if (before !== undefined) taken.delete(fileNameKey(before.file));
   const file = nameFor(found.live, before, target);
-  taken.add(file);
+  taken.add(fileNameKey(file));
   const one = withKeys(found, before?.definition);
   const isMoved = before !== undefined && before.file !== file;
+  const path = absolute(context, directory);
+  const place = await containedPath(context.host.files, path, file);
   if (!context.isDryRun) {
-    const path = absolute(context, directory);
-    await context.host.files.replace(join(path, file), fileText(one));
-    if (isMoved) await context.host.files.remove(join(path, before.file));
+    await context.host.files.replace(place, fileText(one));
+    if (isMoved) await context.host.files.remove(childPath(path, before.file));
   }
   const { id, title, revisionId } = one.live;
   const written = {
     id,
     title,
     revision: revisionId,
-    file: join(directory, file),
-    ...(isMoved ? { moved_from: join(directory, before.file) } : {}),
+    file: childPath(directory, file),
+    ...(isMoved ? { moved_from: childPath(directory, before.file) } : {}),
   };
   return { written, one };
 };
@@ -189,7 +223,7 @@ export async function* exportToDirectory(
     known,
     lock,
     deployment,
-    taken: new Set(known.map(({ file }) => file)),
+    taken: await namesIn(context, directory),
   };
   const recorded: Noted[] = [];
   // Only once the service has answered: an export that is refused leaves nothing behind.
@@ -199,6 +233,7 @@ export async function* exportToDirectory(
     hasSchema = true;
   };
   for await (const found of labels) {
+    refuseWrongId(found);
     await schemaOnce();
     const { written, one } = await writeOne(target, found);
     if (lock !== undefined)

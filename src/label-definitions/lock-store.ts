@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import { AppError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
@@ -10,7 +10,7 @@ import { LOCK_FILE, emptyLock, lockFrom, lockText } from './lock-file.ts';
 /** The directory in which the definitions of `-f` lie; undefined for standard input. */
 export const directoryOf = async ({ host }: Context, file: string): Promise<string | undefined> => {
   if (file === '-') return undefined;
-  const path = isAbsolute(file) ? file : join(host.cwd, file);
+  const path = resolve(host.cwd, file);
   return (await host.files.info(path))?.kind === 'directory' ? path : dirname(path);
 };
 

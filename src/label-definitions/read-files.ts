@@ -1,5 +1,6 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { yamlValue } from '../core/yaml-value.ts';
-import { basename, isAbsolute, join } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { LOCK_FILE } from './lock-file.ts';
@@ -28,8 +29,7 @@ export type Document = {
 export const LINT_FILE = 'labels.lint.yaml';
 const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
 const called = (file: string): string => (file === '-' ? 'standard input' : file);
-export const absolute = ({ host }: Context, file: string): string =>
-  isAbsolute(file) ? file : join(host.cwd, file);
+export const absolute = ({ host }: Context, file: string): string => resolve(host.cwd, file);
 
 /** Problems with the file, the line and the column in which they stand. */
 export const placed = (document: Document, problems: readonly Problem[]): Problem[] =>
@@ -66,7 +66,7 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
     throw usageError(`${file} holds no .yaml, .yml or .json file`, [
       problem('--file', 'rule', `names the directory ${file}, which has no label files`),
     ]);
-  return names.map((name) => join(file, name));
+  return names.map((name) => childPath(file, pathPart(name)));
 };
 
 type Tree = { readonly documents: readonly YamlDocument[]; readonly lines: LineCounter };

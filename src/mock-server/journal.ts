@@ -1,5 +1,5 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { messageOf } from '../core/error-message.ts';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../core/problem.ts';
 import type { AppendFile, Files } from '../platform/host.ts';
@@ -48,7 +48,10 @@ export class Journal {
     this.#file = this.#open();
   }
   #open(): AppendFile {
-    const file = this.#files.append(join(this.#directory, `journal-${this.#generation}`), PRIVATE);
+    const file = this.#files.append(
+      childPath(this.#directory, pathPart(`journal-${this.#generation}`)),
+      PRIVATE,
+    );
     if (file.sizeBytes() === 0) file.write(HEADER);
     return file;
   }
@@ -115,7 +118,7 @@ export class Journal {
     this.#file = this.#open();
     this.#failedAt = undefined;
     this.#snapshotBytes = await this.#files.replaceStream(
-      join(this.#directory, `snapshot-${this.#generation}`),
+      childPath(this.#directory, pathPart(`snapshot-${this.#generation}`)),
       snapshotOf(state),
       PRIVATE,
     );
@@ -123,8 +126,8 @@ export class Journal {
   }
   async #removeGeneration(generation: number): Promise<boolean> {
     const paths = [
-      join(this.#directory, `snapshot-${generation}`),
-      join(this.#directory, `journal-${generation}`),
+      childPath(this.#directory, pathPart(`snapshot-${generation}`)),
+      childPath(this.#directory, pathPart(`journal-${generation}`)),
     ];
     const found = await Promise.all(paths.map((path) => this.#files.info(path)));
     await Promise.all(paths.map((path) => this.#files.remove(path)));
@@ -143,7 +146,7 @@ export class Journal {
   async #noteSizes(): Promise<void> {
     const sizes: Record<string, number> = {};
     for (const name of (await this.#files.list(this.#directory)).filter(isStateFile))
-      sizes[name] = (await this.#files.info(join(this.#directory, name)))?.sizeBytes ?? 0;
+      sizes[name] = (await this.#files.info(childPath(this.#directory, pathPart(name))))?.sizeBytes ?? 0;
     sizes[`journal-${this.#generation}`] = this.#failedAt ?? this.#file.sizeBytes();
     // Nothing was written: a command that only reads does not wait for the disk.
     if (isDeepStrictEqual(sizes, this.#noted)) return;
@@ -198,7 +201,7 @@ const readState = async (
   const sizes: Record<string, number> = {};
   const torn: Torn[] = [];
   const read = async (name: string): Promise<Torn> => {
-    const path = join(directory, name);
+    const path = childPath(directory, pathPart(name));
     const { goodBytes, sizeBytes } = await readJournal(files, path, apply);
     sizes[name] = goodBytes;
     return { path, goodBytes, bytes: sizeBytes - goodBytes };
@@ -227,7 +230,7 @@ export const openState = async (
   );
   for (const { path, goodBytes } of found.torn) await files.truncate(path, goodBytes);
   const left = names.filter((name) => isStateFile(name) && Number(name.split('-')[1]) < found.snapshot);
-  for (const name of left) await files.remove(join(directory, name));
+  for (const name of left) await files.remove(childPath(directory, pathPart(name)));
   journal = new Journal(files, directory, store, found, compactAtBytes);
   const cutOff = found.torn.map(({ path, bytes }) => ({ path, bytes }));
   return { store, journal, cutOff };
@@ -236,5 +239,5 @@ export const openState = async (
 /** Deletes what is kept in `directory`, readable or not. */
 export const discardState = async (files: Files, directory: string): Promise<void> => {
   for (const name of await files.list(directory))
-    if (isStateFile(name) || name === SIZES) await files.remove(join(directory, name));
+    if (isStateFile(name) || name === SIZES) await files.remove(childPath(directory, pathPart(name)));
 };

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { join } from 'node:path';
 import type { AppError } from '../core/problem.ts';
 import { misfit } from '../core/shape.ts';
@@ -44,7 +45,7 @@ export const refuseShorter = async (
   for (const [name, bytes] of Object.entries(noted)) {
     const isReplaced = Number(name.split('-')[1]) < found.snapshot;
     const now = found.sizes[name] ?? 0;
-    if (!isReplaced && now < bytes) throw shorter(join(directory, name), now, bytes);
+    if (!isReplaced && now < bytes) throw shorter(childPath(directory, pathPart(name)), now, bytes);
   }
   return noted;
 };

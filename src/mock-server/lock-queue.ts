@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { join } from 'node:path';
 import type { Host } from '../platform/host.ts';
 
@@ -36,18 +37,18 @@ export const waitingLine = (
       if (name !== undefined) return;
       await host.files.makeDirectory(line, 0o700);
       name = `${String(host.now()).padStart(WIDTH, '0')}-${mine.pid}-${plain(mine.mark)}-${mine.nonce}`;
-      await host.files.create(join(line, name), '', 0o600, true);
+      await host.files.create(childPath(line, pathPart(name)), '', 0o600, true);
     },
     isFirst: async () => {
       for (const ticket of (await host.files.list(line)).sort()) {
         if (ticket === name) return true;
         if (isWaiting(ticket)) return false;
-        await host.files.remove(join(line, ticket));
+        await host.files.remove(childPath(line, pathPart(ticket)));
       }
       return true;
     },
     leave: async () => {
-      if (name !== undefined) await host.files.remove(join(line, name));
+      if (name !== undefined) await host.files.remove(childPath(line, pathPart(name)));
     },
   };
 };

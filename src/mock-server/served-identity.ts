@@ -1,14 +1,14 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { Buffer } from 'node:buffer';
-import { join } from 'node:path';
 import type { Host } from '../platform/host.ts';
 
 type Asked = { readonly tls: boolean; readonly directory: string | undefined };
 
 /** Certificates of a server that keeps nothing live as long as it does. */
 const temporaryDirectory = (host: Host): string =>
-  join(
+  childPath(
     host.files.temporaryDirectory(),
-    `opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`,
+    pathPart(`opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`),
   );
 
 /** The certificate of an HTTPS server; one of a server without state goes when the server stops. */

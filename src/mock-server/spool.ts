@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { limits } from '../core/limits.ts';
 import type { AppendFile, Bytes, FileParts, Host, Incoming } from '../platform/host.ts';
 
@@ -16,7 +16,7 @@ type OpenFile = { readonly file: AppendFile; readonly parts: FileParts; readonly
 /** A file that only this process reaches: it loses its name at once, so that nothing is left however the process ends. */
 const openUnnamed = ({ files, random }: Pick<Host, 'files' | 'random'>): OpenFile => {
   const name = `opsctl-upload-${Buffer.from(random(16)).toString('hex')}`;
-  const path = join(files.temporaryDirectory(), name);
+  const path = childPath(files.temporaryDirectory(), pathPart(name));
   const file = files.append(path, 0o600);
   const parts = files.openParts(path);
   if (parts === undefined) throw new Error(`${path} is gone right after it was made`);

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { messageOf } from '../core/error-message.ts';
 import { createHash } from 'node:crypto';
 import { fittingJson } from '../core/shape.ts';
@@ -12,13 +13,12 @@ type Cached = { readonly readAt: number; readonly things: readonly Named[] };
 const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
 
 const directoryOf = (context: Context, baseUrl: string): string =>
-  join(
-    context.settings.directories.cache,
-    'tracker',
-    createHash('sha256').update(baseUrl).digest('hex').slice(0, 16),
+  childPath(
+    join(context.settings.directories.cache, 'tracker'),
+    pathPart(createHash('sha256').update(baseUrl).digest('hex').slice(0, 16)),
   );
 const fileOf = (context: Context, baseUrl: string, kind: string): string =>
-  join(directoryOf(context, baseUrl), `${kind}.json`);
+  childPath(directoryOf(context, baseUrl), pathPart(`${kind}.json`));
 
 export const readCache = async (
   context: Context,
@@ -42,9 +42,9 @@ export const writeNames = async (context: Context, kind: string, things: readonl
     .filter((name) => name !== '' && !/[\r\n]/.test(name));
   const text = `${lines.join('\n')}\n`;
   try {
-    if ((await files.read(join(directory, kind))) === text) return;
+    if ((await files.read(childPath(directory, pathPart(kind)))) === text) return;
     await files.makeDirectory(directory, 0o700);
-    await files.replace(join(directory, kind), text, 0o600);
+    await files.replace(childPath(directory, pathPart(kind)), text, 0o600);
   } catch (error) {
     context.log.debug(`the names for TAB were not written: ${messageOf(error)}`);
   }

@@ -1,6 +1,5 @@
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import type { Context } from '../cli/command.ts';
 
 /** A path as the user of the command means it. */
-export const absolute = (context: Context, path: string): string =>
-  isAbsolute(path) ? path : join(context.host.cwd, path);
+export const absolute = (context: Context, path: string): string => resolve(context.host.cwd, path);

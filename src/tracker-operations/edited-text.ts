@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { join } from 'node:path';
 import { AppError, reworded, usageError } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
@@ -19,7 +20,10 @@ const editorCall = ({ host }: Context, editor: string, path: string): [string, s
 /** Hands a text to $VISUAL or $EDITOR. Throws when the editor failed: nothing is sent then. */
 export const editText = async (context: Context, text: string): Promise<Edited> => {
   const { files, processes, random } = context.host;
-  const directory = join(files.temporaryDirectory(), `opsctl-${Buffer.from(random(6)).toString('hex')}`);
+  const directory = childPath(
+    files.temporaryDirectory(),
+    pathPart(`opsctl-${Buffer.from(random(6)).toString('hex')}`),
+  );
   const path = join(directory, 'text.md');
   const drop = () => files.remove(directory);
   await files.makeDirectory(directory, 0o700);

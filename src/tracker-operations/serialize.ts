@@ -1,6 +1,6 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { messageOf } from '../core/error-message.ts';
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { type Lock, acquire } from '../auth/credential-store/lock.ts';
 import type { Context } from '../cli/command.ts';
 
@@ -11,7 +11,10 @@ const WAIT_MS = 90_000;
 const lockOf = async ({ host, settings, signal, log }: Context, name: string): Promise<Lock | undefined> => {
   try {
     await host.files.makeDirectory(settings.directories.state, 0o700);
-    return await acquire(host, join(settings.directories.state, `${name}.lock`), { waitMs: WAIT_MS, signal });
+    return await acquire(host, childPath(settings.directories.state, pathPart(`${name}.lock`)), {
+      waitMs: WAIT_MS,
+      signal,
+    });
   } catch (error) {
     signal.throwIfAborted();
     log.debug(`goes on without a lock: ${messageOf(error)}`);

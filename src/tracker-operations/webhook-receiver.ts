@@ -1,5 +1,5 @@
 import { messageOf } from '../core/error-message.ts';
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import { refuseLongSecret } from '../core/secret-size.ts';
 import type { Incoming, Outgoing } from '../platform/host.ts';
@@ -17,7 +17,7 @@ export const secretOf = async (context: Context, given: string | undefined): Pro
     context.log.hide(secret);
     return secret;
   }
-  const text = await context.host.files.read(isAbsolute(given) ? given : join(context.host.cwd, given));
+  const text = await context.host.files.read(resolve(context.host.cwd, given));
   const secret = text?.replace(/\r?\n$/, '');
   if (!secret)
     throw invalidArguments([

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import { AppError, usageError } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
 import type { Workspace } from './kinds.ts';
@@ -13,8 +13,7 @@ export type SavedPlan = {
   readonly actions: readonly Action[];
 };
 
-const absolute = ({ host }: Context, path: string): string =>
-  isAbsolute(path) ? path : join(host.cwd, path);
+const absolute = ({ host }: Context, path: string): string => resolve(host.cwd, path);
 
 export const savePlan = async (context: Context, path: string, saved: SavedPlan): Promise<void> => {
   await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);

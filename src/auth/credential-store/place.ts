@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
@@ -72,7 +73,7 @@ export const ownPlace = ({ settings }: Run): Place => ({
 export const placeNamed = (context: Run, name: string): Place =>
   name === context.settings.profile.name
     ? ownPlace(context)
-    : { profile: name, directory: join(rootOf(context), name) };
+    : { profile: name, directory: childPath(rootOf(context), pathPart(name)) };
 
 /** Of the server that is given, else of the one that the settings name, else of the last sign-in. */
 export const placeOf = (context: AuthContext, server?: string): Place => {

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
@@ -88,7 +89,7 @@ export const openStoreAt = (context: AuthContext, place: Place): CredentialStore
   };
   const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {
     await makePrivateDirectory(host, directory);
-    return acquire(host, join(directory, name), options).catch(orUnwritable(directory));
+    return acquire(host, childPath(directory, pathPart(name)), options).catch(orUnwritable(directory));
   };
   return {
     path,
@@ -113,6 +114,6 @@ export const openStoreAt = (context: AuthContext, place: Place): CredentialStore
       return text === undefined ? undefined : parseEncrypted(text, path).key;
     },
     lockAccount: (name, options) => lockAt(`${refreshOf(name)}.lock`, options),
-    failurePath: (name) => join(directory, `${refreshOf(name)}.failed`),
+    failurePath: (name) => childPath(directory, pathPart(`${refreshOf(name)}.failed`)),
   };
 };

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { join } from 'node:path';
 import type { AuthContext } from '../auth-context.ts';
 import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';
@@ -52,7 +53,10 @@ export const openTokenFile = async (
 ): Promise<TokenFile> => {
   const { host } = context;
   const token = await accessToken(context, wanted);
-  const directory = join(baseOf(context), `opsctl-${Buffer.from(host.random(12)).toString('hex')}`);
+  const directory = childPath(
+    baseOf(context),
+    pathPart(`opsctl-${Buffer.from(host.random(12)).toString('hex')}`),
+  );
   await makePrivateDirectory(host, directory);
   const path = join(directory, 'token');
   const put = (next: AccessToken): Promise<void> => writeGuarded(host, path, next.token);

@@ -1,3 +1,4 @@
+import { namePattern } from '../../kv-upgrade/cluster/cluster-fields.ts';
 import type { Flags } from '../../cli/command.ts';
 import { str, oneOf } from '../../core/field.ts';
 import { driverKinds } from '../../kv-upgrade/cluster/drivers.ts';
@@ -12,7 +13,7 @@ export const initFlags = {
     complete: 'file',
   },
   name: {
-    field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }),
+    field: str(128, { pattern: namePattern }),
     summary: 'Name of the cluster',
     value: 'name',
   },

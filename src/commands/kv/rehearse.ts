@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
@@ -17,9 +17,9 @@ const run = async (context: Context, values: RehearseValues): Promise<Result> =>
   ]);
   const { made, opened, run: id } = prepared;
   if (isRefusal(made)) throw noPlan(made);
-  const directory = join(
+  const directory = childPath(
     host.files.temporaryDirectory(),
-    `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`,
+    pathPart(`opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`),
   );
   await host.files.makeDirectory(directory, 0o700);
   try {

@@ -1,3 +1,4 @@
+import { namePattern } from '../../kv-upgrade/cluster/cluster-fields.ts';
 import type { Argument, Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { oneOf, req, str } from '../../core/field.ts';
 import type { BucketOptions, Destination } from '../../kv-snapshots/destination-types.ts';
@@ -32,7 +33,7 @@ export type BucketValues = ValuesOf<typeof bucketFlags>;
 
 export const nameFlag = {
   name: {
-    field: str(128, { min: 1, pattern: '^[A-Za-z0-9._-]+$' }),
+    field: str(128, { min: 1, pattern: namePattern }),
     summary: 'Name of the cluster in the names of snapshots (default: that of the cluster file)',
     value: 'name',
   },

@@ -3,6 +3,7 @@ import { AppError, usageError } from '../../core/problem.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { defineCommand } from '../../cli/command.ts';
+import { containedPath } from '../../platform/contained-path.ts';
 import { absolute } from '../../tracker-operations/absolute-path.ts';
 import { needContentUrl } from '../../tracker-operations/content-url.ts';
 import { type FileRecord, contentOf } from '../../tracker-operations/download.ts';
@@ -34,10 +35,11 @@ export const downloadCommand = defineCommand({
     const from = needContentUrl(String(record.url), target.baseUrl, `the url of file ${record.id}`);
     const reply = await contentOf(context, from, target);
     if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
-    const path = absolute(
-      context,
-      values.to ?? safeName({ id: record.id, filename: String(record.filename ?? '') }),
-    );
+    const name = safeName({ id: record.id, filename: String(record.filename ?? '') });
+    const path =
+      values.to === undefined
+        ? await containedPath(context.host.files, context.host.cwd, name)
+        : absolute(context, values.to);
     if (!values.force && (await context.host.files.info(path))) {
       throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);
     }

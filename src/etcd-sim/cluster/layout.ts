@@ -1,4 +1,5 @@
 import { sh } from '../../core/shell.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { basename } from 'node:path';
 import { formOf } from '../forms.ts';
 
@@ -39,7 +40,7 @@ export const markerFile = (directory: string): string => `${directory}/rehearsal
 export const faultsDirectory = (directory: string): string => `${directory}/faults`;
 export const passwordFile = (directory: string): string => `${directory}/password`;
 export const binaryPath = (directory: string, version: string, word: string): string =>
-  `${directory}/bin/${word}-${version}`;
+  childPath(`${directory}/bin`, pathPart(`${word}-${version}`));
 
 /** Ports come in pairs: client, peer. */
 export const rehearsalOf = (
@@ -55,9 +56,9 @@ export const rehearsalOf = (
       name,
       clientUrl: url(ports[2 * i]),
       peerUrl: url(ports[2 * i + 1]),
-      dataDir: `${directory}/${name}.data`,
+      dataDir: childPath(directory, pathPart(`${name}.data`)),
     };
-    const configFile = options.configFiles ? `${directory}/${name}.conf.yaml` : undefined;
+    const configFile = options.configFiles ? childPath(directory, pathPart(`${name}.conf.yaml`)) : undefined;
     const settings = serverSettings(own, initial, options);
     const args =
       configFile === undefined
@@ -65,8 +66,8 @@ export const rehearsalOf = (
         : ['--config-file', configFile];
     return {
       ...own,
-      pidFile: `${directory}/${name}.pid`,
-      logFile: `${directory}/${name}.log`,
+      pidFile: childPath(directory, pathPart(`${name}.pid`)),
+      logFile: childPath(directory, pathPart(`${name}.log`)),
       ...(configFile === undefined ? {} : { configFile }),
       args,
     };

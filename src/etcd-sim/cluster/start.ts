@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { clusterId, memberId } from '../disk/identity.ts';
@@ -174,7 +174,8 @@ export const startRehearsal = async (
     await writeDirectory(host, rehearsal, more.content);
   } catch (error) {
     // The rest of it would be in the way of the next try (a full disk, and then there is room again).
-    for (const name of await host.files.list(directory)) await host.files.remove(join(directory, name));
+    for (const name of await host.files.list(directory))
+      await host.files.remove(childPath(directory, pathPart(name)));
     throw error;
   }
   await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { messageOf } from '../../core/error-message.ts';
 import type { Host } from '../../platform/host.ts';
 import { snapshotFile } from '../disk/snapshot.ts';
@@ -49,7 +50,7 @@ export const v2Sizes = async (host: Host, dataDir: string): Promise<number[]> =>
   const directory = `${dataDir}/member/snap`;
   const names = (await host.files.list(directory)).filter((name) => name.endsWith('.snap'));
   return Promise.all(
-    names.map(async (name) => (await host.files.info(`${directory}/${name}`))?.sizeBytes ?? 0),
+    names.map(async (name) => (await host.files.info(childPath(directory, pathPart(name))))?.sizeBytes ?? 0),
   );
 };
 /** The database file as others look for it; the member itself reads its log. */

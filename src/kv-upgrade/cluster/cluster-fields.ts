@@ -29,6 +29,9 @@ const hookFields = {
   after_member: line('Runs here after a member has passed its health check'),
 } as const satisfies Fields;
 
+/** Names become parts of file names and arguments of programs: `..`, a leading dash and a leading dot are not names. */
+export const namePattern = '^[A-Za-z0-9_][A-Za-z0-9._-]*$';
+
 const memberFields = {
   name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),

@@ -112,6 +112,17 @@ const withoutNoise = (content: ClusterFile): ClusterFile => {
   };
 };
 
+const startOfName = 'must start with a letter, a digit or "_"';
+/** A name is part of file names and an argument of programs. */
+const nameProblems = ({ name, members }: ClusterFile): Problem[] => {
+  const names = [['name', name], ...members.map((one, i) => [`members[${i}].name`, one.name])];
+  return names.flatMap(([path = '', text]) =>
+    typeof text === 'string' && /^[.-]/.test(text)
+      ? [problem(path, 'format', `${startOfName}; got ${JSON.stringify(text)}`)]
+      : [],
+  );
+};
+
 const bucketProblems = ({ snapshot_dir: where }: ClusterFile): Problem[] => {
   const why = where !== undefined && isBucketUrl(where) ? bucketUrlProblem(where) : undefined;
   return why === undefined ? [] : [problem('snapshot_dir', 'format', why)];
@@ -126,7 +137,7 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
         memberProblems(member, `members[${i}]`, driver, cluster.ssh?.then ?? 'local'),
       ),
     );
-  found.push(...repeated(cluster.members, driver), ...bucketProblems(cluster));
+  found.push(...nameProblems(cluster), ...repeated(cluster.members, driver), ...bucketProblems(cluster));
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line))
       found.push(

@@ -1,6 +1,10 @@
 import { basename, dirname, join, resolve } from 'node:path';
+import { type FileName, childPath, fileNameKey, safeFileName, uniqueFileName } from '../../core/file-name.ts';
+import { AppError } from '../../core/problem.ts';
+import { containedPath } from '../../platform/contained-path.ts';
 import type { Host } from '../../platform/host.ts';
 import type { ClusterFile, ListedMember, MemberSpec } from '../types.ts';
+import { namePattern } from './cluster-fields.ts';
 import { findProcess } from './find-members.ts';
 import type { FoundProcess } from './find-members.ts';
 
@@ -40,13 +44,14 @@ const unitSpec = (common: Common, { unit, binary, data_dir, config_file }: Found
   ...(config_file === undefined ? {} : { config_file }),
 });
 
+type Files = { readonly directory: string; readonly pid: FileName; readonly log: FileName };
 const processSpec = async (
   host: Host,
   common: Common,
   found: FoundProcess,
-  directory: string,
+  { directory, pid, log }: Files,
 ): Promise<MemberSpec> => {
-  const pid_file = found.pid_file ?? join(directory, `${common.name}.pid`);
+  const pid_file = found.pid_file ?? (await containedPath(host.files, directory, pid));
   if (found.pid_file === undefined) await host.files.replace(pid_file, `${found.pid}\n`);
   const { data_dir, config_file, env, flags } = found;
   return {
@@ -54,7 +59,7 @@ const processSpec = async (
     ...common,
     data_dir,
     pid_file,
-    log_file: found.log_file ?? join(directory, `${common.name}.log`),
+    log_file: found.log_file ?? childPath(directory, log),
     ...(config_file === undefined ? {} : { config_file }),
     ...(Object.keys(env).length === 0 ? {} : { env }),
     ...{ old_command: flags, new_command: flags },
@@ -66,7 +71,7 @@ const described = async (
   host: Host,
   listed: ListedMember,
   found: FoundProcess | undefined,
-  { directory, driver, newBinary, oldBinary }: Describing,
+  { files, driver, newBinary, oldBinary }: Omit<Describing, 'directory'> & { readonly files: Files },
 ): Promise<Described> => {
   const [peer_url] = listed.peer_urls;
   const common: Common = {
@@ -78,9 +83,32 @@ const described = async (
   };
   if (found === undefined) return { spec: common, left: [], isSeen: false };
   const left = found.relative.map((key) => `${found.config_file}: ${key} is relative; write the whole path`);
-  const spec =
-    driver === 'systemd' ? unitSpec(common, found) : await processSpec(host, common, found, directory);
+  const spec = driver === 'systemd' ? unitSpec(common, found) : await processSpec(host, common, found, files);
   return { spec, left, isSeen: true };
+};
+
+/** Any client of the cluster can name a member. A member that never started has no name yet. */
+const refuseWrongNames = (listed: readonly ListedMember[]): void => {
+  const wrong = listed.filter(({ name }) => name !== '' && !new RegExp(namePattern).test(name));
+  if (wrong.length === 0) return;
+  throw new AppError(
+    'unsafe',
+    `invalid member name ${wrong.map(({ name }) => JSON.stringify(name)).join(', ')}: a cluster file accepts letters, digits, ".", "_" and "-", and neither "." nor "-" as the first character; no file was written`,
+    {
+      code: 'MEMBER_NAME',
+      tryThis: ['restart the member with another name: etcd --name NAME', 'etcdctl member list'],
+    },
+  );
+};
+
+/** One name for the files of each member: names that differ only in case are one file on some file systems. */
+const fileStems = (listed: readonly ListedMember[]): readonly FileName[] => {
+  const taken = new Set<string>();
+  return listed.map(({ name }) => {
+    const stem = uniqueFileName([name], '', taken);
+    taken.add(fileNameKey(stem));
+    return stem;
+  });
 };
 
 export const describeMembers = async (
@@ -88,9 +116,18 @@ export const describeMembers = async (
   listed: readonly ListedMember[],
   describing: Describing,
 ): Promise<{ readonly driver: Driver; readonly members: readonly Described[] }> => {
+  refuseWrongNames(listed);
   const { found, driver } = await seenHere(host, listed, describing.driver);
+  const stems = fileStems(listed);
+  const filesOf = (stem: string): Files => ({
+    directory: describing.directory,
+    pid: safeFileName(`${stem}.pid`, 'member.pid'),
+    log: safeFileName(`${stem}.log`, 'member.log'),
+  });
   const members = await Promise.all(
-    listed.map((member, i) => described(host, member, found[i], { ...describing, driver })),
+    listed.map((member, i) =>
+      described(host, member, found[i], { ...describing, driver, files: filesOf(stems[i] ?? 'member') }),
+    ),
   );
   return { driver, members };
 };
@@ -111,5 +148,5 @@ export const ctlBeside = async (host: Host, members: readonly MemberSpec[]): Pro
 export const nameFor = (file: string | undefined): string => {
   const own = basename(file ?? 'cluster').replace(/\.ya?ml$/, '');
   const name = own === 'cluster' && file !== undefined ? basename(dirname(file)) : own;
-  return /^[A-Za-z0-9._-]+$/.test(name) ? name : 'cluster';
+  return new RegExp(namePattern).test(name) ? name : 'cluster';
 };

@@ -1,4 +1,5 @@
-import { basename, dirname, join, resolve } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { basename, dirname, resolve } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { isPathVariable, isServerVariable } from '../../api-specs/etcd/server-variables.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
@@ -100,7 +101,7 @@ const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Prom
   for (const directory of new Set([...near, '/run', '/var/run'])) {
     const names = (await host.files.list(directory).catch(() => [])).filter((name) => /pid$/i.test(name));
     const found = names
-      .map((name) => join(directory, name))
+      .map((name) => childPath(directory, pathPart(name)))
       .find((path) => wordsAt(host, path)[0]?.trim() === String(pid));
     if (found !== undefined) return found;
   }

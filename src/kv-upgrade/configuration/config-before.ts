@@ -1,7 +1,8 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import type { Host } from '../../platform/host.ts';
 
-const pathOf = (directory: string, member: string): string => join(directory, `${member}.config.before`);
+const pathOf = (directory: string, member: string): string =>
+  childPath(directory, pathPart(`${member}.config.before`));
 
 /** The text of a member's configuration file as a run of an earlier opsctl kept it in its own directory; today's are on the member's host. */
 export const configBefore = (

@@ -1,4 +1,5 @@
-import { dirname, join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { dirname } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { writeFailure } from '../../core/write-failure.ts';
 import { saveSnapshot } from '../../etcd-client/snapshot.ts';
@@ -145,7 +146,8 @@ const removePartial = async (
     `^\\.${patternText(`${cluster.name}-${member}`)}-\\d{8}T\\d{6}Z[^.]*\\.db\\.[^/]+\\.tmp$`,
   );
   const names = await files.list(directory).catch(() => []);
-  for (const name of names) if (partial.test(name)) await files.remove(join(directory, name)).catch(() => {});
+  for (const name of names)
+    if (partial.test(name)) await files.remove(childPath(directory, pathPart(name))).catch(() => {});
 };
 
 /** `signal` breaks off a snapshot that was begun ahead of its turn. */
@@ -157,7 +159,10 @@ export const takeSnapshot = async (
   const { host, cluster } = run;
   const member = memberOf(run, name as string);
   const began = host.elapsed();
-  const file = join(snapshotDirectory(cluster, run.directory), `${cluster.name}-${member.name}-${run.id}.db`);
+  const file = childPath(
+    snapshotDirectory(cluster, run.directory),
+    pathPart(`${cluster.name}-${member.name}-${run.id}.db`),
+  );
   await removePartial(run, member.name, file);
   const saved = await saveOrRetry(run, member, file, signal);
   const { status, verified } = saved;

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
@@ -37,10 +38,11 @@ export type FleetJournal = {
 
 /** One directory a fleet file: files of one name in two places are two fleets. */
 export const fleetDirectory = (state: string, file: string, name: string): string =>
-  join(
-    state,
-    'fleets',
-    `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
+  childPath(
+    join(state, 'fleets'),
+    pathPart(
+      `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
+    ),
   );
 
 const MOVE_IT = 'move it aside: each cluster has its own journal';

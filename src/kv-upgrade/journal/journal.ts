@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { JournalEntry, Outcome } from '../types.ts';
@@ -9,10 +10,14 @@ import type { LineJournal, ParsedLines } from './line-journal.ts';
 export type Journal = LineJournal<JournalEntry>;
 
 /** Directory of everything about one cluster: runs, lock. `state` is the directory of all clusters. */
-export const clusterDirectory = (state: string, cluster: string): string => join(state, cluster);
+export const clusterDirectory = (state: string, cluster: string): string =>
+  childPath(state, pathPart(cluster));
 export const runDirectory = (state: string, cluster: string, run: string): string =>
-  join(clusterDirectory(state, cluster), run);
-const fileName = 'journal.jsonl';
+  childPath(clusterDirectory(state, cluster), pathPart(run));
+const JOURNAL = 'journal.jsonl';
+/** The whole id, and not only its beginning: the id of a run of another machine comes from the store. */
+export const isRunId = (text: unknown): text is string =>
+  typeof text === 'string' && /^\d{8}T\d{6}Z(?:-[0-9a-z]+)*$/.test(text);
 
 /** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
 export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
@@ -26,7 +31,7 @@ const asEntry = (line: unknown): JournalEntry => {
 };
 
 export const openJournal = (host: Host, directory: string): Promise<Journal> =>
-  openLines(host, join(directory, fileName), asEntry);
+  openLines(host, join(directory, JOURNAL), asEntry);
 
 export type FoundRun = {
   readonly run: string;
@@ -42,15 +47,14 @@ const runNames = async (host: Host, state: string, cluster: string): Promise<str
 
 /** Runs of a cluster, newest first. */
 export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
-  const directory = clusterDirectory(state, cluster);
   const names = await runNames(host, state, cluster);
   const runs = await Promise.all(
     names.map(async (run) => {
-      const path = join(directory, run, fileName);
+      const path = join(runDirectory(state, cluster, run), JOURNAL);
       const text = await host.files.read(path);
       return text === undefined
         ? []
-        : [{ run, directory: join(directory, run), entries: parseJournal(text, path).entries }];
+        : [{ run, directory: runDirectory(state, cluster, run), entries: parseJournal(text, path).entries }];
     }),
   );
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
@@ -6,7 +7,7 @@ import { firstAnswer } from '../../etcd-client/first-response.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import type { ClusterFile, JournalEntry, MemberSeen, Owner, Plan } from '../types.ts';
 import { currentEntry } from './earlier-names.ts';
-import { findRuns, runDirectory } from './journal.ts';
+import { findRuns, isRunId, runDirectory } from './journal.ts';
 import type { FoundRun } from './journal.ts';
 
 /** What another machine needs to go on with a run when the one that began it is gone: its journal, without what only explains it. */
@@ -20,7 +21,8 @@ export type SharedProgress = {
 
 /** Next to the lock. */
 const progressKey = 'opsctl/upgrade-progress';
-const fileName = ({ name }: ClusterFile): string => `${name}.upgrade-progress.json`;
+const fileIn = (directory: string, { name }: ClusterFile): string =>
+  childPath(directory, pathPart(`${name}.upgrade-progress.json`));
 /** A journal of hundreds of steps has a few ten kilobytes; a store takes values up to 1.5 MiB. */
 const mostBytes = 512 * 1024;
 
@@ -50,7 +52,7 @@ const sharedText = (cluster: string, run: string, at: string, entries: readonly 
 const sharedFrom = (text: string | undefined, cluster: string): SharedProgress | undefined => {
   try {
     const found = JSON.parse(text ?? '') as SharedProgress;
-    const isOurs = found.format === 1 && found.cluster === cluster && /^\d{8}T\d{6}Z/.test(found.run);
+    const isOurs = found.format === 1 && found.cluster === cluster && isRunId(found.run);
     return isOurs && Array.isArray(found.entries)
       ? { ...found, entries: found.entries.map((entry) => currentEntry(entry) as JournalEntry) }
       : undefined;
@@ -80,14 +82,14 @@ const writeFile = async ({ host, cluster }: Sharing, text: string): Promise<void
   if (directory === undefined) return;
   await host.files
     .makeDirectory(directory, 0o700)
-    .then(() => host.files.replace(join(directory, fileName(cluster)), `${text}\n`, 0o600))
+    .then(() => host.files.replace(fileIn(directory, cluster), `${text}\n`, 0o600))
     .catch(() => {});
 };
 
 const removeFile = ({ host, cluster }: Pick<Sharing, 'host' | 'cluster'>): Promise<void> =>
   cluster.snapshot_dir === undefined
     ? Promise.resolve()
-    : host.files.remove(join(cluster.snapshot_dir, fileName(cluster))).catch(() => {});
+    : host.files.remove(fileIn(cluster.snapshot_dir, cluster)).catch(() => {});
 
 /** Nothing of it may stop a run: the journal on this machine is what counts, and this is for the day when this machine is gone. */
 export const shareProgress = (sharing: Sharing): Shared => {
@@ -161,7 +163,7 @@ export const sharedRun = async (
   const file =
     cluster.snapshot_dir === undefined
       ? undefined
-      : await host.files.read(join(cluster.snapshot_dir, fileName(cluster))).catch(() => undefined);
+      : await host.files.read(fileIn(cluster.snapshot_dir, cluster)).catch(() => undefined);
   const stored = kept instanceof AppError ? undefined : kept.kvs[0]?.value;
   const found = [sharedFrom(stored, cluster.name), sharedFrom(file, cluster.name)]
     .filter((one) => one !== undefined)

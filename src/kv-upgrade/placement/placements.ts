@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { dirname, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { whyUnwritable } from '../../core/write-failure.ts';
@@ -12,7 +13,7 @@ type Kept = Readonly<Record<string, Placement>>;
 
 /** Beside the runs of a cluster: a member may have been upgraded by an earlier run than the one that brings it back. */
 const recordPath = (runDirectory: string, member: string): string =>
-  join(dirname(runDirectory), 'placements', `${member}.json`);
+  childPath(join(dirname(runDirectory), 'placements'), pathPart(`${member}.json`));
 
 const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<Kept> => {
   const text = await files.read(path);

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { clusterDirectory } from '../journal/journal.ts';
@@ -10,10 +11,10 @@ export const keepReport = async (
   directory: string,
   run: string,
 ): Promise<string> => {
-  const kept = join(clusterDirectory(state, cluster), 'rehearsals', run);
+  const kept = childPath(join(clusterDirectory(state, cluster), 'rehearsals'), pathPart(run));
   const find = async (at: string): Promise<string | undefined> => {
     for (const name of await host.files.list(at)) {
-      const path = join(at, name);
+      const path = childPath(at, pathPart(name));
       if (name === 'report.json') return at;
       const inside = (await host.files.info(path))?.kind === 'directory' ? await find(path) : undefined;
       if (inside !== undefined) return inside;
@@ -24,6 +25,6 @@ export const keepReport = async (
   if (from === undefined) return kept;
   await host.files.makeDirectory(kept, 0o700);
   for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson'])
-    await host.files.copy(join(from, name), join(kept, name));
+    await host.files.copy(childPath(from, pathPart(name)), childPath(kept, pathPart(name)));
   return kept;
 };

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { join } from 'node:path';
 import { argvOf } from '../cluster/command-line.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
@@ -87,8 +88,8 @@ const specOf = (member: MemberSpec, own: Own, initial: string, directory: string
     client_url: own.client,
     peer_url: own.peer,
     data_dir: own.data,
-    pid_file: join(directory, `${own.name}.pid`),
-    log_file: join(directory, `${own.name}.log`),
+    pid_file: childPath(directory, pathPart(`${own.name}.pid`)),
+    log_file: childPath(directory, pathPart(`${own.name}.log`)),
     ...(member.old_binary === undefined ? {} : { old_binary: member.old_binary }),
     ...(member.new_binary === undefined ? {} : { new_binary: member.new_binary }),
     old_command: command('old'),
@@ -123,7 +124,7 @@ export const privateCopy = (
       name,
       client: urlAt(ports[2 * i]),
       peer: urlAt(ports[2 * i + 1]),
-      data: join(directory, `${name}.data`),
+      data: childPath(directory, pathPart(`${name}.data`)),
     };
   });
   const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
@@ -154,7 +155,8 @@ export const privateCopy = (
   };
 };
 
-export const configAt = (directory: string, name: string): string => join(directory, `${name}.conf.yaml`);
+export const configAt = (directory: string, name: string): string =>
+  childPath(directory, pathPart(`${name}.conf.yaml`));
 /** A configuration file that the command names is the copy's own one. */
 const withConfig = (words: readonly string[], member: MemberSpec, directory: string): string[] =>
   words.map((word) =>

@@ -169,7 +169,7 @@ const stopCopy = async (
 };
 
 const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): string[] => {
-  const file = join(directory, isReal ? 'cluster.yaml' : join('copy', 'cluster.yaml'));
+  const file = isReal ? join(directory, 'cluster.yaml') : join(directory, 'copy', 'cluster.yaml');
   const chosen = [
     ...(options.copy_data ? ['--copy-data'] : []),
     ...(options.to === undefined ? [] : ['--to', options.to]),

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { join } from 'node:path';
 import { shapeBy } from '../../core/shape.ts';
 import { storedLines, storedObject } from '../../core/stored-text.ts';
@@ -25,7 +26,9 @@ export const writeReports = async (
     'report.html': pageFrom(report, events),
   };
   await Promise.all(
-    Object.entries(texts).map(([name, text]) => host.files.replace(join(directory, name), text, 0o600)),
+    Object.entries(texts).map(([name, text]) =>
+      host.files.replace(childPath(directory, pathPart(name)), text, 0o600),
+    ),
   );
 };
 

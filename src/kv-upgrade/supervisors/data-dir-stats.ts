@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { join } from 'node:path';
 import { messageOf } from '../../core/error-message.ts';
 import type { Files } from '../../platform/host.ts';
@@ -8,8 +9,8 @@ import type { HostFacts, MemberSpec } from '../types.ts';
 const sizeOf = async (files: Files, directory: string): Promise<number> => {
   let total = 0;
   for (const name of await files.list(directory).catch(() => [])) {
-    const info = await files.info(join(directory, name));
-    if (info?.kind === 'directory') total += await sizeOf(files, join(directory, name));
+    const info = await files.info(childPath(directory, pathPart(name)));
+    if (info?.kind === 'directory') total += await sizeOf(files, childPath(directory, pathPart(name)));
     else total += info?.sizeBytes ?? 0;
   }
   return total;
@@ -19,7 +20,7 @@ const sizeOf = async (files: Files, directory: string): Promise<number> => {
 const v2Bytes = async (files: Files, snapDirectory: string): Promise<number> => {
   const names = (await files.list(snapDirectory).catch(() => [])).filter((name) => name.endsWith('.snap'));
   const sizes = await Promise.all(
-    names.map(async (name) => (await files.info(join(snapDirectory, name)))?.sizeBytes ?? 0),
+    names.map(async (name) => (await files.info(childPath(snapDirectory, pathPart(name))))?.sizeBytes ?? 0),
   );
   return Math.max(0, ...sizes);
 };

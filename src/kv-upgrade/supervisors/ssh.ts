@@ -1,3 +1,4 @@
+import { type FileName, childPath, pathPart } from '../../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
@@ -12,8 +13,8 @@ import type { Shell } from './shell.ts';
 const sendMs = 3_600_000;
 /** A socket's path has at most 104 bytes (macOS), and ssh adds 17 of its own while it makes one. */
 const mostPathBytes = 104 - 17;
-const socketName = (words: readonly string[]): string =>
-  createHash('sha256').update(words.join('\0')).digest('hex').slice(0, 12);
+const socketName = (words: readonly string[]): FileName =>
+  pathPart(createHash('sha256').update(words.join('\0')).digest('hex').slice(0, 12));
 
 /** Only its owner may enter it: whoever can make a socket there would get every script and answer (spec/store#measured-service-managers-6). */
 const isPrivate = async ({ files, uid }: Host, directory: string): Promise<boolean> => {
@@ -29,7 +30,7 @@ const socketDirectory = async (host: Host, state: string | undefined): Promise<s
     ...(state === undefined ? [] : [join(state, 'ssh')]),
   ];
   for (const directory of candidates) {
-    if (Buffer.byteLength(join(directory, socketName([]))) > mostPathBytes) continue;
+    if (Buffer.byteLength(childPath(directory, socketName([]))) > mostPathBytes) continue;
     await host.files.makeDirectory(directory, 0o700).catch(() => {});
     if (await isPrivate(host, directory)) return directory;
   }
@@ -61,7 +62,7 @@ export const sshWords = (
       ? option('ControlPath=none')
       : [
           ...option('ControlMaster=auto'),
-          ...option(`ControlPath=${join(sockets, socketName([where, ...own]))}`),
+          ...option(`ControlPath=${childPath(sockets, socketName([where, ...own]))}`),
           ...option('ControlPersist=15'),
         ]),
   ];

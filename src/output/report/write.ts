@@ -1,4 +1,4 @@
-import { isAbsolute, join, relative } from 'node:path';
+import { isAbsolute, relative, resolve } from 'node:path';
 import type { CheckFinding } from '../../core/finding.ts';
 import { type ReportFormat, reportFormatNames } from '../../core/report-format.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
@@ -116,10 +116,7 @@ export const writeReportFiles = async (
   const failures: unknown[] = [];
   for (const { format, path } of reports)
     await host.files
-      .replace(
-        isAbsolute(path) ? path : join(host.cwd, path),
-        redactor.clean(writers[format](title, version, findings)),
-      )
+      .replace(resolve(host.cwd, path), redactor.clean(writers[format](title, version, findings)))
       .catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 };

@@ -149,6 +149,13 @@ describe('a cluster file', () => {
     expect(text).toContain('members[2].name is the same as that of members[0]');
     expect(text).toContain('members[3].client_url is the same as that of members[1]');
   });
+  it.each(['..', '.hidden', '-o', '--help'])('rejects the name %j of a cluster and of a member', (name) => {
+    const content = { name, members: [{ name, client_url: 'http://127.0.0.1:1' }] };
+    expect(clusterProblems(content, 'read').map(({ path, message }) => `${path} ${message}`)).toEqual([
+      `name must start with a letter, a digit or "_"; got "${name}"`,
+      `members[0].name must start with a letter, a digit or "_"; got "${name}"`,
+    ]);
+  });
   it('to look at a cluster, names and URLs are enough', () => {
     expect(
       clusterProblems({ name: 'a', members: [{ name: 'n1', client_url: 'http://x:1' }] }, 'read'),

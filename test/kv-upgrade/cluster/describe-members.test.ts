@@ -93,6 +93,25 @@ describe('the members of a cluster that runs here', () => {
       },
     ]);
   });
+  it.each(['../../../x', 'a/b', '..', '.x', '-x', 'n 1', 'n\n1', 'n\u202e1'])(
+    'named %j are refused before a file is written',
+    async (name) => {
+      const host = machine({ 71: { argv: server(name) } });
+      await expect(described(host, [name])).rejects.toMatchObject({
+        category: 'unsafe',
+        detail: { code: 'MEMBER_NAME' },
+      });
+      expect(await host.files.list('/etc/c')).toEqual([]);
+    },
+  );
+  it('whose names differ only in case get different files', async () => {
+    const host = machine({ 71: { argv: server('n1') }, 72: { argv: server('N1') } });
+    const { members } = await described(host, ['n1', 'N1']);
+    expect(members.map(({ spec }) => [spec.pid_file, spec.log_file])).toEqual([
+      ['/etc/c/n1.pid', '/etc/c/n1.log'],
+      ['/etc/c/N1-2.pid', '/etc/c/N1-2.log'],
+    ]);
+  });
   it('that are not here have their addresses', async () => {
     const host = machine({});
     const bare = listed('n2', { peer_urls: [], client_urls: [] });

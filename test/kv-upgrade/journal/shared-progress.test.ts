@@ -216,6 +216,9 @@ describe('a run of another machine', () => {
     ['another format', text([opened], { format: 2 })],
     ['another cluster', text([opened], { cluster: 'other' })],
     ['a name that is none of a run', text([opened], { run: '../../x' })],
+    ['a path that starts like a run', text([opened], { run: `${run}/../../../x` })],
+    ['a run with a line break', text([opened], { run: `${run}\n` })],
+    ['a run that is no text', text([opened], { run: [run] })],
     ['no lines', text([], { entries: {} })],
   ])('is none where there is %s', async (_, value) => {
     expect((await found(value)).run).toBeUndefined();

@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import { limits } from './limits.ts';
+import { AppError } from './problem.ts';
+
+declare const fileNameBrand: unique symbol;
+/**
+ * One part of a path that stays in its directory: no separator, no NUL, not `.` and not `..`. Only this file makes values of
+ * this type, and `childPath` accepts nothing else, so that text from outside cannot lead out of a directory.
+ */
+export type FileName = string & { readonly [fileNameBrand]: true };
+
+/** Names of devices, whatever extension follows: Windows opens the device, not a file. */
+const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)/i;
+/** Control characters, bidi marks, characters without a shape, and unpaired surrogates. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
+/** Characters that no file name of Windows may contain. The separators are gone by then. */
+const FORBIDDEN = /[<>:"|?*]/g;
+const LONGEST_EXTENSION_BYTES = 20;
+
+const lastPart = (text: string): string =>
+  text
+    .replaceAll('\\', '/')
+    .split('/')
+    .findLast((part) => part !== '') ?? '';
+
+/** Without a regular expression: a pattern that is anchored at the end takes quadratic time on a run of spaces. */
+const withoutEnd = (text: string, isRemoved: (letter: string) => boolean): string => {
+  let end = text.length;
+  while (end > 0 && isRemoved(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+};
+
+const extensionOf = (name: string): string => {
+  const at = name.lastIndexOf('.');
+  const extension = at <= 0 ? '' : name.slice(at);
+  return Buffer.byteLength(extension) <= LONGEST_EXTENSION_BYTES ? extension : '';
+};
+
+/** The longest beginning that has at most so many bytes; no character is cut in two. */
+const cutTo = (text: string, bytes: number): string => {
+  let start = '';
+  let size = 0;
+  for (const letter of text) {
+    size += Buffer.byteLength(letter);
+    if (size > bytes) break;
+    start += letter;
+  }
+  return start;
+};
+
+/** Shortened to the limit in bytes; the extension stays. */
+const shortened = (name: string): string => {
+  if (Buffer.byteLength(name) <= limits.fileNameBytes) return name;
+  const extension = extensionOf(name);
+  return cutTo(name, limits.fileNameBytes - Buffer.byteLength(extension)) + extension;
+};
+
+/**
+ * Turns text from a service, a cluster, an archive or another host into the name of a file. Only its last part counts. The
+ * name has no leading dot, dash or space, so that it is neither a settings file nor a flag; no character that a terminal
+ * obeys or nobody sees; it is not a device; and it is not longer than a name can be. `otherwise` names a text of which
+ * nothing is left.
+ */
+export const safeFileName = (text: string, otherwise: string): FileName => {
+  const safe = withoutEnd(
+    lastPart(text).replace(UNSEEN, '_').replace(FORBIDDEN, '_'),
+    (letter) => letter === '.' || letter === ' ',
+  ).replace(/^[.\s-]+/, (start) => '_'.repeat(start.length));
+  const name = withoutEnd(
+    shortened(DEVICE.test(safe) ? `_${safe}` : safe),
+    (letter) => letter === '.' || letter === ' ',
+  );
+  if (name.replaceAll('_', '') !== '') return name as FileName;
+  return (otherwise === '' ? 'file' : safeFileName(otherwise, '')) as FileName;
+};
+
+/** True for text that is a safe name as it is. */
+export const isSafeFileName = (text: string): text is FileName => safeFileName(text, 'x') === text;
+
+/** Two names with the same key are one file on a file system that ignores case or normalizes Unicode (macOS, Windows). */
+export const fileNameKey = (name: string): string => name.normalize('NFC').toLowerCase().normalize('NFC');
+
+/** The first wish that `taken` does not contain, else the last wish with a number. `taken` holds keys of names. */
+export const uniqueFileName = (
+  wishes: readonly string[],
+  extension: string,
+  taken: ReadonlySet<string>,
+): FileName => {
+  const nameOf = (wish: string, mark = ''): FileName => {
+    const stem = safeFileName(wish, 'file');
+    const room = limits.fileNameBytes - Buffer.byteLength(mark + extension);
+    return safeFileName(`${cutTo(stem, room)}${mark}${extension}`, 'file');
+  };
+  const names = wishes.map((wish) => nameOf(wish));
+  const free = names.find((name) => !taken.has(fileNameKey(name)));
+  if (free !== undefined) return free;
+  for (let count = 2; ; count += 1) {
+    const name = nameOf(wishes.at(-1) ?? '', `-${count}`);
+    if (!taken.has(fileNameKey(name))) return name;
+  }
+};
+
+/** Returns text that is one part of a path, unchanged: a name of a directory listing, or a name that a rule has checked. Throws otherwise. */
+export const pathPart = (text: string): FileName => {
+  if (text !== '' && text !== '.' && text !== '..' && !/[/\\\0]/.test(text)) return text as FileName;
+  throw new AppError('unsafe', `${JSON.stringify(text)} is not the name of a file; no file was written`, {
+    code: 'UNSAFE_FILE_NAME',
+    tryThis: ['use a name without "/", "\\" and NUL that is neither "." nor ".."'],
+  });
+};
+
+/** The only way from a name that this program did not choose to a path. */
+export const childPath = (directory: string, name: FileName): string => join(directory, name);

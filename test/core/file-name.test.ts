@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import {
+  childPath,
+  fileNameKey,
+  isSafeFileName,
+  pathPart,
+  safeFileName,
+  uniqueFileName,
+} from '../../src/core/file-name.ts';
+import { limits } from '../../src/core/limits.ts';
+
+const hostile = [
+  '../.github/workflows/ci',
+  '..\\..\\x',
+  '/etc/passwd',
+  '//server/share/x',
+  'c:\\windows\\x',
+  'a/../../b',
+  '.',
+  '..',
+  '.. ',
+  '../',
+  '...',
+  '',
+  '\0',
+  'a\0/../b',
+  '-rf',
+  '.bashrc',
+  'CON',
+  'nul.yaml',
+  'x:stream',
+  'a?b*c',
+  'x\u202egpj',
+  '\u2066',
+  '\u200b..',
+  '\u001b]0;x\u0007',
+  '\ud800',
+  'x'.repeat(5000),
+  'é'.repeat(5000),
+  `${' '.repeat(5000)}x`,
+];
+
+describe('safeFileName', () => {
+  test.each(hostile)('makes one safe part of %j', (text) => {
+    const name = safeFileName(text, 'label');
+    expect(name).not.toMatch(/[/\\<>:"|?*\p{Cc}\p{Cf}\p{Cs}]/u);
+    expect(name).not.toMatch(/^[.\s-]|[. ]$/);
+    expect(Buffer.byteLength(name)).toBeLessThanOrEqual(limits.fileNameBytes);
+    expect(childPath('/a/b', name)).toMatch(/^\/a\/b\/[^/]+$/);
+    expect(isSafeFileName(name)).toBe(true);
+    expect(safeFileName(name, 'x')).toBe(name);
+  });
+
+  test('keeps a good name, and uses the other text for a name of which nothing is left', () => {
+    expect(safeFileName('über uns.pdf', 'x')).toBe('über uns.pdf');
+    expect(safeFileName('..', '../label')).toBe('label');
+    expect(safeFileName('..', '..')).toBe('file');
+  });
+
+  test('takes linear time for a run of spaces', () => {
+    const start = performance.now();
+    safeFileName(`x${' '.repeat(2_000_000)}x`, 'x');
+    safeFileName(`x${'. '.repeat(1_000_000)}`, 'x');
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+});
+
+describe('uniqueFileName', () => {
+  const namesFor = (wishes: readonly string[][]): string[] => {
+    const taken = new Set<string>();
+    return wishes.map((wish) => {
+      const name = uniqueFileName(wish, '.yaml', taken);
+      taken.add(fileNameKey(name));
+      return name;
+    });
+  };
+
+  test('gives different names to texts that map to one name', () => {
+    expect(namesFor([['a/x'], ['b/x'], ['x'], ['X'], ['x ']])).toEqual([
+      'x.yaml',
+      'x-2.yaml',
+      'x-3.yaml',
+      'X-4.yaml',
+      'x-5.yaml',
+    ]);
+  });
+
+  test('treats composed and decomposed letters as one name', () => {
+    expect(namesFor([['\u00e9'], ['e\u0301']])[1]).toBe('e\u0301-2.yaml');
+  });
+
+  test('keeps the number and the extension of a long name', () => {
+    const [first = '', second = ''] = namesFor([['x'.repeat(500)], ['x'.repeat(600)]]);
+    expect(first).toHaveLength(limits.fileNameBytes);
+    expect(second).toMatch(/x-2\.yaml$/);
+    expect(Buffer.byteLength(second)).toBeLessThanOrEqual(limits.fileNameBytes);
+  });
+
+  test('uses the second wish before a number', () => {
+    expect(
+      namesFor([
+        ['bug', 'bug-a'],
+        ['bug', 'bug-b'],
+        ['bug', 'bug-b'],
+      ]),
+    ).toEqual(['bug.yaml', 'bug-b.yaml', 'bug-b-2.yaml']);
+  });
+});
+
+describe('pathPart', () => {
+  test.each(['', '.', '..', 'a/b', '../x', 'a\\b', 'a\0b'])('refuses %j', (text) => {
+    expect(() => pathPart(text)).toThrow('no file was written');
+  });
+  test.each(['.hidden', 'a b', '-x', 'n1.pid'])('returns %j unchanged', (text) => {
+    expect(pathPart(text)).toBe(text);
+  });
+});
