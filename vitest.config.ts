@@ -16,7 +16,7 @@ const real = [
   'test/simulator/*.test.ts',
   'test/fuzz/*.test.ts',
   'test/auth/schedules/*.test.ts',
-  'test/kv-upgrade/supervisors/{containers,drivers,identity,systemd}.test.ts',
+  'test/kv-upgrade/supervisors/{containers,drivers,identity,process-facts,systemd}.test.ts',
   'test/platform/terminal.test.ts',
 ];
 /** Suites that start servers, on loopback and in their own process, or a small program. `npm run check` leaves them to `npm test`. */

@@ -32,6 +32,11 @@ export type HostFacts = {
   readonly free_bytes?: number;
   /** Which disk the data directory is on: the same text for directories that share one. */
   readonly disk?: string;
+  /** Words of the server's command line, as it runs, and the variables that a server reads. Absent if they could not be read. */
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Why the command line or the environment could not be read. */
+  readonly command_error?: string;
   /** Content of the configuration file that the new version will read. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly config_error?: string;

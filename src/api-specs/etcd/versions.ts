@@ -1,6 +1,18 @@
 /** The store's versions as data: one row per minor. An upgrade from a row to the next is supported, nothing else. */
 export type Minor = `${number}.${number}`;
 
+/** Which settings about who may connect a version reads, and where (measured on real servers; spec/store#measured-configuration). */
+export type AccessRow = {
+  /** Flags without dashes. As environment variables the server reads the same names. */
+  readonly flags: readonly string[];
+  /** Keys at the top of the configuration file. */
+  readonly top: readonly string[];
+  /** Keys of `client-transport-security` and `peer-transport-security`. */
+  readonly section: readonly string[];
+  /** A trusted CA alone makes the server reject clients without a certificate. */
+  readonly trustedCaRequires: boolean;
+};
+
 export type VersionRow = {
   readonly minor: Minor;
   /** The gateway prefix to use, and all that answer. spec/store#versions-3: /v3alpha replaced by /v3beta in 3.3, removed in 3.4. */
@@ -31,7 +43,31 @@ export type VersionRow = {
   readonly wantsGatewayInFile?: true;
   /** Configuration keys and flags that stop this version at its start, with what to do. */
   readonly removed: readonly { readonly key: string; readonly flag: string; readonly instead: string }[];
+  readonly access: AccessRow;
 };
+
+const accessUntil33: AccessRow = {
+  flags: [
+    ...['ca-file', 'peer-ca-file', 'trusted-ca-file', 'peer-trusted-ca-file', 'client-cert-auth'],
+    ...['peer-client-cert-auth', 'client-crl-file', 'peer-crl-file', 'peer-cert-allowed-cn', 'auto-tls'],
+    ...['peer-auto-tls', 'cors', 'auth-token', 'experimental-peer-skip-client-san-verification'],
+  ],
+  top: ['cors', 'auth-token'],
+  section: ['ca-file', 'trusted-ca-file', 'client-cert-auth', 'auto-tls'],
+  trustedCaRequires: false,
+};
+const isNoCaFile = (key: string): boolean => key !== 'ca-file' && key !== 'peer-ca-file';
+const access34: AccessRow = {
+  flags: [
+    ...accessUntil33.flags.filter(isNoCaFile),
+    ...['client-cert-allowed-hostname', 'peer-cert-allowed-hostname', 'host-whitelist'],
+  ],
+  top: [...accessUntil33.top, 'host-whitelist'],
+  section: accessUntil33.section.filter(isNoCaFile),
+  trustedCaRequires: true,
+};
+const access35: AccessRow = { ...access34, section: [...access34.section, 'allowed-cn', 'allowed-hostname'] };
+const access36: AccessRow = { ...access35, flags: [...access35.flags, 'peer-skip-client-san-verification'] };
 
 const logFlags = [
   { key: 'debug', flag: '--debug', instead: 'log-level: debug' },
@@ -79,6 +115,7 @@ export const versionRows: readonly VersionRow[] = [
     path: { timeToLive: '/kv/lease/timetolive', revokeLease: '/kv/lease/revoke' },
     retention: 'number',
     removed: [],
+    access: accessUntil33,
   },
   {
     minor: '3.3',
@@ -103,6 +140,7 @@ export const versionRows: readonly VersionRow[] = [
     },
     retention: 'string',
     removed: [],
+    access: accessUntil33,
   },
   {
     minor: '3.4',
@@ -124,6 +162,7 @@ export const versionRows: readonly VersionRow[] = [
     retention: 'string',
     wantsGatewayInFile: true,
     removed: [],
+    access: access34,
   },
   {
     minor: '3.5',
@@ -144,6 +183,7 @@ export const versionRows: readonly VersionRow[] = [
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
     removed: logFlags,
+    access: access35,
   },
   {
     minor: '3.6',
@@ -164,6 +204,7 @@ export const versionRows: readonly VersionRow[] = [
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
     removed: [...logFlags, ...removedIn36],
+    access: access36,
   },
 ];
 

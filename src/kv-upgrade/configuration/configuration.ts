@@ -1,6 +1,7 @@
 import { yamlValue } from '../../core/yaml-value.ts';
 import { rowOf } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { accessInFile, accessInFlags } from './access.ts';
 import { finding } from './finding.ts';
 import type { ConfigFinding } from './finding.ts';
 import { MODE, RETENTION, isDuration, modeFindings, retentionFindings } from './retention.ts';
@@ -55,8 +56,8 @@ const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
       ]
     : [];
 
-/** What the version `to` would make of a configuration file. Pure. */
-export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
+/** What the version `to` would make of a configuration file. `from`: the version that reads it now (default: the minor before). Pure. */
+export const lintFile = (file: Settings, to: Minor, from?: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const removed = (row?.removed ?? [])
     .filter(({ key }) => file[key] !== undefined && file[key] !== null)
@@ -65,6 +66,7 @@ export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const compaction =
     row?.retention === 'string' ? [...retentionFindings(file, to), ...modeFindings(file)] : [];
   return [
+    ...accessInFile(file, { from, to }),
     ...compaction,
     ...logFindings(file, to),
     ...gatewayFindings(file, to),
@@ -121,8 +123,13 @@ const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFin
   return found;
 };
 
-/** What the version `to` would make of a command line (spec/store#measured-configuration). Pure. */
-export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] => {
+/** What the version `to` would make of a command line, beside these variables (spec/store#measured-configuration). Pure. */
+export const lintFlags = (
+  words: readonly string[],
+  to: Minor,
+  from?: Minor,
+  env: Readonly<Record<string, string>> = {},
+): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const flags = flagsOf(words);
   const found = (row?.removed ?? [])
@@ -139,7 +146,11 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
         '--log-outputs',
       ),
     );
-  found.push(...valueFindings(flags, to), ...flagFindings36(flags, to));
+  found.push(
+    ...accessInFlags(flags, env, { from, to }),
+    ...valueFindings(flags, to),
+    ...flagFindings36(flags, to),
+  );
   return found;
 };
 

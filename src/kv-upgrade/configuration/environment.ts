@@ -1,5 +1,6 @@
 import { refusedValues } from '../../api-specs/etcd/setting-rules.ts';
 import { rowOf, type Minor } from '../../api-specs/etcd/versions.ts';
+import { accessInEnvironment } from './access.ts';
 import { type ConfigFinding, finding } from './finding.ts';
 
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
@@ -12,6 +13,7 @@ export const lintEnvironment = (
   env: Readonly<Record<string, string>>,
   flags: ReadonlyMap<string, string>,
   to: Minor,
+  from?: Minor,
 ): ConfigFinding[] => {
   if (flags.has('config-file')) return [];
   const removed = (rowOf(to)?.removed ?? [])
@@ -32,5 +34,5 @@ export const lintEnvironment = (
         'keep one of the two',
       ),
     );
-  return [...removed, ...values, ...both];
+  return [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
 };

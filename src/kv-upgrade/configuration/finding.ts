@@ -6,6 +6,8 @@ export type ConfigFinding = {
   readonly hint: string;
   /** Present when `migrateConfig` fixes it. */
   readonly isFixed?: true;
+  /** It changes who may connect: never less than a failure, whether a plan would rewrite it or not. */
+  readonly isAccess?: true;
   /** Not while members of the version before still run: they would not know it. */
   readonly isLater?: true;
 };

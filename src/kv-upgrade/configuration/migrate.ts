@@ -1,6 +1,7 @@
 import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { caFileIn, type Section } from './access.ts';
 import { GATEWAY, lintFile, parseConfig } from './configuration.ts';
 import { fixSetting36, isSetting36 } from './migrate-36.ts';
 import { MODE, RETENTION } from './retention.ts';
@@ -31,7 +32,30 @@ type Document = {
   set(key: string, value: unknown): void;
   delete(key: string): unknown;
   createNode(value: unknown, options?: { flow: boolean }): unknown;
+  getIn(path: readonly string[], keepScalar?: boolean): unknown;
+  setIn(path: readonly string[], value: unknown): void;
+  deleteIn(path: readonly string[]): unknown;
 };
+/** The CA that 3.3 reads as `ca-file`, in the form that every version reads; the comments of the line stay with it. */
+const fixCaFile = (document: Document, key: string, section: Section, isTop: boolean): string[] => {
+  const [from, to] = [isTop ? [key] : [section, 'ca-file'], [section, 'trusted-ca-file']];
+  const value = document.getIn(from);
+  const pair = isTop
+    ? undefined
+    : (document.getIn([section], true) as Content).items?.find(
+        (item) => String((item.key as { value?: unknown }).value) === 'ca-file',
+      );
+  if (document.getIn(to) !== undefined || pair === undefined) {
+    if (document.getIn(to) === undefined) document.setIn(to, value);
+    document.deleteIn(from);
+  } else (pair.key as { value: unknown }).value = 'trusted-ca-file';
+  document.setIn([section, 'client-cert-auth'], true);
+  const note = isTop
+    ? ': no version read it there, and connections without a certificate are rejected now'
+    : '';
+  return [`${key} → ${to.join('.')}, with client-cert-auth: true${note}`];
+};
+
 const fixRetention = (document: Document, file: Settings): string[] => {
   const changes: string[] = [];
   const node = document.get(RETENTION, true) as Partial<Scalar> | undefined;
@@ -50,6 +74,8 @@ const fixRetention = (document: Document, file: Settings): string[] => {
 /** One finding put right in the document; what was changed, for people. */
 const fix = (document: Document, file: Settings, key: string): string[] => {
   if (key === RETENTION) return fixRetention(document, file);
+  const ca = caFileIn(key);
+  if (ca !== undefined) return fixCaFile(document, key, ca.section, ca.isTop);
   if (isSetting36(key)) return fixSetting36(document, file, key);
   if (key === GATEWAY) {
     document.set(GATEWAY, true);

@@ -173,6 +173,7 @@ export const containerService =
     // Each version is asked in a container of its own.
     factsMs: 60_000,
     look: (member) => look(tool, member),
+    pid: ({ container }) => sh`${tool} inspect -f '{{.State.Pid}}' ${container}`,
     stateFrom: (done, { container }) => {
       if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
       const line = valuesIn(done.stdout).get('state') ?? '';

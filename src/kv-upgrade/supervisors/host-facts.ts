@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { sh, shellLines } from '../../core/shell.ts';
 import type { ShellScript } from '../../core/shell.ts';
 import { parseConfig } from '../configuration/configuration.ts';
@@ -5,6 +6,7 @@ import type { HostFacts, MemberSpec } from '../types.ts';
 import { hasProcess, versionInText } from './driver.ts';
 import type { ProcessState, Which } from './driver.ts';
 import { configPath } from './data-dir-stats.ts';
+import { serverVariables, wordsIn } from './process-table.ts';
 import { valuesIn } from './service.ts';
 import type { Service } from './service.ts';
 
@@ -18,6 +20,43 @@ if [ -d "$D" ]; then
   echo "free_kib=$(df -Pk "$D" | awk 'NR==2 {print $4}')"
   ${wantsSizes ? sh`echo "data_dir_kib=$(du -sk "$D" | cut -f1)"` : sh`:`}
 else echo data_dir_exists=false; fi`;
+
+/** Names that a server's program has on this host. */
+const programPattern = (member: MemberSpec): ShellScript =>
+  [member.old_binary, member.new_binary, member.binary_path]
+    .flatMap((path) => (path === undefined ? [] : [basename(path)]))
+    .reduce((pattern, name) => sh`${pattern}|${name}*`, sh`etcd*`);
+
+/**
+ * The command line and the variables of the server as it runs, and the configuration file that they name, in base64. The service's own process
+ * may be a shell that started the server. A container has its own files: /proc/PID/root.
+ */
+const processScript = (service: Service, member: MemberSpec): ShellScript => {
+  const pid = service.pid?.(member);
+  if (pid === undefined) return sh``;
+  const config =
+    configPath(member) !== undefined
+      ? sh`:`
+      : sh`if [ -n "$f" ]; then case "$f" in /*) r=/proc/$p/root$f;; *) r=/proc/$p/cwd/$f;; esac
+  if [ -r "$r" ]; then echo "config=$(base64 < "$r" | tr -d '\\n')"; else echo "config_unread=$f"; fi; fi`;
+  return sh`isserver() { n=$(tr '\\0' '\\n' < "/proc/$1/cmdline" 2>/dev/null | head -n 1); case "\${n##*/}" in ${programPattern(member)}) ;; *) return 1;; esac; }
+p=$( { ${pid}; } 2>/dev/null | head -n 1 | tr -cd 0-9); first=$p
+if [ "\${p:-0}" -gt 1 ]; then
+  while ! isserver "$p"; do
+    next=; for c in $(cat "/proc/$p/task"/*/children 2>/dev/null); do [ -n "$next" ] && ! isserver "$c" || next=$c; done
+    [ -n "$next" ] || break; p=$next
+  done
+  if [ "$p" != "$first" ] && ! isserver "$p"; then echo "command_error=no server was found below process $first"
+  elif [ ! -r "/proc/$p/cmdline" ]; then echo "command_error=the command line of process $p cannot be read"
+  elif ! e=$(tr '\\0' '\\n' < "/proc/$p/environ" 2>/dev/null); then echo "command_error=the environment of process $p cannot be read"
+  else
+  echo "command=$(base64 < "/proc/$p/cmdline" | tr -d '\\n')"
+  echo "environment=$(printf '%s\\n' "$e" | grep '^ETCD_' | base64 | tr -d '\\n')"
+  f=$({ printf '%s\\n' "$e" | sed -n 's/^ETCD_CONFIG_FILE=/--config-file=/p'; tr '\\0' '\\n' < "/proc/$p/cmdline"; } | sed -n 's/^--\\{0,1\\}config-file=//p; /^--\\{0,1\\}config-file$/{n;p;}' | tail -n 1)
+  ${config}
+  fi
+else echo 'command_error=its process was not found'; fi`;
+};
 
 export const factsScript = (service: Service, member: MemberSpec, wantsSizes: boolean): ShellScript => {
   const version = (which: Which): ShellScript => {
@@ -35,6 +74,7 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
     config === undefined
       ? sh``
       : sh`if [ -r ${config} ]; then echo "config=$(base64 < ${config} | tr -d '\\n')"; else echo config_missing=true; fi`,
+    processScript(service, member),
     sh`exit 0`,
   ]);
 };
@@ -57,16 +97,35 @@ const processFacts = (state: ProcessState): HostFacts => {
   };
 };
 
+const decoded = (text: string): string => Buffer.from(text, 'base64').toString();
+/** What the new version will be started with, as far as the service starts it like the one that runs. */
+const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
+  const [command, environment, error] = ['command', 'environment', 'command_error'].map((key) =>
+    found.get(key),
+  );
+  return {
+    ...(command === undefined ? {} : { command: wordsIn(decoded(command)) }),
+    ...(environment === undefined
+      ? {}
+      : { environment: Object.fromEntries(serverVariables(decoded(environment).split('\n'))) }),
+    ...(error === undefined ? {} : { command_error: error }),
+  };
+};
+
 const configFrom = async (
   found: ReadonlyMap<string, string>,
   path: string | undefined,
 ): Promise<HostFacts> => {
   if (found.has('config_missing')) return { config_error: `there is no configuration file ${path}` };
+  if (found.has('config_unread'))
+    return { config_error: `the configuration file ${found.get('config_unread')} cannot be read` };
   const text = found.get('config');
   if (text === undefined) return {};
-  const read = await parseConfig(Buffer.from(text, 'base64').toString());
+  const read = await parseConfig(decoded(text));
   return 'broken' in read
-    ? { config_error: `${path} is not a configuration file: ${read.broken}` }
+    ? {
+        config_error: `${path ?? 'the file that its command line names'} is not a configuration file: ${read.broken}`,
+      }
     : { config: read.file };
 };
 
@@ -102,6 +161,7 @@ export const factsFrom = async (
       ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }
       : { new_binary_version: fresh }),
     ...(old === undefined ? {} : { old_binary_version: old }),
+    ...commandFacts(found),
     ...(await configFrom(found, configPath(member))),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };

@@ -10,7 +10,7 @@ import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { keptConfig } from './kept-config.ts';
 import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
 import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
-import { ownerFacts, placeFacts, processProblems } from './process-facts.ts';
+import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
 import { localProcesses, type ProcessInfo } from './process-table.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
@@ -110,6 +110,7 @@ const facts = async (
     ...versions,
     ...ownerFacts(server, data?.uid),
     ...place,
+    ...commandFacts(server),
     ...config,
     clock_skew_ms: 0,
     ...(problems.length === 0 ? {} : { problems }),

@@ -7,7 +7,7 @@ import { flagsOf } from '../configuration/configuration.ts';
 import { remoteFiles } from './remote-files.ts';
 import { commandOf, identityOf, launchWords } from './launch.ts';
 import { memberProcess, processesOf } from './member-process.ts';
-import { ownerFacts, placeFacts, processProblems } from './process-facts.ts';
+import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
 import type { ProcessInfo } from './process-table.ts';
 import { remoteProcesses } from './remote-processes.ts';
 import { askedVersion } from './service.ts';
@@ -68,6 +68,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(process?.state === 'T' ? { is_suspended: true } : {}),
     ...ownerFacts(server, data?.uid),
     ...(await placeFacts(table, member, first)),
+    ...commandFacts(server),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

@@ -13,6 +13,12 @@ export const processProblems = (
   return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
 };
 
+/** How the server runs, for what its successor is started with. */
+export const commandFacts = (server: ProcessInfo | undefined): HostFacts =>
+  server === undefined || server.words.length === 0
+    ? {}
+    : { command: server.words, environment: Object.fromEntries(server.env) };
+
 /** What a relative path in the configuration file is relative to, and what it has to lead to. */
 export const placeFacts = async (
   { realPath }: Pick<ProcessTable, 'realPath'>,

@@ -20,6 +20,8 @@ export type Service = {
   readonly processOf?: (member: MemberSpec, ask: Ask) => Promise<ProcessState>;
   /** What only this kind of service sees of a member's host. */
   readonly facts?: (member: MemberSpec, ask: Ask) => Promise<HostFacts>;
+  /** Prints the process id of the member's server, or of the program that started it; nothing if it does not run. */
+  readonly pid?: (member: MemberSpec) => ShellScript;
   /** Time a look at the host may take, where asking a program for its version takes long. */
   readonly factsMs?: number;
   /** Asks once and waits; exit 0 when it has ended within the grace, 1 when it still runs. */

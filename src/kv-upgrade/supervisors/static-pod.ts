@@ -65,6 +65,7 @@ pids=$(${pidsOf(member)})
 [ -n "$pids" ] || { ${askRuntime(member)}
 }
 exit 0`,
+  pid: (member) => pidsOf(member),
   stateFrom,
   stop: (member, graceMs) => sh`set -e
 if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parked(member)}; fi

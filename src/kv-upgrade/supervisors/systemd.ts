@@ -192,6 +192,7 @@ const describe = (kind: StepKind, member: MemberSpec): string[] => {
 
 export const systemdService: MakeService = () => ({
   look: show,
+  pid: ({ unit }) => sh`systemctl show -p MainPID --value -- ${unit}`,
   stateFrom: (done, { unit }) =>
     done.code === 0
       ? unitState(done.stdout, unit)
