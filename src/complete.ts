@@ -7,7 +7,7 @@ const directory = (kind: 'cache' | 'config' | 'state', xdg: string | undefined):
   const { OPSCTL_HOME: own = '', HOME: home = '' } = process.env;
   return own !== ''
     ? `${own}/${kind}`
-    : `${xdg || `${home}/${kind === 'state' ? '.local/state' : `.${kind}`}`}/opsctl`;
+    : `${xdg?.startsWith('/') ? xdg : `${home}/${kind === 'state' ? '.local/state' : `.${kind}`}`}/opsctl`;
 };
 
 /** A file that was kept or named; TAB must not wait for a pipe or read a device. */

@@ -1,3 +1,5 @@
+import { type ExternalUrl, externalUrl } from '../core/external-url.ts';
+import { AppError } from '../core/problem.ts';
 import { isIdentity, scopeText } from './scopes.ts';
 import type { Secrets } from './pkce.ts';
 
@@ -13,7 +15,7 @@ export type AuthorizationRequest = {
 };
 
 /** spec/sign-in#authorize. Both PKCE parameters are always sent: the method would default to `plain`. */
-export const authorizeUrl = (request: AuthorizationRequest): string => {
+export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
   const url = new URL(request.endpoint);
   const set = (name: string, value: string | undefined) => {
     if (value !== undefined) url.searchParams.set(name, value);
@@ -32,5 +34,11 @@ export const authorizeUrl = (request: AuthorizationRequest): string => {
   set('login_hint', request.loginHint);
   for (const [name, value] of Object.entries(request.extra ?? {})) set(name, value);
   // A blank may stand as + or %20 (spec/sign-in); %20 survives every mail program and terminal.
-  return url.href.replaceAll('+', '%20');
+  const address = externalUrl(url.href.replaceAll('+', '%20'));
+  if (address !== undefined) return address;
+  throw new AppError(
+    'config',
+    `invalid authorization endpoint ${JSON.stringify(request.endpoint)}: must be an http or https URL without user information`,
+    { code: 'AUTH_URL', tryThis: ['--auth-url https://HOST/PATH'] },
+  );
 };

@@ -1,3 +1,4 @@
+import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
 import { authorizeUrl } from './authorize-url.ts';
@@ -35,7 +36,7 @@ export const attemptFor = (
 };
 
 /** The address is the one thing that must be seen whole, state included; it goes past the redaction of messages. */
-export const showAddress = (context: AuthContext, url: string): Promise<void> =>
+export const showAddress = (context: AuthContext, url: ExternalUrl): Promise<void> =>
   context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
 
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
@@ -50,7 +51,7 @@ const openWith = async (
   context: AuthContext,
   plan: LoginPlan,
   redirect: Redirect,
-  url: string,
+  url: ExternalUrl,
   at: BrowserEnvironment,
 ): Promise<void> => {
   const choice = browserChoice(at, plan, plan.hasTerminal);

@@ -1,3 +1,4 @@
+import type { ExternalUrl } from '../core/external-url.ts';
 import type { BaseAccount } from './keep-account.ts';
 import type { ListenOptions } from './loopback/listen.ts';
 import type { Secrets } from './pkce.ts';
@@ -31,5 +32,5 @@ export type Attempt = {
   readonly secrets: Secrets;
   readonly redirectUri: string;
   readonly requested: readonly string[];
-  readonly url: string;
+  readonly url: ExternalUrl;
 };

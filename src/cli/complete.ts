@@ -17,7 +17,8 @@ const plain = (words: Iterable<string>): Candidate[] => [...words].map((word) =>
 /** Records that TAB knows; people write `@ana` for members and teams as often as `ana`. */
 const known = (sources: Sources, source: string, start: string): Found => {
   if (source === 'file' || source === 'directory') return { candidates: [], files: source };
-  const all = sources.cached(source);
+  // Names are text from services and files: on a command line a leading dash makes a name a flag.
+  const all = sources.cached(source).filter(({ word }) => !word.startsWith('-'));
   const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
   const named = isCalledAt
     ? all.map(({ word, about }) => ({ word: `@${word}`, ...(about ? { about } : {}) }))

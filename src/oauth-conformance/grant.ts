@@ -1,3 +1,4 @@
+import type { ExternalUrl } from '../core/external-url.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import { authorizeUrl } from '../auth/authorize-url.ts';
@@ -25,7 +26,7 @@ export type GrantProbe = {
   hide(secret: string): void;
   send(request: Parameters<Host['network']['request']>[0]): Promise<HttpResponse>;
   /** Brings a person, or a program in their place, to the address. */
-  visit(url: string, redirectUri: string, launch: string): Promise<void>;
+  visit(url: ExternalUrl, redirectUri: string, launch: ExternalUrl): Promise<void>;
 };
 
 type Got = { readonly answer: TokenResponse; readonly wire: HttpResponse; again(): Promise<HttpResponse> };

@@ -1,4 +1,5 @@
 /** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+import type { ExternalUrl } from '../core/external-url.ts';
 import type { JqRun } from './jq-run.ts';
 import type { Bucket, BucketPlace } from './bucket.ts';
 import type { Terminal } from './terminal.ts';
@@ -297,7 +298,7 @@ export interface Host {
   jq(program: string, args: readonly string[]): Promise<JqRun>;
   bucket(place: BucketPlace): Promise<Bucket>;
   /** Opens the system browser; resolves with false when no launcher could be started or it failed at once. */
-  openBrowser(url: string): Promise<boolean>;
+  openBrowser(url: ExternalUrl): Promise<boolean>;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */
   onSignal(listener: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void): () => void;
   /** Ends the process at once: only for a second signal. */

@@ -17,7 +17,12 @@ const root = {
 const sources = {
   tree: () => ({}),
   cached: (name: string) =>
-    (({ label: ['bug', 'build', '@home'], member: ['ana', 'ben'] })[name] ?? []).map((word) => ({ word })),
+    (
+      ({
+        label: ['bug', 'build', '@home', '--tracker-url=https://evil.example', '-o'],
+        member: ['ana', 'ben'],
+      })[name] ?? []
+    ).map((word) => ({ word })),
 };
 
 test.each<[string[], string[]]>([
@@ -39,6 +44,11 @@ test.each<[string[], string[]]>([
     ['tracker', 'labels', 'get', 'bu'],
     ['bug', 'build'],
   ],
+  [
+    ['tracker', 'labels', 'get', ''],
+    ['bug', 'build', '@home'],
+  ],
+  [['tracker', 'labels', 'get', '--tracker'], []],
   [['tracker', 'labels', 'get', '@'], ['@home']],
   [['tracker', 'members', 'get', '@a'], ['@ana']],
   [['tracker', 'members', 'list', '--owner', 'ana,@b'], ['ana,@ben']],

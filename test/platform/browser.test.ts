@@ -1,9 +1,11 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { type ExternalUrl, externalUrl } from '../../src/core/external-url.ts';
 import { browserCommands, hasDisplay } from '../../src/platform/node/browser.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
+const address = (text: string): ExternalUrl => externalUrl(text) as ExternalUrl;
 const open: RealHost[] = [];
 afterEach(async () => {
   for (const real of open.splice(0)) await real.close();
@@ -52,16 +54,25 @@ const withLauncher = async (script: string): Promise<RealHost> => {
 
 test('the first launcher that starts gets the URL whole', async () => {
   const { host, directory } = await withLauncher('echo "$1" > "$HOME/opened"');
-  expect(await host.openBrowser('http://127.0.0.1:1/a?b=c&d=$(e)')).toBe(true);
+  expect(await host.openBrowser(address('http://127.0.0.1:1/a?b=c&d=$(e)'))).toBe(true);
   expect(readFileSync(join(directory, 'opened'), 'utf8')).toBe('http://127.0.0.1:1/a?b=c&d=$(e)\n');
 });
 
 test('a launcher that fails is no browser', async () => {
-  expect(await (await withLauncher('exit 3')).host.openBrowser('http://127.0.0.1:1/')).toBe(false);
+  expect(await (await withLauncher('exit 3')).host.openBrowser(address('http://127.0.0.1:1/'))).toBe(false);
 });
 
 test('without a display nothing is started', async () => {
   const real = await realHost();
   open.push(real);
-  expect(await real.host.openBrowser('http://127.0.0.1:1/')).toBe(false);
+  expect(await real.host.openBrowser(address('http://127.0.0.1:1/'))).toBe(false);
 });
+
+test.each(['--renderer-cmd-prefix=touch ran', 'file:///etc/hostname', 'javascript:1', ''])(
+  'no launcher gets %j, whatever the types of the caller are',
+  async (text) => {
+    const { host, directory } = await withLauncher('echo "$1" > "$HOME/opened"');
+    expect(await host.openBrowser(text as ExternalUrl)).toBe(false);
+    expect(existsSync(join(directory, 'opened'))).toBe(false);
+  },
+);

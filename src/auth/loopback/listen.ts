@@ -1,3 +1,4 @@
+import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
 import type { Host, Incoming, Outgoing } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Expected, Verdict } from '../callback.ts';
@@ -24,7 +25,7 @@ export type Redirect = {
   /** Settles with the first answer that carries the right state; strangers never settle it. */
   readonly settled: Promise<Settled>;
   /** Where the browser is sent: a loopback address that leads to `target` once. */
-  launchFrom(target: string): string;
+  launchFrom(target: ExternalUrl): ExternalUrl;
   /** Gives the waiting browser its last page. */
   answer(page: Page): void;
   close(): Promise<void>;
@@ -164,7 +165,7 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
     settled,
     launchFrom: (to) => {
       launch.leadTo(to);
-      return `http://${literal}:${bound.port}${launchPath}`;
+      return externalUrl(`http://${literal}:${bound.port}${launchPath}`) as ExternalUrl;
     },
     answer,
     close: async () => {

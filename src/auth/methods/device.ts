@@ -1,3 +1,4 @@
+import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
 import { deviceCode } from '../../api-specs/oauth/grant-types.ts';
 import { AppError } from '../../core/problem.ts';
 import type { AuthContext } from '../auth-context.ts';
@@ -25,9 +26,9 @@ export type DevicePlan = {
 export type DeviceAuthorization = {
   readonly deviceCode: string;
   readonly userCode: string;
-  readonly verificationUri: string;
+  readonly verificationUri: ExternalUrl;
   /** With the code in it: what a QR code holds. */
-  readonly completeUri: string;
+  readonly completeUri: ExternalUrl;
   readonly expiresInS: number;
   readonly intervalS: number;
 };
@@ -56,16 +57,13 @@ export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefi
   const given = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
   const [code, userCode] = [text(given.device_code), text(given.user_code)];
   // Google and others wrote verification_url before the RFC was done.
-  const uri = text(given.verification_uri) ?? text(given.verification_url);
+  const uri = externalUrl(text(given.verification_uri) ?? text(given.verification_url));
   if (code === undefined || userCode === undefined || uri === undefined) return undefined;
-  if (!/^https?:\/\//.test(uri) || !URL.canParse(uri)) return undefined;
-  const complete = text(given.verification_uri_complete);
   return {
     deviceCode: code,
     userCode: safeText(userCode, 40),
-    verificationUri: new URL(uri).href,
-    completeUri:
-      complete !== undefined && URL.canParse(complete) ? new URL(complete).href : new URL(uri).href,
+    verificationUri: uri,
+    completeUri: externalUrl(given.verification_uri_complete) ?? uri,
     expiresInS: seconds(given.expires_in, 900),
     intervalS: seconds(given.interval, 5),
   };

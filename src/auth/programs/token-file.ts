@@ -1,5 +1,5 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { AuthContext } from '../auth-context.ts';
 import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';
 import { type AccessToken, accessToken, type TokenRequirements } from '../token.ts';
@@ -19,8 +19,11 @@ const shortestMs = 1000;
 const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
   Math.max(shortestMs, Math.min(leftMs / 2, leftMs - minTtlMs - 5000));
 
-/** The runtime directory of the user is in memory and ends with the session; else the temporary one. */
-const baseOf = ({ host }: AuthContext): string => host.env.XDG_RUNTIME_DIR ?? host.files.temporaryDirectory();
+/** The runtime directory of the user is in memory and ends with the session; else the temporary one. XDG: a relative value is invalid and ignored. */
+const baseOf = ({ host }: AuthContext): string => {
+  const given = host.env.XDG_RUNTIME_DIR ?? '';
+  return isAbsolute(given) ? given : host.files.temporaryDirectory();
+};
 
 const refreshing = async (
   context: AuthContext,

@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { homeOf } from '../../config/directories.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
@@ -7,12 +7,17 @@ import { type Shell, scriptOf } from './scripts.ts';
 type Env = Host['env'];
 type Place = { readonly path: string; readonly next: readonly string[] };
 
-const dataHome = (env: Env, home: string): string => env.XDG_DATA_HOME || join(home, '.local', 'share');
+/** XDG Base Directory Specification: a relative value is invalid and ignored. */
+const absoluteOr = (given: string | undefined, otherwise: string): string =>
+  given !== undefined && isAbsolute(given) ? given : otherwise;
+const dataHome = (env: Env, home: string): string =>
+  absoluteOr(env.XDG_DATA_HOME, join(home, '.local', 'share'));
+const configHome = (env: Env, home: string): string => absoluteOr(env.XDG_CONFIG_HOME, join(home, '.config'));
 
 /** Where each shell looks for the completions of one user, and what it needs besides. */
 const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
   bash: (env, home) => {
-    const own = env.BASH_COMPLETION_USER_DIR || join(dataHome(env, home), 'bash-completion');
+    const own = absoluteOr(env.BASH_COMPLETION_USER_DIR, join(dataHome(env, home), 'bash-completion'));
     const path = join(own, 'completions', 'opsctl');
     return {
       path,
@@ -34,11 +39,11 @@ const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
     };
   },
   fish: (env, home) => ({
-    path: join(env.XDG_CONFIG_HOME || join(home, '.config'), 'fish', 'completions', 'opsctl.fish'),
+    path: join(configHome(env, home), 'fish', 'completions', 'opsctl.fish'),
     next: [],
   }),
   powershell: (env, home) => {
-    const path = join(env.XDG_CONFIG_HOME || join(home, '.config'), 'powershell', 'opsctl.ps1');
+    const path = join(configHome(env, home), 'powershell', 'opsctl.ps1');
     return { path, next: ['add this line to the file that $PROFILE names:', `  . ${path}`] };
   },
 };

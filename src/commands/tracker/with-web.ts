@@ -1,3 +1,4 @@
+import { externalUrl } from '../../core/external-url.ts';
 import { bool, bare } from '../../core/field.ts';
 import type { Command } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
@@ -17,8 +18,15 @@ export const withWeb = (command: Command): Command => {
     },
     run: async (context, values) => {
       const result = await command.run(context, values);
-      const url = result.kind === 'record' ? (result.data as { app_url?: unknown }).app_url : undefined;
-      if (values.web !== true || typeof url !== 'string') return result;
+      const given = result.kind === 'record' ? (result.data as { app_url?: unknown }).app_url : undefined;
+      if (values.web !== true || typeof given !== 'string') return result;
+      const url = externalUrl(given);
+      if (url === undefined) {
+        context.log.warn(
+          `no browser was started: app_url must be an http or https URL, the service returned ${JSON.stringify(given)}`,
+        );
+        return result;
+      }
       context.log.info(url);
       if (!(await context.host.openBrowser(url)))
         context.log.warn('no browser could be started; open the address above by hand');

@@ -123,6 +123,40 @@ const nameProblems = ({ name, members }: ClusterFile): Problem[] => {
   );
 };
 
+const memberArguments = [
+  ...['host', 'unit', 'container', 'old_image', 'new_image', 'old_binary', 'new_binary', 'binary_path'],
+  ...['data_dir', 'pid_file', 'log_file', 'config_file', 'new_config_file', 'manifest'],
+] as const;
+const isUnsafeArgument = (text: unknown): text is string =>
+  typeof text === 'string' && /^-|\p{Cc}/u.test(text);
+/** ssh, docker, systemctl and the programs of the store receive these values: none of them may look like a flag. */
+const argumentProblems = ({ members, ssh, ...cluster }: ClusterFile): Problem[] => {
+  const values: [string, unknown][] = [
+    ['ctl_binary', cluster.ctl_binary],
+    ['utl_binary', cluster.utl_binary],
+    ['snapshot_dir', cluster.snapshot_dir],
+    ['ssh.proxy_jump', ssh?.proxy_jump],
+    ...members.flatMap((one, i) =>
+      memberArguments.map((key): [string, unknown] => [
+        `members[${i}].${key}`,
+        (one as Readonly<Record<string, unknown>>)[key],
+      ]),
+    ),
+  ];
+  return values.flatMap(([path, text]) =>
+    isUnsafeArgument(text)
+      ? [
+          problem(
+            path,
+            'format',
+            `must not start with "-" or contain control characters; got ${JSON.stringify(text)}`,
+            'a path can start with "./"',
+          ),
+        ]
+      : [],
+  );
+};
+
 const bucketProblems = ({ snapshot_dir: where }: ClusterFile): Problem[] => {
   const why = where !== undefined && isBucketUrl(where) ? bucketUrlProblem(where) : undefined;
   return why === undefined ? [] : [problem('snapshot_dir', 'format', why)];
@@ -137,7 +171,12 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
         memberProblems(member, `members[${i}]`, driver, cluster.ssh?.then ?? 'local'),
       ),
     );
-  found.push(...nameProblems(cluster), ...repeated(cluster.members, driver), ...bucketProblems(cluster));
+  found.push(
+    ...nameProblems(cluster),
+    ...argumentProblems(cluster),
+    ...repeated(cluster.members, driver),
+    ...bucketProblems(cluster),
+  );
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line))
       found.push(

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
 import { builtin } from './builtin.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -50,17 +51,19 @@ const launch = ([command, ...args]: readonly string[], env: Env): Promise<boolea
 };
 
 /** See `Host.openBrowser`. */
-export const openBrowser = async (url: string, env: Env, platform: string): Promise<boolean> => {
-  if (!hasDisplay(env, platform)) return false;
+export const openBrowser = async (url: ExternalUrl, env: Env, platform: string): Promise<boolean> => {
+  // The type holds at compile time only, and this is the last place before the text is an argument of a program.
+  const address = externalUrl(url);
+  if (address === undefined || !hasDisplay(env, platform)) return false;
   if (env.BROWSER) {
-    for (const words of browserCommands(env.BROWSER, url, platform)) {
+    for (const words of browserCommands(env.BROWSER, address, platform)) {
       if (await launch(words, env)) return true;
     }
     return false;
   }
   try {
     const { default: open } = await import('open');
-    return await seemsOpened(await open(url));
+    return await seemsOpened(await open(address));
   } catch {
     return false;
   }

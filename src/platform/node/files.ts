@@ -180,6 +180,10 @@ export const nodeFiles: Files = {
   freeBytes,
   diskOf,
   isWritable,
-  temporaryDirectory: () => builtin.os.tmpdir(),
+  temporaryDirectory: () => {
+    const directory = builtin.os.tmpdir();
+    // A relative TMPDIR would put secrets into the working directory.
+    return isAbsolute(directory) ? directory : '/tmp';
+  },
   homeDirectory,
 };

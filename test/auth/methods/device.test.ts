@@ -69,5 +69,17 @@ test('an answer without an address that can be opened is none', () => {
   expect(deviceAuthorization(begun)).toMatchObject({ userCode: 'BCDF-GHJK', intervalS: 5 });
   expect(deviceAuthorization({ ...begun, verification_uri: 'javascript:alert(1)' })).toBeUndefined();
   expect(deviceAuthorization({ ...begun, user_code: undefined })).toBeUndefined();
+  for (const uri of [
+    'tel:900123',
+    'http://a@b.example/',
+    'https://b.example/\u202ex',
+    '--flag',
+    'file:///x',
+  ]) {
+    expect(deviceAuthorization({ ...begun, verification_uri: uri })).toBeUndefined();
+    // The QR code contains the address that the terminal shows.
+    const device = deviceAuthorization({ ...begun, verification_uri_complete: uri });
+    expect(device?.completeUri).toBe(device?.verificationUri);
+  }
   expect(deviceAuthorization({ ...begun, interval: -1 })?.intervalS).toBe(5);
 });

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, isAbsolute } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
 import { keepAccount } from '../../../src/auth/keep-account.ts';
@@ -18,7 +18,7 @@ const until = async (isSo: () => boolean): Promise<void> => {
 };
 
 /** An account whose token lives ten minutes, and a machine on which the waits for its refresh pass when the test says so. */
-const setUp = async () => {
+const setUp = async (env: Readonly<Record<string, string>> = {}) => {
   let count = 1;
   const tokens = await tokenServer(() => ({
     ...goodTokens,
@@ -30,6 +30,7 @@ const setUp = async () => {
     host: (host) => ({
       ...host,
       hostname: host.hostname,
+      env: { ...host.env, ...env },
       sleep: (ms, signal) =>
         ms < 60_000
           ? host.sleep(ms, signal)
@@ -75,6 +76,17 @@ test('the token in the file is replaced before it ends, again and again, and the
   await file.close();
   expect(existsSync(dirname(file.path))).toBe(false);
 });
+
+test.each(['', 'relative', './here'])(
+  'the file is in the temporary directory when XDG_RUNTIME_DIR is %j',
+  async (value) => {
+    const { context } = await setUp({ XDG_RUNTIME_DIR: value });
+    const file = await openTokenFile(context, { minTtlMs: 60_000 });
+    expect(isAbsolute(file.path)).toBe(true);
+    expect(dirname(dirname(file.path))).toBe(context.host.files.temporaryDirectory());
+    await file.close();
+  },
+);
 
 test('a refresh that fails leaves the token that still lives, says so, and is tried again', async () => {
   const { context, tokens, waits } = await setUp();

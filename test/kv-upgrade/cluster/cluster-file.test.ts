@@ -149,6 +149,25 @@ describe('a cluster file', () => {
     expect(text).toContain('members[2].name is the same as that of members[0]');
     expect(text).toContain('members[3].client_url is the same as that of members[1]');
   });
+  it.each([
+    ...['host', 'unit', 'container', 'old_image', 'new_image', 'old_binary', 'new_binary', 'binary_path'],
+    ...['data_dir', 'pid_file', 'log_file', 'config_file', 'new_config_file', 'manifest'],
+  ])('rejects a %s that a program would read as a flag', (key) => {
+    for (const text of ['-oProxyCommand=touch ran', '--privileged', '/a\nb', '\u001b[2J']) {
+      const member = { name: 'n1', client_url: 'http://127.0.0.1:1', [key]: text };
+      expect(clusterProblems({ name: 'c', members: [member] }, 'read').map(({ path }) => path)).toEqual([
+        `members[0].${key}`,
+      ]);
+    }
+  });
+  it('rejects a jump host, a program and a directory that start with a dash', () => {
+    const members = [{ name: 'n1', client_url: 'http://127.0.0.1:1' }];
+    const ssh = { proxy_jump: '-oProxyCommand=x' };
+    const content = { name: 'c', members, ssh, ctl_binary: '-x', utl_binary: '-x', snapshot_dir: '-x' };
+    expect(clusterProblems(content, 'read').map(({ path }) => path)).toEqual([
+      ...['ctl_binary', 'utl_binary', 'snapshot_dir', 'ssh.proxy_jump'],
+    ]);
+  });
   it.each(['..', '.hidden', '-o', '--help'])('rejects the name %j of a cluster and of a member', (name) => {
     const content = { name, members: [{ name, client_url: 'http://127.0.0.1:1' }] };
     expect(clusterProblems(content, 'read').map(({ path, message }) => `${path} ${message}`)).toEqual([

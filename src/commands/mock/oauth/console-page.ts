@@ -1,3 +1,4 @@
+import { externalUrl } from '../../../core/external-url.ts';
 import { AppError } from '../../../core/problem.ts';
 import { recordResult } from '../../../core/result.ts';
 import { liveServer } from '../../../mock-server/instance-lock.ts';
@@ -18,7 +19,12 @@ export const consoleCommand = defineCommand({
         tryThis: ['opsctl mock serve', 'opsctl mock oauth clients list (works without a running server)'],
       });
     }
-    const page = `${url.replace(/\/$/, '')}${authPaths.console}/console`;
+    const page = externalUrl(`${url.replace(/\/$/, '')}${authPaths.console}/console`);
+    if (page === undefined)
+      throw new AppError('config', `invalid OPSCTL_MOCK_URL ${JSON.stringify(url)}: must be an http URL`, {
+        code: 'MOCK_URL',
+        tryThis: ['OPSCTL_MOCK_URL=http://127.0.0.1:PORT', 'opsctl mock serve'],
+      });
     const isOpened = context.isInteractive && (await context.host.openBrowser(page));
     return recordResult({ url: page, opened: isOpened });
   },

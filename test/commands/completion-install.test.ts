@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { installScript } from '../../src/commands/completion/install.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+test.each(['bash', 'zsh', 'fish', 'powershell'] as const)(
+  'completion install %s ignores directories of the environment that are relative',
+  async (shell) => {
+    const names = ['XDG_DATA_HOME', 'XDG_CONFIG_HOME', 'BASH_COMPLETION_USER_DIR'];
+    const env = (value: string) => Object.fromEntries(names.map((name) => [name, value]));
+    const pathWith = async (value: string): Promise<string> =>
+      (await installScript(fakeHost({ env: { HOME: '/home/ann', ...env(value) } }), shell)).path;
+    expect(await pathWith('here')).toBe(await pathWith(''));
+    expect(await pathWith('here')).toMatch(/^\/home\/ann\//);
+    expect(await pathWith('/data')).toMatch(/^\/data\//);
+  },
+);

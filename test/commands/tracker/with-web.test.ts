@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { trackerInMemory } from '../../support/in-memory.ts';
+
+/** `labels get --web`, at a service that returns this value as the page of the label. */
+const opened = async (app_url: unknown) => {
+  const at = trackerInMemory();
+  const label = at.send('POST', '/labels', { name: 'bug' });
+  const urls: string[] = [];
+  const ran = await at.run(['labels', 'get', String(label.id), '--web', '-o', 'json'], {
+    meanwhile: ({ method, path }) =>
+      method === 'GET' && path.startsWith('/labels/')
+        ? { status: 200, json: { ...label, ...(app_url === undefined ? {} : { app_url }) } }
+        : undefined,
+    change: (host) => ({
+      ...host,
+      hostname: host.hostname,
+      openBrowser: async (url) => {
+        urls.push(url);
+        return true;
+      },
+    }),
+  });
+  return { ran, urls };
+};
+
+test('--web opens the page of the record', async () => {
+  const { ran, urls } = await opened('https://tracker.example/label/1');
+  expect([ran.code, urls]).toEqual([0, ['https://tracker.example/label/1']]);
+});
+
+test.each([
+  '--renderer-cmd-prefix=touch -- ran',
+  'file:///etc/hostname',
+  'javascript:1',
+  'https://a@b.example/',
+  'x\n-y',
+])('--web starts no browser for %j and prints the record', async (app_url) => {
+  const { ran, urls } = await opened(app_url);
+  expect([ran.code, ran.json().app_url, urls]).toEqual([0, app_url, []]);
+  expect(ran.err).toContain('no browser was started: app_url must be an http or https URL');
+});

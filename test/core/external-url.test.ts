@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { externalUrl } from '../../src/core/external-url.ts';
+
+test.each([
+  ['https://tracker.example/label/1', 'https://tracker.example/label/1'],
+  ['HTTP://Tracker.example', 'http://tracker.example/'],
+  ['http://127.0.0.1:1/a?b=c&d=$(e)', 'http://127.0.0.1:1/a?b=c&d=$(e)'],
+  ['http://[::1]:8080/x', 'http://[::1]:8080/x'],
+  ['https://bücher.example/ü?q=ü#ü', 'https://xn--bcher-kva.example/%C3%BC?q=%C3%BC#%C3%BC'],
+  ['https://a.example/b c', 'https://a.example/b%20c'],
+  ['https://a.example/@user', 'https://a.example/@user'],
+])('%s is a web address', (text, url) => {
+  expect(externalUrl(text)).toBe(url);
+});
+
+test.each([
+  '--renderer-cmd-prefix=touch -- ran',
+  '-o',
+  'file:///etc/hostname',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  'tel:900123',
+  'mailto:a@b.example',
+  'smb://host/share',
+  'vbscript:x',
+  'chrome://settings',
+  '//host/path',
+  '/path',
+  'host.example',
+  '',
+  ' https://a.example',
+  'https://a.example\n',
+  'https://a.example/\t--x',
+  'https://a.example/\u202egpj',
+  'https://a.example/\u200b',
+  'https://a.example/\u001b]8;;x',
+  'https://user:secret@a.example/',
+  'https://user@a.example/',
+  'https://@a.example/',
+  'https://trusted.example\\@evil.example/',
+  'http:evil.example',
+  'https://',
+  'https://a b/',
+  `https://a.example/${'x'.repeat(40_000)}`,
+  undefined,
+  null,
+  1,
+  { href: 'https://a.example' },
+])('%j is not a web address', (text) => {
+  expect(externalUrl(text)).toBeUndefined();
+});

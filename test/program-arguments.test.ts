@@ -1,0 +1,69 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = new URL('../src/', import.meta.url).pathname;
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+);
+const linesWith = (pattern: RegExp): string[] =>
+  sources.flatMap((name) =>
+    readFileSync(join(root, name), 'utf8')
+      .split('\n')
+      .filter((line) => pattern.test(line))
+      .map((line) => `${name}: ${line.trim()}`),
+  );
+
+/** A bypass of the type would compile: only `externalUrl` makes values of it, and the loopback address is one by construction. */
+test('no source casts a text to a web address', () => {
+  const casts = linesWith(/as (unknown as )?ExternalUrl\b|<ExternalUrl>/).filter(
+    (line) => !line.startsWith('core/external-url.ts'),
+  );
+  expect(casts).toEqual([
+    'auth/loopback/listen.ts: return externalUrl(`http://${literal}:${bound.port}${launchPath}`) as ExternalUrl;',
+  ]);
+});
+
+test('no source casts a text to a file name', () => {
+  const casts = linesWith(/as (unknown as )?FileName\b|<FileName>/);
+  expect(casts.filter((line) => !line.startsWith('core/file-name.ts'))).toEqual([]);
+});
+
+/** Each place that starts a program, and why no text from outside can be a flag of it. */
+const starters: Readonly<Record<string, string>> = {
+  'auth/machine/identity-token.ts': 'the command of the user, for a shell',
+  'cli/attended-child.ts': 'the command of the user',
+  'commands/kv/top-keys.ts': 'this program, with fixed words',
+  'commands/mock/detached.ts': 'this program; values follow their flag',
+  'commands/mock/run-child.ts': 'the command of the user',
+  'commands/version.ts': 'npm, with fixed words',
+  'etcd-sim/cluster/processes.ts': 'the simulated member',
+  'kv-snapshots/trial-restore.ts': 'absolute paths, and values that follow their flag',
+  'kv-upgrade/cluster/find-members.ts': 'systemctl, the unit after --',
+  'kv-upgrade/execute/check-data.ts': 'values follow their flag',
+  'kv-upgrade/execute/hook.ts': 'the command of the cluster file',
+  'kv-upgrade/fleet/fleet-child.ts': 'this program; values follow their flag',
+  'kv-upgrade/rehearse/child.ts': 'this program; values follow their flag',
+  'kv-upgrade/rehearse/rehearse.ts': 'values follow their flag',
+  'kv-upgrade/supervisors/binary-version.ts': 'a fixed word',
+  'kv-upgrade/supervisors/local.ts': 'the command line of the cluster file',
+  'kv-upgrade/supervisors/shell.ts': 'a script on standard input',
+  'kv-upgrade/supervisors/ssh.ts': 'the host after --; the jump host is validated',
+  'kv-upgrade/window/impact.ts': 'the command of the user, for a shell',
+  'mcp-tools/call.ts': 'this program; flags as one word, arguments after --',
+  'platform/node/browser.ts': 'a web address',
+  'platform/node/pager.ts': 'the command of the user, for a shell',
+  'platform/node/processes.ts': 'ps, with a number',
+  'platform/node/start.ts': 'Host.processes itself',
+  'tour/travel.ts': 'this program, with fixed words',
+  'tracker-operations/edited-text.ts': 'the editor of the user, with an absolute path',
+};
+
+test('each place that starts a program has a reason why its arguments are safe', () => {
+  const found = sources.filter((name) =>
+    /\bprocesses\s*\.(run|start)\(|\b(spawn|spawnSync|execFile|execFileSync|exec|execSync|fork)\(/.test(
+      readFileSync(join(root, name), 'utf8').replaceAll(/\.exec\(/g, ''),
+    ),
+  );
+  expect(found.toSorted()).toEqual(Object.keys(starters).toSorted());
+});
