@@ -7,6 +7,7 @@ import { type DeploymentWords, isUsual, neutral } from './dialect.ts';
 import { JsonRows } from './json-rows.ts';
 import { expectShape } from './response-shape.ts';
 import { answerFrom } from './response.ts';
+import { decodeUtf8 } from '../core/utf8.ts';
 import { limits } from '../core/limits.ts';
 
 /** Rows of a list as JSON texts, those of one piece together. */
@@ -19,6 +20,7 @@ const FIRST_ROWS = 500;
 const MOST_BLANKS = 64;
 
 const OPEN_LIST = 0x5b;
+const OPEN_OBJECT = 0x7b;
 const isSkipped = (byte: number): boolean =>
   byte === 0x20 ||
   byte === 0x0a ||
@@ -67,8 +69,11 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
         code: 'TOO_LARGE',
       });
   }
-  const text = new TextDecoder().decode(Buffer.concat(parts));
-  return text;
+  const bytes = Buffer.concat(parts);
+  // An error page may have any encoding; JSON is stored.
+  return firstOf(bytes) === OPEN_OBJECT
+    ? decodeUtf8(bytes, what, 'network')
+    : new TextDecoder().decode(bytes);
 };
 
 /** Only a list may take as long as it has rows. */

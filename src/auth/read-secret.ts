@@ -2,6 +2,7 @@ import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError } from '../core/problem.ts';
 import { refuseLongSecret } from '../core/secret-size.ts';
+import { decodeUtf8 } from '../core/utf8.ts';
 import { limits } from '../core/limits.ts';
 
 /**
@@ -16,9 +17,7 @@ export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc
     size += part.length;
     if (size > limits.secretBytes + 2) break;
   }
-  const line = Buffer.concat(parts)
-    .toString('utf8')
-    .replace(/\r?\n$/, '');
+  const line = decodeUtf8(Buffer.concat(parts), 'standard input', 'usage').replace(/\r?\n$/, '');
   const text = forbidden.test(' ') ? line.trim() : line;
   refuseLongSecret('usage', `--${flag}`, line);
   if (text === '' || forbidden.test(text))

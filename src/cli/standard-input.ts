@@ -1,5 +1,6 @@
 import { limits } from '../core/limits.ts';
 import { usageError } from '../core/problem.ts';
+import { decodeUtf8 } from '../core/utf8.ts';
 import type { Host } from '../platform/host.ts';
 
 const tooMuch = (): Error =>
@@ -42,5 +43,7 @@ export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<s
     parts.push(part);
     if (part.includes(10)) break;
   }
-  return size === 0 ? undefined : (Buffer.concat(parts).toString('utf8').split('\n')[0] ?? '');
+  return size === 0
+    ? undefined
+    : (decodeUtf8(Buffer.concat(parts), 'standard input', 'usage').split('\n')[0] ?? '');
 };

@@ -1,19 +1,28 @@
 import { resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
+import { utf8Remedy, utf8Text } from '../core/utf8.ts';
 import type { Context } from './command.ts';
 import { wholeInput } from './standard-input.ts';
 
 const NUL = '\0';
-/** Text in UTF-8, without the mark that some editors put before it. Another encoding would be sent as question marks. */
+/** Text in UTF-8, without the mark that some editors put before it. A lenient decoder would store question marks. */
 export const decoded = (bytes: Uint8Array, given: string, flag: string): string => {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    if (!text.includes(NUL)) return text;
-  } catch {
-    // Said below.
-  }
   const what = given === '-' ? 'standard input' : given;
-  throw invalidArguments([problem(flag, 'format', `names ${what}, which is not text in UTF-8`)]);
+  const read = utf8Text(bytes);
+  if (read.fault !== undefined) {
+    const { fault } = read;
+    const wrong = problem(flag, 'format', `names ${what}, which is not text in UTF-8`, fault.what);
+    throw invalidArguments([{ ...wrong, file: what, line: fault.line }], [utf8Remedy(given, fault)]);
+  }
+  const at = read.text.indexOf(NUL);
+  if (at === -1) return read.text.replace(/^\uFEFF/, '');
+  const wrong = problem(
+    flag,
+    'format',
+    `names ${what}, which is not text in UTF-8`,
+    'it contains a NUL character',
+  );
+  throw invalidArguments([{ ...wrong, file: what, line: read.text.slice(0, at).split('\n').length }]);
 };
 
 /** The text of a file that a flag names; `-` is standard input. */

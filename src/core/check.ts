@@ -80,7 +80,14 @@ const matches = (pattern: string, text: string): boolean => {
   return regex.test(text);
 };
 
+/** Half of a pair is no character: UTF-8 cannot hold it, and it would be stored as a question mark. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 const checkString = (field: StringField, text: string, path: string, found: Found): void => {
+  if (LONE_SURROGATE.test(text)) {
+    found.push(problem(path, 'format', 'must be text in Unicode; it has half of a surrogate pair'));
+    return;
+  }
   if (!isChoice(field, text)) {
     found.push(wrongChoice(field.enum ?? [], text, path));
     return;

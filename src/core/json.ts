@@ -1,3 +1,4 @@
+import { decodeUtf8 } from './utf8.ts';
 import { AppError } from './problem.ts';
 
 type Frame = {
@@ -46,6 +47,8 @@ const stepwise = (root: unknown): string => {
 /** The value of one row of a list that is read as bytes. */
 export const jsonRow = (row: Uint8Array): unknown => {
   const text = Buffer.from(row.buffer, row.byteOffset, row.length).toString();
+  // The mark of a replaced byte may also be in the data: only then every byte is checked.
+  if (text.includes('\uFFFD')) decodeUtf8(row, 'a row of the list', 'network');
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -65,4 +68,45 @@ export const jsonOfAnyDepth = (value: unknown, indent?: number): string => {
     // At such a depth the indentation alone would be hundreds of megabytes.
     return stepwise(value);
   }
+};
+
+const keyCount = (root: unknown): number => {
+  let count = 0;
+  const open = [root];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    const inner = Object.values(value);
+    if (!Array.isArray(value)) count += inner.length;
+    for (const one of inner) if (typeof one === 'object' && one !== null) open.push(one);
+  }
+  return count;
+};
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
+
+/** The first key that its object has already, in the order of the text. */
+const firstRepeated = (text: string): string | undefined => {
+  const open: (Set<string> | undefined)[] = [];
+  let last = '';
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '[') open.push(undefined);
+    else if (token === '}' || token === ']') open.pop();
+    else if (token === ':') {
+      const key = String(JSON.parse(last));
+      const keys = open.at(-1);
+      if (keys?.has(key)) return key;
+      keys?.add(key);
+    } else last = token;
+  }
+  return undefined;
+};
+
+/** A key that stands twice in one object of a JSON text, of which `JSON.parse` drops one value silently. `value` is the parsed text. */
+export const repeatedKeyIn = (text: string, value: unknown): string | undefined => {
+  let colons = 0;
+  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) colons += 1;
+  // Colons within strings only make the exact count necessary.
+  return colons === keyCount(value) ? undefined : firstRepeated(text);
 };

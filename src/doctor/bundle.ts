@@ -1,5 +1,6 @@
 import { childPath, pathPart } from '../core/file-name.ts';
 import { join, resolve } from 'node:path';
+import { lossyText } from '../core/utf8.ts';
 import { keys } from '../config/keys.ts';
 import { secretsOf } from '../config/load.ts';
 import { messageOf } from '../core/error-message.ts';
@@ -45,7 +46,7 @@ const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
   const path = childPath(directory, pathPart(newest));
   const info = await host.files.info(path);
   if (info?.kind !== 'file' || info.sizeBytes > limits.crashReportBytes) return [];
-  return [{ name: newest, text: (await host.files.read(path)) ?? '' }];
+  return [{ name: newest, text: lossyText(await host.files.readBytes(path)) }];
 };
 
 /** A doctor that fails is a finding as well: the rest of the bundle is made all the same. */

@@ -1,4 +1,5 @@
 import { childPath, pathPart } from '../core/file-name.ts';
+import { lossyText } from '../core/utf8.ts';
 import { basename, join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import { bucketRecords, snapshotRevision } from '../etcd-client/snapshot-content.ts';
@@ -84,7 +85,11 @@ const waitHealthy = async (
   const until = host.elapsed() + healthyWithinMs;
   while (!(await store.health().catch(() => undefined))?.is_healthy) {
     if (ended() || host.elapsed() > until) {
-      const last = ((await host.files.read(log)) ?? '').trim().split('\n').at(-1) ?? '';
+      const last =
+        lossyText(await host.files.readBytes(log))
+          .trim()
+          .split('\n')
+          .at(-1) ?? '';
       const what = ended() ? 'ended' : `was not healthy within ${healthyWithinMs / 1000} s`;
       throw new AppError('no', `the private member ${what}: ${last.slice(0, 300)}`, {
         code: 'TRIAL_RESTORE_FAILED',

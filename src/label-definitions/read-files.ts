@@ -7,6 +7,7 @@ import { LOCK_FILE } from './lock-file.ts';
 import { SCHEMA_FILE } from './schema.ts';
 import { plainDocuments } from '../core/plain-yaml.ts';
 import { tooLargeYaml } from '../core/yaml-parse.ts';
+import { decodeUtf8 } from '../core/utf8.ts';
 import { type Place, placeIn } from './yaml-places.ts';
 import { wholeInput } from '../cli/standard-input.ts';
 import { LineCounter, type YamlDocument, parseAllDocuments } from './yaml-package.ts';
@@ -36,13 +37,13 @@ export const placed = (document: Document, problems: readonly Problem[]): Proble
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
 
 export const textOf = async (context: Context, file: string): Promise<string> => {
-  if (file === '-') return (await wholeInput(context.host)).toString('utf8');
-  const text = await context.host.files.read(absolute(context, file));
-  if (text === undefined)
+  if (file === '-') return decodeUtf8(await wholeInput(context.host), called(file), 'usage');
+  const bytes = await context.host.files.readBytes(absolute(context, file));
+  if (bytes === undefined)
     throw usageError(`there is no file ${file}`, [
       problem('--file', 'rule', `names ${file}, which does not exist`),
     ]);
-  return text;
+  return decodeUtf8(bytes, file, 'usage');
 };
 
 const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);

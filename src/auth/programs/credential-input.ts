@@ -1,5 +1,6 @@
 import { usageError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
+import { decodeUtf8 } from '../../core/utf8.ts';
 import { limits } from '../../core/limits.ts';
 
 export const credentialInput = async (host: Host): Promise<string> => {
@@ -14,5 +15,5 @@ export const credentialInput = async (host: Host): Promise<string> => {
         [],
       );
   }
-  return Buffer.concat(parts).toString('utf8');
+  return decodeUtf8(Buffer.concat(parts), 'standard input', 'usage');
 };

@@ -1,3 +1,4 @@
+import { lossyText } from '../../core/utf8.ts';
 import { dirname, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { type Live, liveServer } from '../../mock-server/instance-lock.ts';
@@ -26,7 +27,7 @@ const fullDisk = async ({ files }: Host, log: string): Promise<string> =>
   (await files.freeBytes(dirname(log))) === 0 ? `the disk of ${dirname(log)} is full` : '';
 
 const notStarted = async (context: Context, log: string, why: string): Promise<AppError> => {
-  const text = (await context.host.files.read(log)) ?? '';
+  const text = lossyText(await context.host.files.readBytes(log));
   const tail = text.trim().split('\n').slice(-LOG_LINES).join('\n') || (await fullDisk(context.host, log));
   return new AppError('config', `the mock server did not start: ${why}${tail === '' ? '' : `\n${tail}`}`, {
     code: 'MOCK_NOT_STARTED',

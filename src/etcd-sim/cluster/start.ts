@@ -1,4 +1,6 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
+import { lossyText } from '../../core/utf8.ts';
+import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { clusterId, memberId } from '../disk/identity.ts';
@@ -121,7 +123,9 @@ const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> 
   return version !== undefined && !Object.values(version.data).includes('not_decided');
 };
 const notHealthy = async (host: Host, { name, logFile }: RehearsalMember, what: string) => {
-  const lines = ((await host.files.read(logFile)) ?? '').trim().split('\n');
+  const lines = lossyText(await host.files.readBytes(logFile))
+    .trim()
+    .split('\n');
   // What a command says to try comes after what was wrong.
   const last = lines.slice(-5).findLast((line) => line.startsWith('error: ')) ?? lines.at(-1) ?? '';
   return new AppError('config', `simulated member ${name} ${what}: ${last.slice(0, 300)}`, {

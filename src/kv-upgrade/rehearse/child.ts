@@ -1,3 +1,4 @@
+import { lossyText } from '../../core/utf8.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Report, UpgradeEvent } from '../types.ts';
@@ -61,7 +62,8 @@ export const upgradeCopy = async (
     onEvent(event);
   }
   const { code } = await started.exited;
-  const complaint = report === undefined ? complaintIn((await host.files.read(complaints)) ?? '') : undefined;
+  const complaint =
+    report === undefined ? complaintIn(lossyText(await host.files.readBytes(complaints))) : undefined;
   return {
     code,
     ...(report === undefined ? {} : { report }),

@@ -5,6 +5,7 @@ import { aboutFile } from './about-file.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
 import { makeDirectory } from './make-directory.ts';
+import { decodeUtf8 } from '../../core/utf8.ts';
 import { readFile, readFileNow, refuseOtherThanFileNow, streamFile } from './read-file.ts';
 import { replace, replaceStream } from './replace.ts';
 
@@ -153,7 +154,7 @@ const homeDirectory = (): string | undefined => {
 
 /** The machine's own files. */
 export const nodeFiles: Files = {
-  read: (path) => orMissing(readFile(path).then((bytes) => bytes.toString('utf8'))),
+  read: (path) => orMissing(readFile(path).then((bytes) => decodeUtf8(bytes, path))),
   readBytes: (path) => orMissing(readFile(path)),
   readNow,
   stream: streamFile,

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { decodeUtf8 } from '../../core/utf8.ts';
 import { limits } from '../../core/limits.ts';
 
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
@@ -46,7 +47,7 @@ export const readFile = async (path: string): Promise<Buffer> => {
 /** The same without waiting, for small files on the way of every command. */
 export const readFileNow = (path: string): string => {
   refuseUnreadable(fs.statSync(path), path);
-  return fs.readFileSync(path, 'utf8');
+  return decodeUtf8(fs.readFileSync(path), path);
 };
 
 /** The bytes of a file of any size. */

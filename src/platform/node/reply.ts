@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '../../core/utf8.ts';
 import { type Bytes, type HttpReply, NetworkError } from '../host.ts';
 import { limits } from '../../core/limits.ts';
 import { heapKeeper } from './small-heap.ts';
@@ -64,6 +65,12 @@ const utf8 = (bytes: Bytes): string => {
   return text.charCodeAt(0) === BOM ? text.slice(1) : text;
 };
 
+/** JSON of a success is shown and stored: a byte that is not UTF-8 would be replaced. An error page may have any encoding. */
+const refuseOtherEncoding = (text: string, bytes: Bytes, status: number, where: string): string => {
+  if (status < 400 && text.includes('\uFFFD') && /^\s*[[{]/.test(text)) decodeUtf8(bytes, where, 'network');
+  return text;
+};
+
 /** An answer whose head is here; see `HttpReply`. */
 export class Reply implements HttpReply {
   readonly status: number;
@@ -100,9 +107,9 @@ export class Reply implements HttpReply {
   }
   async text(): Promise<string> {
     const body = this.#body;
-    if (!(body instanceof Uint8Array)) return utf8(await this.bytes());
-    this.#refuse(body.length);
-    return utf8(body);
+    const bytes = body instanceof Uint8Array ? body : await this.bytes();
+    this.#refuse(bytes.length);
+    return refuseOtherEncoding(utf8(bytes), bytes, this.status, this.#asked.where);
   }
 
   #refuse(size: number): void {

@@ -1,3 +1,4 @@
+import { lossyText } from '../../../core/utf8.ts';
 import { int } from '../../../core/field.ts';
 import { rawResult } from '../../../core/result.ts';
 import { defineCommand } from '../../../cli/command.ts';
@@ -17,7 +18,7 @@ export const log = defineCommand({
     const last = values.lines ?? 100;
     const texts = await Promise.all(
       members.map(async (member) => {
-        const lines = ((await context.host.files.read(member.logFile)) ?? '')
+        const lines = lossyText(await context.host.files.readBytes(member.logFile))
           .split('\n')
           .filter((line) => line !== '');
         const prefix = members.length > 1 ? `${member.name}  ` : '';
