@@ -1,3 +1,4 @@
+import { checkCommand, rawCheck, withOutcome } from '../api-client/unknown-outcome.ts';
 import { type WireRequest, checkInput, joinUrl, requestMaker } from '../api-client/request.ts';
 import { type WireReply, answerFrom } from '../api-client/response.ts';
 import { expectShape } from '../api-client/response-shape.ts';
@@ -151,13 +152,21 @@ const callerOn =
       });
     return async (input) => {
       const request = line.requestFor(input);
-      const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
+      const unsure = (error: unknown): Promise<unknown> =>
+        withOutcome(error, request, () =>
+          checkCommand(service, operation, input, new URL(request.url).pathname),
+        );
+      const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request)).catch(
+        async (error: unknown) => {
+          throw await unsure(error);
+        },
+      );
       try {
         const value = neutral(shapedValue(operation, reply, request.url, input), line.wording);
         wire.options.seen?.note(operation, input.params, input.query, value);
         return value;
       } catch (error) {
-        throw await line.explained(error);
+        throw await unsure(await line.explained(error));
       }
     };
   };
@@ -221,7 +230,9 @@ const senderOn =
     };
     if (options.isDryRun)
       throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
-    return senderTo(to)(request);
+    return senderTo(to)(request).catch(async (error: unknown) => {
+      throw await withOutcome(error, request, () => rawCheck(service, method, path));
+    });
   };
 
 /** What a command gets: the services behind one call, messages, questions and the world. */

@@ -62,6 +62,8 @@ export type ErrorDetail = {
   readonly problems?: readonly Problem[];
   readonly requestId?: string;
   readonly retryable?: boolean;
+  /** `unknown` for a request that was sent and may have been applied: sending it again may apply it twice. */
+  readonly outcome?: 'unknown';
   /** Anything a script may want, already free of secrets. */
   readonly data?: unknown;
   readonly cause?: unknown;

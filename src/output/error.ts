@@ -96,6 +96,7 @@ const errorJson = (error: AppError, notes: readonly string[]) => ({
   hint: error.detail.tryThis?.[0] ?? null,
   docs: error.detail.docs ?? `opsctl explain ${codeOf(error)}`,
   retryable: error.detail.retryable ?? false,
+  ...(error.detail.outcome === undefined ? {} : { outcome: error.detail.outcome }),
   request_id: error.detail.requestId ?? null,
   problems: error.detail.problems ?? [],
   ...(error.detail.data === undefined ? {} : { data: error.detail.data }),

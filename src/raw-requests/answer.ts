@@ -1,3 +1,4 @@
+import { rawCheck, withOutcome } from '../api-client/unknown-outcome.ts';
 import { openAnswer } from '../api-client/list-rows.ts';
 import { type WireReply, errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
 import type { AppError } from '../core/problem.ts';
@@ -54,6 +55,17 @@ export const answerOf = async (
   service: ServiceName,
   request: ApiRequest,
 ): Promise<Result> => {
+  const { method, path } = request;
+  try {
+    return await readAnswer(context, service, request);
+  } catch (error) {
+    throw await withOutcome(error, { method, url: (await context.target(service)).baseUrl + path }, () =>
+      rawCheck(service, method, path),
+    );
+  }
+};
+
+const readAnswer = async (context: Context, service: ServiceName, request: ApiRequest): Promise<Result> => {
   const reply = await context.send(service, request);
   await accepted(context, service, request, reply);
   if (!isJson(reply)) {
