@@ -3,13 +3,16 @@ import type { Category } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import type { Context } from '../cli/command.ts';
 import { trackerNaming } from '../names/tracker-naming.ts';
+import type { Defaults } from './change.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { journalPath } from './journal-path.ts';
 import { makeKnownNames } from './known-labels.ts';
 import { makeObserver } from './observe.ts';
+import { lockJournal, refuseContradiction, refuseRepeat, scanInput, targetMark } from './earlier-run.ts';
 import { open } from './open-input.ts';
+import { Lost } from './lost-rows.ts';
 import type { BulkOptions } from './options.ts';
-import { outcomes } from './outcomes.ts';
+import { type Input, outcomes } from './outcomes.ts';
 import { resumeLineOf } from './resume-line.ts';
 import type { Counts, Outcome, Run } from './run.ts';
 
@@ -40,18 +43,43 @@ async function* noted(
   }
 }
 
+type Begun = { readonly input: Input; readonly journal?: Journal; readonly release?: () => Promise<void> };
+
+/** Checks the whole file and an earlier run of it before the first row is sent, and opens the journal. */
+const begin = async (
+  context: Context,
+  values: BulkOptions,
+  input: Input,
+  defaults: Defaults,
+): Promise<Begun> => {
+  if (context.isDryRun) {
+    if (input.isFile === true) await scanInput(context, input, defaults, '', new Set());
+    return { input };
+  }
+  const target = targetMark(await context.target('tracker'));
+  const path = await journalPath(context, values, input, target);
+  const release = await lockJournal(context.host, path);
+  try {
+    const checked = await refuseRepeat({ context, values, input, defaults, journal: path, target });
+    const journal = await openJournal(context.host, path, values.resume ?? false, checked.digest);
+    return { input: checked.input, journal, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+};
+
 export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
-  const input = await open(context, values);
+  refuseContradiction(values);
+  const defaults: Defaults = { resource: values.resource, op: values.op };
+  const { input, journal, release } = await begin(context, values, await open(context, values), defaults);
   const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
-  const path = context.isDryRun ? '' : await journalPath(context, values, input);
-  const journal: Journal | undefined = context.isDryRun
-    ? undefined
-    : await openJournal(context.host, path, values.resume ?? false);
   const taken = [...(journal?.past.lines.values() ?? [])].flatMap(({ id }) => (id === undefined ? [] : [id]));
   const run: Run = {
     context,
     source: input.format,
-    defaults: { resource: values.resource, op: values.op },
+    defaults,
+    lost: new Lost(),
     callers: new Map(),
     names: new Map(),
     known: makeKnownNames(context, [
@@ -64,7 +92,7 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
   if (journal !== undefined) await trackerNaming.forget(context);
   const resumeLine = resumeLineOf(values);
   const failures: CheckFinding[] = [];
-  const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine });
+  const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine, release });
   const rows = noted(done, failures, input.path === '-' ? undefined : values.file);
   return {
     kind: 'rows',

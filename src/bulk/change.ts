@@ -39,13 +39,29 @@ const structured = (inner: Field, value: string): unknown => {
     ? value.split(/[;|]/).map((item) => typed(inner.items, item.trim(), 'csv'))
     : value;
 };
-const booleans: Readonly<Record<string, boolean>> = { true: true, false: false };
+/** Whether a column holds a list in the rows of a file: only such a column may repeat. */
+export const isListColumn = (table: Table, { resource }: Defaults, column: string): boolean => {
+  const resources = resource === undefined ? Object.values(table) : [known(table, resource)];
+  return resources.some((verbs) =>
+    VERBS.some((verb) => {
+      const body = verbs?.[verb]?.body;
+      const field = body !== undefined && Object.hasOwn(body, column) ? body[column] : undefined;
+      return field !== undefined && bare(field).type === 'array';
+    }),
+  );
+};
+
+/** Spreadsheets write the words in capitals. */
+const booleans: Readonly<Record<string, boolean>> = { true: true, false: false, TRUE: true, FALSE: false };
 const numberOf = (value: string): unknown =>
   value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
 
 /** A cell as the type of its field; what does not fit stays the text that it is, and the checks of the table say so. */
 const typed = (field: Field | undefined, value: unknown, source: Source): unknown => {
-  if (source === 'ndjson' || field === undefined || typeof value !== 'string') return value;
+  if (source === 'ndjson' || field === undefined) return value;
+  // Cells of repeated columns: each of them may hold several items.
+  if (Array.isArray(value)) return value.flatMap((cell) => typed(field, cell, source));
+  if (typeof value !== 'string') return value;
   if (value === 'null' && field.nullable) return null;
   const inner = bare(field);
   if (inner.type === 'integer' || inner.type === 'number') return numberOf(value);

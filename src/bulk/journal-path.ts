@@ -6,7 +6,12 @@ import type { Context } from '../cli/command.ts';
 import type { BulkOptions } from './options.ts';
 import type { Input } from './outcomes.ts';
 
-export const journalPath = async (context: Context, values: BulkOptions, input: Input): Promise<string> => {
+export const journalPath = async (
+  context: Context,
+  values: BulkOptions,
+  input: Input,
+  target = '',
+): Promise<string> => {
   const { host, settings } = context;
   if (values.journal !== undefined) return resolve(host.cwd, values.journal);
   if (input.path === '-' && values.resume)
@@ -19,6 +24,7 @@ export const journalPath = async (context: Context, values: BulkOptions, input: 
       tryThis: ['name a file with --journal'],
     });
   });
-  const mark = createHash('sha256').update(`${settings.profile.name} ${input.path}`).digest('hex');
+  const run = `${settings.profile.name} ${input.path} ${target}`;
+  const mark = createHash('sha256').update(run).digest('hex');
   return childPath(directory, pathPart(`${mark.slice(0, 16)}.journal`));
 };

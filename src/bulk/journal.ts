@@ -9,13 +9,22 @@ export type LineState = {
   readonly hash: string;
   readonly id?: string;
 };
-export type Past = { readonly startedAt: number; readonly lines: ReadonlyMap<number, LineState> };
+export type Past = {
+  readonly startedAt: number;
+  readonly lines: ReadonlyMap<number, LineState>;
+  /** True when the run reached the end of its input and did every row. */
+  readonly isFinished: boolean;
+  /** True when the run reached the end of its input and the service refused rows. */
+  readonly isPartial?: boolean;
+  /** Digest of the input, if it was a file. */
+  readonly digest?: string;
+};
 
 /** Tells a line from what it was when a run was started. */
 export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
-const HEAD = /^h \d+(\.\d+)?$/;
-const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$/;
+const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[ep]$/;
 const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
 
 /** Guesses about a row would make it twice, or never. */
@@ -24,28 +33,40 @@ const damaged = (path: string, line: number): AppError =>
     code: 'FILE_DAMAGED',
     tryThis: [
       'put the line right by hand: s, d or f, the row, its mark, and behind d the id of the record',
-      '--journal with another file, without --resume: then every row is sent, also those that were done',
+      '--restart sends every row again, also rows that were done',
     ],
   });
 
-/** Reads a journal; a torn last line is left out. Format: `h <ms>`, `s <line> <hash>`, `d <line> <hash> <id>`, `f <line> <hash>`. */
+/** Adds what one entry of a row says. */
+const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: readonly string[]): void => {
+  const line = Number(number);
+  if (kind === 's' && lines.get(line)?.state !== 'done') lines.set(line, { state: 'sent', hash });
+  if (kind === 'd') lines.set(line, { state: 'done', hash, ...(id ? { id } : {}) });
+  if (kind === 'f') lines.set(line, { state: 'failed', hash });
+};
+
+/**
+ * Reads a journal; a torn last line is left out. Format: `h <ms> <digest of the input>`, `s <line> <hash>`,
+ * `d <line> <hash> <id>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused.
+ */
 export const parseJournal = (text: string, path: string): Past => {
   const lines = new Map<number, LineState>();
-  let startedAt = 0;
   const whole = text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .slice(0, -1);
   for (const [at, entry] of whole.entries()) {
     if (!isWhole(entry, at)) throw damaged(path, at + 1);
-    const [kind, first = '', hash = '', id] = entry.split(' ');
-    if (kind === 'h') startedAt = Number(first);
-    if (kind === 's' && lines.get(Number(first))?.state !== 'done')
-      lines.set(Number(first), { state: 'sent', hash });
-    if (kind === 'd') lines.set(Number(first), { state: 'done', hash, ...(id ? { id } : {}) });
-    if (kind === 'f') lines.set(Number(first), { state: 'failed', hash });
+    addEntry(lines, entry.split(' '));
   }
-  return { startedAt, lines };
+  const [, startedAt = 0, digest] = (whole[0] ?? '').split(' ');
+  return {
+    startedAt: Number(startedAt),
+    lines,
+    isFinished: whole.at(-1) === 'e',
+    isPartial: whole.at(-1) === 'p',
+    ...(digest === undefined ? {} : { digest }),
+  };
 };
 
 /**
@@ -58,13 +79,15 @@ export type Journal = {
   sent(line: number, hash: string): Promise<void>;
   done(line: number, hash: string, id: unknown): void;
   failed(line: number, hash: string): void;
+  /** Notes that the run reached the end of its input. */
+  finish(isWhole: boolean): void;
   /** Writes what waits: before the outcome of a row is shown. */
   flush(): void;
   close(): void;
 };
 
 /** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
-const unwritable = (path: string, error: unknown): AppError =>
+export const journalUnwritable = (path: string, error: unknown): AppError =>
   new AppError('config', `the journal ${path} cannot be written: ${whyUnwritable(error)}`, {
     code: 'JOURNAL_UNWRITABLE',
     tryThis: ['name another file with --journal, on a disk that has room'],
@@ -82,7 +105,8 @@ const refuseOtherFile = (path: string, before: string | undefined): void => {
     });
 };
 
-const textAt = async (host: Host, path: string): Promise<string | undefined> => {
+/** The text of a journal; undefined when the file does not exist. */
+export const readJournalText = async (host: Host, path: string): Promise<string | undefined> => {
   const info = await host.files.info(path);
   if (info !== undefined && info.kind !== 'file')
     throw invalidArguments([problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
@@ -91,14 +115,20 @@ const textAt = async (host: Host, path: string): Promise<string | undefined> => 
   return text;
 };
 
-const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
+const open = async (
+  host: Host,
+  path: string,
+  before: string | undefined,
+  digest: string | undefined,
+): Promise<AppendFile> => {
   try {
     if (before !== undefined)
       await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
-    else await host.files.replace(path, `h ${host.now()}\n`, 0o600);
+    else
+      await host.files.replace(path, `h ${host.now()}${digest === undefined ? '' : ` ${digest}`}\n`, 0o600);
     return host.files.append(path, 0o600);
   } catch (error) {
-    throw unwritable(path, error);
+    throw journalUnwritable(path, error);
   }
 };
 
@@ -114,7 +144,7 @@ const entries = (host: Host, path: string, file: AppendFile) => {
       file.write(waiting);
       waiting = '';
     } catch (error) {
-      failure = unwritable(path, error);
+      failure = journalUnwritable(path, error);
       throw failure;
     }
   };
@@ -133,7 +163,7 @@ const entries = (host: Host, path: string, file: AppendFile) => {
         if (failure === undefined) flush();
         file.sync();
       } finally {
-        failure ??= unwritable(path, new Error('it is closed'));
+        failure ??= journalUnwritable(path, new Error('it is closed'));
         file.close();
       }
     },
@@ -141,12 +171,19 @@ const entries = (host: Host, path: string, file: AppendFile) => {
 };
 
 /** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
-export const openJournal = async (host: Host, path: string, resume: boolean): Promise<Journal> => {
-  const text = await textAt(host, path);
+export const openJournal = async (
+  host: Host,
+  path: string,
+  resume: boolean,
+  digest?: string,
+): Promise<Journal> => {
+  const text = await readJournalText(host, path);
   const before = resume && text?.includes('\n') ? text : undefined;
   const past: Past =
-    before === undefined ? { startedAt: host.now(), lines: new Map() } : parseJournal(before, path);
-  const { add, written, flush, close } = entries(host, path, await open(host, path, before));
+    before === undefined
+      ? { startedAt: host.now(), lines: new Map(), isFinished: false }
+      : parseJournal(before, path);
+  const { add, written, flush, close } = entries(host, path, await open(host, path, before, digest));
   return {
     past,
     sent(line, hash) {
@@ -155,6 +192,7 @@ export const openJournal = async (host: Host, path: string, resume: boolean): Pr
     },
     done: (line, hash, id) => add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
     failed: (line, hash) => add(`f ${line} ${hash}\n`),
+    finish: (isWhole) => add(isWhole ? 'e\n' : 'p\n'),
     flush,
     close,
   };

@@ -43,13 +43,17 @@ export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
 export const makeObserver = (context: Context, startedAt: number, takenIds: Iterable<string>) => {
   const taken = new Set(takenIds);
   const seen = new Map<string, Promise<readonly Row[]>>();
-  return async (change: Change): Promise<unknown> => {
-    const rows = seen.get(change.resource) ?? rowsOf(context, change.resource, startedAt);
-    seen.set(change.resource, rows);
+  const observe = async (change: Change, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
+    const kept = how === 'kept' ? seen.get(change.resource) : undefined;
+    const rows = kept ?? rowsOf(context, change.resource, startedAt);
+    if (how === 'kept') seen.set(change.resource, rows);
     const found = (await rows).find(
       (row) => !taken.has(String(row.id)) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
     );
     if (found !== undefined) taken.add(String(found.id));
     return found?.id;
   };
+  /** A record of this run stands for the row that made it, and for no other row. */
+  const take = (id: unknown): void => void taken.add(String(id));
+  return Object.assign(observe, { take });
 };

@@ -9,5 +9,6 @@ export type BulkOptions = {
   readonly 'create-labels'?: boolean | undefined;
   readonly 'create-categories'?: boolean | undefined;
   readonly resume?: boolean | undefined;
+  readonly restart?: boolean | undefined;
   readonly journal?: string | undefined;
 };

@@ -1,5 +1,5 @@
 import { durationText } from '../core/duration.ts';
-import type { Line } from './rows.ts';
+import type { Line } from './line.ts';
 import type { Counts } from './run.ts';
 
 /** How much of the input is known: rows that were read, bytes up to them, and whether that is all. */

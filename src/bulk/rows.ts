@@ -1,16 +1,10 @@
 import { messageOf } from '../core/error-message.ts';
+import { repeatedKeyIn } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
-
-/** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1; `bytes` were read up to it. */
-export type Line = {
-  readonly line: number;
-  readonly bytes: number;
-  readonly text: string;
-  readonly row?: Readonly<Record<string, unknown>>;
-  readonly problem?: Problem;
-};
-export type Format = 'ndjson' | 'csv';
+import { utf8Decoder } from '../core/utf8.ts';
+import { csvReader } from './csv.ts';
+import type { Format, Line, ReadOptions, Reader } from './line.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -25,15 +19,16 @@ const refuseLongRow = (bytes: number): void => {
 /** Text lines of a byte stream, those of one piece together; `\r\n` and a missing last newline are fine. */
 async function* textLines(
   bytes: AsyncIterable<Uint8Array>,
+  name: string,
 ): AsyncIterable<{ texts: string[]; bytes: number }> {
-  const decoder = new TextDecoder();
+  const decoder = utf8Decoder(name);
   // In pieces: joined at each piece of the input, one long line would be copied thousands of times.
   let rest: string[] = [];
   let read = 0;
   let begun = 0;
   for await (const chunk of bytes) {
     read += chunk.length;
-    const [first = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    const [first = '', ...more] = decoder.push(chunk).split('\n');
     rest.push(first);
     const last = more.pop();
     if (last === undefined) refuseLongRow(read - begun);
@@ -43,12 +38,12 @@ async function* textLines(
       begun = read;
     }
   }
-  const end = rest.join('') + decoder.decode();
+  const end = rest.join('') + decoder.end();
   if (end !== '') yield { texts: [end], bytes: read };
 }
 
-/** Takes one text line after the other; a record may need several. */
-type Reader = { take(text: string, bytes: number): Line | undefined; end(): Line | undefined };
+const repeatedKey = (key: string): Problem =>
+  problem(key, 'rule', 'is given twice in the same object', 'remove one of the two');
 
 const ndjson = (): Reader => {
   let line = 0;
@@ -60,9 +55,12 @@ const ndjson = (): Reader => {
       if (text.trim() === '') return undefined;
       try {
         const row: unknown = JSON.parse(text);
-        if (typeof row === 'object' && row !== null && !Array.isArray(row))
-          return { line, bytes, text, row: row as Record<string, unknown> };
-        return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object') };
+        if (typeof row !== 'object' || row === null || Array.isArray(row))
+          return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object') };
+        const repeated = repeatedKeyIn(text, row);
+        return repeated === undefined
+          ? { line, bytes, text, row: row as Record<string, unknown> }
+          : { line, bytes, text, problem: repeatedKey(repeated) };
       } catch (error) {
         return {
           line,
@@ -76,123 +74,15 @@ const ndjson = (): Reader => {
   };
 };
 
-/** Splits one CSV record; undefined when a quoted cell goes on in the next line. */
-export const csvCells = (text: string, delimiter = ','): string[] | undefined => {
-  const cells: string[] = [];
-  let at = 0;
-  for (;;) {
-    if (text[at] !== '"') {
-      const next = text.indexOf(delimiter, at);
-      cells.push(next === -1 ? text.slice(at) : text.slice(at, next));
-      if (next === -1) return cells;
-      at = next + 1;
-      continue;
-    }
-    const end = closingQuote(text, at + 1);
-    if (end === -1) return undefined;
-    cells.push(text.slice(at + 1, end).replaceAll('""', '"'));
-    if (text[end + 1] !== delimiter) return cells;
-    at = end + 2;
-  }
-};
-
-/** Where the quoted cell ends that begins there; a doubled quote is one of its characters. */
-const closingQuote = (text: string, start: number): number => {
-  for (let end = text.indexOf('"', start); end !== -1; end = text.indexOf('"', end + 2))
-    if (text[end + 1] !== '"') return end;
-  return -1;
-};
-
-/** The delimiters of spreadsheets, in words. */
-export const delimiters = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' } as const;
-export type Delimiter = keyof typeof delimiters;
-
-/** The delimiter that splits the header into the most names. */
-const delimiterOf = (header: string): Delimiter => {
-  const counted = (Object.keys(delimiters) as Delimiter[]).map((delimiter) => ({
-    delimiter,
-    count: csvCells(header, delimiter)?.length ?? 0,
-  }));
-  return counted.reduce((best, one) => (one.count > best.count ? one : best)).delimiter;
-};
-
-/** RFC 4180: a line ends with CRLF or LF; within quotes both are part of the cell. */
-const withoutEnd = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text);
-
-const csvLine = (
-  line: number,
-  bytes: number,
-  text: string,
-  header: readonly string[],
-  cells: string[],
-): Line => {
-  if (cells.length > header.length)
-    return {
-      line,
-      bytes,
-      text,
-      problem: problem('', 'rule', `has ${cells.length} cells, the header has ${header.length}`),
-    };
-  const row = Object.fromEntries(cells.flatMap((cell, i) => (cell === '' ? [] : [[header[i] ?? '', cell]])));
-  return { line, bytes, text, row };
-};
-
-const neverClosed = (line: number, held: readonly string[]): Line => ({
-  line,
-  bytes: 0,
-  text: held.join('\n'),
-  problem: problem('', 'format', 'opens a quote that is never closed'),
-});
-
-const csv = ({ delimiter: given, onDelimiter }: ReadOptions): Reader => {
-  let names: string[] | undefined;
-  let delimiter: Delimiter | undefined = given;
-  let line = 0;
-  let start = 0;
-  let held: string[] = [];
-  return {
-    take(next, bytes) {
-      line += 1;
-      if (held.length === 0) start = line;
-      held.push(next);
-      // Only a quote ends a quoted cell: what lies before it is not split again at each line.
-      if (held.length > 1 && !next.includes('"')) return undefined;
-      const whole = held.join('\n');
-      held = [];
-      if (whole.trim() === '') return undefined;
-      const record = withoutEnd(names === undefined ? whole.replace(/^\uFEFF/, '') : whole);
-      delimiter ??= delimiterOf(record);
-      const cells = csvCells(record, delimiter);
-      if (cells === undefined) {
-        held = [whole];
-        return undefined;
-      }
-      if (names === undefined) {
-        names = cells.map((cell) => cell.trim());
-        onDelimiter?.(delimiter);
-        return undefined;
-      }
-      // The mark of a line in the journal does not depend on its line ends.
-      return csvLine(start, bytes, record.replaceAll('\r\n', '\n'), names, cells);
-    },
-    end: () => (held.length === 0 ? undefined : neverClosed(start, held)),
-  };
-};
-
-export type ReadOptions = {
-  /** Found in the header when it is not given. */
-  readonly delimiter?: Delimiter | undefined;
-  readonly onDelimiter?: (delimiter: Delimiter) => void;
-};
-
-/** The lines of a file, piece by piece: memory does not grow with its size. */
+/** The lines of a file, piece by piece: memory does not grow with its size. Throws for text that is not UTF-8 and for malformed CSV. */
 export async function* readRows(
   bytes: AsyncIterable<Uint8Array>,
   format: Format,
   options: ReadOptions = {},
 ): AsyncIterable<readonly Line[]> {
-  const reader = format === 'csv' ? csv(options) : ndjson();
-  for await (const { texts, bytes: read } of textLines(bytes)) {
+  const { name = 'standard input' } = options;
+  const reader = format === 'csv' ? csvReader(name, options) : ndjson();
+  for await (const { texts, bytes: read } of textLines(bytes, name)) {
     const lines: Line[] = [];
     for (const text of texts) {
       const line = reader.take(text, read);

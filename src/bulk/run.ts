@@ -8,9 +8,10 @@ import { fieldReferences } from '../names/references.ts';
 import { trackerNaming } from '../names/tracker-naming.ts';
 import { type Change, type Defaults, type Source, changeFrom, changeProblems } from './change.ts';
 import { type Journal, type LineState, lineMark } from './journal.ts';
+import { Lost } from './lost-rows.ts';
 import type { makeObserver } from './observe.ts';
 import type { KnownNames } from './known-labels.ts';
-import type { Line } from './rows.ts';
+import type { Line } from './line.ts';
 
 /** What became of one line, in the order in which they were finished. */
 export type Outcome = {
@@ -32,6 +33,8 @@ export type Run = {
   /** None in a dry run. */
   readonly journal?: Journal;
   readonly observe?: ReturnType<typeof makeObserver>;
+  /** Connections that were lost in this run. */
+  readonly lost?: Lost;
   /** Names that rows of a dry run create, and where. */
   readonly names: Map<string, number>;
   /** The names that rows may use without making a record. */
@@ -102,26 +105,77 @@ const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<
   return { line, status: 'found', op: change.verb, resource: change.resource, id };
 };
 
+/** After a lost connection: the record that the row made, or undefined when the row is to be sent again. */
+const recovered = async (
+  run: Run,
+  marked: Marked,
+  change: Change,
+  error: AppError,
+  tries: number,
+): Promise<Outcome | undefined> => {
+  const { context, lost = new Lost(), observe } = run;
+  context.log.info(`row ${marked.line}: ${error.message}; checking whether the service applied the row`);
+  await context.host.sleep(PAUSE_MS * 4 ** (tries - 1), context.signal);
+  if (change.verb !== 'create' || observe === undefined) return undefined;
+  const id = await lost.alone(() => observe(change, 'fresh'));
+  if (id === undefined) return undefined;
+  run.journal?.done(marked.line, marked.hash, id);
+  return { line: marked.line, status: 'found', op: change.verb, resource: change.resource, id };
+};
+/** A proxy that drops a connection mostly takes the next one. */
+const PAUSE_MS = 100;
+
 const idOf = (answer: unknown, { params = {} }: LooseInput): unknown =>
   (answer as { id?: unknown } | undefined)?.id ?? Object.values(params)[0];
 
-const send = async (run: Run, journal: Journal, { line, hash }: Marked, change: Change): Promise<Outcome> => {
-  const { verb: op, resource, input, operation } = change;
-  await journal.sent(line, hash);
+/** Sends a row once and notes its record. */
+const sendOnce = async (
+  run: Run,
+  journal: Journal,
+  { line, hash }: Marked,
+  { verb: op, resource, input, operation }: Change,
+): Promise<Outcome> => {
+  const { lost = new Lost() } = run;
   const call = await callerOf(run, operation);
-  try {
-    const id = idOf(await call(input), input);
-    journal.done(line, hash, id);
-    if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
-    return { line, status: 'done', op, resource, id };
-  } catch (error) {
-    if (!(error instanceof AppError) || endsRun(error)) throw error;
-    if (op === 'delete' && error.category === 'not-found' && journal.past.lines.get(line)?.state === 'sent') {
-      journal.done(line, hash, undefined);
-      return { line, status: 'found', op, resource };
+  const id = idOf(await lost.call(() => call(input)), input);
+  run.observe?.take(id);
+  journal.done(line, hash, id);
+  if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
+  return { line, status: 'done', op, resource, id };
+};
+
+/** What a refusal of the service means for a row. Throws what ends the run. */
+const refusedRow = (
+  journal: Journal,
+  { line, hash }: Marked,
+  change: Change,
+  error: AppError,
+  isRepeated: boolean,
+): Outcome => {
+  const { verb: op, resource } = change;
+  if (endsRun(error)) throw error;
+  const wasSent = isRepeated || journal.past.lines.get(line)?.state === 'sent';
+  if (op === 'delete' && error.category === 'not-found' && wasSent) {
+    journal.done(line, hash, undefined);
+    return { line, status: 'found', op, resource };
+  }
+  journal.failed(line, hash);
+  return failed(line, change, error);
+};
+
+/** Sends a row. After a lost connection it is looked up, and sent again only when the service does not have it. */
+const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
+  await journal.sent(marked.line, marked.hash);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await sendOnce(run, journal, marked, change);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (run.lost?.mayRecover(error, tries, run.context.signal) !== true)
+        return refusedRow(journal, marked, change, error, tries > 1);
+      const arrived = await recovered(run, marked, change, error, tries);
+      if (arrived !== undefined) return arrived;
     }
-    journal.failed(line, hash);
-    return failed(line, change, error);
   }
 };
 
@@ -181,10 +235,10 @@ const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined
   if (known === undefined || known.hash === hash) return known;
   throw new AppError(
     'unsafe',
-    `line ${line} is not what it was when this run was started: refusing to resume`,
+    `line ${line} is not what it was when this run was started; no changes were made`,
     {
       code: 'INPUT_CHANGED',
-      tryThis: ['give the same file again, or start anew without --resume'],
+      tryThis: ['run the unchanged file with --resume, or send every row again with --restart'],
     },
   );
 };

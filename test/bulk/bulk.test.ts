@@ -9,7 +9,9 @@ import { lineMark, openJournal, parseJournal } from '../../src/bulk/journal.ts';
 import { isMadeBy } from '../../src/bulk/observe.ts';
 import { pooled } from '../../src/bulk/pool.ts';
 import { progressText } from '../../src/bulk/progress.ts';
-import { type Line, csvCells, readRows } from '../../src/bulk/rows.ts';
+import { splitCsv } from '../../src/bulk/csv.ts';
+import type { Line } from '../../src/bulk/line.ts';
+import { readRows } from '../../src/bulk/rows.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 
@@ -47,17 +49,12 @@ test('NDJSON: a byte order mark before a row is no part of it', async () => {
   ]);
 });
 
-test('CSV: quotes, line ends inside quotes, empty cells, too many cells, a quote that stays open', async () => {
-  const found = await rows(
-    '\uFEFFname,description\nbug,"a ""b"", c"\nx,"two\nlines"\ny,\nz,1,2\nw,"open\n',
-    'csv',
-  );
+test('CSV: quotes, line ends inside quotes and empty cells', async () => {
+  const found = await rows('\uFEFFname,description\nbug,"a ""b"", c"\nx,"two\nlines"\ny,\n', 'csv');
   expect(found.map(({ line, row, problem }) => [line, row ?? problem?.rule])).toEqual([
     [2, { name: 'bug', description: 'a "b", c' }],
     [3, { name: 'x', description: 'two\nlines' }],
     [5, { name: 'y' }],
-    [6, 'rule'],
-    [7, 'format'],
   ]);
 });
 
@@ -113,7 +110,7 @@ test('any cells come back from CSV as they went in', () => {
     /[",]/.test(text) || text.startsWith('"') ? `"${text.replaceAll('"', '""')}"` : text;
   fc.assert(
     fc.property(fc.array(cell, { minLength: 1 }), (cells) => {
-      expect(csvCells(cells.map(quoted).join(','))).toEqual(cells);
+      expect(splitCsv(cells.map(quoted).join(','))).toEqual({ cells });
     }),
   );
 });

@@ -43,10 +43,11 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
       },
   } as unknown as Context;
   const journal: Journal = {
-    past: { startedAt: 0, lines: new Map() },
+    past: { startedAt: 0, lines: new Map(), isFinished: false },
     sent: async () => void calls.push('sent'),
     done: () => calls.push('done'),
     failed: () => calls.push('failed'),
+    finish: () => calls.push('finish'),
     flush: () => calls.push('flush'),
     close: () => calls.push('close'),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Line } from '../../src/bulk/rows.ts';
+import type { Line } from '../../src/bulk/line.ts';
 import { type Counts, type Outcome, type Run, count, runLine } from '../../src/bulk/run.ts';
 import type { Context } from '../../src/cli/command.ts';
 import { AppError } from '../../src/core/problem.ts';
@@ -305,7 +305,7 @@ describe('tracker bulk', () => {
     expect([none.code, none.err]).toEqual([2, expect.stringContaining('--journal is required to resume')]);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j'], { stdin })).code).toBe(0);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j', '--resume'], { stdin })).writes).toEqual([]);
-    expect(at.read('/j')).toMatch(/^h \d+\ns 1 \S+\nd 1 \S+ \d+\n$/);
+    expect(at.read('/j')).toMatch(/^h \d+\ns 1 \S+\nd 1 \S+ \d+\n(e\n)+$/);
   });
 
   test.each([

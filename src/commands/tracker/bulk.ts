@@ -33,7 +33,8 @@ const flags = {
   },
   'create-labels': { field: bool(), summary: 'Make labels that rows name and that do not exist yet' },
   'create-categories': { field: bool(), summary: 'Make categories that rows name and that do not exist yet' },
-  resume: { field: bool(), summary: 'Go on with a run of the same file that was cut off' },
+  resume: { field: bool(), summary: 'Resume an interrupted run of the same file' },
+  restart: { field: bool(), summary: 'Send every row again after an interrupted run' },
   journal: {
     field: str(),
     summary: 'File that remembers what was done (default: kept in the state directory)',
@@ -48,7 +49,8 @@ export const bulkCommand = defineCommand({
   about:
     'Each row says what to do: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. ' +
     'In CSV the columns op, resource and id do the same, every other column is a field; an empty cell is left out, null unsets what can be unset, lists are separated by ; or |. ' +
-    'A result is printed for each row as it is finished. A run that was cut off goes on with --resume: no row is done twice.',
+    'A result is printed for each row as it is finished. After an interruption, --resume skips the rows that are done. ' +
+    'Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
   flags,
   examples: [
     { line: 'opsctl tracker bulk -f changes.ndjson --dry-run', says: 'Check every row, send nothing' },
@@ -56,7 +58,7 @@ export const bulkCommand = defineCommand({
       line: 'opsctl tracker bulk -f labels.csv --resource labels --op create --concurrency 8',
       says: 'Labels from a table',
     },
-    { line: 'opsctl tracker bulk -f changes.ndjson --resume', says: 'Go on after an interruption' },
+    { line: 'opsctl tracker bulk -f changes.ndjson --resume', says: 'Resume after an interruption' },
   ],
   isCheck: true,
   run: bulk,

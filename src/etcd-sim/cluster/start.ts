@@ -1,6 +1,5 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { lossyText } from '../../core/utf8.ts';
-import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { clusterId, memberId } from '../disk/identity.ts';
