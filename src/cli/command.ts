@@ -6,7 +6,16 @@ import type { Result } from '../core/result.ts';
 import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';
 import type { Settings } from '../config/settings.ts';
 
+/**
+ * What the value of a flag or an argument does beyond the request of its command: it names a file that is read or
+ * written, it starts a program (an editor, a browser, a hook), or it decides where requests and secrets go.
+ * A file whose content leaves the machine as a secret both `reads` and `sends`.
+ */
+export type Effect = 'reads' | 'writes' | 'runs' | 'sends';
+
 export type Flag = {
+  /** Empty: the value is data of the request. Tools for agents hide a text or a switch without a declaration. */
+  readonly effects?: readonly Effect[];
   readonly field: Field;
   readonly summary: string;
   readonly short?: string;
@@ -26,6 +35,7 @@ export type Flag = {
   readonly suggest?: readonly string[];
 };
 export type Argument = {
+  readonly effects?: readonly Effect[];
   readonly name: string;
   readonly field: Field;
   readonly summary: string;
@@ -76,6 +86,8 @@ type CommandText = {
   readonly deprecated?: string;
   /** For a command that acts in its own way and cannot show what it would do: --dry-run is refused, and this is what to do instead. */
   readonly noDryRun?: string;
+  /** Effects that it has without a flag: `tracker files download` writes a file. */
+  readonly effects?: readonly Effect[];
   /** Its result is a check: --report writes what it found. */
   readonly isCheck?: true;
   /** It runs a program of the user's at the terminal: that one decides what Ctrl-C means, and this program ends after it. */

@@ -52,6 +52,7 @@ const summaryOf = (name: string, field: Field): string => {
 };
 
 const flagOf = (name: string, field: Field): Flag => ({
+  effects: bare(field).type === 'file' ? ['reads'] : [],
   field,
   summary: summaryOf(name, field),
   value: placeholder(field),
@@ -71,6 +72,7 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
   const nullable = settable.filter(([, field]) => field.nullable).map(([name]) => name);
   if (nullable.length > 0) {
     flags.unset = {
+      effects: [],
       field: list(oneOf(...nullable)),
       summary: `Set a field to null: ${nullable.join(', ')}`,
       value: 'field',
@@ -79,6 +81,7 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
   }
   if (sources.some(({ fields, part }) => part === 'body' && Object.keys(fields).length > 0))
     flags.body = {
+      effects: ['reads'],
       field: str(),
       summary: 'The whole body as JSON: text, @file or - for standard input; flags win over it',
       value: 'json|@file|-',

@@ -12,6 +12,7 @@ const flags = {
     value: 'name=value',
   },
   field: {
+    effects: ['reads'],
     field: list(str()),
     short: 'F',
     repeat: true,
@@ -25,6 +26,7 @@ const flags = {
     value: 'name: value',
   },
   body: {
+    effects: ['reads'],
     field: str(),
     summary: 'The body as JSON: text, @file or - for standard input',
     value: 'json|@file|-',

@@ -4,28 +4,33 @@ import type { Flags } from '../cli/command.ts';
 /** Where the authorization server is; shared by all commands that speak to it. */
 export const serverFlags = {
   issuer: {
+    effects: ['sends'],
     field: str(),
     value: 'url',
     summary:
       'Authorization server by its issuer; its metadata name the endpoints and the client authentication',
   },
   'auth-url': {
+    effects: ['sends'],
     field: str(),
     value: 'url',
     summary: 'Authorization server: its base URL ({auth_url}) or the whole authorization endpoint',
   },
   'token-url': {
+    effects: ['sends'],
     field: str(),
     value: 'url',
     summary: 'Base URL of the token host ({token_url}) or the whole token endpoint',
   },
   'revoke-url': {
+    effects: ['sends'],
     field: str(),
     value: 'url',
     summary: 'Revocation endpoint (default: beside the token endpoint)',
   },
-  'client-id': { field: str(), value: 'id', summary: 'OAuth client' },
+  'client-id': { effects: ['sends'], field: str(), value: 'id', summary: 'OAuth client' },
   'client-secret-stdin': {
+    effects: ['reads', 'sends'],
     field: bool(),
     summary: 'Read the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
   },

@@ -12,6 +12,7 @@ const explain = defineCommand({
   args: [
     {
       name: 'name',
+      effects: [],
       field: list(str()),
       summary: 'quorum-survives, NO_TOKEN, 11, tracker.url, or the words of a field',
       rest: true,

@@ -1,6 +1,9 @@
+import { resolve } from 'node:path';
 import { bool, list, str } from '../core/field.ts';
+import { invalidArguments, problem, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
 import { defineCommand, type Command, type Context, type Flags, type ValuesOf } from '../cli/command.ts';
+import { endpointFlags } from './kv/cluster-flags.ts';
 
 type Groups = readonly { readonly name: string; readonly load: () => Promise<readonly Command[]> }[];
 
@@ -11,32 +14,95 @@ const flags = {
       'Also offer commands that change something; each call is shown first and needs its approval token',
   },
   group: {
+    effects: [],
     field: list(str(50)),
     repeat: true,
-    summary: 'Only these groups, such as tracker,kv',
+    summary: 'Groups or beginnings of tool names, such as tracker,kv_member; all offers every tool',
     value: 'name',
   },
+  files: {
+    effects: ['reads'],
+    field: list(str(4096, { min: 1 })),
+    repeat: true,
+    summary: 'Tools may read the files below this directory, and no other files',
+    value: 'directory',
+    complete: 'file',
+  },
+  set: {
+    effects: ['reads', 'writes', 'runs', 'sends'],
+    field: list(str(4096, { min: 1 })),
+    repeat: true,
+    summary: 'Fix an argument of one tool, such as kv_plan.out=plan.json; no call can replace it',
+    value: 'tool.name=value',
+  },
+  ...endpointFlags,
 } as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
 
-const serve = async (context: Context, values: ValuesOf<typeof flags>, groups: Groups): Promise<Result> => {
+const sharedFlags = Object.keys(endpointFlags) as (keyof typeof endpointFlags)[];
+
+/** `kv_plan.out=plan.json` → kv_plan → out → plan.json. */
+const fixedValues = (texts: readonly string[]): Record<string, Record<string, string>> => {
+  const found = new Map<string, Record<string, string>>();
+  for (const text of texts) {
+    const [, tool, name, value] = /^([^.=]+)\.([^=]+)=(.*)$/s.exec(text) ?? [];
+    if (tool === undefined || name === undefined || value === undefined)
+      throw usageError(`invalid --set ${JSON.stringify(text)}: must be TOOL.NAME=VALUE`);
+    found.set(tool, { ...found.get(tool), [name]: value });
+  }
+  return Object.fromEntries(found);
+};
+
+const directoryOf = async ({ host }: Context, given: string): Promise<string> => {
+  const path = await host.files.realPath(resolve(host.cwd, given));
+  if (path !== undefined && (await host.files.info(path))?.kind === 'directory') return path;
+  throw invalidArguments([problem('--files', 'rule', `names ${given}, which is not a directory`)]);
+};
+
+const serve = async (context: Context, values: Given, groups: Groups): Promise<Result> => {
   const { serveTools } = await import('../mcp-tools/serve.ts');
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
-  const names = (values.group ?? []).flatMap((text) => text.split(','));
-  await serveTools(context, commands, { mayWrite: values['allow-write'] ?? false, groups: names });
+  const directories = await Promise.all((values.files ?? []).map((path) => directoryOf(context, path)));
+  const forAll = sharedFlags.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]));
+  await serveTools(context, commands, {
+    mayWrite: values['allow-write'] ?? false,
+    groups: (values.group ?? []).flatMap((text) => text.split(',')),
+    mayReadFiles: directories.length > 0,
+    forAll: Object.fromEntries(forAll),
+    forTools: fixedValues(values.set ?? []),
+    directories,
+    sharedFlags,
+  });
   return nothing();
 };
+
+const about = [
+  'Without --allow-write, the server offers only tools that change nothing. None of them has an argument that writes a file, runs a program, or chooses an address or a secret. Such values come from the person who starts the server: --cluster and the other flags below for all tools, --set for one tool, and --files for directories that tools may read.',
+  '',
+  'With --allow-write, a call that changes something returns its dry run and an approval token. The same call with the token applies the change if the dry run and the files are still the same. The change uses a private copy of the files that the dry run read.',
+  '',
+  'Without --group, the server offers the 40 most useful tools, because some clients reject long lists. Results contain no secrets.',
+  '',
+  'Configuration for Claude Desktop, Claude Code (.mcp.json) and Cursor (.cursor/mcp.json):',
+  '',
+  '  {"mcpServers": {"opsctl": {"command": "opsctl", "args": ["mcp"]}}}',
+  '',
+  'Configuration for VS Code (.vscode/mcp.json):',
+  '',
+  '  {"servers": {"opsctl": {"type": "stdio", "command": "opsctl", "args": ["mcp"]}}}',
+].join('\n');
 
 /** The server over these groups: each of their commands is a tool. */
 export const commandsOver = (groups: Groups): readonly Command[] => [
   defineCommand({
     path: ['mcp'],
     summary: 'Serve the commands as tools of the Model Context Protocol, on standard input and output',
-    about:
-      'For agents. Tools come from the registry, with JSON Schemas. Without --allow-write only those that change nothing are there. With it, a call that changes something answers with its dry run and an approval token; the same call with the token does it, if it would still do the same. Secrets are in no result, and commands that print one are no tools.',
+    about,
     flags,
     noDryRun: 'opsctl mcp offers only tools that change nothing, unless --allow-write is given',
     examples: [
       { line: 'opsctl mcp', says: 'Tools that change nothing' },
+      { line: 'opsctl mcp --group all --cluster cluster.yaml', says: 'All such tools, for one cluster' },
       {
         line: 'opsctl mcp --allow-write --group tracker',
         says: 'The tracker, with changes that are approved one by one',

@@ -3,12 +3,12 @@ import { defineCommand, type Argument, type Command, type Flags } from '../cli/c
 import { accountFlag } from './auth/account-flag.ts';
 
 const flags = {
-  param: { field: list(str()), repeat: true, value: 'name=value', summary: 'A query parameter' },
+  param: { effects: [], field: list(str()), repeat: true, value: 'name=value', summary: 'A query parameter' },
   account: accountFlag,
-  'token-stdin': { field: bool(), summary: 'Use the access token from standard input' },
+  'token-stdin': { effects: ['reads', 'sends'], field: bool(), summary: 'Use the access token from standard input' },
 } as const satisfies Flags;
 const args = [
-  { name: 'path', field: req(str()), summary: 'Path, for example /media/v3/channels' },
+  { name: 'path', effects: [], field: req(str()), summary: 'Path, for example /media/v3/channels' },
 ] as const satisfies readonly Argument[];
 
 const get = defineCommand({

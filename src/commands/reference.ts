@@ -30,6 +30,7 @@ const reference = defineCommand({
   args: [
     {
       name: 'words',
+      effects: [],
       field: list(str()),
       summary: 'Service, resource and verb; fewer words list what is there',
       rest: true,

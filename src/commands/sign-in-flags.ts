@@ -11,6 +11,7 @@ export const signInFlags = {
       'Sign-in method (default browser): device shows a code to type elsewhere (RFC 8628, an extension); the others are for machines',
   },
   'key-file': {
+    effects: ['reads', 'sends'],
     field: str(),
     value: 'path',
     summary: 'Key file of a service account (or set OPSCTL_SERVICE_ACCOUNT_KEY)',

@@ -27,7 +27,7 @@ const version = defineCommand({
   summary: 'Show the version, and with --check whether there is a newer one',
   about:
     'Nothing is looked up unless --check is given: then npm is asked for the newest version, in the registry that it is set up for. Ends with 20 when there is a newer one.',
-  flags: { check: { field: { type: 'boolean' }, summary: 'Ask npm for the newest version' } },
+  flags: { check: { effects: [], field: { type: 'boolean' }, summary: 'Ask npm for the newest version' } },
   examples: [
     { line: 'opsctl version', says: 'Version, runtime and platform' },
     { line: 'opsctl version -o json', says: 'For a bug report' },

@@ -2,7 +2,8 @@ import type { Host } from '../platform/host.ts';
 import { exitCodes } from '../core/exit.ts';
 import { AppError, problemText } from '../core/problem.ts';
 import { APPROVAL_MINUTES, type approvals, digestOf } from './approval.ts';
-import { type Tool, argvOf } from './tools.ts';
+import { type Given, argvOf, checkArguments, withRealPaths } from './arguments.ts';
+import type { Tool } from './tools.ts';
 import { limits } from '../core/limits.ts';
 
 export type Answer = {
@@ -17,6 +18,10 @@ export type Caller = {
   readonly approvals: ReturnType<typeof approvals>;
   /** Flags of the server that hold for every call: the profile. */
   readonly always: readonly string[];
+  /** Names of the start-up flags that hold for every tool that has the flag. */
+  readonly sharedFlags: readonly string[];
+  /** Real paths of the directories whose files tools may read; empty: a change may name any file. */
+  readonly directories: readonly string[];
 };
 
 const said = (text: string, isError = false): Answer => ({
@@ -75,7 +80,7 @@ const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
 };
 
 /** A change is shown first; its token allows that change, and no other one. */
-const changed = async (caller: Caller, tool: Tool, given: Record<string, unknown>, signal?: AbortSignal) => {
+const changed = async (caller: Caller, tool: Tool, given: Given, signal?: AbortSignal) => {
   const { approval, ...rest } = given;
   const words = argvOf(tool, rest);
   const end = words.indexOf('--');
@@ -105,18 +110,22 @@ export const called = async (
   caller: Caller,
   tools: readonly Tool[],
   name: string,
-  given: Record<string, unknown>,
+  given: Given,
   signal?: AbortSignal,
 ): Promise<Answer> => {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined)
     return said(
-      `There is no tool ${name}. Commands that change something need a server started with --allow-write.`,
+      `There is no tool ${name}. A server offers more tools with --group, those that change something with --allow-write, and those that read files with --files.`,
       true,
     );
   try {
-    if (!tool.isReading) return await changed(caller, tool, given, signal);
-    return answerOf(await run(caller, argvOf(tool, given), signal));
+    checkArguments(tool, given, caller.sharedFlags);
+    const { directories } = caller;
+    const checked =
+      directories.length === 0 ? given : await withRealPaths(caller.host, directories, tool, given);
+    if (!tool.isReading) return await changed(caller, tool, checked, signal);
+    return answerOf(await run(caller, argvOf(tool, checked), signal));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return said([error.message, ...(error.detail.problems ?? []).map(problemText)].join('\n'), true);

@@ -10,7 +10,7 @@ import {
   Server,
   StdioServerTransport,
 } from './sdk-package.ts';
-import { toolsOf } from './tools.ts';
+import { type Allowed, toolsOf } from './tools.ts';
 
 const output = ({ host }: Context): Writable =>
   new Writable({
@@ -22,14 +22,16 @@ const output = ({ host }: Context): Writable =>
 export const serveTools = async (
   context: Context,
   commands: readonly Command[],
-  asked: { readonly mayWrite: boolean; readonly groups: readonly string[] },
+  asked: Allowed & { readonly directories: readonly string[]; readonly sharedFlags: readonly string[] },
 ): Promise<void> => {
   const { host, settings, signal } = context;
-  const tools = toolsOf(commands, asked.mayWrite, asked.groups);
+  const tools = toolsOf(commands, asked);
   const isNamed = settings.profile.origin.startsWith('flag');
   const caller = {
     host,
     approvals: approvals(host.random(32), host.now),
+    sharedFlags: asked.sharedFlags,
+    directories: asked.directories,
     always: isNamed ? [`--profile=${settings.profile.name}`] : [],
   };
   const server = new Server({ name: 'opsctl', version: OPSCTL_VERSION }, { capabilities: { tools: {} } });

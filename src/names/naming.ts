@@ -75,6 +75,7 @@ export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record
     const isList = bare(field).type === 'array';
     const { required: _, ...text } = textField(naming.inputs[name] ? list(str()) : field);
     out[alias] = {
+      effects: [],
       field: text as Field,
       summary: `${field.summary ?? name}, by name or id (${flagName(name)})`,
       value: naming.inputs[name] ? 'name' : 'name|id',

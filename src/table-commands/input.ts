@@ -16,6 +16,7 @@ export const argumentsOf = (params: Fields | undefined, naming: Naming | undefin
         : `${field.summary ?? argumentName(name)}, by name or id (a name of digits: name:120)`;
     return {
       name: argumentName(name),
+      effects: [],
       field: kind === undefined ? field : req(str()),
       summary: about,
       complete: kind ?? argumentName(name),

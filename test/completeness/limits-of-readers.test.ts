@@ -98,8 +98,12 @@ test('what a command prints for a tool, and its time: both are handed to its pro
       return { isCut: true, code: null };
     },
   });
-  const tool = { name: 'x', isReading: true, command: { path: ['x'], flags: {} } } as never;
-  const answer = await called({ host, approvals: undefined as never, always: [] }, [tool], 'x', {});
+  const tool = {
+    ...{ name: 'x', isReading: true, command: { path: ['x'], flags: {} }, offered: [], fixed: {} },
+    inputSchema: { required: [] },
+  } as never;
+  const caller = { host, approvals: undefined as never, always: [], sharedFlags: [], directories: [] };
+  const answer = await called(caller, [tool], 'x', {});
   expect(given).toEqual({ bytes: limits.toolReplyBytes, ms: limits.toolMs });
   expect(answer).toMatchObject({ isError: true });
   expect(answer.content[0]?.text).toContain(`more than ${limits.toolReplyBytes} bytes`);

@@ -5,24 +5,28 @@ import { serverFlags } from '../authorization-server-flags.ts';
 const flags = {
   ...serverFlags,
   scope: {
+    effects: [],
     field: list(str()),
     repeat: true,
     value: 'scope',
     summary: 'A scope that the client may ask for',
   },
-  'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
+  'redirect-path': { effects: [], field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
   only: {
+    effects: [],
     field: oneOf('rfc', 'service'),
     value: 'rfc|service',
     summary: 'Only the rules of the standards (RFCs), or only those of the service',
   },
-  login: { field: bool(), summary: 'Also sign in once, in the browser' },
+  login: { effects: ['runs'], field: bool(), summary: 'Also sign in once, in the browser' },
   timeout: {
+    effects: [],
     field: str(),
     value: 'duration',
     summary: 'How long to wait for the sign-in (default 5m)',
   },
   scripted: {
+    effects: ['runs'],
     field: bool(),
     hidden: true,
     summary: 'Walk the pages of the embedded server without a browser',

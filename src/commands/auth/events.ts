@@ -12,11 +12,13 @@ const flags = {
   count: { field: int({ min: 1 }), value: 'n', summary: 'End after this many events' },
   subscribe: { field: bool(), summary: 'Subscribe this receiver at the embedded server' },
   issuer: {
+    effects: ['sends'],
     field: str(),
     value: 'url',
     summary: 'Issuer (default: read from the metadata of the server)',
   },
   'jwks-url': {
+    effects: ['sends'],
     field: str(),
     value: 'url',
     summary: 'Keys of the issuer (default: read from the metadata)',

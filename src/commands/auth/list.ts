@@ -29,7 +29,7 @@ export const list = defineCommand({
   summary: 'List the accounts of this profile',
   about:
     'Where no profile was ever named, each server has one that is named after it, and the accounts of all of them are listed.',
-  flags: { 'all-profiles': { field: bool(), summary: 'The accounts of every profile' } },
+  flags: { 'all-profiles': { effects: [], field: bool(), summary: 'The accounts of every profile' } },
   examples: [{ line: 'opsctl auth list', says: 'Accounts, their server and until when they are signed in' }],
   run: (context, values) => run(context, values['all-profiles'] === true),
 });

@@ -9,7 +9,7 @@ export const status = defineCommand({
   summary: 'Say who is signed in, and ask the server whether that still holds',
   about:
     'Ends with 4 when nobody is signed in or the sign-in is no longer valid, and with 11 when the server cannot be asked; --offline looks at the stored times only.',
-  flags: { account: accountFlag, offline: { field: bool(), summary: 'Do not ask the server' } },
+  flags: { account: accountFlag, offline: { effects: [], field: bool(), summary: 'Do not ask the server' } },
   examples: [
     { line: 'opsctl auth status', says: 'Exit code 0 means: signed in and accepted' },
     { line: 'opsctl auth status --offline', says: 'Without a request' },

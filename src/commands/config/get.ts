@@ -9,7 +9,7 @@ export const get = defineCommand({
   path: ['config', 'get'],
   summary: 'The value of one setting',
   args: [keyArgument],
-  flags: { reveal: { field: bool(), summary: 'Print a secret, too' } },
+  flags: { reveal: { effects: ['sends'], field: bool(), summary: 'Print a secret, too' } },
   examples: [{ line: 'opsctl config get tracker.url', says: 'One value, ready for a script' }],
   async run({ settings }, values) {
     const key = knownKey(values.key);

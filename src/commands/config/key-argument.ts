@@ -3,6 +3,7 @@ import type { Argument } from '../../cli/command.ts';
 
 export const keyArgument = {
   name: 'key',
+  effects: [],
   field: str(),
   summary: 'Name of the setting, like tracker.url',
   complete: 'setting',

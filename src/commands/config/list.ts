@@ -4,8 +4,8 @@ import { settingRows } from '../../config/setting-rows.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
 
 const flags = {
-  'show-origin': { field: bool(), summary: 'Say where each value comes from' },
-  all: { field: bool(), summary: 'Settings that are not set too, with their environment names' },
+  'show-origin': { effects: [], field: bool(), summary: 'Say where each value comes from' },
+  all: { effects: [], field: bool(), summary: 'Settings that are not set too, with their environment names' },
 } as const satisfies Flags;
 
 export const list = defineCommand({

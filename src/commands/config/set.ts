@@ -10,7 +10,7 @@ import { keyArgument } from './key-argument.ts';
 
 const args = [
   keyArgument,
-  { name: 'value', field: str(), summary: 'Its value; secrets only by --stdin', optional: true },
+  { name: 'value', effects: [], field: str(), summary: 'Its value; secrets only by --stdin', optional: true },
 ] as const satisfies readonly Argument[];
 
 export const set = defineCommand({
@@ -20,7 +20,7 @@ export const set = defineCommand({
   about:
     'Without --profile the profile in use is changed. The built-in profile `mock` always means the embedded mock server: where no profile was ever named, URLs and tokens go to the profile `default`, which is then in use.',
   args,
-  flags: { stdin: { field: bool(), summary: 'Read the value from stdin' } },
+  flags: { stdin: { effects: ['reads', 'sends'], field: bool(), summary: 'Read the value from stdin' } },
   examples: [
     {
       line: 'opsctl config set tracker.url https://tracker.example.com --profile work',

@@ -5,6 +5,7 @@ import { generalFindings } from '../../doctor/general.ts';
 
 const flags = {
   bundle: {
+    effects: ['writes'],
     field: str(4096, { min: 1 }),
     summary: 'Write one archive for a bug report (.tar.gz), without secrets',
     value: 'file',

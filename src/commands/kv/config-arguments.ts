@@ -4,6 +4,7 @@ import { oneOf, req, str } from '../../core/field.ts';
 
 export const fileArgument = {
   name: 'file',
+  effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
   summary: "The server's configuration file (YAML)",
   complete: 'file',

@@ -14,6 +14,7 @@ export const configMigrate = defineCommand({
   flags: {
     to: toFlag,
     out: {
+      effects: ['writes'],
       field: str(undefined, { min: 1 }),
       summary: 'Write it to this file (default: standard output)',
       value: 'file',
@@ -23,7 +24,7 @@ export const configMigrate = defineCommand({
       field: bool(),
       summary: 'Keep names that the version before knows too, while its members still run',
     },
-    'in-place': { field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
+    'in-place': { effects: ['writes'], field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
   },
   examples: [
     {

@@ -7,6 +7,7 @@ import { addressFlags } from './cluster-flags.ts';
 export const initFlags = {
   ...addressFlags,
   out: {
+    effects: ['writes'],
     field: str(undefined, { min: 1 }),
     summary: 'File to write (default: standard output)',
     value: 'file',
@@ -23,12 +24,14 @@ export const initFlags = {
     value: 'driver',
   },
   'new-binary': {
+    effects: ['reads', 'runs'],
     field: str(undefined, { min: 1 }),
     summary: 'Server program of the version to go to',
     value: 'file',
     complete: 'file',
   },
   'old-binary': {
+    effects: ['reads', 'runs'],
     field: str(undefined, { min: 1 }),
     summary: 'Server program of the running version',
     value: 'file',

@@ -10,9 +10,9 @@ export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],
   summary: 'Show how long a lease still lives',
   args: [
-    { name: 'lease-id', field: req(str(undefined, { min: 1 })), summary: 'Hexadecimal id of the lease' },
+    { name: 'lease-id', effects: [], field: req(str(undefined, { min: 1 })), summary: 'Hexadecimal id of the lease' },
   ],
-  flags: { ...endpointFlags, keys: { field: bool(), summary: 'The attached keys too' } },
+  flags: { ...endpointFlags, keys: { effects: [], field: bool(), summary: 'The attached keys too' } },
   examples: [
     {
       line: 'opsctl kv lease timetolive 694d5765fc71500b --endpoints localhost:2379',

@@ -9,6 +9,7 @@ export const memberArgument = {
 } as const satisfies Argument;
 
 export const peerUrlsFlag = {
+  effects: [],
   field: req(str(undefined, { min: 1 })),
   required: true,
   summary: 'URLs at which the others call it, comma-separated',

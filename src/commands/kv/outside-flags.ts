@@ -5,6 +5,7 @@ import { noticeShapes } from '../../kv-upgrade/window/notice.ts';
 /** Who hears of a run that nobody watches. */
 export const outsideFlags = {
   notify: {
+    effects: ['sends'],
     field: str(4096, { min: 1, pattern: '^https?://' }),
     summary:
       'Webhook for begin, members, pauses and end (default: OPSCTL_NOTIFY_URL, which keeps it out of the process list); signed with OPSCTL_NOTIFY_SECRET',
@@ -16,6 +17,7 @@ export const outsideFlags = {
     value: 'json|slack',
   },
   'metrics-file': {
+    effects: ['writes'],
     field: str(4096, { min: 1 }),
     summary:
       'Keep progress and outcome there as OpenMetrics, for the textfile collector of the node exporter',

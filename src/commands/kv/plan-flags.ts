@@ -10,16 +10,18 @@ const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
 export const planFlags = {
   ...clusterFlags,
   to: {
+    effects: [],
     field: str(16, { pattern: '^\\d+\\.\\d+$' }),
     summary: `Version to go to (${targets.join(', ')}) (default: the next one)`,
     value: 'minor',
     suggest: targets,
   },
   'copy-data': {
+    effects: [],
     field: bool(),
     summary: 'Copy each data directory while its member is stopped (snapshots hold only v3 data)',
   },
-  'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
+  'hold-last': { effects: [], field: bool(), summary: 'Stop before the last member: until then everything can go back' },
   'hold-after': {
     field: int({ min: 1, max: 99 }),
     summary: 'Stop after so many members, for hours or days if need be; kv resume goes on',
@@ -37,6 +39,7 @@ export const planFlags = {
     value: 'seconds',
   },
   accept: {
+    effects: [],
     field: list(str()),
     repeat: true,
     summary: "Take a guard's refusal as a warning: its name, as `kv check` prints it",

@@ -15,6 +15,7 @@ export const plan = defineCommand({
   flags: {
     ...planFlags,
     out: {
+      effects: ['writes'],
       field: str(undefined, { min: 1 }),
       summary: 'Write the plan to a file',
       value: 'file',

@@ -11,6 +11,7 @@ import { decimalLease } from '../../etcd-client/lease-id.ts';
 // Not `key`, which is the flag for the key of the client certificate.
 const keyArgument = {
   name: 'key-name',
+  effects: [],
   field: req(str(undefined, { min: 1 })),
   summary: 'The key',
 } as const satisfies Argument;
@@ -23,6 +24,7 @@ export const put = defineCommand({
     keyArgument,
     {
       name: 'value',
+      effects: [],
       field: str(),
       summary: 'The value; `-` or nothing reads it from standard input',
       optional: true,

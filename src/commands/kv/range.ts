@@ -3,16 +3,18 @@ import { bool, req, str } from '../../core/field.ts';
 import { problem, type Problem } from '../../core/problem.ts';
 import { prefixEnd } from '../../etcd-client/prefix-end.ts';
 
-export const anyKey = { name: 'key-name', field: req(str()), summary: 'The key' } as const satisfies Argument;
+export const anyKey = { name: 'key-name', effects: [], field: req(str()), summary: 'The key' } as const satisfies Argument;
 
 export const rangeArgument = {
   name: 'range-end',
+  effects: [],
   field: str(undefined, { min: 1 }),
   summary: 'Up to this key, without it',
   optional: true,
 } as const satisfies Argument;
 
 export const prefixFlag = {
+  effects: [],
   field: bool(),
   summary: 'Every key that begins like this',
 } as const satisfies Flag;

@@ -7,6 +7,7 @@ const { 'hold-last': _, 'hold-after': __, ...rehearsalFlags } = planFlags;
 export const rehearseFlags = {
   ...rehearsalFlags,
   snapshot: {
+    effects: ['reads'],
     field: str(undefined, { min: 1 }),
     summary: 'Snapshot to restore (default: a fresh one of a follower)',
     value: 'file',

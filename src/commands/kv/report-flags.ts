@@ -6,11 +6,13 @@ import { clusterFlags } from './cluster-flags.ts';
 export const reportFlags = {
   ...clusterFlags,
   as: {
+    effects: [],
     field: oneOf('markdown', 'html', 'json'),
     summary: 'Form of the report (default: from the name of --out)',
     value: 'markdown|html|json',
   },
   out: {
+    effects: ['writes'],
     field: str(undefined, { min: 1 }),
     summary: 'File to write it into',
     value: 'file',
@@ -21,6 +23,7 @@ export const reportFlags = {
 export const reportArgs = [
   {
     name: 'run',
+    effects: [],
     field: str(),
     summary: 'The run (default: the newest of the cluster)',
     optional: true,

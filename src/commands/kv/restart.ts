@@ -11,6 +11,7 @@ export const restart = defineCommand({
   flags: {
     ...memberByMemberFlags,
     'keep-program': {
+      effects: ['runs'],
       field: bool(),
       summary: 'Start the program and command that run (old_binary, old_command), not the new ones',
     },

@@ -7,6 +7,7 @@ import { bucketFlags } from './snapshot-flags.ts';
 export const restoreFlags = {
   ...clusterFlags,
   snapshot: {
+    effects: ['reads'],
     field: str(undefined, { min: 1 }),
     summary: 'Snapshot: a file or s3://BUCKET/PREFIX/NAME (default: the newest one of the last run)',
     value: 'file',

@@ -5,6 +5,7 @@ import type { BucketOptions, Destination } from '../../kv-snapshots/destination-
 
 export const destinationArgument = {
   name: 'destination',
+  effects: ['reads', 'writes'],
   field: req(str(4096, { min: 1 })),
   summary: 'A directory, or s3://BUCKET/PREFIX',
   complete: 'file',
@@ -13,16 +14,19 @@ export const destinationArgument = {
 /** Credentials have no flag: they come from the environment or the profile, role or instance that the client library finds. */
 export const bucketFlags = {
   's3-endpoint': {
+    effects: ['sends'],
     field: str(2048, { min: 1, pattern: '^https?://' }),
     summary: 'URL of an S3-compatible service (default: AWS_ENDPOINT_URL_S3, else AWS)',
     value: 'url',
   },
   's3-region': {
+    effects: ['sends'],
     field: str(64, { min: 1 }),
     summary: 'Region of the bucket (default: AWS_REGION)',
     value: 'region',
   },
   's3-addressing': {
+    effects: [],
     field: oneOf('path', 'virtual'),
     summary: 'Bucket in the path or in the host name (default: path with an endpoint, else virtual)',
     value: 'path|virtual',
@@ -33,6 +37,7 @@ export type BucketValues = ValuesOf<typeof bucketFlags>;
 
 export const nameFlag = {
   name: {
+    effects: [],
     field: str(128, { min: 1, pattern: namePattern }),
     summary: 'Name of the cluster in the names of snapshots (default: that of the cluster file)',
     value: 'name',

@@ -10,15 +10,16 @@ import { bucketFlags, bucketOptions } from './snapshot-flags.ts';
 const args = [
   {
     name: 'file',
+    effects: ['reads'],
     field: req(str(4096, { min: 1 })),
     summary: 'The snapshot: a file, or s3://BUCKET/PREFIX/NAME',
     complete: 'file',
   },
 ] as const;
 const program = (summary: string) =>
-  ({ field: str(4096, { min: 1 }), summary, value: 'program', complete: 'file' }) as const;
+  ({ effects: ['runs'], field: str(4096, { min: 1 }), summary, value: 'program', complete: 'file' }) as const;
 const flags = {
-  restore: { field: bool(), summary: 'Rebuild a private member from it too, and compare what it holds' },
+  restore: { effects: ['runs'] as const, field: bool(), summary: 'Rebuild a private member from it too, and compare what it holds' },
   ctl: program('With --restore: etcdctl or etcdutl (default: ctl_binary of the cluster file, else etcdctl)'),
   server: program('With --restore: the server (default: old_binary of the cluster file, else etcd)'),
   ...endpointFlags,

@@ -8,6 +8,7 @@ export const upgradeFlags = {
   ...runFlags,
   ...crossingFlags,
   plan: {
+    effects: ['reads'],
     field: str(undefined, { min: 1 }),
     summary: 'Carry out this plan; refused when the cluster no longer matches it',
     value: 'file',

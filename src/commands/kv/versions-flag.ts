@@ -4,6 +4,7 @@ import { str } from '../../core/field.ts';
 
 export const versionsFlag = {
   'versions-file': {
+    effects: ['reads'],
     field: str(4096, { min: 1 }),
     summary: 'File with newer data of single versions (OPSCTL_KV_VERSIONS_FILE); see kv versions --as-file',
     value: 'file',

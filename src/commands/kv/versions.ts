@@ -8,6 +8,7 @@ import { versionsFlag, givenVersions } from './versions-flag.ts';
 
 const minorArgument = {
   name: 'minor',
+  effects: [],
   optional: true,
   field: str(16, { pattern: '^\\d+\\.\\d+$' }),
   summary: 'Show every rule of this minor, with its reason and its source',
@@ -21,7 +22,7 @@ export const versions = defineCommand({
   args: [minorArgument],
   flags: {
     ...versionsFlag,
-    'as-file': { field: bool(), summary: 'Print it all as a file for --versions-file' },
+    'as-file': { effects: [], field: bool(), summary: 'Print it all as a file for --versions-file' },
   },
   examples: [
     { line: 'opsctl kv versions', says: 'one row for each minor' },

@@ -13,7 +13,7 @@ const flags = {
     summary: 'From this revision on (default: what happens from now on)',
     value: 'revision',
   },
-  'prev-kv': { field: bool(), summary: 'With what the key was before' },
+  'prev-kv': { effects: [], field: bool(), summary: 'With what the key was before' },
   only: {
     field: list(oneOf('put', 'delete')),
     repeat: true,

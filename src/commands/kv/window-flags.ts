@@ -15,18 +15,21 @@ export const windowFlags = {
     value: 'time',
   },
   'pause-while-command': {
+    effects: ['runs'],
     field: list(str(4096, { min: 1 })),
     repeat: true,
     summary: 'Before each member, pause while this shell command exits 0 (users are affected); 1 is no',
     value: 'command',
   },
   'pause-while-query': {
+    effects: ['sends'],
     field: list(str(8192, { min: 1 })),
     repeat: true,
     summary: 'Before each member, pause while this PromQL query gives a sample, as an alert fires',
     value: 'promql',
   },
   prometheus: {
+    effects: ['sends'],
     field: str(2048, { min: 1, pattern: '^https?://' }),
     summary: 'Base URL for --pause-while-query; a bearer token comes from OPSCTL_PROMETHEUS_TOKEN',
     value: 'url',

@@ -19,6 +19,7 @@ export const apply = labelCommand(
     flags: {
       file: filesFlag,
       plan: {
+        effects: ['reads'],
         field: str(),
         summary: 'Send exactly this plan of `labels plan`',
         value: 'plan.json',

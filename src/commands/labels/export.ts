@@ -26,6 +26,7 @@ export const exportLabels = labelCommand(
     flags: {
       all: { field: bool(), summary: 'All labels' },
       directory: {
+        effects: ['reads', 'writes'],
         field: str(),
         short: 'f',
         summary: 'Write one file a label into this directory; a name in .yaml is one file for all',

@@ -4,16 +4,19 @@ import { TITLES } from '../../label-definitions/titles.ts';
 
 export const labelArgument = {
   name: 'label',
+  effects: [],
   field: str(),
   summary: 'Title, id or labels/<id>',
   complete: TITLES,
 } as const satisfies Argument;
 export const adminFlag = {
+  effects: [],
   field: bool(),
   summary: 'Act with admin rights (useAdminAccess)',
 } as const satisfies Flag;
 
 export const filesFlag = {
+  effects: ['reads'],
   field: list(str()),
   short: 'f',
   repeat: true,
@@ -22,6 +25,7 @@ export const filesFlag = {
   complete: 'file',
 } as const satisfies Flag;
 export const deploymentFlag = {
+  effects: [],
   field: str(),
   summary: 'Name of the service in labels.lock.yaml (default: its base URL)',
   value: 'name',
@@ -29,8 +33,8 @@ export const deploymentFlag = {
 
 /** What `apply`, `plan` and `diff -f` share: how files are compared with the service. */
 export const comparingFlags = {
-  publish: { field: bool(), summary: 'Publish labels whose file does not say a state' },
-  prune: { field: bool(), summary: 'Delete what the file no longer has (default: disable it)' },
+  publish: { effects: [], field: bool(), summary: 'Publish labels whose file does not say a state' },
+  prune: { effects: [], field: bool(), summary: 'Delete what the file no longer has (default: disable it)' },
   deployment: deploymentFlag,
   admin: adminFlag,
 } as const satisfies Flags;

@@ -26,6 +26,7 @@ export const lint = defineCommand({
   flags: {
     file: { ...filesFlag, required: true },
     rules: {
+      effects: ['reads'],
       field: str(),
       summary: 'Rules from this file (default labels.lint.yaml beside the definitions)',
       value: 'file',

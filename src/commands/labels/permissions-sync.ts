@@ -6,6 +6,7 @@ import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = {
   file: {
+    effects: ['reads'],
     field: str(),
     short: 'f',
     required: true,

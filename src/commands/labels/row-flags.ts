@@ -13,12 +13,14 @@ import {
 
 const revisionArgument = {
   name: 'revision',
+  effects: [],
   field: str(),
   summary: 'Number of the revision, or latest, published (default latest)',
   optional: true,
 } as const satisfies Argument;
 const permissionArgument = {
   name: 'permission',
+  effects: [],
   field: str(),
   summary:
     'Its id, or the e-mail address, person, group or audience that has it; not needed with a full name',
@@ -26,6 +28,7 @@ const permissionArgument = {
 } as const satisfies Argument;
 const userArgument = {
   name: 'user',
+  effects: [],
   field: str(),
   summary: 'me, an id or an address (default me)',
   optional: true,
@@ -48,7 +51,7 @@ export const extraFlags = (operation: Operation): Record<string, Flag> => ({
     : {}),
   ...(paged(operation)
     ? {
-        all: { field: bool(), summary: 'All pages, as without --limit' },
+        all: { effects: [], field: bool(), summary: 'All pages, as without --limit' },
         limit: {
           field: int({ min: 1 }),
           summary: 'Stop after so many entries (default: all of them)',
@@ -59,6 +62,7 @@ export const extraFlags = (operation: Operation): Record<string, Flag> => ({
   ...(operation.method === 'GET'
     ? {
         fields: {
+          effects: [],
           field: str(),
           summary: 'Only these members of the answer: labels(id,properties/title)',
           value: 'members',

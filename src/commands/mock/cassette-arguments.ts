@@ -4,6 +4,7 @@ import { portFlag } from './port-flag.ts';
 
 export const command = {
   name: 'command',
+  effects: ['runs'],
   field: list(str()),
   summary: 'The command and its arguments; without one the server runs until Ctrl-C',
   rest: true,
@@ -12,6 +13,7 @@ export const command = {
 
 export const cassette = {
   name: 'file',
+  effects: ['reads'],
   field: str(4096, { min: 1 }),
   summary: 'The cassette',
   complete: 'file',

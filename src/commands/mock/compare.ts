@@ -20,6 +20,7 @@ export const compareCommand = defineCommand({
   ],
   flags: {
     url: {
+      effects: ['sends'],
       field: str(2048, { min: 1 }),
       summary: 'Base URL of the service to compare (default: a fresh embedded server)',
       value: 'url',

@@ -8,7 +8,7 @@ export const faultFlags = {
   method: { field: fields.method, summary: fields.method.summary, complete: 'method' },
   path: { field: fields.path, summary: fields.path.summary, value: 'pattern' },
   status: { field: fields.status, summary: fields.status.summary },
-  body: { field: fields.body, summary: fields.body.summary },
+  body: { effects: [], field: fields.body, summary: fields.body.summary },
   header: { field: list(str(1000)), summary: 'a header of the answer', repeat: true, value: 'name=value' },
   'content-type': { field: fields.content_type, summary: fields.content_type.summary },
   delay: {

@@ -22,12 +22,14 @@ export const recordCommand = defineCommand({
   args: [command],
   flags: {
     upstream: {
+      effects: ['sends'],
       field: str(2048, { min: 1 }),
       summary: 'Base URL of the service: https, or http on this machine',
       value: 'url',
       required: true,
     },
     out: {
+      effects: ['writes'],
       field: str(4096, { min: 1 }),
       summary: 'The cassette; an existing one is continued',
       value: 'file',

@@ -6,6 +6,7 @@ const RATE = '^([1-9][0-9]{0,6}|off)$';
 /** How a server behaves: shared by `mock serve` and `mock run`. */
 export const serverFlags = {
   seed: {
+    effects: ['reads'],
     field: str(4096, { min: 1 }),
     summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote',
     value: 'demo|empty|file',
@@ -59,6 +60,7 @@ export const serverFlags = {
     value: 'name',
   },
   'seed-ids': {
+    effects: [],
     field: str(100, { min: 1 }),
     summary: 'Repeatable identifiers and tokens: the same word, the same values',
     value: 'word',

@@ -4,6 +4,7 @@ import { bulk } from '../../bulk/bulk.ts';
 
 const flags = {
   file: {
+    effects: ['reads'],
     field: req(str()),
     short: 'f',
     summary: 'The rows; - is standard input',
@@ -36,6 +37,7 @@ const flags = {
   resume: { field: bool(), summary: 'Resume an interrupted run of the same file' },
   restart: { field: bool(), summary: 'Send every row again after an interrupted run' },
   journal: {
+    effects: ['reads', 'writes'],
     field: str(),
     summary: 'File that remembers what was done (default: kept in the state directory)',
     value: 'file',

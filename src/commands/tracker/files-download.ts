@@ -12,15 +12,17 @@ import { safeName } from '../../tracker-operations/safe-name.ts';
 export const downloadCommand = defineCommand({
   path: ['tracker', 'files', 'download'],
   summary: 'Download the content of an uploaded file',
-  args: [{ name: 'file', field: req(int()), summary: 'The file' }],
+  effects: ['writes'],
+  args: [{ name: 'file', effects: [], field: req(int()), summary: 'The file' }],
   flags: {
     to: {
+      effects: ['writes'],
       field: str(),
       summary: 'Where to write it (default: its own name in this directory), - is standard output',
       value: 'path|-',
       complete: 'file',
     },
-    force: { field: bool(), summary: 'Write over a file that exists' },
+    force: { effects: ['writes'], field: bool(), summary: 'Write over a file that exists' },
   },
   operation: { service: tracker, operation: tracker.table.files.download },
   examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Into a pipe' }],

@@ -10,6 +10,7 @@ export const uploadCommand = defineCommand({
   args: [
     {
       name: 'paths',
+      effects: ['reads'],
       field: req(list(str(), { min: 1 })),
       summary: 'Files to upload',
       rest: true,

@@ -13,7 +13,7 @@ const flags = {
     value: 'kind',
   },
   limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
-  all: { field: bool(), summary: 'Every record that the service gives' },
+  all: { effects: [], field: bool(), summary: 'Every record that the service gives' },
   detail: {
     field: oneOf('full', 'slim'),
     summary: 'slim leaves descriptions and nested records out',
@@ -21,7 +21,7 @@ const flags = {
   },
 } as const satisfies Flags;
 const args = [
-  { name: 'query', field: req(str(undefined, { min: 1 })), summary: 'What to find' },
+  { name: 'query', effects: [], field: req(str(undefined, { min: 1 })), summary: 'What to find' },
 ] as const satisfies readonly Argument[];
 type Given = ValuesOf<typeof flags, typeof args>;
 

@@ -17,6 +17,7 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
   return extend(command, {
     get flags() {
       const file = {
+        effects: ['reads'],
         field: str(undefined, { min: 1 }),
         summary: `Read the ${name} from a file; - is standard input`,
         value: 'file|-',
@@ -25,7 +26,7 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
       return {
         ...command.flags,
         [fromFile]: file,
-        edit: { field: bool(), summary: `Write the ${name} in $EDITOR` },
+        edit: { effects: ['runs'] as const, field: bool(), summary: `Write the ${name} in $EDITOR` },
       };
     },
     run: async (context, values) => {

@@ -1,6 +1,6 @@
 import { externalUrl } from '../../core/external-url.ts';
 import { bool, bare } from '../../core/field.ts';
-import type { Command } from '../../cli/command.ts';
+import type { Command, Flag } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
 
 const hasAppUrl = (command: Command): boolean => {
@@ -9,12 +9,18 @@ const hasAppUrl = (command: Command): boolean => {
   return record?.type === 'object' && record.fields.app_url !== undefined;
 };
 
+const webFlag = {
+  effects: ['runs'],
+  field: bool(),
+  summary: 'Open its page in the browser',
+} as const satisfies Flag;
+
 /** `--web` on every command that answers with one record that has a page of its own. */
 export const withWeb = (command: Command): Command => {
   if (!hasAppUrl(command)) return command;
   return extend(command, {
     get flags() {
-      return { ...command.flags, web: { field: bool(), summary: 'Open its page in the browser' } };
+      return { ...command.flags, web: webFlag };
     },
     run: async (context, values) => {
       const result = await command.run(context, values);

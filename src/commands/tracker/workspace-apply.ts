@@ -13,6 +13,7 @@ const flags = {
   ...changeFlags,
   file: { ...file, field: str() },
   plan: {
+    effects: ['reads'],
     field: str(),
     summary: 'Carry out this plan of `tracker diff --out` instead of a file',
     value: 'file',

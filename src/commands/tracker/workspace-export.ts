@@ -10,7 +10,7 @@ export const exportCommand = defineCommand({
   about: 'The file is what `tracker diff` and `tracker apply` read: applying it unchanged sends nothing.',
   flags: {
     only: { field: list(oneOf(...kindNames)), repeat: true, summary: 'Only these lists', value: 'list' },
-    json: { field: bool(), summary: 'As data for -o and --jq instead of YAML text' },
+    json: { effects: [], field: bool(), summary: 'As data for -o and --jq instead of YAML text' },
   },
   examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
   run: async (context, values): Promise<Result> => {

@@ -5,6 +5,7 @@ import type { Rehearsal, RehearsalMember } from '../../../etcd-sim/cluster/layou
 import type { Context, Flag } from '../../../cli/command.ts';
 
 export const dirFlag = {
+  effects: ['reads', 'writes'],
   field: str(),
   summary: 'Directory of the rehearsal cluster (default: one in the state directory)',
   value: 'directory',
@@ -42,6 +43,7 @@ export const chosen = (rehearsal: Rehearsal, name: string | undefined): readonly
   });
 };
 export const memberFlag = {
+  effects: [],
   field: str(),
   summary: 'Only this member',
   value: 'name',

@@ -11,6 +11,7 @@ export const member = defineCommand({
   args: [
     {
       name: 'server-flags',
+      effects: ['reads', 'runs'],
       field: list(str()),
       summary: 'Flags of the server, after --',
       optional: true,
@@ -18,10 +19,10 @@ export const member = defineCommand({
     },
   ],
   flags: {
-    'binary-version': { field: str(), summary: 'Version to speak', required: true },
+    'binary-version': { effects: [], field: str(), summary: 'Version to speak', required: true },
     'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in fields and logs' },
     'monitor-ms': { field: int({ min: 50 }), summary: 'How often versions are compared' },
-    faults: { field: str(), summary: 'Directory with the faults of each member' },
+    faults: { effects: ['reads'], field: str(), summary: 'Directory with the faults of each member' },
   },
   async run({ host }, values) {
     const { runMember } = await import('../../../etcd-sim/member/run.ts');

@@ -30,6 +30,7 @@ export const startFlags = {
     value: 'bytes',
   },
   'config-files': {
+    effects: [],
     field: bool(),
     summary: 'Members read configuration files of the old version instead of flags',
   },
@@ -54,6 +55,7 @@ export const startFlags = {
     value: 'ms',
   },
   keys: {
+    effects: ['reads'],
     field: str(),
     summary: 'JSON file with `revision` and `keys` to begin with',
     value: 'file',

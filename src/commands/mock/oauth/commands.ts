@@ -9,6 +9,7 @@ import { runOnConsole } from './run-on-console.ts';
 
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
 const url = {
+  effects: ['sends'],
   field: str(),
   summary: 'Address of a running server (default: the one of the state directory)',
   value: 'url',

@@ -1,0 +1,70 @@
+/** Clients reject long lists of tools, and models choose badly from them. */
+export const MAX_USUAL_TOOLS = 40;
+
+const everyday: readonly string[] = [
+  'tracker_search',
+  'tracker_stories_find',
+  'tracker_stories_get',
+  'tracker_epics_list',
+  'tracker_epics_get',
+  'tracker_epics_stories',
+  'tracker_iterations_list',
+  'tracker_iterations_stories',
+  'tracker_labels_list',
+  'tracker_labels_get',
+  'tracker_projects_list',
+  'tracker_members_list',
+  'tracker_members_me',
+  'tracker_workflows_list',
+  'labels_list',
+  'labels_get',
+  'labels_permissions_list',
+  'kv_check',
+  'kv_status',
+  'kv_health',
+  'kv_member_list',
+  'config_list',
+  'auth_status',
+  'doctor',
+  'explain',
+];
+const reading: readonly string[] = [
+  'tracker_objectives_list',
+  'tracker_groups_list',
+  'tracker_labels_stories',
+  'tracker_story-comments_list',
+  'tracker_documents_list',
+  'tracker_documents_get',
+  'tracker_diff',
+  'labels_lint',
+  'labels_diff',
+  'labels_locks_list',
+  'kv_plan',
+  'kv_history',
+  'kv_endpoint_status',
+  'kv_get',
+  'reference',
+];
+const changing: readonly string[] = [
+  'tracker_stories_create',
+  'tracker_stories_update',
+  'tracker_story-comments_create',
+  'tracker_story-tasks_create',
+  'tracker_epics_create',
+  'tracker_epics_update',
+  'tracker_labels_create',
+  'tracker_labels_update',
+  'tracker_files_upload',
+  'tracker_apply',
+  'labels_create',
+  'labels_apply',
+  'kv_plan',
+  'kv_upgrade',
+  'kv_defrag',
+];
+
+/** The tools of a server without --group, the most useful ones of each service. */
+export const usualTools = (mayWrite: boolean): readonly string[] => [
+  ...everyday,
+  ...(mayWrite ? changing : reading),
+];
