@@ -35,7 +35,7 @@ const services = [
   'test/auth/{flow,issuer-of-answer,other-servers,renew,token-clock,token-host}.test.ts',
   'test/auth/{doctor,programs,protocol}/*.test.ts',
   'test/auth/loopback/hostile.test.ts',
-  'test/cli/{ask-missing,extension,pager,replay}.test.ts',
+  'test/cli/{approved-files,ask-missing,extension,pager,replay}.test.ts',
   'test/completeness/limits*.test.ts',
   'test/etcd-client/{gateway,grpc,operation-calls}.test.ts',
   'test/kv-snapshots/bucket.test.ts',

@@ -6,6 +6,7 @@ import { type Result, recordResult } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
 import type { OutputOptions, Redactor } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
+import type { ApprovedFiles } from './approved-files.ts';
 import type { Command, Context, Reach, ServiceName, Target, Values } from './command.ts';
 import { DryRunStop, makeContext } from './context.ts';
 import type { Globals } from './globals.ts';
@@ -51,6 +52,19 @@ const tracingOf = async (
   return (await import('./tracing.ts')).traced(host, globals, redactor, path);
 };
 
+/** The copies that an approved call acts on; without them the files are read where they are. */
+const approvedFiles = async (
+  host: Host,
+  command: Command,
+  values: Values,
+  globals: Globals,
+): Promise<ApprovedFiles> => {
+  const directory = globals['approved-files'];
+  if (directory === undefined) return { host, end: async () => {} };
+  const { withApprovedFiles } = await import('./approved-files.ts');
+  return withApprovedFiles(host, directory, { command, values, isDryRun: globals['dry-run'] ?? false });
+};
+
 /** What a run leaves behind for the next one: records for completion, and the trace. */
 const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
   if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
@@ -86,14 +100,13 @@ const stopperFor = (
 };
 
 /** Runs one command and renders its result while the services that it talks to are still there. */
-export const execute = async (
+const executeOn = async (
   run: Run,
   command: Command,
   values: Values,
   globals: Globals,
   options: OutputOptions,
 ): Promise<Category | 'done'> => {
-  refuseDryRun(command, globals);
   const { redactor } = run;
   const own = settingsFor(run, command, globals);
   const trace = await tracingOf(hostFor(run, command, own), globals, redactor, command);
@@ -124,6 +137,23 @@ export const execute = async (
     await leave(host, settings, seen, trace);
     await services.close();
     stop.off();
+  }
+};
+
+/** Runs one command, on the copies of its files if it was approved. */
+export const execute = async (
+  run: Run,
+  command: Command,
+  values: Values,
+  globals: Globals,
+  options: OutputOptions,
+): Promise<Category | 'done'> => {
+  refuseDryRun(command, globals);
+  const { host, end } = await approvedFiles(run.host, command, values, globals);
+  try {
+    return await executeOn({ ...run, host }, command, values, globals, options);
+  } finally {
+    await end();
   }
 };
 

@@ -27,14 +27,23 @@ export const globalFlags = {
     summary: 'Print each row through a Mustache template, such as {{name}}',
     value: 'text',
   },
-  'all-fields': { effects: [], field: bool(), summary: 'Every field of a record on a terminal, not only the usual ones' },
+  'all-fields': {
+    effects: [],
+    field: bool(),
+    summary: 'Every field of a record on a terminal, not only the usual ones',
+  },
   pager: { effects: ['runs'], field: bool(), negated: true, summary: 'Do not show a long answer in a pager' },
   'csv-safe': {
     effects: [],
     field: bool(),
     summary: 'CSV for spreadsheets: no cell is taken for a formula',
   },
-  header: { effects: [], field: bool(), negated: true, summary: 'Leave out the header line of a table or CSV' },
+  header: {
+    effects: [],
+    field: bool(),
+    negated: true,
+    summary: 'Leave out the header line of a table or CSV',
+  },
   color: {
     effects: [],
     field: oneOf('auto', 'always', 'never'),
@@ -42,7 +51,12 @@ export const globalFlags = {
     value: 'auto|always|never',
   },
   quiet: { effects: [], field: bool(), short: 'q', summary: 'Only errors on stderr' },
-  verbose: { effects: [], field: bool(), short: 'v', summary: 'Say what is done: requests, retries, origins of settings' },
+  verbose: {
+    effects: [],
+    field: bool(),
+    short: 'v',
+    summary: 'Say what is done: requests, retries, origins of settings',
+  },
   debug: {
     effects: [],
     field: bool(),
@@ -77,7 +91,13 @@ export const globalFlags = {
     value: 'file',
     complete: 'file',
   },
-  profile: { effects: ['sends'], field: str(), summary: 'Profile to use', value: 'name', complete: 'profile' },
+  profile: {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Profile to use',
+    value: 'name',
+    complete: 'profile',
+  },
   yes: { effects: [], field: bool(), short: 'y', summary: 'Do not ask' },
   'dry-run': { effects: [], field: bool(), summary: 'Print the request without sending it' },
   timeout: {
@@ -92,9 +112,34 @@ export const globalFlags = {
   },
   input: { effects: [], field: bool(), negated: true, summary: 'Never ask; fail instead' },
   help: { effects: [], field: bool(), short: 'h', summary: 'Show help' },
-  'tracker-url': { effects: ['sends'], field: str(), summary: 'Base URL of the tracker', value: 'url', hidden: true },
-  'labels-url': { effects: ['sends'], field: str(), summary: 'Base URL of the label service', value: 'url', hidden: true },
-  'api-url': { effects: ['sends'], field: str(), summary: 'Base URL of the data API', value: 'url', hidden: true },
+  'approved-files': {
+    effects: ['reads', 'writes'],
+    field: str(4096, { min: 1 }),
+    summary: 'Directory with copies of the files that a dry run read; with --dry-run, where to put them',
+    value: 'directory',
+    hidden: true,
+  },
+  'tracker-url': {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Base URL of the tracker',
+    value: 'url',
+    hidden: true,
+  },
+  'labels-url': {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Base URL of the label service',
+    value: 'url',
+    hidden: true,
+  },
+  'api-url': {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Base URL of the data API',
+    value: 'url',
+    hidden: true,
+  },
 } as const satisfies Flags;
 
 export type Globals = ValuesOf<typeof globalFlags>;

@@ -70,7 +70,9 @@ const listOf = (groups: Groups): Command =>
     summary: 'List all commands as data',
     about:
       'The complete registry: arguments and flags with their types as JSON Schema, enums, defaults, examples, exit codes and the endpoint behind each command. `--global` lists the flags that every command takes.',
-    flags: { global: { effects: [], field: { type: 'boolean' }, summary: 'The flags that every command takes' } },
+    flags: {
+      global: { effects: [], field: { type: 'boolean' }, summary: 'The flags that every command takes' },
+    },
     examples: [
       { line: "opsctl commands --jq '.[].command'", says: 'All commands' },
       { line: 'opsctl commands --global -o json', says: 'The global flags' },

@@ -28,7 +28,12 @@ export const loginFlags = {
     value: 'host',
     summary: 'Host in the redirect URI, as it is registered',
   },
-  timeout: { effects: [], field: str(), value: 'duration', summary: 'How long to wait for the browser (default 5m)' },
+  timeout: {
+    effects: [],
+    field: str(),
+    value: 'duration',
+    summary: 'How long to wait for the browser (default 5m)',
+  },
   start: { field: bool(), summary: 'Print the address, remember the login and end; finish it with --finish' },
   finish: {
     effects: ['reads', 'sends'],

@@ -5,7 +5,11 @@ import { accountFlag } from './auth/account-flag.ts';
 const flags = {
   param: { effects: [], field: list(str()), repeat: true, value: 'name=value', summary: 'A query parameter' },
   account: accountFlag,
-  'token-stdin': { effects: ['reads', 'sends'], field: bool(), summary: 'Use the access token from standard input' },
+  'token-stdin': {
+    effects: ['reads', 'sends'],
+    field: bool(),
+    summary: 'Use the access token from standard input',
+  },
 } as const satisfies Flags;
 const args = [
   { name: 'path', effects: [], field: req(str()), summary: 'Path, for example /media/v3/channels' },

@@ -2,13 +2,19 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 export const APPROVAL_MINUTES = 10;
 
-/** What a dry run shows, without what differs from run to run: ports of the embedded server and moments. Pure. */
-export const digestOf = (shown: string): string => {
+/**
+ * The digest of what a dry run shows and of the files that it read. Ports of the embedded server, moments and the
+ * boundary of an upload differ from run to run and are left out. Pure.
+ */
+export const digestOf = (shown: string, filesDigest: string): string => {
   const plan = /"digest":\s*"([0-9a-f]{64})"/.exec(shown)?.[1];
   const steady = shown
     .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'http://127.0.0.1')
-    .replaceAll(/"taken_at":\s*"[^"]*"/g, '');
-  return plan ?? createHash('sha256').update(steady).digest('hex');
+    .replaceAll(/"taken_at":\s*"[^"]*"/g, '')
+    .replaceAll(/boundary=[0-9A-Za-z-]+/g, 'boundary');
+  return createHash('sha256')
+    .update(JSON.stringify([plan ?? steady, filesDigest]))
+    .digest('hex');
 };
 
 /** Tokens that allow one call once, as long as it would still do what was shown. They mean nothing to another server. */

@@ -99,14 +99,9 @@ export const checkArguments = (tool: Tool, given: Given, sharedFlags: readonly s
     part: { field: text, summary: '', effects: [] },
   };
   const known = new Map([...tool.offered, additional].map((one) => [one.name, one]));
-  const names = Object.keys(given);
-  // The prototype of the arguments is data of the call when its JSON contained `__proto__`.
-  if (![Object.prototype, null].includes(Object.getPrototypeOf(given))) names.push('__proto__');
-  const problems = names.flatMap((name) => {
+  const problems = Object.keys(given).flatMap((name) => {
     const one = known.get(name);
-    return one === undefined
-      ? [refusedName(tool, name, sharedFlags)]
-      : valueProblems(tool, one, given[name]);
+    return one === undefined ? [refusedName(tool, name, sharedFlags)] : valueProblems(tool, one, given[name]);
   });
   const required = (tool.inputSchema.required as readonly string[]).filter(
     (name) => !Object.hasOwn(given, name),
@@ -160,7 +155,12 @@ export const withRealPaths = async (
     const one = tool.offered.find((parameter) => parameter.name === name);
     if (name === 'body' || one === undefined || effectsOf(one.part)?.includes('reads') !== true)
       return [name, value];
-    return [name, Array.isArray(value) ? await Promise.all(value.map((item) => real(name, item))) : await real(name, value)];
+    return [
+      name,
+      Array.isArray(value)
+        ? await Promise.all(value.map((item) => real(name, item)))
+        : await real(name, value),
+    ];
   });
   return Object.fromEntries(await Promise.all(entries));
 };

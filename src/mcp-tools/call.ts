@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { approvedDigest } from '../cli/approved-files.ts';
 import type { Host } from '../platform/host.ts';
 import { exitCodes } from '../core/exit.ts';
 import { AppError, problemText } from '../core/problem.ts';
@@ -79,30 +81,66 @@ const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   };
 };
 
-/** A change is shown first; its token allows that change, and no other one. */
-const changed = async (caller: Caller, tool: Tool, given: Given, signal?: AbortSignal) => {
+const withFlags = (words: readonly string[], ...flags: readonly string[]): string[] => {
+  const end = words.indexOf('--');
+  return end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
+};
+
+/** What a dry run printed, with the digest of its output and of the files that it read. */
+type Shown = { readonly ran: Ran; readonly digest: string };
+
+const dryRun = async (
+  caller: Caller,
+  words: readonly string[],
+  directory: string,
+  signal?: AbortSignal,
+): Promise<Shown> => {
+  const ran = await run(caller, withFlags(words, '--dry-run', `--approved-files=${directory}`), signal);
+  if (ran.code !== 0 && ran.code !== exitCodes.no.code) return { ran, digest: '' };
+  return { ran, digest: digestOf(ran.stdout, await approvedDigest(caller.host.files, directory)) };
+};
+
+const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: Shown): Answer => {
+  const token = caller.approvals.issue(call, digest);
+  const text = `Nothing was done. This is what would be done:\n${ran.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
+  return {
+    ...said(text),
+    structuredContent: { approval: token, digest, dry_run: parsed(ran.stdout) ?? ran.stdout },
+  };
+};
+
+/** A change is shown first; its token allows that change, and no other one. The change reads the files that were shown. */
+const changed = async (
+  caller: Caller,
+  tool: Tool,
+  given: Given,
+  directory: string,
+  signal?: AbortSignal,
+): Promise<Answer> => {
   const { approval, ...rest } = given;
   const words = argvOf(tool, rest);
-  const end = words.indexOf('--');
-  const withFlag = (flag: string) =>
-    end < 0 ? [...words, flag] : [...words.slice(0, end), flag, ...words.slice(end)];
-  const shown = await run(caller, withFlag('--dry-run'), signal);
-  if (shown.code !== 0 && shown.code !== exitCodes.no.code) return answerOf(shown);
-  const [call, digest] = [JSON.stringify(words), digestOf(shown.stdout)];
-  if (approval === undefined) {
-    const token = caller.approvals.issue(call, digest);
-    const text = `Nothing was done. This is what would be done:\n${shown.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
-    return {
-      ...said(text),
-      structuredContent: { approval: token, digest, dry_run: parsed(shown.stdout) ?? shown.stdout },
-    };
-  }
-  if (!caller.approvals.redeem(String(approval), call, digest))
+  const shown = await dryRun(caller, words, directory, signal);
+  if (shown.digest === '') return answerOf(shown.ran);
+  const call = JSON.stringify(words);
+  if (approval === undefined) return shownAnswer(caller, tool, call, shown);
+  if (!caller.approvals.redeem(String(approval), call, shown.digest))
     return said(
       `Refused, and nothing was done: the approval token is used up, older than ${APPROVAL_MINUTES} minutes, or for another call, or the change would be another one by now. Call again without it.`,
       true,
     );
-  return answerOf(await run(caller, withFlag('--yes'), signal));
+  return answerOf(await run(caller, withFlags(words, '--yes', `--approved-files=${directory}`), signal));
+};
+
+/** Runs a change with a private directory for copies of its files. */
+const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<Answer>): Promise<Answer> => {
+  const name = `opsctl-approved-${Buffer.from(host.random(16)).toString('hex')}`;
+  const directory = join(host.files.temporaryDirectory(), name);
+  await host.files.makeDirectory(directory, 0o700);
+  try {
+    return await act(directory);
+  } finally {
+    await host.files.remove(directory);
+  }
 };
 
 /** One call of a tool. A wrong argument is an answer that says so, as any failure. */
@@ -124,7 +162,8 @@ export const called = async (
     const { directories } = caller;
     const checked =
       directories.length === 0 ? given : await withRealPaths(caller.host, directories, tool, given);
-    if (!tool.isReading) return await changed(caller, tool, checked, signal);
+    if (!tool.isReading)
+      return await withCopies(caller, (directory) => changed(caller, tool, checked, directory, signal));
     return answerOf(await run(caller, argvOf(tool, checked), signal));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -18,6 +18,44 @@ const output = ({ host }: Context): Writable =>
       void host.terminal.stdout.write(chunk).then(() => done(), done),
   });
 
+const LINE_END = 10;
+const PROTO = '__proto__';
+
+/** The protocol package drops an argument named `__proto__`. Under a name with a space it is rejected as unknown. */
+export const withVisibleNames = (line: string): string => {
+  if (!line.includes(PROTO) && !line.includes(String.raw`\u`)) return line;
+  try {
+    const message = JSON.parse(line) as { params?: { arguments?: Record<string, unknown> } };
+    const given = message.params?.arguments;
+    if (typeof given !== 'object' || given === null || !Object.hasOwn(given, PROTO)) return line;
+    const entries = Object.entries(given).map(([name, value]) => [
+      name === PROTO ? `${PROTO} ` : name,
+      value,
+    ]);
+    return JSON.stringify({
+      ...message,
+      params: { ...message.params, arguments: Object.fromEntries(entries) },
+    });
+  } catch {
+    return line;
+  }
+};
+
+async function* messages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let rest: Uint8Array[] = [];
+  for await (const part of parts) {
+    const end = part.lastIndexOf(LINE_END);
+    if (end < 0) {
+      rest.push(part);
+      continue;
+    }
+    const whole = Buffer.concat([...rest, part.subarray(0, end)]).toString('utf8');
+    rest = [part.subarray(end + 1)];
+    yield Buffer.from(`${whole.split('\n').map(withVisibleNames).join('\n')}\n`);
+  }
+  yield Buffer.concat(rest);
+}
+
 /** Answers requests for tools until standard input ends or Ctrl-C. */
 export const serveTools = async (
   context: Context,
@@ -44,7 +82,7 @@ export const serveTools = async (
   server.setRequestHandler(CallToolRequestSchema, (request, extra) =>
     called(caller, tools, request.params.name, request.params.arguments ?? {}, extra.signal),
   );
-  const input = Readable.from(boundedLines(host));
+  const input = Readable.from(messages(boundedLines(host)));
   const answers = output(context);
   const over = new Promise<void>((resolve, reject) => {
     input.once('close', resolve);

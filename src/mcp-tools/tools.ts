@@ -155,8 +155,7 @@ const refuseUnknownValues = (commands: readonly Command[], forTools: Allowed['fo
 /** The commands that an agent may use: those that only look, and with `mayWrite` those that can show first what they would do. */
 export const toolsOf = (commands: readonly Command[], allowed: Allowed): Tool[] => {
   const usable = commands.filter(
-    (command) =>
-      command.hidden !== true && !never.test(command.path.join(' ')) && !isAnyRequest(command),
+    (command) => command.hidden !== true && !never.test(command.path.join(' ')) && !isAnyRequest(command),
   );
   refuseUnknownGroups(usable, allowed.groups);
   refuseUnknownValues(usable, allowed.forTools);

@@ -10,7 +10,11 @@ import { mayRead } from '../../src/mcp-tools/tools.ts';
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 type Part = { readonly at: string; readonly name: string; readonly part: Flag | Argument };
 const partsOf = (command: Command): Part[] => [
-  ...(command.args ?? []).map((part) => ({ at: `${command.path.join(' ')} <${part.name}>`, name: part.name, part })),
+  ...(command.args ?? []).map((part) => ({
+    at: `${command.path.join(' ')} <${part.name}>`,
+    name: part.name,
+    part,
+  })),
   ...Object.entries(command.flags ?? {}).map(([name, part]) => ({
     at: `${command.path.join(' ')} --${name}`,
     name,
@@ -44,9 +48,9 @@ describe('declared effects', () => {
     expect(undeclared(parts)).toEqual([]);
   });
   it('flags that name a file to complete read, write or run something', () => {
-    const parts = commands.flatMap(partsOf).filter(
-      ({ part }) => part.complete === 'file' && bare(part.field).type !== 'integer',
-    );
+    const parts = commands
+      .flatMap(partsOf)
+      .filter(({ part }) => part.complete === 'file' && bare(part.field).type !== 'integer');
     expect(parts.filter(({ part }) => (part.effects ?? []).length === 0).map(({ at }) => at)).toEqual([]);
   });
 });

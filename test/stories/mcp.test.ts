@@ -1,5 +1,5 @@
 /** The built program as a server for agents, driven by the client of the official SDK. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,8 +40,9 @@ describe('without --allow-write', () => {
     const { tools } = await (await connect()).listTools();
     const names = tools.map(({ name }) => name);
     expect(names).toEqual(
-      expect.arrayContaining(['tracker_labels_list', 'kv_check', 'labels_lint', 'doctor']),
+      expect.arrayContaining(['tracker_labels_list', 'kv_check', 'labels_get', 'doctor']),
     );
+    expect(names.length).toBeLessThanOrEqual(40);
     expect(new Set(names).size).toBe(names.length);
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true);
     for (const name of [
@@ -81,11 +82,38 @@ describe('without --allow-write', () => {
     ]);
   });
   it('no argument becomes a flag of its own', async () => {
-    const answer = await call(await connect(), 'tracker_labels_get', { label: '--help' });
-    expect([answer.isError, answer.content[0].text]).toEqual([
+    const client = await connect();
+    const dash = await call(client, 'tracker_labels_get', { label: '--help' });
+    expect([dash.isError, dash.content[0].text]).toEqual([
+      true,
+      expect.stringContaining('must not begin with a dash'),
+    ]);
+    const named = await call(client, 'tracker_labels_get', { label: 'name:--help' });
+    expect([named.isError, named.content[0].text]).toEqual([
       true,
       expect.stringContaining('no label is called'),
     ]);
+    const hidden = await call(client, 'kv_member_list', { endpoints: 'http://127.0.0.1:9', user: 'x' });
+    expect([hidden.isError, hidden.content[0].text]).toEqual([
+      true,
+      expect.stringContaining('endpoints is not an argument of this tool'),
+    ]);
+  });
+  it('--files lets tools read below a directory, and nowhere else', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'opsctl-mcp-files-'));
+    writeFileSync(join(directory, 'label.yaml'), 'key: a\ntitle: A\n');
+    symlinkSync('/etc/hostname', join(directory, 'link.yaml'));
+    const client = await connect(['--files', directory]);
+    const good = await call(client, 'labels_lint', { file: [join(directory, 'label.yaml')] });
+    expect(good.isError ?? false).toBe(false);
+    for (const file of ['/etc/hostname', join(directory, 'link.yaml'), join(directory, '../nosuch')]) {
+      const other = await call(client, 'labels_lint', { file: [file] });
+      expect([other.isError, other.content[0].text]).toEqual([
+        true,
+        expect.stringContaining(`is not in ${directory}`),
+      ]);
+    }
+    rmSync(directory, { recursive: true });
   });
   it('no result holds a secret', async () => {
     const client = await connect([], {
@@ -126,13 +154,26 @@ describe('with --allow-write', () => {
     expect((await call(client, 'tracker_apply', { file, approval })).isError).toBe(true);
     expect(await names(client)).not.toContain('second');
   });
+  it('an upload is approved with its content and leaves no copy', async () => {
+    const client = await connect(['--allow-write', '--group', 'tracker_files']);
+    const file = join(home, 'upload.txt');
+    writeFileSync(file, 'first');
+    const { approval } = (await call(client, 'tracker_files_upload', { paths: [file] })).structuredContent;
+    const done = await call(client, 'tracker_files_upload', { paths: [file], approval });
+    expect(done.structuredContent.result).toMatchObject([{ name: 'upload.txt' }]);
+    const again = await call(client, 'tracker_files_upload', { paths: [file] });
+    writeFileSync(file, 'other');
+    const given = { paths: [file], approval: again.structuredContent.approval };
+    expect((await call(client, 'tracker_files_upload', given)).isError).toBe(true);
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('opsctl-approved-'))).toEqual([]);
+  });
   it('a body is never a file of this machine', async () => {
     const client = await connect(['--allow-write', '--group', 'tracker']);
     const answer = await call(client, 'tracker_labels_create', { body: '@/etc/passwd' });
     expect([answer.isError, answer.content[0].text]).toEqual([true, expect.stringContaining('not a file')]);
   });
   it('what cannot show first what it would do is no tool', async () => {
-    const { tools } = await (await connect(['--allow-write'])).listTools();
+    const { tools } = await (await connect(['--allow-write', '--group', 'all'])).listTools();
     const offered = tools.map(({ name }) => name);
     expect(offered).toEqual(expect.arrayContaining(['kv_upgrade', 'kv_defrag', 'tracker_apply']));
     for (const name of ['kv_fleet', 'mock_reset', 'config_set', 'login']) expect(offered).not.toContain(name);

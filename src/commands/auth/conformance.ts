@@ -11,7 +11,12 @@ const flags = {
     value: 'scope',
     summary: 'A scope that the client may ask for',
   },
-  'redirect-path': { effects: [], field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
+  'redirect-path': {
+    effects: [],
+    field: str(200),
+    value: 'path',
+    summary: 'Path of the registered redirect URI',
+  },
   only: {
     effects: [],
     field: oneOf('rfc', 'service'),

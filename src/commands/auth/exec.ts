@@ -14,7 +14,15 @@ export const exec = defineCommand({
   about:
     'Writes the access token to a private file, names the file in OPSCTL_TOKEN_FILE, replaces it before the token ends, and removes it with the command. ' +
     'The token is never in the environment or in the process list. Ends with the exit code of the command. Write -- before the command.',
-  args: [{ name: 'command', effects: ['runs'], field: list(str()), summary: 'The command and its arguments', rest: true }],
+  args: [
+    {
+      name: 'command',
+      effects: ['runs'],
+      field: list(str()),
+      summary: 'The command and its arguments',
+      rest: true,
+    },
+  ],
   flags: {
     account: accountFlag,
     'min-ttl': {

@@ -11,7 +11,11 @@ export const inspect = defineCommand({
     'Reads the token of the account, or one from standard input. The signature is not checked, and the token itself is not printed.',
   flags: {
     account: accountFlag,
-    'id-token': { effects: [], field: bool(), summary: 'The identity token of the account in place of the access token' },
+    'id-token': {
+      effects: [],
+      field: bool(),
+      summary: 'The identity token of the account in place of the access token',
+    },
     stdin: { effects: ['reads', 'sends'], field: bool(), summary: 'Read the token from standard input' },
   },
   examples: [

@@ -14,7 +14,12 @@ const flags = {
     summary: 'A scope that the client may ask for',
   },
   port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'The port that login is to use' },
-  'redirect-path': { effects: [], field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
+  'redirect-path': {
+    effects: [],
+    field: str(200),
+    value: 'path',
+    summary: 'Path of the registered redirect URI',
+  },
 } as const satisfies Flags;
 type Given = ValuesOf<typeof flags>;
 

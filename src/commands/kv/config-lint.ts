@@ -12,7 +12,12 @@ export const configLint = defineCommand({
   args: [fileArgument],
   flags: {
     to: toFlag,
-    command: { effects: [], field: str(), summary: "The server's command line, to check its flags too", value: 'line' },
+    command: {
+      effects: [],
+      field: str(),
+      summary: "The server's command line, to check its flags too",
+      value: 'line',
+    },
   },
   examples: [
     {

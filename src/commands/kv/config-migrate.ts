@@ -24,7 +24,11 @@ export const configMigrate = defineCommand({
       field: bool(),
       summary: 'Keep names that the version before knows too, while its members still run',
     },
-    'in-place': { effects: ['writes'], field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
+    'in-place': {
+      effects: ['writes'],
+      field: bool(),
+      summary: 'Replace the file; the old text goes to FILE.before-VERSION',
+    },
   },
   examples: [
     {

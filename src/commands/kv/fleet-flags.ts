@@ -24,7 +24,13 @@ export const fleetFlags = {
 } as const satisfies Flags;
 
 export const fleetArgs = [
-  { name: 'file', effects: ['reads', 'runs', 'sends'], field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' },
+  {
+    name: 'file',
+    effects: ['reads', 'runs', 'sends'],
+    field: req(str(undefined, { min: 1 })),
+    summary: 'The fleet file',
+    complete: 'file',
+  },
 ] as const satisfies readonly Argument[];
 
 export type FleetValues = ValuesOf<typeof fleetFlags, typeof fleetArgs>;

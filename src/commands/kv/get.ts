@@ -28,7 +28,11 @@ export const get = defineCommand({
     limit: { field: int({ min: 1 }), summary: 'At most this many', value: 'n' },
     rev: { field: int({ min: 1 }), summary: 'As it was at this revision', value: 'revision' },
     'keys-only': { effects: [], field: bool(), summary: 'Without the values' },
-    serializable: { effects: [], field: bool(), summary: 'From this member alone, maybe stale; answers without a quorum' },
+    serializable: {
+      effects: [],
+      field: bool(),
+      summary: 'From this member alone, maybe stale; answers without a quorum',
+    },
     'max-receive-bytes': receiveFlag,
   },
   examples: [

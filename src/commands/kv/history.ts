@@ -14,7 +14,11 @@ export const history = defineCommand({
     'Upgrades, downgrades, restarts, and operations as defrag or replace-member: who ran which plan from where, what was accepted and confirmed, how it ended and how long it took: from the journals on this machine, so a run of another machine is listed there. A run without an end is unfinished: it crashed, or it is in progress.',
   flags: {
     ...clusterFlags,
-    all: { effects: [], field: bool(), summary: 'Every cluster that this machine has journals of; needs no cluster file' },
+    all: {
+      effects: [],
+      field: bool(),
+      summary: 'Every cluster that this machine has journals of; needs no cluster file',
+    },
     since: { field: datetime(), summary: 'Only runs that began then or later', value: 'time' },
   },
   examples: [

@@ -10,7 +10,12 @@ export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],
   summary: 'Show how long a lease still lives',
   args: [
-    { name: 'lease-id', effects: [], field: req(str(undefined, { min: 1 })), summary: 'Hexadecimal id of the lease' },
+    {
+      name: 'lease-id',
+      effects: [],
+      field: req(str(undefined, { min: 1 })),
+      summary: 'Hexadecimal id of the lease',
+    },
   ],
   flags: { ...endpointFlags, keys: { effects: [], field: bool(), summary: 'The attached keys too' } },
   examples: [

@@ -21,7 +21,11 @@ export const planFlags = {
     field: bool(),
     summary: 'Copy each data directory while its member is stopped (snapshots hold only v3 data)',
   },
-  'hold-last': { effects: [], field: bool(), summary: 'Stop before the last member: until then everything can go back' },
+  'hold-last': {
+    effects: [],
+    field: bool(),
+    summary: 'Stop before the last member: until then everything can go back',
+  },
   'hold-after': {
     field: int({ min: 1, max: 99 }),
     summary: 'Stop after so many members, for hours or days if need be; kv resume goes on',

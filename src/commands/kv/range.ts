@@ -3,7 +3,12 @@ import { bool, req, str } from '../../core/field.ts';
 import { problem, type Problem } from '../../core/problem.ts';
 import { prefixEnd } from '../../etcd-client/prefix-end.ts';
 
-export const anyKey = { name: 'key-name', effects: [], field: req(str()), summary: 'The key' } as const satisfies Argument;
+export const anyKey = {
+  name: 'key-name',
+  effects: [],
+  field: req(str()),
+  summary: 'The key',
+} as const satisfies Argument;
 
 export const rangeArgument = {
   name: 'range-end',

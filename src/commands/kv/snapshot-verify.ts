@@ -19,7 +19,11 @@ const args = [
 const program = (summary: string) =>
   ({ effects: ['runs'], field: str(4096, { min: 1 }), summary, value: 'program', complete: 'file' }) as const;
 const flags = {
-  restore: { effects: ['runs'] as const, field: bool(), summary: 'Rebuild a private member from it too, and compare what it holds' },
+  restore: {
+    effects: ['runs'] as const,
+    field: bool(),
+    summary: 'Rebuild a private member from it too, and compare what it holds',
+  },
   ctl: program('With --restore: etcdctl or etcdutl (default: ctl_binary of the cluster file, else etcdctl)'),
   server: program('With --restore: the server (default: old_binary of the cluster file, else etcd)'),
   ...endpointFlags,

@@ -16,7 +16,11 @@ const flags = {
     summary: 'End after so many looks (-o ndjson)',
     value: 'n',
   },
-  canary: { effects: ['writes'], field: bool(), summary: 'Write a test value at each look, and show how long that takes' },
+  canary: {
+    effects: ['writes'],
+    field: bool(),
+    summary: 'Write a test value at each look, and show how long that takes',
+  },
 } as const satisfies Flags;
 
 async function* stream(context: Context, watch: TopWatch, everyMs: number, count: number) {

@@ -13,7 +13,13 @@ export const plan = labelCommand(
     ].join('\n'),
     flags: {
       file: { ...filesFlag, required: true },
-      out: { effects: ['writes'], field: str(), summary: 'Write the plan into this file', value: 'plan.json', complete: 'file' },
+      out: {
+        effects: ['writes'],
+        field: str(),
+        summary: 'Write the plan into this file',
+        value: 'plan.json',
+        complete: 'file',
+      },
       take: { field: oneOf('ours'), summary: 'Plan to undo what others changed since the last apply' },
       ...comparingFlags,
     },

@@ -25,7 +25,15 @@ export const faultsLoad = defineCommand({
   about:
     'The file is a list in YAML or JSON; each entry has the fields that `mock faults list -o json` prints: method, path, status, body, headers, ' +
     'content_type, delay_ms, delay_max_ms, bytes_per_second, cut, when, skip, percent, count. The first entry that matches a request is used.',
-  args: [{ name: 'file', effects: ['reads'], field: str(4096, { min: 1 }), summary: 'The profile', complete: 'file' }],
+  args: [
+    {
+      name: 'file',
+      effects: ['reads'],
+      field: str(4096, { min: 1 }),
+      summary: 'The profile',
+      complete: 'file',
+    },
+  ],
   examples: [{ line: 'opsctl mock faults load faults.yaml', says: 'The faults of a file, and no others' }],
   run: async (context, values) => {
     const profile = await profileIn(context, values.file);

@@ -2,7 +2,12 @@ import { bool, int, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../cli/command.ts';
 
 export const requestFlags = {
-  method: { effects: [], field: str(10, { min: 1 }), summary: 'Only requests with this method', complete: 'method' },
+  method: {
+    effects: [],
+    field: str(10, { min: 1 }),
+    summary: 'Only requests with this method',
+    complete: 'method',
+  },
   path: {
     effects: [],
     field: str(500, { min: 1 }),
@@ -15,7 +20,12 @@ export const requestFlags = {
     field: str(20, { min: 1 }),
     summary: 'Only requests of this service: tracker, labels or auth',
   },
-  token: { effects: [], field: str(200, { min: 1 }), summary: 'Only requests with this tracker token', value: 'token' },
+  token: {
+    effects: [],
+    field: str(200, { min: 1 }),
+    summary: 'Only requests with this tracker token',
+    value: 'token',
+  },
   body: {
     effects: [],
     field: str(16_384, { min: 1 }),

@@ -12,7 +12,15 @@ export const runCommand = defineCommand({
   about:
     'Starts the embedded services with data of their own, sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN and the like for the command, stops them when it ' +
     'ends, and ends with its exit code. Write -- before the command.',
-  args: [{ name: 'command', effects: ['runs'], field: list(str()), summary: 'The command and its arguments', rest: true }],
+  args: [
+    {
+      name: 'command',
+      effects: ['runs'],
+      field: list(str()),
+      summary: 'The command and its arguments',
+      rest: true,
+    },
+  ],
   flags: {
     port: portFlag,
     keep: { field: bool(), summary: 'Work on the kept state instead of one that is thrown away' },

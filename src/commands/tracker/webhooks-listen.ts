@@ -9,7 +9,12 @@ const flags = {
     summary: 'Port to listen on (default: a free one)',
     value: 'number',
   },
-  host: { effects: ['sends'], field: str(), summary: 'Address to listen on (default 127.0.0.1)', value: 'address' },
+  host: {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Address to listen on (default 127.0.0.1)',
+    value: 'address',
+  },
   'secret-file': {
     effects: ['reads', 'sends'],
     field: str(),
@@ -17,7 +22,12 @@ const flags = {
     value: 'file',
     complete: 'file',
   },
-  forward: { effects: ['sends'], field: url(), summary: 'Pass each good delivery on, byte for byte', value: 'url' },
+  forward: {
+    effects: ['sends'],
+    field: url(),
+    summary: 'Pass each good delivery on, byte for byte',
+    value: 'url',
+  },
   count: { field: int({ min: 1 }), summary: 'End after so many events', value: 'number' },
 } as const satisfies Flags;
 

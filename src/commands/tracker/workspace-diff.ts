@@ -14,7 +14,13 @@ export const diffCommand = defineCommand({
     '--out keeps the plan in a file: `tracker apply --plan` carries out exactly that plan, or refuses when the workspace is another one by then.',
   flags: {
     ...changeFlags,
-    out: { effects: ['writes'], field: str(), summary: 'Keep the plan in this file', value: 'file', complete: 'file' },
+    out: {
+      effects: ['writes'],
+      field: str(),
+      summary: 'Keep the plan in this file',
+      value: 'file',
+      complete: 'file',
+    },
     markdown: { effects: [], field: bool(), summary: 'As Markdown, for a comment on a pull request' },
   },
   isCheck: true,

@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { configFile, directoriesOf } from '../config/directories.ts';
+import { usageError } from '../core/problem.ts';
+import type { FileInfo, Files, Host, Processes } from '../platform/host.ts';
+import type { Command, Values } from './command.ts';
+import { effectsOf } from './effects.ts';
+
+/** What a dry run found at a path. A directory has no digest: its files have their own entries. */
+type Found =
+  | { readonly kind: 'file'; readonly copy: string; readonly sha256: string }
+  | { readonly kind: 'directory'; readonly names: readonly string[] }
+  | { readonly kind: 'missing' };
+type Manifest = {
+  readonly found: Readonly<Record<string, Found>>;
+  /** Digest of every file that the command line names, or that is in a directory that it names. */
+  readonly sha256: string;
+};
+
+const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
+const isInside = (directory: string, path: string): boolean => {
+  const way = relative(directory, path);
+  return way === '' || (!way.startsWith('..') && !isAbsolute(way));
+};
+
+/** Paths that the command line names: values of flags and arguments that read a file. */
+const namedPaths = ({ args = [], flags = {} }: Command, values: Values, cwd: string): string[] =>
+  [...args.map((part) => [part.name, part] as const), ...Object.entries(flags)].flatMap(([name, part]) => {
+    if (effectsOf(part)?.includes('reads') !== true) return [];
+    return [values[name] ?? []].flat().flatMap((text) => {
+      if (typeof text !== 'string' || text === '-') return [];
+      if (name === 'body') return text.startsWith('@') ? [resolve(cwd, text.slice(1))] : [];
+      return [resolve(cwd, text)];
+    });
+  });
+
+/** Files of the environment that decide what a `kv` command does. */
+const filesOfEnvironment = ({ env, cwd }: Host): string[] =>
+  [env.OPSCTL_KV_CLUSTER, env.OPSCTL_KV_VERSIONS_FILE].flatMap((path) => (path ? [resolve(cwd, path)] : []));
+
+/** Settings and credentials of this program are not content of a call, except the settings file itself. */
+const ownDirectories = (host: Host): string[] => {
+  const { config, state, cache } = directoriesOf(host, 'any');
+  return [dirname(config), dirname(state), dirname(cache)];
+};
+
+const manifestFile = (directory: string): string => join(directory, 'files.json');
+
+/** Copies of the files that a dry run read, in a private directory. */
+class Copies {
+  readonly #host: Host;
+  readonly #directory: string;
+  readonly #named: readonly string[];
+  readonly #isRecording: boolean;
+  readonly #isEveryFile: boolean;
+  readonly #own: readonly string[];
+  readonly #found = new Map<string, Found>();
+  readonly #pending = new Map<string, Promise<void>>();
+
+  constructor(
+    host: Host,
+    directory: string,
+    { named, isRecording, isEveryFile }: { named: string[]; isRecording: boolean; isEveryFile: boolean },
+  ) {
+    this.#host = host;
+    this.#directory = directory;
+    this.#named = named;
+    this.#isRecording = isRecording;
+    this.#isEveryFile = isEveryFile;
+    this.#own = [...ownDirectories(host), directory];
+  }
+
+  async load(): Promise<void> {
+    const text = await this.#host.files.read(manifestFile(this.#directory));
+    if (text === undefined) throw usageError('--approved-files names no directory of an earlier dry run');
+    const { found } = JSON.parse(text) as Manifest;
+    for (const [path, one] of Object.entries(found)) this.#found.set(path, one);
+  }
+
+  async recordNamed(): Promise<void> {
+    for (const path of this.#named) await this.#record(path);
+  }
+
+  async save(): Promise<void> {
+    const named = [...this.#found]
+      .filter(([path]) => this.#named.some((one) => isInside(one, path)))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([path, one]) => [path, one.kind === 'file' ? one.sha256 : one]);
+    const manifest: Manifest = {
+      found: Object.fromEntries(this.#found),
+      sha256: sha256(JSON.stringify(named)),
+    };
+    await this.#host.files.replace(manifestFile(this.#directory), JSON.stringify(manifest), 0o600);
+  }
+
+  /** From now on the path has what this run wrote. */
+  forget(path: string): void {
+    this.#found.delete(path);
+    this.#found.delete(dirname(path));
+  }
+
+  now(path: string): Found | undefined {
+    return this.#found.get(path);
+  }
+
+  /** The path to read: the copy; the path itself for a file that is not copied; undefined for a missing one. */
+  async at(path: string): Promise<string | undefined> {
+    if (this.#isRecording && this.#isRecorded(path)) await this.#record(path);
+    return this.#pathOf(path);
+  }
+
+  atNow(path: string): string | undefined {
+    return this.#pathOf(path);
+  }
+
+  async list(path: string): Promise<readonly string[]> {
+    if (this.#isRecording && this.#isRecorded(path)) await this.#record(path);
+    const one = this.#found.get(path);
+    return one?.kind === 'directory' ? one.names : this.#host.files.list(path);
+  }
+
+  #pathOf(path: string): string | undefined {
+    const one = this.#found.get(path);
+    if (one?.kind === 'file') return join(this.#directory, one.copy);
+    return one?.kind === 'missing' ? undefined : path;
+  }
+
+  #isRecorded(path: string): boolean {
+    if (path === configFile(this.#host)) return true;
+    if (this.#own.some((one) => isInside(one, path))) return this.#named.includes(path);
+    return this.#isEveryFile || this.#named.some((one) => isInside(one, path));
+  }
+
+  #record(path: string): Promise<void> {
+    if (this.#found.has(path)) return Promise.resolve();
+    const pending = this.#pending.get(path) ?? this.#recordOnce(path);
+    this.#pending.set(path, pending);
+    return pending;
+  }
+
+  async #recordOnce(path: string): Promise<void> {
+    const { files } = this.#host;
+    const real = await files.realPath(path);
+    if (real === undefined) {
+      this.#found.set(path, { kind: 'missing' });
+      return;
+    }
+    const kind = (await files.info(real))?.kind;
+    if (kind === 'directory') this.#found.set(path, { kind, names: await files.list(path) });
+    if (kind !== 'file') return;
+    const copy = sha256(path);
+    const hash = createHash('sha256');
+    await files.replaceStream(join(this.#directory, copy), hashed(files.stream(path), hash), 0o600);
+    this.#found.set(path, { kind: 'file', copy, sha256: hash.digest('hex') });
+  }
+}
+
+async function* hashed(
+  parts: AsyncIterable<Uint8Array>,
+  hash: { update(part: Uint8Array): unknown },
+): AsyncGenerator<Uint8Array> {
+  for await (const part of parts) {
+    hash.update(part);
+    yield part;
+  }
+}
+
+const readingFiles = (files: Files, copies: Copies): Partial<Files> => ({
+  read: async (path) => {
+    const at = await copies.at(path);
+    return at === undefined ? undefined : files.read(at);
+  },
+  readBytes: async (path) => {
+    const at = await copies.at(path);
+    return at === undefined ? undefined : files.readBytes(at);
+  },
+  readNow: (path) => {
+    const at = copies.atNow(path);
+    return at === undefined ? undefined : files.readNow(at);
+  },
+  async *stream(path) {
+    yield* files.stream((await copies.at(path)) ?? path);
+  },
+  openParts: (path) => {
+    const at = copies.atNow(path);
+    return at === undefined ? undefined : files.openParts(at);
+  },
+  list: async (path) => [...(await copies.list(path))],
+  info: async (path) => {
+    const [at, info] = [await copies.at(path), await files.info(path)];
+    if (at === undefined || at === path) return at === undefined ? undefined : info;
+    const copy = await files.info(at);
+    if (copy === undefined || info?.kind === 'link') return info;
+    return { ...(info ?? copy), kind: 'file', sizeBytes: copy.sizeBytes } satisfies FileInfo;
+  },
+  copy: async (from, to) => {
+    copies.forget(to);
+    return files.copy((await copies.at(from)) ?? from, to);
+  },
+});
+
+const writingFiles = (files: Files, copies: Copies): Partial<Files> => ({
+  replace: (path, ...rest) => {
+    copies.forget(path);
+    return files.replace(path, ...rest);
+  },
+  replaceStream: (path, ...rest) => {
+    copies.forget(path);
+    return files.replaceStream(path, ...rest);
+  },
+  create: (path, ...rest) => {
+    copies.forget(path);
+    return files.create(path, ...rest);
+  },
+  append: (path, ...rest) => {
+    copies.forget(path);
+    return files.append(path, ...rest);
+  },
+  truncate: (path, size) => {
+    copies.forget(path);
+    return files.truncate(path, size);
+  },
+  rename: (from, to) => {
+    copies.forget(from);
+    copies.forget(to);
+    return files.rename(from, to);
+  },
+  remove: (path) => {
+    copies.forget(path);
+    return files.remove(path);
+  },
+});
+
+/** A program that gets the path of a copied file reads the copy. */
+const withCopies = (processes: Processes, copies: Copies): Processes => {
+  const copied = (path: string): string =>
+    copies.now(path)?.kind === 'file' ? (copies.atNow(path) ?? path) : path;
+  return {
+    ...processes,
+    run: (command, args, options) =>
+      processes.run(copied(command), args.map(copied), {
+        ...options,
+        ...(options?.inputFile === undefined ? {} : { inputFile: copied(options.inputFile) }),
+      }),
+    start: (command, args, options) => processes.start(command, args.map(copied), options),
+  };
+};
+
+export type ApprovedFiles = { readonly host: Host; readonly end: () => Promise<void> };
+
+/**
+ * The machine of a run whose dry run was approved. The dry run reads private copies and leaves them in the directory;
+ * the run reads those copies, so that a file that was replaced in the meantime has no effect. The member programs and
+ * logs of a cluster change all the time: `kv` commands read copies only of the files that the command line names.
+ */
+export const withApprovedFiles = async (
+  host: Host,
+  directory: string,
+  given: { readonly command: Command; readonly values: Values; readonly isDryRun: boolean },
+): Promise<ApprovedFiles> => {
+  const { command, values, isDryRun } = given;
+  const copies = new Copies(host, directory, {
+    named: [...namedPaths(command, values, host.cwd), ...filesOfEnvironment(host)],
+    isRecording: isDryRun,
+    isEveryFile: command.path[0] !== 'kv',
+  });
+  if (isDryRun) {
+    await copies.recordNamed();
+    await copies.at(configFile(host));
+  } else await copies.load();
+  const files: Files = {
+    ...host.files,
+    ...readingFiles(host.files, copies),
+    ...writingFiles(host.files, copies),
+  };
+  return {
+    host: { ...host, files, processes: withCopies(host.processes, copies) },
+    end: async () => {
+      if (isDryRun) await copies.save();
+    },
+  };
+};
+
+/** The digest of the named files of a dry run. */
+export const approvedDigest = async (files: Files, directory: string): Promise<string> => {
+  const text = await files.read(manifestFile(directory));
+  if (text === undefined) throw usageError('the dry run left no list of the files that it read');
+  return (JSON.parse(text) as Manifest).sha256;
+};
