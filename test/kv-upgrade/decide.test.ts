@@ -3,7 +3,7 @@ import { decide } from '../../src/kv-upgrade/decide.ts';
 import type { Decision } from '../../src/kv-upgrade/decide.ts';
 import { progressOf } from '../../src/kv-upgrade/journal/progress.ts';
 import type { JournalEntry, MemberSeen, Plan } from '../../src/kv-upgrade/types.ts';
-import { away, observed, planned, planOptions, seen } from '../support/observations.ts';
+import { away, clusterFile, observed, planned, planOptions, seen } from '../support/observations.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const done = (...steps: string[]): JournalEntry[] =>
@@ -357,7 +357,8 @@ describe('the next thing to do', () => {
   });
   it('the wait for v2 data is taken up again', () => {
     const host = { ...n1.host, v2_bytes: 60_000_000 };
-    const slow = planned(observed([seen('n1', { host }), seen('n2', { host }), seen('n3', { host })]));
+    const members = [seen('n1', { host }), seen('n2', { host }), seen('n3', { host })];
+    const slow = planned(observed(members), clusterFile(), planOptions({ accept: ['v2-backup'] }));
     expect(next(all('n2'), [n1, upgraded('n2'), n3], slow)).toBe('n2.settle');
     expect(next([...all('n2'), ...done('n2.settle')], [n1, upgraded('n2'), n3], slow)).toBe(
       'n3.snapshot n3.stop n3.start n3.gate n3.settle',
@@ -365,7 +366,8 @@ describe('the next thing to do', () => {
   });
   it('waits for v2 data between all members, in whatever order they come', () => {
     const host = { ...n1.host, v2_bytes: 60_000_000 };
-    const slow = planned(observed([seen('n1', { host }), seen('n2', { host }), seen('n3', { host })]));
+    const members = [seen('n1', { host }), seen('n2', { host }), seen('n3', { host })];
+    const slow = planned(observed(members), clusterFile(), planOptions({ accept: ['v2-backup'] }));
     const follows = seen('n1', { is_leader: false });
     const leads = seen('n3', { is_leader: true });
     const settled = [...all('n2'), ...done('n2.settle')];

@@ -56,9 +56,11 @@ describe('the steps of a plan', () => {
     ).toEqual(['n1.stop']);
   });
   it('waits of two minutes between members over 50 MB of v2 data, none after the last', () => {
-    const settles = planned(every({ host: { v2_bytes: 60_000_000 } })).steps.filter(
-      ({ kind }) => kind === 'settle',
-    );
+    const settles = planned(
+      every({ host: { v2_bytes: 60_000_000 } }),
+      clusterFile(),
+      planOptions({ accept: ['v2-backup'] }),
+    ).steps.filter(({ kind }) => kind === 'settle');
     expect(settles.map(({ id, wait_seconds }) => `${id} ${wait_seconds}`)).toEqual([
       'n2.settle 120',
       'n3.settle 120',

@@ -195,7 +195,8 @@ describe('opsctl mock kv', () => {
   });
   it('v2 data is claimed, told by the interface and seen by the plan', async () => {
     await kv('start', '--v2-size', '60000000');
-    const plan = await home.run(['kv', 'plan', '--cluster', join(dir, 'cluster.yaml'), '-o', 'json']);
+    const file = join(dir, 'cluster.yaml');
+    const plan = await home.run(['kv', 'plan', '--cluster', file, '--copy-data', '-o', 'json']);
     const waits = JSON.parse(plan.stdout).steps.filter(({ kind }: { kind: string }) => kind === 'settle');
     expect(waits.map(({ wait_seconds }: { wait_seconds: number }) => wait_seconds)).toEqual([120, 120]);
   });

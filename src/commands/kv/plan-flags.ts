@@ -19,7 +19,8 @@ export const planFlags = {
   'copy-data': {
     effects: [],
     field: bool(),
-    summary: 'Copy each data directory while its member is stopped (snapshots hold only v3 data)',
+    summary:
+      'Copy each data directory while its member is stopped (snapshots hold only v3 data; required with v2 data)',
   },
   'hold-last': {
     effects: [],

@@ -10,4 +10,5 @@ export const acceptable: readonly string[] = [
   'known-versions',
   'quota',
   'no-v2-data',
+  'v2-backup',
 ];

@@ -17,7 +17,7 @@ import { noV2Data } from './no-v2-data.ts';
 import { oneCluster } from './one-cluster.ts';
 import { quorumSurvives } from './quorum-survives.ts';
 import { quota } from './quota.ts';
-import { v2Settle } from './v2-settle.ts';
+import { v2Backup, v2Settle } from './v2-settle.ts';
 import { versionPath } from './version-path.ts';
 
 /** In the order in which an operator wants to read them. */
@@ -38,6 +38,7 @@ export const guards: readonly Guard[] = [
   membersKeepUp,
   dataAgrees,
   noAlarms,
+  v2Backup,
   v2Settle,
   noV2Data,
   authAndLeases,

@@ -1,16 +1,22 @@
 import { compareVersions } from '../../api-specs/etcd/versions.ts';
-import { guard } from './guard.ts';
+import { guard, sees } from './guard.ts';
 
 const shortLeaseSeconds = 300;
 const safePatch = '3.2.31';
+
+const revokeWarning = {
+  message: 'a lease revoke without permission that reaches a 3.3 member during the upgrade can corrupt data',
+  hint: 'until every member runs 3.3, clients must not revoke leases, or must use members of 3.2 for it',
+};
 
 /** spec/store#limits: auth with small lease TTL: 3.2.31 first; an unauthorized revoke sent to a 3.3 member can corrupt data. */
 export const authAndLeases = guard(
   'auth-and-leases',
   'authentication and leases are no danger here',
-  ({ observation, cluster, from }, log) => {
+  ({ observation, cluster, from, to }, log) => {
     const { auth, members, shortest_lease_seconds: shortest } = observation;
     if (auth.is_on !== true) return;
+    if (from === '3.2' && to === '3.3') log.warn(revokeWarning);
     // A client certificate can name the user too; then the read went well.
     if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
       log.fail({
@@ -43,5 +49,9 @@ export const authAndLeases = guard(
         'authentication is on: tokens die with each member that is replaced; clients have to log in again',
       hint: 'clients should log in once, not once per failed request',
     });
+  },
+  sees.answer,
+  {
+    skips: ({ observation: { auth } }) => (auth.is_on === false ? 'authentication is off' : undefined),
   },
 );

@@ -38,23 +38,37 @@ const unseenFinding = (id: string, good: string, members: readonly MemberSeen[],
   ];
 };
 
+type Texts = {
+  /** What a passed guard found; absent: the general statement. */
+  readonly found?: (input: GuardInput) => string | undefined;
+  /** Why the guard does not apply to this cluster or this path. Such a guard passes without a look. */
+  readonly skips?: (input: GuardInput) => string | undefined;
+};
+
 /** `pass` when nothing was found, and every member was seen. */
 export const guard = (
   id: string,
   good: string,
   look: (input: GuardInput, log: Log) => void,
   isSeen: Sees = sees.answer,
-): Guard => ({
-  id,
-  findings: (input) => {
-    const found: Finding[] = [];
-    const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
-    look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
-    if (found.length > 0) return found;
-    const unseen = unseenFinding(id, good, input.observation.members, isSeen);
-    return unseen.length > 0 ? unseen : [{ guard: id, level: 'pass', message: good }];
-  },
-});
+  texts: Texts = {},
+): Guard => {
+  const passed = ({ observation }: GuardInput, message: string): Finding[] => {
+    const unseen = unseenFinding(id, good, observation.members, isSeen);
+    return unseen.length > 0 ? unseen : [{ guard: id, level: 'pass', message }];
+  };
+  return {
+    id,
+    findings: (input) => {
+      const skipped = texts.skips?.(input);
+      if (skipped !== undefined) return passed(input, `does not apply: ${skipped}`);
+      const found: Finding[] = [];
+      const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
+      look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
+      return found.length > 0 ? found : passed(input, texts.found?.(input) ?? good);
+    },
+  };
+};
 
 const mebibyte = 1024 * 1024;
 export const mebibytes = (bytes: number): string =>

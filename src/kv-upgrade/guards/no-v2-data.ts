@@ -2,7 +2,7 @@ import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { ClusterFile, MemberSeen, MemberSpec } from '../types.ts';
-import { guard } from './guard.ts';
+import { guard, sees } from './guard.ts';
 
 type Way = { readonly from?: Minor | undefined; readonly to?: Minor | undefined };
 const refusesV2 = ({ from, to }: Way): boolean => from === '3.5' && to === '3.6';
@@ -30,7 +30,6 @@ export const noV2Data = guard(
   'no-v2-data',
   'the v2 interface is off, and every stopped member is looked at for v2 data before its start',
   ({ observation, cluster, from, to }, log) => {
-    if (!refusesV2({ from, to })) return;
     for (const { name, host } of observation.members)
       if (
         servesV2(
@@ -51,5 +50,10 @@ export const noV2Data = guard(
             ? 'utl_binary in the cluster file, the etcdutl of 3.5.32 or later, lets each member be looked at between its stop and its start; a member that does not start gets 3.5 back'
             : 'etcdutl check v2store --data-dir DIR on a stopped member says it (3.5.32 or later); a member that does not start gets 3.5 back',
       });
+  },
+  sees.answer,
+  {
+    skips: ({ from, to }) =>
+      refusesV2({ from, to }) ? undefined : 'only the upgrade from 3.5 to 3.6 refuses v2 data',
   },
 );

@@ -78,7 +78,7 @@ export const observationFrom = (
 };
 
 /** On versions without an answer for it, a read without a user shows it (spec/store#measured-answers). */
-const seeAuth = async (access: Access, url: string): Promise<Observation['auth']> => {
+export const seeAuth = async (access: Access, url: string): Promise<Observation['auth']> => {
   const anonymous = access.anonymous(url);
   try {
     await anonymous.range('opsctl', { isSerializable: true, limit: 1 });

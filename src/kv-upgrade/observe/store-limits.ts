@@ -80,4 +80,6 @@ export const seeV2 = async (
     return { unknown: messageOf(error) };
   }
 };
-const isEmptyTree = (text: string): boolean => !text.includes('"nodes"') && !text.includes('"value"');
+/** A tree without a single node: servers omit `nodes` or send an empty list. */
+const isEmptyTree = (text: string): boolean =>
+  !/"nodes"\s*:\s*\[\s*[^\]\s]/.test(text) && !text.includes('"value"');

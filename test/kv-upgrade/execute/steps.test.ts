@@ -16,7 +16,7 @@ import type { Run } from '../../../src/kv-upgrade/run.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import type { JournalEntry, MemberSpec, PlanKind, Step } from '../../../src/kv-upgrade/types.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import { clusterFile, observed, planned, seen } from '../../support/observations.ts';
+import { clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 import { STATE, conducted, journalOf, smallCluster } from '../../support/small-cluster.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 
@@ -207,6 +207,8 @@ describe('the time of a gate', () => {
             seen(name, { db_size_bytes, host: { ...seen(name).host, v2_bytes } }),
           ),
         ),
+        clusterFile(),
+        planOptions({ accept: ['v2-backup'] }),
       );
     const cluster = clusterFile();
     expect(gateMs({ cluster, plan: withSize(0) }, 'n2')).toBe(60_000);

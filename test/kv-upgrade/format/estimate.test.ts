@@ -21,7 +21,8 @@ it('with earlier runs it is as many members as there are left, and the waits', (
 });
 it('waits between members for v2 data count for those that have one', () => {
   const host = { ...seen('n1').host, v2_bytes: 60_000_000 };
-  const settling = planned(observed(['n1', 'n2', 'n3'].map((name) => seen(name, { host }))));
+  const members = ['n1', 'n2', 'n3'].map((name) => seen(name, { host }));
+  const settling = planned(observed(members), clusterFile(), planOptions({ accept: ['v2-backup'] }));
   const own = settling.steps.filter(({ kind }) => kind === 'settle').length;
   expect(own).toBe(2);
   expect(waitsMs(settling, settling.order)).toBe(2 * 120_000 + 5000);

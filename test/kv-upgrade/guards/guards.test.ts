@@ -225,7 +225,7 @@ const allowed: [
     withUser,
   ],
   ['a clock that is wrong', host({ clock_skew_ms: 5000 })],
-  ['much v2 data', host({ v2_bytes: 80_000_000 })],
+  ['much v2 data, and its directories are copied', host({ v2_bytes: 80_000_000 }), {}, { copy_data: true }],
   [
     'a retention that the plan rewrites',
     host({ config: { 'auto-compaction-retention': 1 } }),

@@ -71,9 +71,9 @@ describe('v2 data', () => {
   it('counts what the interface holds now, also without a snapshot file', () => {
     expect(levels('v2-settle', {}, { v2: { bytes: 62_000_000 } })).toEqual(['warn']);
     expect(levels('v2-settle', {}, { v2: { bytes: 10 } })).toEqual(['pass']);
-    expect(planned(observed(undefined, { v2: { bytes: 62_000_000 } })).steps.map(({ id }) => id)).toContain(
-      'n2.settle',
-    );
+    const accepted = planOptions({ accept: ['v2-backup'] });
+    const observation = observed(undefined, { v2: { bytes: 62_000_000 } });
+    expect(planned(observation, undefined, accepted).steps.map(({ id }) => id)).toContain('n2.settle');
   });
   it('not seen: unknown, never a pass', () => {
     expect(levels('v2-settle', {}, { v2: { unknown: 'its interface answers 401' } })).toEqual(['unknown']);
@@ -97,6 +97,11 @@ describe('v2 data', () => {
       bytes: expect.any(Number),
     });
     expect(await look(200, { action: 'get', node: { dir: true } }, '3.3.27')).toEqual({ bytes: 0 });
+    const bare = { action: 'get', node: { dir: true, nodes: [] } };
+    expect(await look(200, bare, '3.2.32')).toEqual({ bytes: 0 });
+    const directory = { action: 'get', node: { dir: true, nodes: [{ key: '/a', dir: true }] } };
+    expect(await look(200, directory, '3.2.32')).toEqual({ bytes: expect.any(Number) });
+    expect(await look(200, directory, '3.2.32')).not.toEqual({ bytes: 0 });
     expect(await look(404, {}, '3.4.23')).toEqual({ bytes: 0 });
     expect(await look(401, {}, '3.3.27')).toEqual({ unknown: 'its interface answers 401' });
     asked.length = 0;

@@ -62,7 +62,8 @@ describe('data of the old interface', () => {
     return { found: await seeV2(host, accessWith(host, undefined, undefined), member), host };
   };
   it.each([
-    [200, '{"node":{"nodes":[]}}', { bytes: 21 }],
+    [200, '{"node":{"nodes":[]}}', { bytes: 0 }],
+    [200, '{"node":{"nodes":[{"key":"/a"}]}}', { bytes: 33 }],
     [200, '{"node":{"value":"x"}}', { bytes: 22 }],
     [200, '{"node":{"dir":true}}', { bytes: 0 }],
     [404, '', { bytes: 0 }],
