@@ -1,6 +1,6 @@
 /** Commands that check something, in a CI job. */
-import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -135,6 +135,94 @@ describe('in the repository', () => {
       });
     expect(script).toThrow(expect.objectContaining({ status: 20 }));
     expect([read('output'), read('words')]).toEqual(['exit-code=20\n', 'labels\nlint\n-f\n$(id)\n']);
+  });
+  describe('the steps of the action', () => {
+    const steps = parse(readFileSync(join(root, 'action.yml'), 'utf8')).runs.steps;
+    /** Runs one step in bash, with stand-ins for opsctl and npm that write down their arguments, each with a NUL at its end. */
+    const runStep = (index: number, env: Readonly<Record<string, string>>) => {
+      const bin = mkdtempSync(join(home, 'bin-'));
+      for (const name of ['opsctl', 'npm']) {
+        writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\0' ${name} "$@" >> "$OUT"\n`);
+        chmodSync(join(bin, name), 0o755);
+      }
+      const files = { OUT: join(bin, 'words'), GITHUB_OUTPUT: join(bin, 'output') };
+      const done = spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', steps[index].run], {
+        cwd: bin,
+        encoding: 'utf8',
+        env: { ...files, PATH: `${bin}:${process.env.PATH}`, GITHUB_ACTION_PATH: bin, ...env },
+      });
+      const text = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+      return {
+        ...{ code: done.status, said: done.stdout, output: text(files.GITHUB_OUTPUT) },
+        words: text(files.OUT).split('\0').slice(0, -1),
+      };
+    };
+
+    it.each<[string, string[]]>([
+      ['labels lint -f labels/', ['labels', 'lint', '-f', 'labels/']],
+      ['labels apply -f labels/\n--dry-run', ['labels', 'apply', '-f', 'labels/', '--dry-run']],
+      ['labels apply -f labels/\n--dry-run\n', ['labels', 'apply', '-f', 'labels/', '--dry-run']],
+      ['labels\r\napply\r\n\r\n--dry-run\r\n', ['labels', 'apply', '--dry-run']],
+      ['  a \t b\n\n\n  c', ['a', 'b', 'c']],
+      ['create --name "Fix login"', ['create', '--name', 'Fix login']],
+      [`--jq='.[] | .name' --name "it's"`, ['--jq=.[] | .name', '--name', "it's"]],
+      ['--text "two\nlines" \'\'', ['--text', 'two\nlines', '']],
+      ['$HOME `id` $(id) ; * ~ \\n # x', ['$HOME', '`id`', '$(id)', ';', '*', '~', '\\n', '#', 'x']],
+      ['--name Größe🙂 -- -n', ['--name', 'Größe🙂', '--', '-n']],
+    ])('pass %j on as whole arguments', (given, expected) => {
+      for (const locale of ['C', 'C.UTF-8']) {
+        const { code, words, output } = runStep(1, { ARGUMENTS: given, LC_ALL: locale });
+        expect([code, words, output]).toEqual([0, ['opsctl', ...expected], 'exit-code=0\n']);
+      }
+    });
+    it.each([
+      ['labels create --name "Fix login', 'is not closed'],
+      ["--name don't", 'is not closed'],
+      ['', 'no command'],
+      [' \n ', 'no command'],
+    ])('refuse the arguments %j and start nothing', (given, reason) => {
+      const { code, words, said, output } = runStep(1, { ARGUMENTS: given });
+      expect([code, words, output]).toEqual([2, [], 'exit-code=2\n']);
+      expect(said).toMatch(new RegExp(`^::error title=opsctl::invalid input arguments: .*${reason}`));
+    });
+    it.each([
+      '/tmp/opsctl-0.1.0.tgz',
+      'https://host.example/opsctl.tgz',
+      'opsctl@1.2.3',
+      '@scope/opsctl@1.2.3-rc.1',
+      '--x.tgz',
+    ])('install the package %j without its scripts', (given) => {
+      const { code, words } = runStep(0, { PACKAGE: given });
+      expect([code, words.slice(0, 3), words.slice(-2)]).toEqual([
+        ...[0, ['npm', 'install', '--global'], ['--', given]],
+      ]);
+      expect(words).toContain('--ignore-scripts');
+    });
+    it.each([
+      'opsctl',
+      'opsctl@latest',
+      'opsctl@^1',
+      'opsctl@1',
+      '-g',
+      'git+https://host.example/x',
+      'x\nopsctl@1.2.3',
+    ])('refuse the package %j, which can change', (given) => {
+      const { code, words, said } = runStep(0, { PACKAGE: given });
+      expect([code, words]).toEqual([2, []]);
+      expect(said).toMatch(/^::error title=opsctl::invalid input package/);
+    });
+    it('install no name of a registry by default: npm gets the lock file and a tarball of the action', () => {
+      const { inputs } = parse(readFileSync(join(root, 'action.yml'), 'utf8'));
+      expect(inputs.package.default).toBe('');
+      const { words } = runStep(0, { PACKAGE: '' });
+      const calls = words
+        .join(' ')
+        .split(/(?:^| )npm /)
+        .slice(1);
+      expect(calls.map((one) => one.split(' ')[0])).toEqual(['ci', 'pack', 'install']);
+      expect(calls[0]).toContain('--ignore-scripts');
+      expect(calls[2]).toMatch(/ -- \/\S+\.tgz$/);
+    });
   });
   it('the container runs as nobody special, from the packed tarball', () => {
     const lines = readFileSync(join(root, 'Containerfile'), 'utf8');

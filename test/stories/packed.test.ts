@@ -84,19 +84,20 @@ test('it installs a command, without a registry and without install scripts', ()
   expect(Object.keys(scripts).filter((name) => /^(pre|post)?install$|^prepare$/.test(name))).toEqual([]);
 });
 
-test('the steps of action.yml, run in bash with this package', () => {
-  const { runs, inputs } = parse(readFileSync(`${root}action.yml`, 'utf8')) as {
-    inputs: Record<string, { required?: boolean }>;
+/** Runs the steps of action.yml in bash, as a runner does. */
+const runAction = (from: string, args: string, tarball: string) => {
+  const { runs, inputs } = parse(readFileSync(`${from}/action.yml`, 'utf8')) as {
+    inputs: Record<string, { required?: boolean; default?: string }>;
     runs: { steps: { run: string; env: Record<string, string>; shell: string }[] };
   };
   expect(Object.keys(inputs)).toEqual(['arguments', 'package', 'directory']);
   const home = mkdtempSync(join(work, 'action-'));
   const given: Record<string, string> = {
-    '${{ inputs.package }}': packed.path,
-    '${{ inputs.arguments }}': 'explain exit-codes $(touch owned) ; touch owned',
+    '${{ inputs.package }}': tarball || (inputs.package?.default ?? ''),
+    '${{ inputs.arguments }}': args,
   };
   const outputs = join(home, 'outputs');
-  const codes = runs.steps.map(({ run: script, env, shell }) => {
+  const ran = runs.steps.map(({ run: script, env, shell }) => {
     expect(shell).toBe('bash');
     const named = Object.fromEntries(
       Object.entries(env).map(([name, value]) => [name, given[value] ?? value]),
@@ -108,18 +109,32 @@ test('the steps of action.yml, run in bash with this package', () => {
         ...environment(home),
         ...named,
         GITHUB_OUTPUT: outputs,
+        GITHUB_ACTION_PATH: from,
         npm_config_prefix: join(home, 'npm'),
         npm_config_offline: 'true',
         npm_config_cache: join(home, 'no-cache'),
         PATH: `${join(home, 'npm/bin')}:${process.env.PATH}`,
       },
-    }).status;
+    });
   });
+  return { home, ran, codes: ran.map(({ status }) => status), outputs: readFileSync(outputs, 'utf8') };
+};
+
+test('the steps of action.yml, run in bash with this package', () => {
+  const line = 'explain exit-codes $(touch owned) ; touch owned';
+  const { home, codes, outputs } = runAction(root, line, packed.path);
   // The words are data: they reach the program, which does not know them, and no shell.
   expect(codes).toEqual([0, 2]);
-  expect(readFileSync(outputs, 'utf8')).toBe('exit-code=2\n');
+  expect(outputs).toBe('exit-code=2\n');
   expect(existsSync(join(home, 'owned'))).toBe(false);
 });
+
+test('action.yml without a package builds and runs the version of the action, without a registry', () => {
+  const { ran, codes, outputs } = runAction(copyOf('action'), 'version\n-o\njson', '');
+  expect(codes, ran.map(({ stderr }) => stderr).join('')).toEqual([0, 0]);
+  expect(JSON.parse(ran[1]?.stdout ?? '').version).toBe(version);
+  expect(outputs).toBe('exit-code=0\n');
+}, 120_000);
 
 const major = Number(process.versions.node.split('.')[0]);
 const nodes = [
