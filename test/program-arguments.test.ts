@@ -32,6 +32,7 @@ test('no source casts a text to a file name', () => {
 /** Each place that starts a program, and why no text from outside can be a flag of it. */
 const starters: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts': 'the command of the user, for a shell',
+  'cli/approved-files.ts': 'hands on the words of its caller, with the paths of copies',
   'cli/attended-child.ts': 'the command of the user',
   'commands/kv/top-keys.ts': 'this program, with fixed words',
   'commands/mock/detached.ts': 'this program; values follow their flag',

@@ -1,3 +1,4 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { configFile, directoriesOf } from '../config/directories.ts';
@@ -121,7 +122,7 @@ class Copies {
 
   #pathOf(path: string): string | undefined {
     const one = this.#found.get(path);
-    if (one?.kind === 'file') return join(this.#directory, one.copy);
+    if (one?.kind === 'file') return childPath(this.#directory, pathPart(one.copy));
     return one?.kind === 'missing' ? undefined : path;
   }
 
@@ -150,7 +151,11 @@ class Copies {
     if (kind !== 'file') return;
     const copy = sha256(path);
     const hash = createHash('sha256');
-    await files.replaceStream(join(this.#directory, copy), hashed(files.stream(path), hash), 0o600);
+    await files.replaceStream(
+      childPath(this.#directory, pathPart(copy)),
+      hashed(files.stream(path), hash),
+      0o600,
+    );
     this.#found.set(path, { kind: 'file', copy, sha256: hash.digest('hex') });
   }
 }

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { approvedDigest } from '../cli/approved-files.ts';
 import type { Host } from '../platform/host.ts';
 import { exitCodes } from '../core/exit.ts';
@@ -134,7 +134,7 @@ const changed = async (
 /** Runs a change with a private directory for copies of its files. */
 const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<Answer>): Promise<Answer> => {
   const name = `opsctl-approved-${Buffer.from(host.random(16)).toString('hex')}`;
-  const directory = join(host.files.temporaryDirectory(), name);
+  const directory = childPath(host.files.temporaryDirectory(), pathPart(name));
   await host.files.makeDirectory(directory, 0o700);
   try {
     return await act(directory);
