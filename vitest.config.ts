@@ -40,7 +40,7 @@ const services = [
   'test/etcd-client/{gateway,grpc,operation-calls}.test.ts',
   'test/kv-snapshots/bucket.test.ts',
   'test/kv-upgrade/restore/place.test.ts',
-  'test/kv-upgrade/supervisors/{member-process,ssh}.test.ts',
+  'test/kv-upgrade/supervisors/{member-process,places,ssh}.test.ts',
   'test/kv-upgrade/window/window.test.ts',
   'test/label-definitions/{plan,resolve-label}.test.ts',
   'test/platform/{answers,browser,file-lock,free-ports,listen,listen-http2,processes,proxy,transport}.test.ts',

@@ -29,6 +29,8 @@ export type MemberSpec = {
   readonly client_url: string;
   readonly peer_url?: string;
   readonly data_dir?: string;
+  /** Directory of the write-ahead log outside of data_dir, if no flag, variable or configuration file names it. */
+  readonly wal_dir?: string;
   readonly pid_file?: string;
   readonly log_file?: string;
   readonly old_binary?: string;

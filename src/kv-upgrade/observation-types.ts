@@ -3,6 +3,33 @@ import type { Level } from '../core/level.ts';
 import type { Minor } from '../api-specs/etcd/versions.ts';
 import type { AlarmSeen, ListedMember } from '../etcd-client/etcd-client.ts';
 
+/** A directory of the machine on which the operator works, or of a member's host. */
+export type DirectorySeen = {
+  readonly path: string;
+  readonly free_bytes?: number;
+  readonly disk?: string;
+  readonly is_writable: boolean;
+};
+
+/** A directory of a member's host. It may be a symbolic link or a mount point. */
+export type PlaceSeen = {
+  /** As the cluster file, a flag or the configuration names it. */
+  readonly path: string;
+  /** Without symbolic links. */
+  readonly real: string;
+  readonly exists: boolean;
+  readonly is_mount?: boolean;
+  readonly file_system?: string;
+  /** Owner, group and mode of the real directory. */
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly mode?: number;
+  readonly free_bytes?: number;
+  readonly disk?: string;
+  /** The path to which endings are added for copies and new directories, and the room there. */
+  readonly beside: DirectorySeen;
+};
+
 /** What only the driver can see, on the member's own host. Absent keys could not be seen. */
 export type HostFacts = {
   readonly is_running?: boolean;
@@ -19,6 +46,11 @@ export type HostFacts = {
   /** Where the process runs, and its successor will; and the data directory, both without symbolic links. */
   readonly working_directory?: string;
   readonly real_data_dir?: string;
+  readonly data_place?: PlaceSeen;
+  /** The directory of the write-ahead log, if it is not part of the data directory. */
+  readonly wal_place?: PlaceSeen;
+  /** The data directory has no member/wal, and no setting names another directory. */
+  readonly is_wal_missing?: boolean;
   readonly data_dir_exists?: boolean;
   readonly data_dir_writable?: boolean;
   /** Owner of the data directory and of the running process, when they differ from each other. */
@@ -26,6 +58,7 @@ export type HostFacts = {
   /** `member/snap/db` is there. */
   readonly has_db_file?: boolean;
   readonly db_file_bytes?: number;
+  /** Everything that a copy contains: with directories that links lead to, and with a separate write-ahead log. */
   readonly data_dir_bytes?: number;
   /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
   readonly v2_bytes?: number;
@@ -80,14 +113,6 @@ export type MemberSeen = {
   /** This member's own member list, ids sorted. */
   readonly listed_ids?: readonly string[];
   readonly host?: HostFacts;
-};
-
-/** A directory of the machine on which the operator works. */
-export type DirectorySeen = {
-  readonly path: string;
-  readonly free_bytes?: number;
-  readonly disk?: string;
-  readonly is_writable: boolean;
 };
 
 /** The hash of one member's keyspace at a revision that all of them were asked for. */

@@ -5,6 +5,7 @@ export type { Sink, Unstamped, UpgradeEvent } from './event-types.ts';
 export type { HeldFor, JournalEntry, Outcome, Owner, SnapshotRecord } from './journal-types.ts';
 export type {
   DirectorySeen,
+  PlaceSeen,
   Finding,
   HostFacts,
   MemberHash,

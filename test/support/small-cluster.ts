@@ -296,7 +296,10 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
       nextLeader();
       return {};
     },
-    copyData: async ({ name }, to) => void done.push(`copy ${name} ${to}`),
+    copyData: async ({ name, data_dir }, ending) => {
+      done.push(`copy ${name} ${data_dir}${ending}`);
+      return { path: `${data_dir}${ending}`, files: 3, bytes: 2048 };
+    },
     readFile: (_: MemberSpec, path) => host.files.read(path),
     writeFile: async (_: MemberSpec, path, text) => host.files.replace(path, text, 0o600),
     logTail: async () => state.log,

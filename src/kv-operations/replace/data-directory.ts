@@ -1,26 +1,29 @@
 import { AppError } from '../../core/problem.ts';
 import { sh } from '../../core/shell.ts';
 import type { ShellScript } from '../../core/shell.ts';
+import { placeFunctions } from '../../kv-upgrade/supervisors/places.ts';
 import { whyFailed } from '../../kv-upgrade/supervisors/service.ts';
 import type { Shell } from '../../kv-upgrade/supervisors/shell.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
 
 /**
  * What is left of the data goes beside its place, or, where that is the mount point of a disk, into a directory on it. Nothing is
- * deleted: the last member that could show what happened is not lost by its replacement. May be repeated.
+ * deleted: the last member that could show what happened is not lost by its replacement. A link to the directory stays, and the new
+ * directory is on the disk of the old one. May be repeated.
  */
-const asideScript = (directory: string, ending: string): ShellScript => sh`D=${directory}; E=${ending}
+const asideScript = (directory: string, ending: string): ShellScript => sh`${placeFunctions}
+N=${directory}; D=$(real "$N"); E=${ending}
 if [ ! -e "$D" ]; then exit 0; fi
 if [ -z "$(ls -A "$D" 2>/dev/null)" ]; then exit 0; fi
-if mountpoint -q "$D" 2>/dev/null; then
+if is_mount "$D"; then
   K="$D/$E"; mkdir -p "$K" || exit 1
-  for f in "$D"/*; do case "$f" in "$D"/replaced-*|"$D"/lost+found) ;; *) mv "$f" "$K"/ || exit 1;; esac; done
+  for f in "$D"/* "$D"/.[!.]*; do [ -e "$f" ] || [ -L "$f" ] || continue; case "$f" in "$D"/replaced-*|"$D"/lost+found) ;; *) mv "$f" "$K"/ || exit 1;; esac; done
 else
-  K="$D.$E"; n=2
-  while [ -e "$K" ]; do K="$D.$E.$n"; n=$((n+1)); done
+  K=$(unused "$(beside "$N").$E")
   mv "$D" "$K" || exit 1
   mkdir -m 700 "$D" || exit 1
   if [ "$(id -u)" = 0 ]; then chown "$(stat -c %u:%g "$K")" "$D" || exit 1; fi
+  chmod "$(stat -c %a "$K")" "$D" || exit 1
 fi
 printf %s "$K"`;
 

@@ -5,6 +5,7 @@ import { flagsOf } from '../../kv-upgrade/configuration/configuration.ts';
 import { alarmMessages } from '../../kv-upgrade/guards/no-alarms.ts';
 import { quorumOf } from '../../kv-upgrade/guards/quorum-survives.ts';
 import type { Which } from '../../kv-upgrade/supervisors/driver.ts';
+import { walDirOf } from '../../kv-upgrade/supervisors/wal-directory.ts';
 import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../../kv-upgrade/types.ts';
 import { disarmStep, healthBeyondCorrupt, noOtherIsCorrupt } from '../alarmed.ts';
 import { promotionIsKept } from '../membership/promotion.ts';
@@ -199,13 +200,6 @@ const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
   ];
 };
 
-const walDirOf = ({ member }: ReplaceInput, seen: MemberSeen): string | undefined => {
-  const flag = flagsOf(argvOf(member.old_command, member.old_binary) ?? []).get('wal-dir');
-  return [flag, member.env?.['ETCD_WAL_DIR'], seen.host?.config?.['wal-dir']].find(
-    (path): path is string => typeof path === 'string' && path !== '',
-  );
-};
-
 /** Never two members down: the others have to be healthy, and the new member does not vote before it has all data. Pure. */
 export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefusal => {
   const { id, observation, member } = asked;
@@ -213,7 +207,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
   const isLearner = othersOf(input).every(
     ({ server_version, is_reachable }) => !is_reachable || rowOf(server_version)?.can.learners === true,
   );
-  const [listed, walDir] = [listedOf(input), walDirOf(input, seenOf(input))];
+  const [listed, walDir] = [listedOf(input), walDirOf(member, seenOf(input).host)];
   return planned({
     id,
     operation: 'replace-member',

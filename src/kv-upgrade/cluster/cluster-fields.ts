@@ -37,6 +37,9 @@ const memberFields = {
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),
   peer_url: help(url(), 'URL of the peer interface'),
   data_dir: there("The member's data directory"),
+  wal_dir: there(
+    'Directory of the write-ahead log, if it is outside of data_dir and opsctl cannot read that setting',
+  ),
   pid_file: there('local: file with the process id'),
   log_file: there('local: file that gets the output of the process'),
   old_binary: program('Server program of the running version'),

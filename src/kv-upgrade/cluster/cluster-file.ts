@@ -200,6 +200,7 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
 
 const pathKeys = [
   'data_dir',
+  'wal_dir',
   'pid_file',
   'log_file',
   'old_binary',

@@ -1,10 +1,12 @@
 import { AppError } from '../../core/problem.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
 import { configOn } from '../placement/switch-version.ts';
-import { MemberFailure, memberOf } from '../run.ts';
+import { mebibytes } from '../guards/guard.ts';
+import { MemberFailure, memberOf, seenIn } from '../run.ts';
 import { kindOf } from '../plan-kind.ts';
 import type { Act, Run } from '../run.ts';
 import type { MemberSpec, Step, StepKind } from '../types.ts';
+import { walDirOf } from '../supervisors/wal-directory.ts';
 import { checkData } from './check-data.ts';
 import { confirm } from './confirm.ts';
 import { enableDowngrade } from './enable-downgrade.ts';
@@ -16,9 +18,10 @@ const nameOf = (step: Step): string => step.member as string;
 
 const copyData: Act = async (run, step) => {
   const member = memberOf(run, nameOf(step));
-  const to = `${member.data_dir}.before-${run.plan.to}-${run.id}`;
-  await run.driver.copyData(member, to);
-  return { copy: to };
+  const walDir = walDirOf(member, seenIn(run.plan.observation, member.name).host);
+  const ending = `.before-${run.plan.to}-${run.id}`;
+  const { path, files, bytes } = await run.driver.copyData(member, ending, walDir);
+  return { copy: path, copied: `${files} files, ${mebibytes(bytes)}` };
 };
 
 /** A restart may bring a text of its own, from this machine. */

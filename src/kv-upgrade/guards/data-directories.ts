@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { ClusterFile, HostFacts } from '../types.ts';
 import { guard, sees, type Log } from './guard.ts';
 import { hintForHost } from './unreachable.ts';
@@ -20,6 +21,24 @@ export const dbFilePresent = guard(
   sees.host,
 );
 
+/** A copy needs a place that can be written, and the whole log. */
+const lookAtCopy = (name: string, { data_place, is_wal_missing }: HostFacts, log: Log): void => {
+  if (data_place?.exists !== true) return;
+  const { path, is_writable } = data_place.beside;
+  if (!is_writable)
+    log.fail({
+      member: name,
+      message: `${name}: the copy goes next to ${path}, and that directory cannot be written`,
+      hint: `run opsctl as a user who can write ${dirname(path)}, or leave out --copy-data`,
+    });
+  if (is_wal_missing === true)
+    log.fail({
+      member: name,
+      message: `${name}: ${data_place.real} has no member/wal, and no setting names another directory: the copy would not be complete`,
+      hint: 'wal_dir: PATH in the cluster file',
+    });
+};
+
 const lookAtDirectory = (name: string, host: HostFacts, { members }: ClusterFile, log: Log): void => {
   const path = members.find((member) => member.name === name)?.data_dir;
   if (host.data_dir_exists === false)
@@ -39,10 +58,11 @@ const lookAtDirectory = (name: string, host: HostFacts, { members }: ClusterFile
 export const dataDirectories = guard(
   'data-directories',
   'data directories are there, writable, and belong to the process',
-  ({ observation, cluster }, log) => {
+  ({ observation, cluster, options }, log) => {
     for (const { name, is_reachable, host } of observation.members) {
       if (host === undefined) continue;
       lookAtDirectory(name, host, cluster, log);
+      if (options.copy_data) lookAtCopy(name, host, log);
       const spec = cluster.members.find((one) => one.name === name);
       if (host.owner_mismatch !== undefined)
         log.warn({

@@ -1,8 +1,9 @@
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { guard, mebibytes, sees } from './guard.ts';
 import type { GuardInput } from './guard.ts';
+import { memberDisks } from './member-disks.ts';
 import { sharedDiskFindings } from './shared-disk.ts';
-import type { Finding, DirectorySeen, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
+import type { DirectorySeen, Finding, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
 
 /** Journal, events and report of a run: some hundred KiB, more when it waits for long. */
 const runBytes = 1024 * 1024;
@@ -33,7 +34,11 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
   const bytes = touched.reduce((sum, { db_size_bytes }) => sum + (db_size_bytes ?? 0), 0);
   const what = `the snapshots of ${touched.length} member${touched.length === 1 ? '' : 's'}`;
   const place = 'make room there, or name another directory with snapshot_dir in the cluster file';
-  const isOneDisk = operator.snapshots.path.startsWith(operator.run.path);
+  const { snapshots, run } = operator;
+  const isOneDisk =
+    snapshots.disk === undefined || run.disk === undefined
+      ? snapshots.path.startsWith(run.path)
+      : snapshots.disk === run.disk;
   if (isOneDisk) sayRoom(log, operator.snapshots, bytes + runBytes, `${what} and the journal`, place);
   else {
     sayRoom(log, operator.snapshots, bytes, what, place);
@@ -47,16 +52,6 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
   }
 };
 
-/** What a server takes for its next log file at each start. Without it the start fails: `read wal error (no space left on device)`, measured. */
-const walBytes = 64 * 1024 * 1024;
-
-/** What a member's disk must have free while it is replaced: the new version may rewrite the db file, and a copy of the directory comes on top. */
-const memberNeeds = (
-  host: HostFacts,
-  dbBytes: number,
-  { copy_data }: Pick<PlanOptions, 'copy_data'>,
-): number => walBytes + dbBytes + (copy_data ? (host.data_dir_bytes ?? dbBytes) : 0);
-
 const memberRoom = (
   seen: Pick<MemberSeen, 'name' | 'host' | 'db_size_bytes'>,
   options: Pick<PlanOptions, 'copy_data'>,
@@ -65,11 +60,13 @@ const memberRoom = (
   const { name, host, db_size_bytes } = seen;
   if (host?.free_bytes === undefined) return;
   const db = host.db_file_bytes ?? db_size_bytes ?? 0;
-  const needed = memberNeeds(host, db, options);
-  const message = `${name} has ${mebibytes(host.free_bytes)} free, ${mebibytes(needed)} are wanted`;
-  const said = { member: name, message, hint: 'make room on the disk of the data directory' };
-  if (host.free_bytes < needed) log.fail(said);
-  else if (host.free_bytes < needed + db) log.warn(said);
+  for (const { free, stays, passes, growth, what } of memberDisks(host, db, options)) {
+    const needed = stays + passes;
+    const message = `${name} has ${mebibytes(free)} free${what === undefined ? '' : ` for ${what}`}, ${mebibytes(needed)} are wanted`;
+    const hint = `make room on the disk of ${what ?? 'the data directory'}`;
+    if (free < needed) log.fail({ member: name, message, hint });
+    else if (free < needed + growth) log.warn({ member: name, message, hint });
+  }
 };
 
 /** The same, just before a member is stopped: what speaks against it now. */
@@ -92,7 +89,7 @@ export const diskSpace = guard(
   (input, log) => {
     operatorRoom(input, log);
     for (const member of input.observation.members) memberRoom(member, input.options, log);
-    for (const said of sharedDiskFindings(input, walBytes)) log.fail(said);
+    for (const said of sharedDiskFindings(input)) log.fail(said);
   },
   sees.host,
 );

@@ -1,6 +1,7 @@
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Finding } from '../types.ts';
 import { mebibytes } from './guard.ts';
+import { memberDisks } from './member-disks.ts';
 import type { GuardInput } from './guard.ts';
 
 /** What one user of a disk takes: for good, and for the time in which one member after the other is replaced. */
@@ -22,29 +23,22 @@ const operatorShares = ({ observation: { operator, members }, to }: GuardInput):
   return [{ disk, free, who: `the snapshots in ${path}`, stays, passes: 0 }];
 };
 
-const memberShares = ({ observation, options, to }: GuardInput, passingBytes: number): Share[] =>
+const memberShares = ({ observation, options, to }: GuardInput): Share[] =>
   observation.members.flatMap(({ name, host, db_size_bytes, server_version }) => {
-    if (host?.disk === undefined || host.free_bytes === undefined || minorOf(server_version) === to)
-      return [];
+    if (host === undefined || minorOf(server_version) === to) return [];
     const db = host.db_file_bytes ?? db_size_bytes ?? 0;
-    const stays = options.copy_data ? (host.data_dir_bytes ?? db) : 0;
-    return [
-      {
-        disk: host.disk,
-        free: host.free_bytes,
-        who: stays > 0 ? `${name} and its copy` : name,
-        stays,
-        passes: passingBytes + db,
-      },
-    ];
+    return memberDisks(host, db, options).flatMap(({ disk, free, stays, passes, what }) =>
+      disk === undefined ? [] : [{ disk, free, stays, passes, who: nameOf(name, what, stays) }],
+    );
   });
+const nameOf = (name: string, what: string | undefined, stays: number): string => {
+  if (what !== undefined) return `${name} (${what})`;
+  return stays > 0 ? `${name} and its copy` : name;
+};
 
-/** Directories that lie on one disk take its room together. `passingBytes`: what a start takes beside the db file. */
-export const sharedDiskFindings = (
-  input: GuardInput,
-  passingBytes: number,
-): Omit<Finding, 'guard' | 'level'>[] => {
-  const shares = [...operatorShares(input), ...memberShares(input, passingBytes)];
+/** Directories that lie on one disk take its room together. */
+export const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>[] => {
+  const shares = [...operatorShares(input), ...memberShares(input)];
   return [...new Set(shares.map(({ disk }) => disk))].flatMap((disk) => {
     const here = shares.filter((share) => share.disk === disk);
     const free = Math.min(...here.map((share) => share.free));

@@ -11,8 +11,14 @@ export const snapshotDirectory = (
 /** Room in a directory of this machine, which need not be there yet: then in the one that will hold it. */
 export const seeDirectory = async (files: Files, path: string): Promise<DirectorySeen> => {
   let there = path;
-  while ((await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there)
+  const isMissing = async (): Promise<boolean> =>
+    (await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there;
+  // A link that leads nowhere cannot become a directory.
+  while (await isMissing()) {
+    if ((await files.info(there).catch(() => undefined))?.kind === 'link')
+      return { path, is_writable: false };
     there = dirname(there);
+  }
   const [free_bytes, disk, is_writable] = await Promise.all([
     files.freeBytes(there).catch(() => undefined),
     files.diskOf(there),

@@ -62,7 +62,7 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
     ...(up?.event === 'member-up' ? { down_ms: up.down_ms } : {}),
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(copied?.event === 'step-finished' && copied.detail !== undefined
-      ? { data_copy: copied.detail.replace(/^copy /, '') }
+      ? { data_copy: copied.detail.replace(/^copy /, '').replace(/, copied \d+ files?, .*$/, '') }
       : {}),
     gate,
   };

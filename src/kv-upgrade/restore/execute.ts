@@ -5,6 +5,7 @@ import type { Host } from '../../platform/host.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { accessWith } from '../observe/access.ts';
 import type { Access } from '../observe/access.ts';
+import { placementOf } from '../placement/placements.ts';
 import { configOn, startVersion } from '../placement/switch-version.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Shell } from '../supervisors/shell.ts';
@@ -33,6 +34,24 @@ export type Restoring = {
 
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
+
+/** The programs that a driver starts by a command line: after the stop it would be too late to find out. */
+const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: MemberSpec): Promise<void> => {
+  const by = driver.kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : driver.kind;
+  if (by !== 'local') return;
+  const {
+    old_binary_version: version,
+    problems = [],
+    data_place,
+  } = await driver.facts(member, { sizes: false });
+  // Without a look at the host nothing is known, and the next step says why.
+  if (data_place === undefined || minorOf(version) === plan.to) return;
+  throw new AppError(
+    'unsafe',
+    `no changes were made: ${member.name}: the old binary ${member.old_binary ?? ''} is ${version ?? 'not there or reports no version'}; the restore needs ${plan.to}${problems.length === 0 ? '' : ` (${problems[0]})`}`,
+    { code: 'WRONG_BINARY', tryThis: [`old_binary: PATH of the ${plan.to} server in the cluster file`] },
+  );
+};
 
 const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
@@ -95,12 +114,18 @@ const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Ste
   return true;
 };
 
+/** For a directory that is gone: as whom the member ran on its old version. */
+const ownerOf = async (restoring: Restoring, { name }: MemberSpec): Promise<string | undefined> => {
+  const { uid, gid } = (await placementOf(restoring, name, restoring.plan.to))?.runs_as ?? {};
+  return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
+};
+
 /** Nothing is stopped before every directory exists. */
 const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
   const { plan, shellFor, log, progress } = restoring;
   for (const { step, member } of steps) {
     if (await wasBuilt(restoring, { step, member })) continue;
-    await buildDirectory(shellFor(member), plan, step, member);
+    await buildDirectory(shellFor(member), plan, step, member, await ownerOf(restoring, member));
     progress.write({ kind: 'built', member: step.name });
     log(`${step.name}: new data directory built`);
   }
@@ -127,6 +152,7 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   for (const { member } of steps) {
     await refuseWrongCtl(shellFor(member), plan);
     await configOn({ ...restoring, plan: { from: plan.to } }, member);
+    await refuseWrongBinary(restoring, member);
   }
   await buildAll(restoring, steps);
   progress.write({ kind: 'stopping' });

@@ -1,8 +1,8 @@
 import { AppError } from '../../core/problem.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
-import { argvOf, shellLine } from '../cluster/command-line.ts';
-import { flagsOf } from '../configuration/configuration.ts';
-import type { ClusterFile, MemberSpec, Observation, SnapshotRecord } from '../types.ts';
+import { shellLine } from '../cluster/command-line.ts';
+import { walDirOf } from '../supervisors/wal-directory.ts';
+import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } from '../types.ts';
 
 /** How a cluster is rebuilt on its old version from one verified snapshot. */
 export type RestorePlan = {
@@ -35,13 +35,9 @@ export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRe
 const peerUrl = (member: MemberSpec, { listed }: Observation): string | undefined =>
   member.peer_url ?? listed.find(({ name }) => name === member.name)?.peer_urls[0];
 
-/** Named by a flag, the environment or the configuration file. One inside the data directory is moved with it, but not built there by the ctl program. */
-const logOf = (member: MemberSpec, { members }: Observation): Pick<RestoreStep, 'wal_dir'> => {
-  const config = members.find(({ name }) => name === member.name)?.host?.config?.['wal-dir'];
-  const flag = flagsOf(argvOf(member.old_command, member.old_binary) ?? []).get('wal-dir');
-  const wal_dir = [flag, member.env?.['ETCD_WAL_DIR'], config].find(
-    (path) => typeof path === 'string' && path !== '',
-  ) as string | undefined;
+/** One inside the data directory is moved with it, but not built there by the ctl program. */
+const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreStep, 'wal_dir'> => {
+  const wal_dir = walDirOf(member, host);
   if (wal_dir === undefined) return {};
   if (!wal_dir.startsWith('/'))
     throw new AppError(
@@ -49,7 +45,10 @@ const logOf = (member: MemberSpec, { members }: Observation): Pick<RestoreStep, 
       `the log directory ${wal_dir} of ${member.name} is relative: it cannot be told where that is`,
       {
         code: 'WAL_DIR',
-        tryThis: ['write the whole path in --wal-dir, in old_command or the configuration file'],
+        tryThis: [
+          'write the whole path in --wal-dir, in old_command or the configuration file',
+          'wal_dir: PATH in the cluster file',
+        ],
       },
     );
   return { wal_dir: wal_dir.replace(/\/+$/, '') };
@@ -90,15 +89,19 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
     snapshot,
     ctl,
     ...(now === undefined ? {} : { revision_now: now, lost_revisions: Math.max(0, now - snapshot.revision) }),
-    members: peers.map(({ member, peer }) => ({
-      name: member.name,
-      aside: `${member.data_dir}.before-restore-${run}`,
-      ...logOf(member, observation),
-      words: [
-        ...['--name', member.name, '--initial-cluster', all, '--initial-advertise-peer-urls', peer as string],
-        ...['--data-dir', `${member.data_dir}.restoring`],
-      ],
-    })),
+    members: peers.map(({ member, peer }) => {
+      const host = observation.members.find(({ name }) => name === member.name)?.host;
+      const beside = host?.data_place?.beside.path ?? (member.data_dir as string);
+      return {
+        name: member.name,
+        aside: `${beside}.before-restore-${run}`,
+        ...logOf(member, host),
+        words: [
+          ...['--name', member.name, '--initial-cluster', all],
+          ...['--initial-advertise-peer-urls', peer as string, '--data-dir', `${beside}.restoring`],
+        ],
+      };
+    }),
   };
 };
 

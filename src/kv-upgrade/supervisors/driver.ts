@@ -21,6 +21,9 @@ export type ProcessState =
 /** `isPatient`: a connection that drops is made again within the grace period. */
 export type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
 
+/** A copy that was compared with its source by the number of files and their size. */
+export type DataCopy = { readonly path: string; readonly files: number; readonly bytes: number };
+
 /** How one kind of installation is looked at, stopped and started. Nothing here decides anything. */
 export type Driver = {
   readonly kind: DriverKind;
@@ -39,7 +42,8 @@ export type Driver = {
   /** Removes what was staged; what the member runs and what it can go back to stay. */
   discard(member: MemberSpec, placement: Placement): Promise<void>;
   start(member: MemberSpec, which: Which, placement?: Placement): Promise<StartedMember>;
-  copyData(member: MemberSpec, to: string): Promise<void>;
+  /** Copies the data directory and a write-ahead log outside of it next to the data directory, under its name with this ending. */
+  copyData(member: MemberSpec, ending: string, walDir: string | undefined): Promise<DataCopy>;
   /** A file of the member's host. */
   readFile(member: MemberSpec, path: string): Promise<string | undefined>;
   /** Whole or not at all; mode and owner stay. */

@@ -6,11 +6,14 @@ import type { HostFacts, MemberSpec } from '../types.ts';
 import { hasProcess, versionInText } from './driver.ts';
 import type { ProcessState, Which } from './driver.ts';
 import { configPath } from './data-dir-stats.ts';
+import { placeFrom, placeScript } from './places.ts';
 import { serverVariables, wordsIn } from './process-table.ts';
+import { walFacts } from './wal-directory.ts';
 import { valuesIn } from './service.ts';
 import type { Service } from './service.ts';
 
-const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`D=${path}
+const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`${placeScript(path)}
+D=$R
 if [ -d "$D" ]; then
   echo data_dir_exists=true
   w=true; for p in "$D" "$D/member" "$D/member/snap" "$D/member/wal" "$D/member/snap/db"; do [ ! -e "$p" ] || [ -w "$p" ] || w=false; done; echo data_dir_writable=$w
@@ -18,7 +21,8 @@ if [ -d "$D" ]; then
   v=0; for f in "$D"/member/snap/*.snap; do [ -f "$f" ] && s=$(wc -c < "$f" | tr -d ' ') && [ "$s" -gt "$v" ] && v=$s; done; echo v2_bytes=$v
   echo "disk=$(stat -c %d "$D" 2>/dev/null)"
   echo "free_kib=$(df -Pk "$D" | awk 'NR==2 {print $4}')"
-  ${wantsSizes ? sh`echo "data_dir_kib=$(du -sk "$D" | cut -f1)"` : sh`:`}
+  [ ! -d "$D/member/wal" ] || echo has_wal=true
+  ${wantsSizes ? sh`echo "data_dir_kib=$(du -skL "$D" | cut -f1)"` : sh`:`}
 else echo data_dir_exists=false; fi`;
 
 /** Names that a server's program has on this host. */
@@ -144,6 +148,7 @@ export const factsFrom = async (
     versionInText(found.get('new_version') ?? ''),
     versionInText(found.get('old_version') ?? ''),
   ];
+  const data = member.data_dir === undefined ? undefined : placeFrom(text, member.data_dir, member);
   const skew = skewOf(Number(found.get('now_s')) * 1000, asked);
   return {
     ...processFacts(state),
@@ -152,10 +157,12 @@ export const factsFrom = async (
     ...flag('has_db_file'),
     ...count('db_file_bytes'),
     ...count('v2_bytes'),
+    ...(data === undefined ? {} : { data_place: data }),
     ...count('free_kib', 'free_bytes', 1024),
     ...(/^\d+$/.test(found.get('disk') ?? '')
       ? { disk: `${member.host ?? 'here'} ${found.get('disk')}` }
       : {}),
+    ...(found.has('has_wal') ? {} : walFacts(data, undefined, false)),
     ...count('data_dir_kib', 'data_dir_bytes', 1024),
     ...(fresh === undefined
       ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }

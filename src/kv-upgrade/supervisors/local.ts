@@ -5,14 +5,17 @@ import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import { versionsOfBinaries, type Versions } from './binary-version.ts';
-import type { Driver, Which } from './driver.ts';
+import { copyFrom, copyMs, copyScript } from './copy-data.ts';
+import type { DataCopy, Driver, Which } from './driver.ts';
 import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { keptConfig } from './kept-config.ts';
 import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
 import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
+import { namedWal } from './wal-directory.ts';
 import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
 import { localProcesses, type ProcessInfo } from './process-table.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
+import { whyFailed } from './service.ts';
 
 const pollMs = 10;
 const tailBytes = 256 * 1024;
@@ -36,7 +39,7 @@ export const localDriver = (host: Host): Driver => {
     kill: async (member) =>
       void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
     start: (member, which, placement) => start(host, member, which, placement),
-    copyData: (member, to) => copyData(host, member.data_dir as string, to),
+    copyData: (member, ending, walDir) => copyData(host, member, ending, walDir),
     stage: (member, move) => stage(host, member, move),
     // Each version has a program of its own, which its command names: nothing is put anywhere.
     activate: async () => {},
@@ -63,18 +66,20 @@ const stage = async (host: Host, member: MemberSpec, move: Move): Promise<Placem
   };
 };
 
-/** Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. */
-const copyData = async ({ files }: Host, from: string, to: string): Promise<void> => {
-  const partial = `${to}.partial`;
-  await files.remove(partial);
-  try {
-    await files.copy(from, partial);
-    await files.remove(to);
-    await files.rename(partial, to);
-  } catch (error) {
-    await files.remove(partial);
-    throw error;
-  }
+const copyData = async (
+  { processes }: Host,
+  member: MemberSpec,
+  ending: string,
+  walDir: string | undefined,
+): Promise<DataCopy> => {
+  const done = await processes.run('/bin/sh', ['-s'], {
+    input: String(copyScript(member.data_dir as string, ending, walDir)),
+    timeoutMs: copyMs,
+  });
+  if (done.code === 0) return copyFrom(done.stdout, member);
+  throw new AppError('stopped', `${member.name}: the copy failed: ${whyFailed(done)}`, {
+    code: 'COMMAND_FAILED',
+  });
 };
 
 const facts = async (
@@ -88,14 +93,15 @@ const facts = async (
   const { process: named, problem } = found;
   const running = await processesOf(table, member, found);
   const [first, server] = [running[0], running.at(-1)];
-  const [directory, versions, config, places, data, place] = await Promise.all([
-    directoryFacts(host.files, member.data_dir, sizes).catch(
+  const config = await configFacts(host.files, member);
+  const wal = namedWal(member, config.config, server);
+  const walDir = wal?.startsWith('/') === true ? wal : undefined;
+  const [directory, versions, places, place] = await Promise.all([
+    directoryFacts(host.files, member.data_dir, sizes, walDir).catch(
       (error: unknown): HostFacts => ({ problems: [`data directory: ${messageOf(error)}`] }),
     ),
     versionFacts(member, versionOf),
-    configFacts(host.files, member),
     placeProblems(host.files, member, first?.cwd ?? host.cwd),
-    member.data_dir === undefined ? undefined : host.files.info(member.data_dir).catch(() => undefined),
     placeFacts(table, member, first),
   ]);
   const problems = [
@@ -108,7 +114,7 @@ const facts = async (
     ...runningFacts(named),
     ...directory,
     ...versions,
-    ...ownerFacts(server, data?.uid),
+    ...ownerFacts(server?.uid, directory.data_place),
     ...place,
     ...commandFacts(server),
     ...config,
@@ -249,7 +255,7 @@ const logTail = async (host: Host, path: string | undefined, lines: number): Pro
 
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
   if (kind === 'stop') return [String(sh`kill -TERM "$(cat ${[member.pid_file ?? '']})"`)];
-  if (kind === 'copy-data') return [`cp -a ${shellLine([member.data_dir ?? ''])} COPY`];
+  if (kind === 'copy-data') return [`cp -aL ${shellLine([member.data_dir ?? ''])} COPY`];
   if (kind !== 'start') return [];
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
   return [String(sh`${argv} >> ${[member.log_file ?? '']} 2>&1 &`)];

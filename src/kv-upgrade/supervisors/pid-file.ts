@@ -7,7 +7,7 @@ import { flagsOf } from '../configuration/configuration.ts';
 import { remoteFiles } from './remote-files.ts';
 import { commandOf, identityOf, launchWords } from './launch.ts';
 import { memberProcess, processesOf } from './member-process.ts';
-import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
+import { commandFacts, placeFacts, processProblems } from './process-facts.ts';
 import type { ProcessInfo } from './process-table.ts';
 import { remoteProcesses } from './remote-processes.ts';
 import { askedVersion } from './service.ts';
@@ -56,7 +56,6 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
   const { process, problem } = await memberProcess(table, member);
   const all = await processesOf(table, member);
   const [first, server] = [all[0], all.at(-1)];
-  const data = member.data_dir === undefined ? undefined : await files.info(member.data_dir);
   const problems = [
     ...(problem === undefined ? [] : [problem]),
     ...(await placeProblems(files, member, first?.cwd ?? '/')),
@@ -66,7 +65,6 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     is_running: first !== undefined,
     ...(first === undefined ? {} : { pid: first.pid }),
     ...(process?.state === 'T' ? { is_suspended: true } : {}),
-    ...ownerFacts(server, data?.uid),
     ...(await placeFacts(table, member, first)),
     ...commandFacts(server),
     ...(problems.length === 0 ? {} : { problems }),
@@ -76,7 +74,9 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
 /** Nobody saw its process: whoever owns the data directory is who ran it. */
 const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | undefined> => {
   if (member.data_dir === undefined) return undefined;
-  const info = await (await remoteFiles([member.data_dir], ask)).info(member.data_dir);
+  const { data_dir } = member;
+  const files = await remoteFiles([data_dir], ask);
+  const info = await files.info((await files.realPath(data_dir)) ?? data_dir);
   return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
 };
 

@@ -1,5 +1,6 @@
-import type { HostFacts, MemberSpec } from '../types.ts';
+import type { HostFacts, MemberSpec, PlaceSeen } from '../types.ts';
 import { environmentProblems, identityProblem } from './launch.ts';
+import { placeText } from './places.ts';
 import type { ProcessInfo, ProcessTable } from './process-table.ts';
 
 /** What processes that run say about their successors, here or over ssh: the one that was started, and the server itself, which a wrapper may have started. */
@@ -32,7 +33,9 @@ export const placeFacts = async (
   };
 };
 
-export const ownerFacts = (running: ProcessInfo | undefined, dataUid: number | undefined): HostFacts =>
-  running?.uid === undefined || dataUid === undefined || running.uid === dataUid
-    ? {}
-    : { owner_mismatch: `the directory belongs to uid ${dataUid}, the process to uid ${running.uid}` };
+/** Of the real directory: who owns a link to it means nothing. */
+export const ownerFacts = (uid: number | undefined, data: PlaceSeen | undefined): HostFacts => {
+  if (uid === undefined || data?.uid === undefined || uid === data.uid) return {};
+  const what = data.path === data.real ? 'the directory' : placeText(data);
+  return { owner_mismatch: `${what} belongs to uid ${data.uid}, the process runs as uid ${uid}` };
+};

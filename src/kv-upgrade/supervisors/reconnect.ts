@@ -77,7 +77,7 @@ export const reconnecting = (driver: Driver, host: Host, graceMs: number): Drive
     activate: (member, which, placement) => again(member, () => driver.activate(member, which, placement)),
     start: (member, which, placement) =>
       again(member, () => driver.start(member, which, placement), { isDone: () => isStarted(member) }),
-    copyData: (member, to) => again(member, () => driver.copyData(member, to)),
+    copyData: (member, ending, walDir) => again(member, () => driver.copyData(member, ending, walDir)),
     readFile: (member, path) => again(member, () => driver.readFile(member, path)),
     writeFile: (member, path, text) => again(member, () => driver.writeFile(member, path, text)),
   };

@@ -4,12 +4,14 @@ import { sh } from '../../core/shell.ts';
 import type { ShellScript } from '../../core/shell.ts';
 import type { Finished, Host } from '../../platform/host.ts';
 import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../types.ts';
+import { copyFrom, copyMs, copyScript } from './copy-data.ts';
 import type { Driver, ProcessState } from './driver.ts';
 import { factsFrom, factsScript } from './host-facts.ts';
 import { keptConfig } from './kept-config.ts';
 import { fileFunctions, lastLine, valuesIn } from './service.ts';
 import type { Ask, Script, Service } from './service.ts';
 import type { Shell } from './shell.ts';
+import { startedFacts } from './wal-directory.ts';
 
 const failure = (member: MemberSpec, what: string, done: Finished): AppError => {
   const said = lastLine(done);
@@ -20,15 +22,7 @@ const failure = (member: MemberSpec, what: string, done: Finished): AppError => 
   );
 };
 
-/** Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. */
-const copyScript = (from: string | undefined, to: string): ShellScript => {
-  const [target, partial] = [to, `${to}.partial`];
-  return sh`rm -rf ${partial}
-cp -a ${from} ${partial} && rm -rf ${target} && mv ${partial} ${target} || { rm -rf ${partial}; exit 1; }`;
-};
-
 const extraMs = 10_000;
-const copyMs = 3_600_000;
 
 type ShellFor = (member: MemberSpec) => Shell;
 /** Runs a script on a member's host; anything but success is an error that says what was tried. */
@@ -120,14 +114,17 @@ const processWork = (
   };
 };
 
-/** The old file stays whole until the new one is. */
+/** The old file stays whole until the new one is. A link stays a link: the file that it leads to is written. */
 const writeScript = (path: string, text: string): ShellScript => sh`set -e
-cp -p ${path} ${path}.incoming
-printf %s ${Buffer.from(text).toString('base64')} | base64 -d > ${path}.incoming
-mv -f ${path}.incoming ${path}`;
+F=$(readlink -f ${path}) || F=${path}
+cp -p "$F" "$F.incoming"
+printf %s ${Buffer.from(text).toString('base64')} | base64 -d > "$F.incoming"
+mv -f "$F.incoming" "$F"`;
 const fileWork = (must: Must): Pick<Driver, 'copyData' | 'readFile' | 'writeFile'> => ({
-  copyData: async (member, to) =>
-    void (await must(member, 'the copy', copyScript(member.data_dir, to), copyMs)),
+  copyData: async (member, ending, walDir) => {
+    const script = copyScript(member.data_dir as string, ending, walDir);
+    return copyFrom((await must(member, 'the copy', script, copyMs)).stdout, member);
+  },
   readFile: async (member, path) => {
     const script = sh`[ -e ${path} ] || exit 0; echo file; base64 < ${path}`;
     const { stdout } = await must(member, `reading ${path}`, script);
@@ -208,7 +205,8 @@ const lookAt = async (
     const asked = { fromMs, untilMs: host.now() };
     const state: ProcessState =
       own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
-    return { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
+    const seen = { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
+    return { ...seen, ...(await startedFacts(member, seen, sizes, askWith(must, member, what))) };
   } catch (error) {
     const reason = messageOf(error);
     return {

@@ -60,7 +60,9 @@ describe('a wait', () => {
 
 it('a copy of the data is named after the version and the run', async () => {
   const { small, run } = await runOf();
-  expect(await acts['copy-data']?.(run, stepOf('copy-data'))).toEqual({ copy: '/data/n2.before-3.5-run' });
+  expect(await acts['copy-data']?.(run, stepOf('copy-data'))).toEqual({
+    ...{ copy: '/data/n2.before-3.5-run', copied: '3 files, 2 KiB' },
+  });
   expect(small.done).toEqual(['copy n2 /data/n2.before-3.5-run']);
 });
 

@@ -1,4 +1,15 @@
-import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { localShell } from '../../../src/kv-upgrade/supervisors/shell.ts';
@@ -96,6 +107,47 @@ describe('the directories of a member that is rebuilt', () => {
   it('named in its usual place, nothing is moved', async () => {
     await rebuilt(member({ old_command: ['/bin/etcd', `--wal-dir=${at('data/member/wal')}`] }));
     expect(text('data/member/wal/0.wal')).toBe('new');
+  });
+});
+
+describe('a data directory behind a link', () => {
+  const moved = (name: string): void => {
+    mkdirSync(at('disk'), { recursive: true });
+    renameSync(at(name), at(`disk/${name.replaceAll('/', '-')}`));
+    symlinkSync(at(`disk/${name.replaceAll('/', '-')}`), at(name));
+  };
+  it('stays behind the link, with its mode', async () => {
+    moved('data');
+    await rebuilt(member());
+    expect(lstatSync(at('data')).isSymbolicLink()).toBe(true);
+    expect(text('disk/data/member/snap/db')).toBe('new');
+    expect(statSync(at('disk/data')).mode & 0o777).toBe(0o700);
+    expect(text('data.before-restore-R/member/snap/db')).toBe('present');
+    expect(lstatSync(at('data.before-restore-R')).isDirectory()).toBe(true);
+  });
+  it.each(['link', 'flag'])('keeps a log on its disk to which member/wal is a %s', async (by) => {
+    moved('data/member/wal');
+    const flag = by === 'flag' ? { old_command: ['/bin/etcd', `--wal-dir=${at('data/member/wal')}`] } : {};
+    await rebuilt(member(flag));
+    expect(lstatSync(at('data/member/wal')).isSymbolicLink()).toBe(true);
+    expect(text('disk/data-member-wal/0.wal')).toBe('new');
+    // What is kept aside is whole: its link leads to the log before.
+    expect(text('data.before-restore-R/member/wal/0.wal')).toBe('present');
+    expect(text('data.before-restore-R/member/snap/db')).toBe('present');
+  });
+  it('is refused before anything stops where the swap could not keep it', async () => {
+    const build = (spec: MemberSpec) => {
+      const plan = planOf(spec);
+      return buildDirectory(localShell(real.host), plan, plan.members[0] as never, spec);
+    };
+    moved('data/member/snap');
+    await expect(build(member())).rejects.toThrow('data/member/snap is a link');
+    rmSync(at('data/member/snap'));
+    rmSync(at('data/member/wal'), { recursive: true });
+    await expect(build(member())).rejects.toThrow('no member/wal, and no setting names another directory');
+    await expect(build(member({ data_dir: at('none/data') }))).rejects.toThrow('there is no directory');
+    await build(member({ wal_dir: at('log') }));
+    expect(text('log.restoring/0.wal')).toBe('new');
   });
 });
 

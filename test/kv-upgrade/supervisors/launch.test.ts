@@ -116,13 +116,20 @@ describe('facts of a process', () => {
     expect(await placeFacts(table, { name: 'n1', client_url: '' }, undefined)).toEqual({});
   });
   it('another owner of its data', () => {
-    expect(ownerFacts(running({ uid: 5 }), 6)).toEqual({
-      owner_mismatch: 'the directory belongs to uid 6, the process to uid 5',
+    const beside = { path: '/data', is_writable: true };
+    const data = { path: '/data', real: '/data', exists: true, uid: 6, beside };
+    expect(ownerFacts(5, data)).toEqual({
+      owner_mismatch: 'the directory belongs to uid 6, the process runs as uid 5',
     });
-    expect([ownerFacts(running({ uid: 5 }), 5), ownerFacts(running({ uid: 5 }), undefined)]).toEqual([
+    expect(ownerFacts(5, { ...data, real: '/disk/data' })).toEqual({
+      owner_mismatch: '/data is a link to /disk/data, which belongs to uid 6, the process runs as uid 5',
+    });
+    const { uid: _, ...unknown } = data;
+    expect([ownerFacts(6, data), ownerFacts(undefined, data), ownerFacts(5, undefined)]).toEqual([
+      {},
       {},
       {},
     ]);
-    expect([ownerFacts(running(), 5), ownerFacts(undefined, 5)]).toEqual([{}, {}]);
+    expect(ownerFacts(5, unknown)).toEqual({});
   });
 });

@@ -35,7 +35,7 @@ const acts: readonly [string, (driver: Driver) => Promise<unknown>, string][] = 
   ['kill', (driver) => driver.kill(member), 'kill'],
   ['activate', (driver) => driver.activate(member, 'new', 'place' as never), 'activate new place'],
   ['start', (driver) => driver.start(member, 'old', 'place' as never), 'start old place'],
-  ['copyData', (driver) => driver.copyData(member, '/to'), 'copyData /to'],
+  ['copyData', (driver) => driver.copyData(member, '.to', '/wal'), 'copyData .to /wal'],
   ['readFile', (driver) => driver.readFile(member, '/f'), 'readFile /f'],
   ['writeFile', (driver) => driver.writeFile(member, '/f', 'text'), 'writeFile /f text'],
 ];
