@@ -17,9 +17,7 @@ import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
 import { versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../src/kv-upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../src/kv-upgrade/supervisors/host-facts.ts';
-import { localDriver } from '../../../src/kv-upgrade/supervisors/local.ts';
 import type { ClusterFile, MemberSpec, StepKind } from '../../../src/kv-upgrade/types.ts';
-import { fakeHost } from '../../support/fake-host.ts';
 import { realHost } from '../../support/real-host.ts';
 import type { RealHost } from '../../support/real-host.ts';
 
