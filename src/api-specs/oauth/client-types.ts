@@ -51,7 +51,8 @@ export const clientTypeRows: Readonly<Record<ClientType, ClientTypeRow>> = {
     fields: ['store_id', 'secret'],
     required: ['store_id'],
     mayHaveSecret: true,
-    redirects: redirects(true, true),
+    // Loopback redirects are for desktop programs, "not the universal desktop platform".
+    redirects: redirects(false, true),
   },
   desktop: {
     type: 'desktop',
