@@ -41,6 +41,16 @@ it('v2 data needs a copy or an acceptance that plan and report record', { timeou
   const ran = await kv('upgrade', '--yes', '--accept-point-of-no-return', '--accept', 'v2-backup');
   expect(ran.code).toBe(0);
   expect((await kv('report', '--as', 'markdown')).stdout).toContain('v2-backup');
+
+  const back = await kv('rollback', '--yes', '-o', 'json');
+  expect([back.code, JSON.parse(back.stderr)]).toMatchObject([
+    10,
+    {
+      code: 'PAST_POINT_OF_NO_RETURN',
+      message: 'the cluster runs 3.3, and 3.2 does not start on its data',
+      hint: expect.stringContaining('opsctl kv restore'),
+    },
+  ]);
 });
 
 it('a lease revoke avoids members of the new version while versions are mixed', {

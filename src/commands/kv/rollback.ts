@@ -1,12 +1,41 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { crosses, oldWay } from '../../kv-upgrade/plan-kind.ts';
-import { defineCommand } from '../../cli/command.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { type Context, defineCommand } from '../../cli/command.ts';
+import type { Plan } from '../../kv-upgrade/types.ts';
+import { clusterFlags, type EndpointValues } from './cluster-flags.ts';
 import { conducted } from './conducted.ts';
 import { confirmStart } from './confirm-start.ts';
+import { openCluster } from './open-cluster.ts';
 import { rollbackFlags } from './run-flags.ts';
 import { unfinished } from './unfinished.ts';
+
+/** spec/store#versions-2. `back`: the way back of versions that can be downgraded. */
+const pastReturn = ({ from, to }: Plan, back: readonly string[]): AppError =>
+  new AppError('unsafe', `the cluster runs ${to}, and ${from} does not start on its data`, {
+    code: 'PAST_POINT_OF_NO_RETURN',
+    tryThis: [
+      ...(rowOf(to)?.can.downgrade === true ? back : []),
+      'opsctl kv restore rebuilds the cluster from the snapshots',
+    ],
+  });
+
+/** Returns the reason if there is no unfinished run because the newest upgrade is complete. */
+const finishedUpgrade = async (
+  context: Context,
+  values: EndpointValues,
+  error: unknown,
+): Promise<AppError | undefined> => {
+  if (!(error instanceof AppError) || error.detail.code !== 'NO_RUN') return undefined;
+  const { findRuns, isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
+  const { cluster } = await openCluster(context, values, 'upgrade');
+  const [newest] = await findRuns(context.host, context.settings.directories.clusters, cluster.name);
+  const first = newest?.entries[0];
+  const last = newest?.entries.at(-1);
+  if (newest === undefined || first?.kind !== 'opened' || last?.kind !== 'closed') return undefined;
+  if (!crosses(first.plan) || isRolledBack(newest.entries) || last.outcome !== 'done') return undefined;
+  return pastReturn(first.plan, ['opsctl kv downgrade goes back']);
+};
 
 export const rollback = defineCommand({
   path: ['kv', 'rollback'],
@@ -19,26 +48,18 @@ export const rollback = defineCommand({
     { line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' },
   ],
   run: async (context, values) => {
-    const { opened, found, plan } = await unfinished(context, values);
+    const { opened, found, plan } = await unfinished(context, values).catch(async (error: unknown) => {
+      throw (await finishedUpgrade(context, values, error)) ?? error;
+    });
     const { observe } = await import('../../kv-upgrade/observe/observe.ts');
     const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     if (
       crosses(plan) &&
       observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)
     ) {
-      throw new AppError(
-        'unsafe',
-        `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`,
-        {
-          code: 'PAST_POINT_OF_NO_RETURN',
-          tryThis: [
-            ...(rowOf(plan.to)?.can.downgrade === true
-              ? ['opsctl kv resume brings the upgrade to its end, then opsctl kv downgrade goes back']
-              : []),
-            'opsctl kv restore rebuilds the cluster from the snapshots',
-          ],
-        },
-      );
+      throw pastReturn(plan, [
+        'opsctl kv resume brings the upgrade to its end, then opsctl kv downgrade goes back',
+      ]);
     }
     await confirmStart(
       context,

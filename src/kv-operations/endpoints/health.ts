@@ -22,6 +22,8 @@ export type Proposed = {
   readonly endpoint: string;
   readonly health: boolean;
   readonly took: string;
+  /** No proposal was made: without a user, only /health could be read. */
+  readonly is_proposed?: false;
   readonly error?: string;
 };
 
@@ -47,7 +49,7 @@ export const propose = async (
         () => false,
       ));
     return isHealthy
-      ? { endpoint, health: true, took: took() }
+      ? { endpoint, health: true, took: took(), is_proposed: false }
       : { endpoint, health: false, took: took(), error: reasonOf(error) };
   }
 };
@@ -55,9 +57,11 @@ export const propose = async (
 /** spec/store#interfaces: `<host:port> is healthy: successfully committed proposal: took = <duration>` */
 export const proposalText = (rows: readonly Proposed[]): string =>
   rows
-    .map(({ endpoint, health, took, error }) =>
-      health
-        ? `${endpoint} is healthy: successfully committed proposal: took = ${took}`
-        : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
+    .map(({ endpoint, health, took, is_proposed, error }) =>
+      is_proposed === false
+        ? `${endpoint} is healthy: /health is true; no proposal without a user`
+        : health
+          ? `${endpoint} is healthy: successfully committed proposal: took = ${took}`
+          : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
     )
     .join('\n');
