@@ -1,4 +1,5 @@
 import { messageOf } from '../core/error-message.ts';
+import { redactedBody, redactedHeaders, redactedUrl } from '../core/redact-secrets.ts';
 import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
 
 /** One exchange as it went over the wire, timed from the first byte to the last. */
@@ -20,24 +21,18 @@ export type Exchange = {
 };
 
 const SHOWN_BYTES = 4096;
-const SECRET_HEADER =
-  /^(authorization|proxy-authorization|cookie|set-cookie|.*token.*|.*secret.*|.*api-key.*)$/i;
-const SECRET_FIELD =
-  /("(?:access_token|refresh_token|id_token|client_secret|password|code|code_verifier|token)"\s*:\s*")[^"]*|((?:^|[?&])(?:access_token|refresh_token|client_secret|password|code|code_verifier|token)=)[^&\s]*/g;
 
-/** By name what is a secret wherever it comes from; secrets that the program has loaded are replaced by value besides. */
-const hiddenHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, SECRET_HEADER.test(name) ? '***' : value]),
-  );
-const hiddenText = (text: string): string =>
-  text.replace(SECRET_FIELD, (_, json: string | undefined, form: string | undefined) => `${json ?? form}***`);
+const sizeText = (bytes: number): string => `(${bytes} bytes)`;
 
-const textOf = (body: HttpRequest['body']): string | undefined => {
+/** A body without its secrets; of a text that is neither JSON nor a form only the size. */
+const requestText = ({ body, headers = {} }: HttpRequest): string | undefined => {
   if (body === undefined) return undefined;
-  if (typeof body === 'string') return hiddenText(body);
-  return body instanceof Uint8Array ? `(${body.length} bytes)` : '(a stream)';
+  if (typeof body !== 'string') return body instanceof Uint8Array ? sizeText(body.length) : '(a stream)';
+  return redactedBody(body, typeOf(headers)) ?? sizeText(Buffer.byteLength(body));
 };
+
+const typeOf = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? '';
 
 const cut = (text: string): string =>
   text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… (${text.length} characters in all)`;
@@ -109,9 +104,16 @@ const watched = (
   };
 };
 
-const bodyText = (headers: Readonly<Record<string, string>>, body: Uint8Array): string => {
-  if (readable(headers)) return hiddenText(new TextDecoder().decode(body));
-  return body.length === 0 ? '' : `(${body.length} bytes)`;
+/** What is kept of a response body: the redacted text, or its size when it is no text or cannot be searched for secrets. */
+const keptResponse = (
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array,
+  size: number,
+): Pick<Exchange, 'responseBody' | 'isCut'> => {
+  if (size === 0) return { responseBody: '' };
+  const text = readable(headers) ? redactedBody(new TextDecoder().decode(body), typeOf(headers)) : undefined;
+  const isCut = body.length < size || text === undefined;
+  return { responseBody: text ?? sizeText(size), ...(isCut ? { isCut: true } : {}) };
 };
 
 /** How often each request was sent since it last succeeded. */
@@ -138,9 +140,9 @@ export const tracedHost = (host: Host, note: (exchange: Exchange) => void, isWho
       startedMs,
       attempt,
       method: given.method,
-      url: hiddenText(given.url),
-      requestHeaders: hiddenHeaders(given.headers ?? {}),
-      requestBody: textOf(given.body),
+      url: redactedUrl(given.url),
+      requestHeaders: redactedHeaders(given.headers ?? {}),
+      requestBody: requestText(given),
     };
     const failed = { ...common, status: 0, responseHeaders: {}, responseBody: '' };
     try {
@@ -151,9 +153,8 @@ export const tracedHost = (host: Host, note: (exchange: Exchange) => void, isWho
           ...common,
           tookMs: host.elapsed() - began,
           status: reply.status,
-          responseHeaders: hiddenHeaders(reply.headers),
-          responseBody: bodyText(reply.headers, body),
-          ...(body.length < size || (size > 0 && !readable(reply.headers)) ? { isCut: true as const } : {}),
+          responseHeaders: redactedHeaders(reply.headers),
+          ...keptResponse(reply.headers, body, size),
         }),
       );
     } catch (error) {

@@ -1,4 +1,4 @@
-import { redactedForm, redactedHeaders, redactedJson } from './redaction.ts';
+import { redactedBody, redactedForm, redactedHeaders, redactedJson } from '../core/redact-secrets.ts';
 import { bodyNoter, bodyText } from './noted-body.ts';
 import type { Noted } from './noted.ts';
 import { type RequestQuery, requestMatcher } from './request-query.ts';
@@ -13,7 +13,7 @@ const bodyOf = (noted: Noted): unknown => {
   try {
     return redactedJson(JSON.parse(text));
   } catch {
-    return type.startsWith('text/') ? text : `${noted.bodyBytes} bytes`;
+    return redactedBody(text, type) ?? `${noted.bodyBytes} bytes`;
   }
 };
 

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { AppError } from '../../core/problem.ts';
 import { isRecord, misfit } from '../../core/shape.ts';
 import type { Bytes, Files } from '../../platform/host.ts';
-import { redactedForm, redactedHeaders, redactedJson } from '../redaction.ts';
+import { redactedBody, redactedHeaders, redactedUrl } from '../../core/redact-secrets.ts';
 import { limits } from '../../core/limits.ts';
 
 /** A body as a cassette keeps it: JSON with its secrets masked, text, or bytes in base64. */
@@ -36,17 +36,21 @@ const TRANSIENT = new Set([
 export const keptHeaders = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(redactedHeaders(headers)).filter(([name]) => !TRANSIENT.has(name)));
 
+const OMITTED = '(omitted: not JSON and not a form)';
+
 const isText = (bytes: Bytes): boolean => Buffer.from(Buffer.from(bytes).toString('utf8')).equals(bytes);
 
 export const keptBody = (bytes: Bytes, type = ''): KeptBody | undefined => {
   if (bytes.length === 0) return undefined;
   if (!isText(bytes)) return { base64: Buffer.from(bytes).toString('base64') };
   const text = Buffer.from(bytes).toString('utf8');
-  if (type.startsWith('application/x-www-form-urlencoded')) return { text: redactedForm(text) };
+  const shown = redactedBody(text, type);
+  // Only JSON and forms can be searched for secrets.
+  if (shown === undefined) return { text: OMITTED };
   try {
-    return { json: redactedJson(JSON.parse(text)) };
+    return { json: JSON.parse(shown) };
   } catch {
-    return { text };
+    return { text: shown };
   }
 };
 
@@ -57,7 +61,7 @@ export const bodyBytes = (body: KeptBody | undefined): string | Bytes | undefine
 };
 
 export const headerLine = (upstream: string, nowMs: number): string =>
-  `${JSON.stringify({ opsctl_cassette: 1, upstream, recorded_at: new Date(nowMs).toISOString() })}\n`;
+  `${JSON.stringify({ opsctl_cassette: 1, upstream: redactedUrl(upstream), recorded_at: new Date(nowMs).toISOString() })}\n`;
 
 const damaged = (path: string, line: number, why: string): AppError =>
   new AppError('usage', `${path}:${line}: ${why}`, {

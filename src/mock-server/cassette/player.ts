@@ -1,6 +1,6 @@
 import { limits } from '../../core/limits.ts';
 import type { Incoming, Outgoing } from '../../platform/host.ts';
-import { redactedForm } from '../redaction.ts';
+import { redactedForm } from '../../core/redact-secrets.ts';
 import {
   type Cassette,
   type Exchange,

@@ -10,7 +10,7 @@ import {
   NetworkError,
   type Outgoing,
 } from '../../platform/host.ts';
-import { redactedForm } from '../redaction.ts';
+import { redactedForm } from '../../core/redact-secrets.ts';
 import { type Exchange, headerLine, keptBody, keptHeaders } from './cassette.ts';
 
 const LOOPBACK = /^(127(\.\d+){3}|\[::1\]|localhost)$/;

@@ -1,0 +1,117 @@
+/** The names of secrets in headers, queries, forms and JSON, in snake case. The only such list of the program. */
+const SECRET_NAMES: ReadonlySet<string> = new Set([
+  ...['authorization', 'proxy_authorization', 'cookie', 'set_cookie', 'password', 'passwd', 'passphrase'],
+  ...['token', 'secret', 'code', 'code_verifier', 'assertion', 'device_code', 'user_code', 'credential'],
+  ...['api_key', 'apikey', 'private_key', 'signature'],
+]);
+const SECRET_END = /_(token|secret|password|authorization|assertion|api_key|apikey|private_key)$/;
+/** Places in a list, which a replay needs. */
+const NO_SECRETS = /(^|_)(page|sync|continuation|next|continue)_token$/;
+/** Secrets of a sign-in that are ordinary words elsewhere: a plain challenge is the verifier. */
+const FORM_NAMES: ReadonlySet<string> = new Set(['state', 'code_challenge', 'proof', 'key']);
+const MASK = '***';
+
+const snake = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase();
+
+const isSecret = (name: string): boolean => {
+  const word = snake(name);
+  return !NO_SECRETS.test(word) && (SECRET_NAMES.has(word) || SECRET_END.test(word));
+};
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+};
+
+/** Masks the secrets of a query or a form body; every other pair stays exactly as it was sent. */
+export const redactedForm = (text: string): string =>
+  text
+    .split('&')
+    .map((pair) => {
+      const name = pair.split('=', 1)[0] ?? '';
+      const isHidden = isSecret(decoded(name)) || FORM_NAMES.has(snake(decoded(name)));
+      return isHidden && pair.includes('=') ? `${name}=${MASK}` : pair;
+    })
+    .join('&');
+
+/** Masks the credentials, the secret parameters and the fragment's secret parameters of a URL. */
+export const redactedUrl = (url: string): string => {
+  const [, before = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url) ?? [];
+  const place = before.replace(
+    /^([a-z][a-z0-9+.-]*:)?\/\/[^/@]*@/i,
+    (_, scheme = '') => `${scheme}//${MASK}@`,
+  );
+  return [
+    place,
+    query === undefined ? '' : `?${redactedForm(query)}`,
+    fragment === undefined ? '' : `#${redactedForm(fragment)}`,
+  ].join('');
+};
+
+const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+
+const redactedHeader = (name: string, value: string): string => {
+  if (isSecret(name) || FORM_NAMES.has(snake(name))) return MASK;
+  if (/^(content-)?location$|^referer$/i.test(name)) return redactedUrl(value);
+  // Link, Refresh and others have URLs inside their value.
+  return value.replace(/[a-z][a-z0-9+.-]*:\/\/[^\s<>"',;]+/gi, redactedUrl);
+};
+
+export const redactedHeaders = (
+  headers: Readonly<Record<string, string | undefined>>,
+): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, redactedHeader(name, value)]],
+    ),
+  );
+
+const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) : text);
+
+/** Masks the texts under secret names in a JSON value, and the secrets of its URLs, at any depth. */
+export const redactedJson = (value: unknown, isHidden = false): unknown => {
+  if (typeof value === 'string') return isHidden ? MASK : redactedText(value);
+  if (Array.isArray(value)) return value.map((item) => redactedJson(item, isHidden));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      redactedJson(inner, isSecret(key) && (typeof inner === 'string' || Array.isArray(inner))),
+    ]),
+  );
+};
+
+const parsed = (text: string): { readonly json: unknown } | undefined => {
+  try {
+    return { json: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+};
+
+/** One JSON value in each line, as streams send them. */
+const redactedLines = (text: string): string | undefined => {
+  const lines = text.split('\n').map((line) => (line.trim() === '' ? { line } : parsed(line)));
+  if (lines.includes(undefined)) return undefined;
+  return lines
+    .map((one) => (one !== undefined && 'json' in one ? JSON.stringify(redactedJson(one.json)) : one?.line))
+    .join('\n');
+};
+
+/** A text body without its secrets: JSON, JSON lines or a form. Undefined for every other text, which nobody can judge. */
+export const redactedBody = (text: string, type = ''): string | undefined => {
+  if (text === '') return text;
+  if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
+  const whole = parsed(text);
+  if (whole === undefined) return redactedLines(text);
+  const [before, after] = [JSON.stringify(whole.json), JSON.stringify(redactedJson(whole.json))];
+  // The text as it came is worth more to a reader than the same value written in another way.
+  return before === after ? text : after;
+};

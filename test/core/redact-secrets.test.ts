@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import {
+  redactedBody,
+  redactedForm,
+  redactedHeaders,
+  redactedJson,
+  redactedUrl,
+} from '../../src/core/redact-secrets.ts';
+
+describe('masking', () => {
+  it.each([
+    ['authorization', 'Bearer abc', '***'],
+    ['tracker-token', 'abc', '***'],
+    ['x-api-token', 'abc', '***'],
+    ['cookie', 'session=1', '***'],
+    ['x-api-key', 'abc', '***'],
+    ['apiKey', 'abc', '***'],
+    ['Proxy-Authorization', 'Basic abc', '***'],
+    ['location', 'http://a/cb?code=abc&x=1', 'http://a/cb?code=***&x=1'],
+    ['Location', '/cb#access_token=abc', '/cb#access_token=***'],
+    ['link', '<http://a/?token=abc&p=2>; rel="next"', '<http://a/?token=***&p=2>; rel="next"'],
+    ['accept', 'text/html', 'text/html'],
+  ])('of the header %s', (name, value, shown) =>
+    expect(redactedHeaders({ [name]: value })).toEqual({ [name]: shown }),
+  );
+
+  it.each([
+    ['token=abc&name=x', 'token=***&name=x'],
+    [
+      'code=4%2F0A&code_verifier=v&client_id=c&redirect_uri=http%3A%2F%2Fx',
+      'code=***&code_verifier=***&client_id=c&redirect_uri=http%3A%2F%2Fx',
+    ],
+    ['client%5Fsecret=s', 'client%5Fsecret=***'],
+    ['q=a=b&%zz=1', 'q=a=b&%zz=1'],
+    ['', ''],
+  ])('of the form %s', (text, shown) => expect(redactedForm(text)).toBe(shown));
+
+  it('of JSON at any depth, and of texts only', () => {
+    expect(
+      redactedJson({ secret: 's', list: [{ refresh_token: 'r', color: '#ffffff' }], token: null, code: 7 }),
+    ).toEqual({
+      secret: '***',
+      list: [{ refresh_token: '***', color: '#ffffff' }],
+      token: null,
+      code: 7,
+    });
+  });
+
+  it.each([
+    ['http://user:pass@a:1/x', 'http://***@a:1/x'],
+    ['//user@a/x', '//***@a/x'],
+    ['/x?client_assertion=a', '/x?client_assertion=***'],
+    ['https://a/x?pageToken=1&next_page_token=2', 'https://a/x?pageToken=1&next_page_token=2'],
+    ['https://a/x', 'https://a/x'],
+  ])('of the URL %s', (url, shown) => expect(redactedUrl(url)).toBe(shown));
+
+  it.each<[string, string, string | undefined]>([
+    ['{"secret":"abc","api_key":"abc","n":1}', 'application/json', '{"secret":"***","api_key":"***","n":1}'],
+    [
+      '{"accessToken":"abc","url":"http://a/?code=b"}',
+      '',
+      '{"accessToken":"***","url":"http://a/?code=***"}',
+    ],
+    ['{"tokens":1, "name":"x"}', 'application/json', '{"tokens":1, "name":"x"}'],
+    ['{"token":"a"}\n{"token":"b"}\n', 'application/x-ndjson', '{"token":"***"}\n{"token":"***"}\n'],
+    ['client_assertion=abc&x=1', 'application/x-www-form-urlencoded', 'client_assertion=***&x=1'],
+    ['--b\r\nAuthorization: Bearer abc\r\n--b--', 'multipart/mixed; boundary=b', undefined],
+    ['{"token":"abc', 'application/json', undefined],
+    ['token=abc', 'text/plain', undefined],
+    ['', 'text/plain', ''],
+  ])('of the body %s (%s)', (body, type, shown) => expect(redactedBody(body, type)).toBe(shown));
+});
