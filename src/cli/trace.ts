@@ -1,5 +1,5 @@
 import { messageOf } from '../core/error-message.ts';
-import { redactedBody, redactedHeaders, redactedUrl } from '../core/redact-secrets.ts';
+import { redactedBody, redactedHeaders, redactedUrl, secretsIn } from '../core/redact-secrets.ts';
 import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
 
 /** One exchange as it went over the wire, timed from the first byte to the last. */
@@ -130,8 +130,12 @@ const attempts = () => {
   };
 };
 
-/** The same host, whose requests are handed to `note` when their answers have been read; `isWhole` keeps bodies for a replay. */
-export const tracedHost = (host: Host, note: (exchange: Exchange) => void, isWhole = false): Host => {
+/** The same host, whose requests are handed to `note` when their answers have been read; `isWhole` keeps bodies for a replay, and `hide` gets the secrets of responses. */
+export const tracedHost = (
+  host: Host,
+  note: (exchange: Exchange) => void,
+  { isWhole = false, hide }: { readonly isWhole?: boolean; readonly hide?: (secret: string) => void } = {},
+): Host => {
   const sent = attempts();
   const request: Host['network']['request'] = async (given) => {
     const [startedMs, began] = [host.now(), host.elapsed()];
@@ -148,15 +152,16 @@ export const tracedHost = (host: Host, note: (exchange: Exchange) => void, isWho
     try {
       const reply = await host.network.request(given);
       ended(reply.status);
-      return watched(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (body, size) =>
+      return watched(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (body, size) => {
+        if (hide !== undefined) for (const secret of secretsIn(Buffer.from(body).toString())) hide(secret);
         note({
           ...common,
           tookMs: host.elapsed() - began,
           status: reply.status,
           responseHeaders: redactedHeaders(reply.headers),
           ...keptResponse(reply.headers, body, size),
-        }),
-      );
+        });
+      });
     } catch (error) {
       const text = messageOf(error);
       ended(0);

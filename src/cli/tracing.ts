@@ -111,7 +111,11 @@ export const traced = async (
   };
   const isTrace = record !== undefined || replay !== undefined;
   return {
-    host: tracedHost(from?.host ?? given, note, record !== undefined),
+    host: tracedHost(from?.host ?? given, note, {
+      isWhole: record !== undefined,
+      // A log of --debug is shown to others, with the result that stands between its lines.
+      ...(debug ? { hide: redactor.hide } : {}),
+    }),
     reach: from?.reach ?? ((reach) => noted(reach, services)),
     settings: isTrace ? withoutCaches(empty, replay !== undefined) : (settings) => settings,
     end: async () => {

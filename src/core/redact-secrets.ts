@@ -115,3 +115,16 @@ export const redactedBody = (text: string, type = ''): string | undefined => {
   // The text as it came is worth more to a reader than the same value written in another way.
   return before === after ? text : after;
 };
+
+const textsUnder = (value: unknown, isHidden: boolean): string[] => {
+  if (typeof value === 'string') return isHidden ? [value] : [];
+  if (Array.isArray(value)) return value.flatMap((item) => textsUnder(item, isHidden));
+  if (typeof value !== 'object' || value === null) return [];
+  // The code of an error is a word, not a secret.
+  return Object.entries(value).flatMap(([key, inner]) =>
+    textsUnder(inner, key !== 'code' && isSecret(key) && typeof inner !== 'object'),
+  );
+};
+
+/** The secrets of a JSON text, to mask them by value in other output. */
+export const secretsIn = (text: string): string[] => textsUnder(parsed(text)?.json, false);

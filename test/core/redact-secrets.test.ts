@@ -5,6 +5,7 @@ import {
   redactedHeaders,
   redactedJson,
   redactedUrl,
+  secretsIn,
 } from '../../src/core/redact-secrets.ts';
 
 describe('masking', () => {
@@ -69,4 +70,10 @@ describe('masking', () => {
     ['token=abc', 'text/plain', undefined],
     ['', 'text/plain', ''],
   ])('of the body %s (%s)', (body, type, shown) => expect(redactedBody(body, type)).toBe(shown));
+
+  it('lists the secrets of a JSON text, and no codes of errors', () => {
+    const text = '{"code":"NOT_FOUND","list":[{"api_key":"abc"}],"secret":"def","token":{"a":1}}';
+    expect(secretsIn(text)).toEqual(['abc', 'def']);
+    expect(secretsIn('{"secret":"cut')).toEqual([]);
+  });
 });
