@@ -28,7 +28,10 @@ export const chosenAccount = (
 };
 
 /** The embedded server listens on another port at each start: its addresses are asked for when they are needed. */
-export const withEndpoints = async (context: AuthContext, account: Account): Promise<Account> =>
+export const withEndpoints = async <T extends Pick<Account, 'server' | 'endpoints'>>(
+  context: AuthContext,
+  account: T,
+): Promise<T> =>
   account.server === mockKey
     ? { ...account, endpoints: embeddedEndpoints((await context.target('auth')).baseUrl) }
     : account;

@@ -7,10 +7,11 @@ import { keepAccount } from './keep-account.ts';
 import type { Attempt, LoginPlan } from './login-plan.ts';
 import type { Secrets } from './pkce.ts';
 import { discover } from './protocol/discovery.ts';
-import { exchangeRequest, processExchange } from './protocol/exchange.ts';
+import { exchangeRequest } from './protocol/exchange.ts';
 import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
 import type { TokenResponse } from './protocol/token-response.ts';
+import { issuerOf, receiveTokens } from './receive-tokens.ts';
 import { isIdentity } from './scopes.ts';
 import { tokenClientOf } from './token-client-of.ts';
 
@@ -83,13 +84,12 @@ export const complete = async (
       plan.params?.resource,
     ),
   );
-  const answer = await processExchange(
-    tokenClient,
-    read,
-    attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined,
-    host,
-    context.signal,
-  );
+  const nonce = attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined;
+  const answer = await receiveTokens(context, 'code exchange', tokenClient, issuerOf(plan.server), read, {
+    kind: 'exchange',
+    nonce,
+    requested: attempt.requested,
+  });
   return keepAccount(context, accountOf(plan, attempt, answer, asked), {
     name: plan.account,
     base: plan.base,

@@ -16,6 +16,14 @@ import { serviceFailure } from './protocol/failure.ts';
 import { scopeTable } from './scopes.ts';
 import { tokenHostWarning } from './token-host.ts';
 
+/** OpenID Connect Core 11: without `prompt=consent` a server ignores `offline_access`. A prompt of the user wins; an empty one sends none. */
+const withConsent = ({ scopes, params = {} }: Pick<LoginPlan, 'scopes' | 'params'>): LoginPlan['params'] => {
+  const { prompt, ...others } = params;
+  if (prompt === '') return others;
+  const isRequired = scopes.includes('offline_access') && scopes.includes('openid');
+  return prompt === undefined && isRequired ? { ...others, prompt: 'consent' } : params;
+};
+
 export const attemptFor = (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint' | 'params'>,
@@ -30,7 +38,7 @@ export const attemptFor = (
     scopes: plan.scopes,
     secrets,
     loginHint: plan.loginHint,
-    extra: plan.params,
+    extra: withConsent(plan),
   });
   return { secrets, redirectUri, requested: plan.scopes, url };
 };

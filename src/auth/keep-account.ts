@@ -1,9 +1,16 @@
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, freeName, type StoredCredentials } from './credential-store/account.ts';
-import { swapSignedIn } from './credential-store/compare-and-swap.ts';
+import {
+  type Account,
+  freeName,
+  isSamePerson,
+  personOf,
+  type StoredCredentials,
+} from './credential-store/account.ts';
+import { isOver, type SignInOutcome, swapSignedIn } from './credential-store/compare-and-swap.ts';
 import { openCredentialStore } from './credential-store/store.ts';
-import { addScopeLine, missing } from './scopes.ts';
+import { revokeDiscarded } from './receive-tokens.ts';
+import { addScopeLine, missing, union } from './scopes.ts';
 import { prepareServerProfiles, useServerProfile } from './server-profiles.ts';
 
 /** What a sign-in with added scopes read before it began. */
@@ -20,19 +27,27 @@ export type Naming = {
 
 const whoIs = ({ email, subject, name }: Pick<Account, 'name' | 'subject' | 'email'>): string =>
   email ?? subject ?? name;
+/** Two users of one server can have the same address; the subject tells them apart. */
+const whoExactly = (account: Pick<Account, 'name' | 'subject' | 'email'>): string =>
+  account.email === undefined || account.subject === undefined
+    ? whoIs(account)
+    : `${account.email} (${account.subject})`;
 
-const otherPerson = (base: BaseAccount, given: NewAccount): AppError =>
-  new AppError(
+const otherPerson = (base: Pick<Account, 'name' | 'subject' | 'email'>, given: NewAccount): AppError => {
+  const who = whoIs(base) === whoIs(given) ? whoExactly : whoIs;
+  return new AppError(
     'auth',
-    `account ${base.name} belongs to ${whoIs(base)}, but ${whoIs(given)} signed in; nothing was changed`,
+    `account ${base.name} belongs to ${who(base)}, but ${who(given)} signed in; nothing was changed`,
     {
       code: 'OTHER_IDENTITY',
       tryThis: [
         `sign in as ${whoIs(base)} in the browser`,
         `opsctl login --account NAME (another account for ${whoIs(given)})`,
+        `opsctl logout --account ${base.name} (gives the name free)`,
       ],
     },
   );
+};
 
 const changedMeanwhile = (given: NewAccount, name: string, lost: readonly string[]): AppError =>
   new AppError(
@@ -43,9 +58,6 @@ const changedMeanwhile = (given: NewAccount, name: string, lost: readonly string
       tryThis: [addScopeLine(missing(given.granted, lost), name)],
     },
   );
-
-const isOver = ({ ended, refreshToken, accessToken }: Account): boolean =>
-  ended !== undefined || (refreshToken === undefined && accessToken === undefined);
 
 /**
  * Without an identity two people look the same. An account that is still signed in is not given to the next one: the new
@@ -59,18 +71,65 @@ const nameForStranger = (data: StoredCredentials, name: string, server: string):
   }
 };
 
+/** A second person with the same address (a user who was created again, for example) gets a name with a number. */
+const nameForPerson = (data: StoredCredentials, given: NewAccount): string => {
+  for (let number = 1; ; number++) {
+    const candidate = freeName(data, number === 1 ? given.name : `${given.name}-${number}`, given.server);
+    const taken = data.accounts.find((each) => each.name === candidate);
+    if (taken === undefined || isSamePerson(personOf(taken), personOf(given))) return candidate;
+  }
+};
+
 const nameFor = (data: StoredCredentials, given: NewAccount, naming: Naming): string => {
   if (naming.name !== undefined) return naming.name;
   return given.subject === undefined && naming.replaces !== true
     ? nameForStranger(data, given.name, given.server)
-    : freeName(data, given.name, given.server);
+    : nameForPerson(data, given);
 };
 
 const warnOfName = (context: AuthContext, account: Account, before: Account | undefined): void => {
-  if (before !== undefined && before.subject !== account.subject && !isOver(before))
+  if (before !== undefined && !isOver(before) && whoIs(before) !== whoIs(account))
     context.log.warn(
       `Account ${account.name} was ${whoIs(before)} and is ${whoIs(account)} now; the tokens of ${whoIs(before)} stay valid at the server.`,
     );
+};
+
+/** Another server has the name. Also checked before somebody signs in. */
+export const otherServer = (name: string, before: Pick<Account, 'server'>, server: string): AppError =>
+  new AppError('auth', `account ${name} belongs to ${before.server}, not to ${server}; nothing was changed`, {
+    code: 'OTHER_SERVER',
+    tryThis: [
+      'opsctl login --account NAME (another name for this account)',
+      `opsctl logout --account ${name} (gives the name free)`,
+    ],
+  });
+
+const withoutRefresh = (given: NewAccount, name: string, before: Account | undefined): AppError =>
+  new AppError(
+    'auth',
+    `the server issued no refresh token, but account ${name} has one; nothing was changed`,
+    {
+      code: 'REFRESH_TOKEN_LOST',
+      tryThis: [
+        `${addScopeLine(union(missing(given.requested, before?.granted ?? []), ['offline_access']), name)} --param prompt=consent`,
+        `opsctl logout --account ${name}, then opsctl login with all scopes`,
+      ],
+    },
+  );
+
+type Rejected = {
+  readonly outcome: Exclude<SignInOutcome, 'stored'>;
+  readonly given: NewAccount;
+  readonly name: string;
+  readonly before: Account | undefined;
+};
+/** Tokens of another person or server are revoked. Revoking those of the same sign-in could end the one that stays. */
+const reject = async (context: AuthContext, { outcome, given, name, before }: Rejected): Promise<never> => {
+  if (outcome === 'changed') throw changedMeanwhile(given, name, before?.granted ?? []);
+  if (outcome === 'without-refresh-token') throw withoutRefresh(given, name, before);
+  await revokeDiscarded(context, given, [given.refreshToken, given.accessToken]);
+  if (outcome === 'other-server' && before !== undefined) throw otherServer(name, before, given.server);
+  throw otherPerson(before ?? { name }, given);
 };
 
 /** The one way from a finished sign-in, by whatever method, to a stored account. */
@@ -80,8 +139,10 @@ export const keepAccount = async (
   naming: Naming = {},
 ): Promise<Account> => {
   const { base } = naming;
-  if (base?.subject !== undefined && given.subject !== undefined && base.subject !== given.subject)
+  if (base?.subject !== undefined && given.subject !== undefined && base.subject !== given.subject) {
+    await revokeDiscarded(context, given, [given.refreshToken, given.accessToken]);
     throw otherPerson(base, given);
+  }
   const signIn = Buffer.from(context.host.random(12)).toString('base64url');
   await prepareServerProfiles(context);
   const { outcome, account, before } = await openCredentialStore(context, given.server).swap((data) => {
@@ -90,7 +151,7 @@ export const keepAccount = async (
     const previous = data.accounts.find((each) => each.name === name);
     return { ...swapSignedIn(data, made, base), account: made, before: previous };
   });
-  if (outcome === 'changed') throw changedMeanwhile(given, account.name, before?.granted ?? []);
+  if (outcome !== 'stored') await reject(context, { outcome, given, name: account.name, before });
   await useServerProfile(context, given.server);
   warnOfName(context, account, before);
   if (

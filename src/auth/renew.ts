@@ -7,6 +7,7 @@ import {
   isFresh,
   type MachineSignIn,
   merged,
+  personOf,
   type StoredCredentials,
 } from './credential-store/account.ts';
 import {
@@ -17,6 +18,7 @@ import {
 } from './credential-store/compare-and-swap.ts';
 import { type Instant, instantNow } from './clock.ts';
 import { revokeToken } from './sign-out.ts';
+import { receiveTokens } from './receive-tokens.ts';
 import { machineOptions, machineToken } from './machine/machine-token.ts';
 import { isMachineMethod } from './machine/methods.ts';
 import { mockKey } from './settings.ts';
@@ -24,7 +26,7 @@ import { tokenClientOf } from './token-client-of.ts';
 import { openCredentialStore, type CredentialStore } from './credential-store/store.ts';
 import type { TokenResponse } from './protocol/token-response.ts';
 import { discover } from './protocol/discovery.ts';
-import { processRefresh, refreshRequest } from './protocol/refresh.ts';
+import { refreshRequest } from './protocol/refresh.ts';
 import { sendPatiently } from './protocol/send.ts';
 
 export type Renewal = {
@@ -183,12 +185,12 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
   const metadata = read.text.includes('"id_token"')
     ? await discover(context.host, account.endpoints, context.signal, account.issuer)
     : undefined;
-  return processRefresh(
-    { ...tokenClient, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
-    read,
-    context.host,
-    context.signal,
-  );
+  const client = { ...tokenClient, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri };
+  return receiveTokens(context, 'refresh', client, account, read, {
+    kind: 'refresh',
+    person: personOf(account),
+    requested: account.requested,
+  });
 };
 
 /** A machine has no refresh token: it signs in again as it did. */

@@ -60,7 +60,7 @@ const isWrongPlace = (error: unknown): boolean =>
  */
 export const revokeToken = async (
   context: AuthContext,
-  account: Account,
+  account: Pick<Account, 'endpoints' | 'clientId' | 'clientSecret' | 'clientAuth' | 'issuer' | 'server'>,
   token: string,
 ): Promise<Exclude<Revoked, 'wants-standard'>> => {
   const client = await tokenClientOf(context, await withEndpoints(context, account));

@@ -19,7 +19,7 @@ export const resultFor = (context: Context, account: Account, requiresAll: boole
   }
   if (account.refreshToken === undefined && account.method === undefined)
     context.log.warn(
-      'The server gave no refresh token: when this access token ends, `opsctl login` is needed again.',
+      'The server issued no refresh token: run `opsctl login` again when the access token expires. Many servers issue one for the scope offline_access.',
     );
   const text = scopeLines(account).join('\n');
   return recordResult(

@@ -1,4 +1,6 @@
 import type { Account } from '../auth/credential-store/account.ts';
+import { isOver } from '../auth/credential-store/compare-and-swap.ts';
+import { otherServer } from '../auth/keep-account.ts';
 import { openCredentialStore } from '../auth/credential-store/store.ts';
 import type { LoginPlan } from '../auth/login-plan.ts';
 import { scopesFrom, union } from '../auth/scopes.ts';
@@ -17,18 +19,22 @@ type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly sco
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
 export const wanted = async (context: Context, server: LoginServer, values: AskedLogin): Promise<Wanted> => {
   // The embedded server's scopes may be named without their base.
-  const named = (flag: 'scope' | 'add-scope'): string[] =>
+  const scopesOf = (flag: 'scope' | 'add-scope'): string[] =>
     (values[flag] ?? [])
       .flatMap(scopesFrom)
       .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
-  const [asked, more] = [named('scope'), named('add-scope')];
+  const [asked, more] = [scopesOf('scope'), scopesOf('add-scope')];
+  const { accounts, current } = await openCredentialStore(context, server.key).read();
+  // The name of another server's account: reported before somebody signs in.
+  const named = accounts.find(({ name }) => name === values.account);
+  if (named !== undefined && named.server !== server.key && !isOver(named))
+    throw otherServer(named.name, named, server.key);
   if (more.length === 0)
     return {
       scopes: asked.length > 0 ? asked : defaultScopes(server),
       account: values.account,
       loginHint: values['login-hint'],
     };
-  const { accounts, current } = await openCredentialStore(context, server.key).read();
   const known = accounts.filter((each) => each.server === server.key);
   const before =
     known.find(({ name }) => name === (values.account ?? current)) ??
@@ -39,6 +45,10 @@ export const wanted = async (context: Context, server: LoginServer, values: Aske
       : union(
           before.granted,
           before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'),
+          // Servers often omit it from the granted scopes; without it the new sign-in has no refresh token.
+          before.refreshToken === undefined
+            ? []
+            : before.requested.filter((scope) => scope === 'offline_access'),
         );
   return {
     scopes: union(kept, asked, more),

@@ -13,6 +13,8 @@ import { exchangeRequest, processExchange } from '../auth/protocol/exchange.ts';
 import type { TokenClient, HttpResponse } from '../auth/protocol/token-client.ts';
 import { refreshRequest } from '../auth/protocol/refresh.ts';
 import { revokeRequest, standardRevokeRequest } from '../auth/protocol/revoke.ts';
+import { errorDeviations } from '../auth/protocol/token-body.ts';
+import { type Tolerance, tolerances } from '../auth/protocol/tolerances.ts';
 import { errorOf, type Outcome, type Row, sawOf } from './check.ts';
 
 export type GrantProbe = {
@@ -158,6 +160,16 @@ const tokenRows = (probe: GrantProbe, { answer, wire }: Awaited<ReturnType<typeo
   ];
 };
 
+/** What sign-in accepts although a standard forbids it. */
+const toleranceRows = (responses: readonly (readonly Tolerance[])[]): Row[] => {
+  const found = new Set(responses.flat());
+  return (Object.keys(tolerances) as Tolerance[]).map((name, i) => {
+    const { rule, source } = tolerances[name];
+    const text = found.has(name) ? 'sign-in accepts the deviation' : 'no deviation';
+    return row(`W${String(i + 1).padStart(2, '0')}`, rule, source, saw(!found.has(name), text));
+  });
+};
+
 /** Refresh, revoke, refresh again: the order is the test. */
 const refreshRows = async (probe: GrantProbe, accessToken: string, refreshToken: string): Promise<Row[]> => {
   const refreshed = await probe.send(refreshRequest(probe.tokenClient, refreshToken));
@@ -186,10 +198,12 @@ export const grantRows = async (probe: GrantProbe): Promise<Row[]> => {
   const signedIn = await login(probe);
   const rows = tokenRows(probe, signedIn);
   const { accessToken, refreshToken } = signedIn.answer;
-  if (refreshToken === undefined) return rows;
+  const given = [signedIn.answer.deviations ?? []];
+  if (refreshToken === undefined) return [...rows, ...toleranceRows(given)];
   rows.push(...(await refreshRows(probe, accessToken, refreshToken)));
   const reused = await signedIn.again();
   const isRefused = reused.status >= 400 && errorOf(reused) === 'invalid_grant';
   rows.push(row('G7', 'a code is good for one use', 'RFC 6749 4.1.2', saw(isRefused, sawOf(reused))));
+  rows.push(...toleranceRows([...given, errorDeviations(reused)]));
   return rows.sort((a, b) => a.id.localeCompare(b.id));
 };

@@ -47,7 +47,7 @@ const write = async (
   if (response.destroyed) return;
   if (cut) return void response.destroy();
   response.writeHead(status, { 'content-type': type, ...headers });
-  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  response.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body));
 };
 
 /** A token endpoint that says what the test wants; real HTTP on loopback. */

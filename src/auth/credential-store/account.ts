@@ -1,7 +1,7 @@
 import { elapsedMs, type Instant } from '../clock.ts';
 import type { Endpoints } from '../endpoints.ts';
 import type { ClientAuthentication } from '../../core/sign-in-words.ts';
-import type { TokenResponse } from '../protocol/token-response.ts';
+import type { Person, TokenResponse } from '../protocol/token-response.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
 export type Account = {
@@ -21,6 +21,10 @@ export type Account = {
   /** How a machine signed in: tokens are had again in the same way. */
   readonly method?: MachineSignIn;
   readonly subject?: string;
+  /** The issuer in the first id_token: with `subject` it names the person. */
+  readonly subjectIssuer?: string;
+  /** Absent in files of version 0.1.0, which had Bearer tokens only. */
+  readonly tokenType?: 'Bearer';
   readonly email?: string;
   readonly requested: readonly string[];
   readonly granted: readonly string[];
@@ -99,6 +103,8 @@ export const accountFrom = (
   ...owner,
   generation: 0,
   subject: answer.identity?.sub,
+  subjectIssuer: answer.identity?.iss,
+  tokenType: answer.tokenType,
   email: answer.identity?.email,
   requested: [...requested],
   granted: [...grantedFrom(answer, requested)],
@@ -122,8 +128,37 @@ export const merged = (account: Account, answer: TokenResponse, asked: Instant):
   refreshToken: answer.refreshToken ?? account.refreshToken,
   refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs) ?? account.refreshExpiresMs,
   idToken: answer.idToken ?? account.idToken,
+  tokenType: answer.tokenType ?? account.tokenType,
   ended: undefined,
 });
+
+const issIn = (idToken: string | undefined): string | undefined => {
+  try {
+    const payload = Buffer.from(idToken?.split('.')[1] ?? '', 'base64url').toString('utf8');
+    const { iss } = JSON.parse(payload) as { iss?: unknown };
+    return typeof iss === 'string' ? iss : undefined;
+  } catch {
+    return undefined;
+  }
+};
+/** Whose account it is. Files of version 0.1.0 contain the issuer in the stored id_token only. */
+export const personOf = (
+  account: Pick<Account, 'server' | 'subject' | 'subjectIssuer' | 'idToken'>,
+): Person => ({
+  sub: account.subject,
+  // The embedded server has another port, and so another issuer, at each start.
+  iss:
+    account.subject === undefined || account.server === embeddedServer
+      ? undefined
+      : (account.subjectIssuer ?? issIn(account.idToken)),
+});
+/** Of an account whose server is the embedded one. */
+const embeddedServer = 'mock';
+/** False if both are known and differ. */
+export const isSamePerson = (left: Person, right: Person): boolean =>
+  (['sub', 'iss'] as const).every(
+    (name) => left[name] === undefined || right[name] === undefined || left[name] === right[name],
+  );
 
 /** Drops the tokens and keeps who it was, so that `login` can name the account again. */
 export const endedAccount = (account: Account, why: string): Account => {

@@ -5,7 +5,9 @@ import {
   type Account,
   accountNamed,
   endedAccount,
+  isSamePerson,
   merged,
+  personOf,
   type StoredCredentials,
   withAccount,
   withChanged,
@@ -78,16 +80,34 @@ export const swapRemoved = (
   return { data: withoutAccount(data, read.name), outcome: 'removed' };
 };
 
+/** An account of which nothing is left to lose. */
+export const isOver = ({ ended, refreshToken, accessToken }: Account): boolean =>
+  ended !== undefined || (refreshToken === undefined && accessToken === undefined);
+
 /**
- * A sign-in that adds to an account (`base`) keeps the scopes it had read. When another sign-in put more there meanwhile,
- * storing this one would take them away without a word.
+ * - `changed`: a sign-in that adds to an account (`base`) keeps the scopes it had read; another sign-in put more there
+ *   in the meantime, and storing this one would remove them silently.
+ * - `other-person`: an account keeps its person (OpenID Connect Core 12.2 for refreshes; here for every sign-in).
+ * - `other-server`: the name belongs to an account at another server, whose tokens would be lost.
+ * - `without-refresh-token`: adding scopes must not cost the account its refresh token.
  */
+export type SignInOutcome = 'stored' | 'changed' | 'other-person' | 'other-server' | 'without-refresh-token';
 export const swapSignedIn = (
   data: StoredCredentials,
   account: Account,
   base: Pick<Account, 'signIn'> | undefined,
-): Swap<'stored' | 'changed'> => {
+): Swap<SignInOutcome> => {
   const latest = accountNamed(data, account.name);
+  if (latest !== undefined && latest.server !== account.server && !isOver(latest))
+    return { data, outcome: 'other-server' };
+  if (
+    latest !== undefined &&
+    latest.server === account.server &&
+    !isSamePerson(personOf(latest), personOf(account))
+  )
+    return { data, outcome: 'other-person' };
+  const hasLostRefresh = latest?.refreshToken !== undefined && account.refreshToken === undefined;
+  if (base !== undefined && hasLostRefresh) return { data, outcome: 'without-refresh-token' };
   const isChanged =
     base !== undefined &&
     latest !== undefined &&

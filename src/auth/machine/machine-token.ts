@@ -6,7 +6,8 @@ import { type Instant, instantNow } from '../clock.ts';
 import { sendPatiently } from '../protocol/send.ts';
 import { clientRequest } from '../protocol/client-authentication.ts';
 import { tokenClientOf } from '../token-client-of.ts';
-import { processTokenResponse, type TokenResponse } from '../protocol/token-response.ts';
+import type { TokenResponse } from '../protocol/token-response.ts';
+import { issuerOf, receiveTokens } from '../receive-tokens.ts';
 import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
 import { type MachineMethodName, machineMethodNames } from '../../core/sign-in-words.ts';
@@ -91,13 +92,13 @@ export const machineToken = async (
   const tokenClient = await tokenClientOf(context, server);
   const request = clientRequest(tokenClient, server.endpoints.token, fields);
   const received = await sendPatiently(context, options.method, request);
-  const response = await processTokenResponse(
+  const response = await receiveTokens(
+    context,
     options.method,
     { ...tokenClient, clientId: server.clientId === '' ? 'none' : server.clientId },
+    issuerOf(server),
     received,
-    { kind: 'refresh' },
-    context.host,
-    context.signal,
+    { kind: 'refresh', requested: complete.scopes },
   );
   context.log.hide(response.accessToken);
   const who = options.method === 'client-credentials' ? server.clientId : name;

@@ -8,9 +8,10 @@ import { keepAccount } from '../keep-account.ts';
 import { clientRequest } from '../protocol/client-authentication.ts';
 import { discover } from '../protocol/discovery.ts';
 import { sendPatiently } from '../protocol/send.ts';
-import { bodyOf, errorIn } from '../protocol/token-body.ts';
+import { bodyOf, errorDeviations, errorIn } from '../protocol/token-body.ts';
 import type { HttpResponse } from '../protocol/token-client.ts';
-import { processTokenResponse, refusalOf } from '../protocol/token-response.ts';
+import { refusalOf } from '../protocol/token-response.ts';
+import { issuerOf, receiveTokens, reportDeviations } from '../receive-tokens.ts';
 import { scopeText } from '../scopes.ts';
 import type { LoginServer } from '../settings.ts';
 import { safeText } from '../terminal-text.ts';
@@ -81,8 +82,10 @@ const show = async (context: AuthContext, device: DeviceAuthorization): Promise<
 };
 
 type Answer = 'wait' | 'wait longer' | HttpResponse;
-const answerFrom = (received: HttpResponse): Answer => {
-  const error = received.status === 400 ? errorIn(bodyOf(received))?.error : undefined;
+const answerFrom = (context: AuthContext, received: HttpResponse): Answer => {
+  // The error code decides, not the status: GitHub sends 200.
+  const error = errorIn(bodyOf(received))?.error;
+  if (error !== undefined) reportDeviations(context, 'device flow', errorDeviations(received));
   if (error === 'authorization_pending') return 'wait';
   return error === 'slow_down' ? 'wait longer' : received;
 };
@@ -104,10 +107,13 @@ const poll = async (
   let waitS = device.intervalS;
   while (context.host.elapsed() < until) {
     await context.host.sleep(waitS * 1000, context.signal);
-    const answer = await ask().then(answerFrom, (error: unknown): Answer => {
-      if (error instanceof AppError && error.detail.retryable === true) return 'wait longer';
-      throw error;
-    });
+    const answer = await ask().then(
+      (received) => answerFrom(context, received),
+      (error: unknown): Answer => {
+        if (error instanceof AppError && error.detail.retryable === true) return 'wait longer';
+        throw error;
+      },
+    );
     if (typeof answer !== 'string') return answer;
     if (answer === 'wait longer') waitS += 5;
   }
@@ -135,14 +141,11 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
     return sendPatiently(context, 'device flow', clientRequest(client, server.endpoints.token, fields));
   });
   const client = await tokenClientOf(context, server);
-  const response = await processTokenResponse(
-    'device flow',
-    client,
-    received,
-    { kind: 'exchange', nonce: undefined },
-    context.host,
-    context.signal,
-  );
+  const response = await receiveTokens(context, 'device flow', client, issuerOf(server), received, {
+    kind: 'exchange',
+    nonce: undefined,
+    requested: scopes,
+  });
   const { endpoints, clientId, clientSecret, clientAuth, key, metadata } = server;
   const name = plan.account ?? accountNameFrom(response);
   const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth };

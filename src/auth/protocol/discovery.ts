@@ -1,5 +1,7 @@
 import type { Host } from '../../platform/host.ts';
 import type { Endpoints } from '../endpoints.ts';
+import { readResponse } from './read-response.ts';
+import { readJson } from './token-body.ts';
 import { withDeadline } from './deadline.ts';
 import { metadataPlaces } from './issuer.ts';
 
@@ -59,12 +61,12 @@ const read = async (
   const reply = await host.network.request({
     method: 'GET',
     url,
-    headers: { accept: 'application/json' },
+    headers: { accept: 'application/json', 'accept-encoding': 'identity' },
     timeoutMs: limitMs,
     maxReplyBytes: 256 * 1024,
     signal,
   });
-  const found = metadataFrom(JSON.parse(await reply.text()), endpoints);
+  const found = metadataFrom(readJson(await readResponse(reply)).value, endpoints);
   if (reply.status !== 200 || found === undefined) throw new Error(`no metadata at ${url}`);
   return found;
 };

@@ -133,6 +133,22 @@ const redirected = (what: string, read: HttpResponse): AppError => {
 };
 const byStatus: Readonly<Record<number, Category>> = { 401: 'auth', 404: 'not-found', 410: 'not-found' };
 
+/** An error in the format of a provider: its status decides, because its codes are known to that provider only. */
+export const providerFailure = (
+  what: string,
+  read: HttpResponse,
+  error: string,
+  description: string | undefined,
+): AppError => {
+  const code = safeText(error, 60);
+  const text = [code, safeText(description ?? '', 200)].filter((part) => part !== '').join(': ');
+  return new AppError(byStatus[read.status] ?? 'refused', `${what}: HTTP ${read.status} (${text})`, {
+    code: /^[A-Za-z]\w+$/.test(code) ? code.toUpperCase() : 'PROVIDER_ERROR',
+    httpStatus: read.status,
+    tryThis: checkUrl(what),
+  });
+};
+
 /** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
 export const strangeReply = (what: string, read: HttpResponse): AppError => {
   if (read.status >= 300 && read.status < 400) return redirected(what, read);

@@ -1,6 +1,8 @@
 import { AppError } from '../../core/problem.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
+import { readResponse } from './read-response.ts';
+import { readJson } from './token-body.ts';
 import { withDeadline } from './deadline.ts';
 import { networkFailure } from './failure.ts';
 import type { ClientAuthentication } from '../../core/sign-in-words.ts';
@@ -51,7 +53,7 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
   if (typeof raw.issuer !== 'string' || slashless(raw.issuer) !== slashless(issuer))
     throw fail(issuer, `its metadata name ${JSON.stringify(raw.issuer ?? null)}`);
   const [token, authorize] = [safeUrl(raw.token_endpoint), safeUrl(raw.authorization_endpoint)];
-  if (token === undefined) throw fail(issuer, 'its metadata name no token endpoint under https');
+  if (token === undefined) throw fail(issuer, 'its metadata contains no token_endpoint with https');
   const [revoke, device, jwksUri] = [
     raw.revocation_endpoint,
     raw.device_authorization_endpoint,
@@ -78,13 +80,15 @@ export const readIssuer = async ({ host, signal }: AuthContext, issuer: string):
     const reply = await host.network.request({
       method: 'GET',
       url,
-      headers: { accept: 'application/json' },
+      headers: { accept: 'application/json', 'accept-encoding': 'identity' },
       timeoutMs: limitMs,
       maxReplyBytes: 256 * 1024,
       signal: stop,
     });
     if (reply.status !== 200) throw fail(issuer, `HTTP ${reply.status} at ${url}`);
-    return JSON.parse(await reply.text());
+    const { value } = readJson(await readResponse(reply));
+    if (value === undefined) throw fail(issuer, `its metadata at ${url} is not JSON`);
+    return value;
   };
   try {
     const body = await withDeadline(host, limitMs, signal, (stop) =>

@@ -1,7 +1,6 @@
-import type { Host, HttpRequest } from '../../platform/host.ts';
-import { type TokenResponse, processTokenResponse } from './token-response.ts';
+import type { HttpRequest } from '../../platform/host.ts';
 import { clientRequest } from './client-authentication.ts';
-import type { HttpResponse, TokenClient } from './token-client.ts';
+import type { TokenClient } from './token-client.ts';
 
 /** spec/sign-in#refresh. No scope: the granted ones stay, also after a partial consent. */
 export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
@@ -9,11 +8,3 @@ export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): 
     grant_type: 'refresh_token',
     refresh_token: refreshToken,
   });
-
-export const processRefresh = (
-  tokenClient: TokenClient,
-  read: HttpResponse,
-  host: Host,
-  signal?: AbortSignal,
-): Promise<TokenResponse> =>
-  processTokenResponse('refresh', tokenClient, read, { kind: 'refresh' }, host, signal);

@@ -1,6 +1,7 @@
 import { retryAfterMs } from '../../api-client/retry.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { parseDuration } from '../../core/duration.ts';
+import { readResponse } from './read-response.ts';
 import { networkFailure } from './failure.ts';
 import type { HttpResponse } from './token-client.ts';
 import type { AuthContext } from '../auth-context.ts';
@@ -14,7 +15,7 @@ export const send = async (
 ): Promise<HttpResponse> => {
   try {
     const reply = await host.network.request(signal === undefined ? request : { ...request, signal });
-    return { status: reply.status, headers: reply.headers, text: await reply.text() };
+    return await readResponse(reply);
   } catch (error) {
     throw networkFailure(what, error);
   }

@@ -1,4 +1,5 @@
 import type { HttpResponse } from './token-client.ts';
+import type { Tolerance } from './tolerances.ts';
 
 /** spec/sign-in#token. */
 const fields = [
@@ -11,35 +12,163 @@ const fields = [
   'id_token',
 ];
 
-export const isJson = (read: HttpResponse): boolean =>
-  /^application\/([a-z.+-]*\+)?json\b/i.test(read.headers['content-type'] ?? '');
+/** Servers that issue none of these send an empty one instead of omitting it. */
+const mayBeEmpty = ['refresh_token', 'id_token', 'scope', 'token_type'];
 
-/** Servers that give none of these send an empty one instead of leaving it out. */
-const mayBeEmpty = ['refresh_token', 'id_token'];
+type Json = Readonly<Record<string, unknown>>;
+const objectOf = (value: unknown): Json | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
 
-/** The body of a token answer: a field that is null counts as left out. Undefined when it is no JSON, for example cut off. */
-export const bodyOf = (read: HttpResponse): unknown => {
+export const isJsonType = (type: string | undefined): boolean =>
+  /^application\/([a-z.+-]*\+)?json\b/i.test(type ?? '');
+
+/** JSON of any response of an authorization server, and how it deviates from the standards. `value` is undefined if the content is not JSON. */
+export type JsonRead = { readonly value: unknown; readonly deviations: readonly Tolerance[] };
+
+export const readJson = ({ text, headers, deviations = [] }: HttpResponse): JsonRead => {
+  const found: Tolerance[] = [...deviations];
   try {
-    const body: unknown = JSON.parse(read.text.replace(/^\uFEFF/, ''));
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-    return Object.fromEntries(
-      Object.entries(body).filter(
-        ([name, value]) =>
-          !(value === null && fields.includes(name)) && !(value === '' && mayBeEmpty.includes(name)),
-      ),
-    );
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
+    if (text.startsWith('\uFEFF')) found.push('byte-order-mark');
+    if (!isJsonType(headers['content-type'])) found.push('content-type');
+    return { value, deviations: found };
   } catch {
-    return undefined;
+    return { value: undefined, deviations: found };
   }
 };
 
-/** RFC 6749 5.2. Some servers send it with status 200. */
-export const errorIn = (body: unknown): { error: string; description?: string } | undefined => {
-  const { error, error_description: description } = (
-    typeof body === 'object' && body !== null ? body : {}
-  ) as Record<string, unknown>;
-  if (typeof error !== 'string') return undefined;
-  return { error, ...(typeof description === 'string' ? { description } : {}) };
+/** The body of a response: a field that is null counts as omitted. Undefined if it is not JSON, for example cut off. */
+export const bodyOf = (read: HttpResponse): unknown => {
+  const { value } = readJson(read);
+  const body = objectOf(value);
+  if (body === undefined) return value;
+  return Object.fromEntries(
+    Object.entries(body).filter(
+      ([name, value]) =>
+        !(value === null && fields.includes(name)) && !(value === '' && mayBeEmpty.includes(name)),
+    ),
+  );
+};
+
+const firstText = (...values: readonly unknown[]): string | undefined => {
+  const found = values.find(
+    (value) => (typeof value === 'string' && value.trim() !== '') || typeof value === 'number',
+  );
+  return found === undefined ? undefined : String(found);
+};
+
+export type ErrorInBody = {
+  readonly error: string;
+  readonly description?: string;
+  readonly isStandard: boolean;
+};
+
+/** Error objects of providers: `{error: {status, message}}`, `{errors: [{code, message}]}`, `{errorCode, errorSummary}`, `{status, message}`. */
+const providerError = (body: Json): { error: string | undefined; description: string | undefined } => {
+  const [first] = Array.isArray(body.errors) ? body.errors : [];
+  const inner = objectOf(body.error) ?? objectOf(first) ?? {};
+  const outer = [body.errorCode, body.error_code, body.errcode, body.code];
+  return {
+    error: firstText(inner.status, inner.type, inner.code, inner.error, ...outer, body.status),
+    description: firstText(
+      inner.message,
+      inner.error_description,
+      inner.description,
+      inner.detail,
+      typeof first === 'string' ? first : undefined,
+      body.errorSummary,
+      body.error_message,
+      body.errmsg,
+      body.message,
+      body.msg,
+      body.detail,
+    ),
+  };
+};
+
+/** RFC 6749 5.2, or the error format of a provider. Some servers send it with status 200. */
+export const errorIn = (value: unknown): ErrorInBody | undefined => {
+  const body = objectOf(value);
+  if (body === undefined) return undefined;
+  if (typeof body.error === 'string' && body.error !== '') {
+    const description = firstText(body.error_description, body.error_message, body.message);
+    return { error: body.error, ...(description === undefined ? {} : { description }), isStandard: true };
+  }
+  const { error, description } = providerError(body);
+  const hasShape =
+    objectOf(body.error) !== undefined || Array.isArray(body.errors) || description !== undefined;
+  const isNumber = error === undefined || /^\d+$/.test(error);
+  if (!hasShape || (isNumber && description === undefined)) return undefined;
+  return { error: error ?? '', ...(description === undefined ? {} : { description }), isStandard: false };
+};
+
+/** How an error response deviates. RFC 6749 5.2 knows 400 and 401; a limit and an outage have statuses of their own. */
+export const errorDeviations = (read: HttpResponse): readonly Tolerance[] => {
+  const found: Tolerance[] = [...readJson(read).deviations];
+  const said = errorIn(bodyOf(read));
+  if (said === undefined) return found;
+  if (!said.isStandard) found.push('error-object');
+  if (![400, 401, 429].includes(read.status) && read.status < 500) found.push('error-status');
+  return found;
+};
+
+/** Ten years: a longer lifetime is as good as none, and dates have an end. */
+const longestS = 10 * 366 * 86_400;
+const digits = /^\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*$/;
+
+/** A lifetime of zero or less, or no number, is not a statement: the server decides when the token ends. */
+const lifetimeOf = (value: unknown): number | undefined => {
+  const seconds = typeof value === 'string' && digits.test(value) ? Number(value) : value;
+  if (typeof seconds !== 'number' || Number.isNaN(seconds) || seconds <= 0) return undefined;
+  return Math.max(1, Math.floor(Math.min(seconds, longestS)));
+};
+
+/** A comma is legal in a scope, so a scope that was requested with its comma stays whole. */
+const scopesIn = (text: string, requested: readonly string[]): string[] =>
+  text
+    .split(/\s+/)
+    .flatMap((part) => (requested.includes(part) ? [part] : part.split(',')))
+    .filter((scope) => scope !== '');
+
+const scopeOf = (
+  value: unknown,
+  requested: readonly string[],
+): { scope: unknown; deviation?: 'scope-array' | 'scope-commas' } => {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string'))
+    return { scope: value.flatMap((each) => scopesIn(each, requested)).join(' '), deviation: 'scope-array' };
+  if (typeof value !== 'string') return { scope: value };
+  const scope = scopesIn(value, requested).join(' ');
+  return value.includes(',') && scope !== value ? { scope, deviation: 'scope-commas' } : { scope: value };
+};
+
+/** A token response in the form of RFC 6749 5.1, and how the server deviated from it. Nothing that protects the user is changed. */
+export const normalizeTokens = (
+  read: HttpResponse,
+  requested: readonly string[] = [],
+): { readonly body: unknown; readonly deviations: readonly Tolerance[] } => {
+  const found: Tolerance[] = [...readJson(read).deviations];
+  const raw = objectOf(readJson(read).value);
+  const body = objectOf(bodyOf(read));
+  if (raw === undefined || body === undefined) return { body: bodyOf(read), deviations: found };
+  const next: Record<string, unknown> = { ...body };
+  if (Object.keys(raw).some((name) => name !== 'token_type' && !(name in body))) found.push('null-field');
+  if (read.status !== 200) found.push('success-status');
+  if (body.token_type === undefined) {
+    next.token_type = 'Bearer';
+    found.push('missing-token-type');
+  }
+  const { scope, deviation } = scopeOf(body.scope, requested);
+  if (scope !== undefined && scope !== '') next.scope = scope;
+  else delete next.scope;
+  if (deviation !== undefined) found.push(deviation);
+  for (const name of ['expires_in', 'refresh_token_expires_in']) {
+    const value = body[name];
+    const seconds = lifetimeOf(value);
+    if (seconds === undefined) delete next[name];
+    else next[name] = seconds;
+    if (name === 'expires_in' && value !== undefined && value !== seconds) found.push('expires-in');
+  }
+  return { body: next, deviations: found };
 };
 
 /** RFC 6750 2.1: what goes into an Authorization header as it is. */

@@ -1,6 +1,7 @@
 import type { HttpRequest } from '../../platform/host.ts';
 import type { ClientAuthentication } from '../../core/sign-in-words.ts';
 import type { Endpoints } from '../endpoints.ts';
+import type { Tolerance } from './tolerances.ts';
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {
@@ -21,6 +22,8 @@ export type HttpResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
+  /** How the transfer deviated from the standards. */
+  readonly deviations?: readonly Tolerance[];
 };
 
 /** spec/sign-in#exchange to spec/sign-in#revoke: form-encoded, the client named in the body, the secret sent by clients that have one. */
@@ -33,7 +36,11 @@ export const formRequest = (
   return {
     method: 'POST',
     url,
-    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+    },
     body: form.toString(),
     maxReplyBytes: 1024 * 1024,
   };

@@ -1,16 +1,29 @@
 import { AppError } from '../../core/problem.ts';
-import { type Host, type HttpReply, NetworkError } from '../../platform/host.ts';
+import { type Host, NetworkError } from '../../platform/host.ts';
 import { isLoopback } from '../endpoints.ts';
 import { scopesFrom } from '../scopes.ts';
+import { readResponse } from './read-response.ts';
 import { withDeadline } from './deadline.ts';
-import { outage, serviceFailure, strangeReply } from './failure.ts';
+import { outage, providerFailure, serviceFailure, strangeReply } from './failure.ts';
 import type { TokenClient, HttpResponse } from './token-client.ts';
-import { bodyOf, errorIn, isJson, isSendable } from './token-body.ts';
+import { bodyOf, errorIn, isSendable, normalizeTokens, readJson } from './token-body.ts';
+import { safeText } from '../terminal-text.ts';
+import type { Tolerance } from './tolerances.ts';
 
-export type Identity = { readonly sub: string; readonly email?: string; readonly name?: string };
+export type Identity = {
+  readonly sub: string;
+  /** The issuer that vouches for `sub`: together they name a person. */
+  readonly iss?: string;
+  readonly email?: string;
+  readonly name?: string;
+};
 /** spec/sign-in#token, after all checks. Times in seconds as sent. */
 export type TokenResponse = {
   readonly accessToken: string;
+  /** opsctl rejects every other type (RFC 6749 7.1). */
+  readonly tokenType?: 'Bearer';
+  /** What the server does differently than the standards; the tokens are good all the same. */
+  readonly deviations?: readonly Tolerance[];
   readonly expiresInS?: number;
   readonly refreshToken?: string;
   readonly refreshExpiresInS?: number;
@@ -29,30 +42,30 @@ export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppE
   const said = errorIn(bodyOf(read));
   if (read.status === 429 || read.status >= 500) return outage(what, read, said?.error, nowMs);
   if (said === undefined) return strangeReply(what, read);
+  if (!said.isStandard) return providerFailure(what, read, said.error, said.description);
   return serviceFailure(what, said.error, said.description, read.status);
-};
-
-/** Ten years: a longer life is as good as none, and dates have an end. */
-const longestS = 10 * 366 * 86_400;
-const inReach = (seconds: number): number => Math.min(seconds, longestS);
-const positive = (value: unknown): number | undefined => {
-  const number = typeof value === 'string' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? inReach(number) : undefined;
 };
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-const tokenResponseFrom = (oauth: Oauth, body: Processed): TokenResponse => {
+const tokenResponseFrom = (
+  oauth: Oauth,
+  body: Processed,
+  deviations: readonly Tolerance[],
+): TokenResponse => {
   if (!isSendable(body.access_token))
     throw new Error('"access_token" holds blanks or characters that no header can carry');
   const claims = oauth.getValidatedIdTokenClaims(body);
-  const refreshExpiresInS = positive(body.refresh_token_expires_in);
+  const lifetime: unknown = body.refresh_token_expires_in;
+  const refreshExpiresInS = typeof lifetime === 'number' ? lifetime : undefined;
   const email = text(claims?.email);
   const name = text(claims?.name);
   return {
     accessToken: body.access_token,
-    ...(body.expires_in === undefined ? {} : { expiresInS: inReach(body.expires_in) }),
+    tokenType: 'Bearer',
+    deviations,
+    ...(body.expires_in === undefined ? {} : { expiresInS: body.expires_in }),
     ...(body.refresh_token === undefined ? {} : { refreshToken: body.refresh_token }),
     ...(refreshExpiresInS === undefined ? {} : { refreshExpiresInS }),
     ...(body.scope === undefined ? {} : { scopes: scopesFrom(body.scope) }),
@@ -62,6 +75,7 @@ const tokenResponseFrom = (oauth: Oauth, body: Processed): TokenResponse => {
       : {
           identity: {
             sub: claims.sub,
+            iss: claims.iss,
             ...(email === undefined ? {} : { email }),
             ...(name === undefined ? {} : { name }),
           },
@@ -72,27 +86,75 @@ const tokenResponseFrom = (oauth: Oauth, body: Processed): TokenResponse => {
 const unexpected = (what: string, error: unknown): AppError =>
   new AppError(
     'refused',
-    `${what}: the answer breaks the protocol (${error instanceof Error ? error.message : 'unknown cause'})`,
+    `${what}: the token response is not valid: ${error instanceof Error ? error.message : 'unknown cause'}`,
     {
       code: 'BAD_TOKEN_ANSWER',
-      tryThis: ['opsctl auth conformance --auth-url … names what the server does differently'],
+      tryThis: ['opsctl auth conformance (shows how the server deviates from the standards)'],
     },
   );
 
-/** The JSON of an answer that is no refusal, in whatever form servers refuse. */
-const givenIn = (what: string, received: HttpResponse, nowMs: number): unknown => {
-  if (received.status !== 200) throw refusalOf(what, received, nowMs);
-  const given = isJson(received) ? bodyOf(received) : undefined;
-  if (given === undefined) throw strangeReply(what, received);
-  const said = errorIn(given);
-  if (said !== undefined && (given as { access_token?: unknown }).access_token === undefined)
-    throw serviceFailure(what, said.error, said.description, received.status);
-  return given;
+/** RFC 6749 7.1: a client must not use a token of a type that it does not implement, such as DPoP or MAC. */
+const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>): void => {
+  const type = body.token_type;
+  if (typeof type === 'string' && /^bearer$/i.test(type.trim())) return;
+  const shown = typeof type === 'string' ? safeText(type, 40) : JSON.stringify(type).slice(0, 40);
+  throw new AppError(
+    'refused',
+    `${what}: the server issued a token of type ${shown}; opsctl supports Bearer`,
+    {
+      code: 'BAD_TOKEN_ANSWER',
+      tryThis: [
+        'configure the client at the server to use Bearer tokens (no DPoP, MAC or proof of possession)',
+      ],
+    },
+  );
 };
 
-export type Checks =
+/** The tokens of a response that is not a rejection, in whatever form servers reject. */
+const tokensIn = (
+  what: string,
+  received: HttpResponse,
+  requested: readonly string[] | undefined,
+  nowMs: number,
+): { readonly body: Readonly<Record<string, unknown>>; readonly deviations: readonly Tolerance[] } => {
+  if (received.status < 200 || received.status > 299) throw refusalOf(what, received, nowMs);
+  const { body, deviations } = normalizeTokens(received, requested);
+  if (typeof body !== 'object' || body === null) throw strangeReply(what, received);
+  const given = body as Readonly<Record<string, unknown>>;
+  const said = errorIn(given);
+  if (said !== undefined && given.access_token === undefined)
+    throw said.isStandard
+      ? serviceFailure(what, said.error, said.description, received.status)
+      : providerFailure(what, received, said.error, said.description);
+  // A page or an empty object in place of tokens is not worth a word about token types.
+  if (given.access_token !== undefined) checkTokenType(what, given);
+  return { body: { ...given, token_type: 'Bearer' }, deviations };
+};
+
+/** The person of an account: later responses must be about the same one. */
+export type Person = { readonly sub?: string | undefined; readonly iss?: string | undefined };
+
+export type Checks = (
   | { readonly kind: 'exchange'; readonly nonce: string | undefined }
-  | { readonly kind: 'refresh' };
+  | { readonly kind: 'refresh'; readonly person?: Person }
+) & { readonly requested?: readonly string[] };
+
+/** OpenID Connect Core 12.2: `sub` and `iss` of a refreshed id_token MUST be those of the first one. */
+const checkPerson = (what: string, identity: Identity | undefined, person: Person | undefined): void => {
+  if (identity === undefined || person === undefined) return;
+  const differs = (['sub', 'iss'] as const).find(
+    (name) => person[name] !== undefined && person[name] !== identity[name],
+  );
+  if (differs === undefined) return;
+  throw new AppError(
+    'auth',
+    `${what}: the server returned an id_token with another ${differs} (${safeText(identity[differs] ?? 'none', 60)}) than the account has (${safeText(person[differs] ?? '', 60)}); opsctl discarded the response`,
+    {
+      code: 'OTHER_IDENTITY',
+      tryThis: ['opsctl logout, then opsctl login', 'report it to the operator of the server'],
+    },
+  );
+};
 
 /** The server as oauth4webapi wants it described. */
 const authorizationServerOf = (tokenClient: TokenClient, read: HttpResponse): AuthorizationServer => ({
@@ -122,7 +184,8 @@ export const processTokenResponse = async (
   host: Host,
   signal?: AbortSignal,
 ): Promise<TokenResponse> => {
-  const read = { ...received, text: JSON.stringify(givenIn(what, received, host.now())) };
+  const { body: tokens, deviations } = tokensIn(what, received, checks.requested, host.now());
+  const read = { ...received, status: 200, text: JSON.stringify(tokens) };
   const oauth = await import('oauth4webapi');
   const server = authorizationServerOf(tokenClient, read);
   // The clock of a server and of this machine may differ by minutes without harm.
@@ -131,22 +194,24 @@ export const processTokenResponse = async (
     [oauth.clockTolerance]: 300,
     [oauth.clockSkew]: skewOf(tokenClient, read, host.now()),
   };
-  const response = new Response(read.text, {
+  const wire = new Response(read.text, {
     status: read.status,
     headers: { 'content-type': 'application/json' },
   });
   try {
     const body =
       checks.kind === 'refresh'
-        ? await oauth.processRefreshTokenResponse(server, client, response)
+        ? await oauth.processRefreshTokenResponse(server, client, wire)
         : await oauth.processAuthorizationCodeResponse(
             server,
             client,
-            response,
+            wire,
             nonceCheck(tokenClient, read, checks.nonce),
           );
-    if (body.id_token !== undefined) await checkSignature(oauth, server, response, fetchOver(host, signal));
-    return tokenResponseFrom(oauth, body);
+    if (body.id_token !== undefined) await checkSignature(oauth, server, wire, fetchOver(host, signal));
+    const response = tokenResponseFrom(oauth, body, deviations);
+    checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
+    return response;
   } catch (error) {
     throw error instanceof AppError || error instanceof NetworkError ? error : unexpected(what, error);
   }
@@ -214,20 +279,19 @@ const fetchOver =
     const asked = {
       method: 'GET',
       url,
-      headers: options.headers,
+      headers: { ...options.headers, 'accept-encoding': 'identity' },
       maxReplyBytes: 1024 * 1024,
       timeoutMs: keysMs,
     };
-    const read = async (stop: AbortSignal): Promise<readonly [HttpReply, string]> => {
-      const reply = await host.network.request({ ...asked, signal: stop });
-      return [reply, await reply.text()];
-    };
-    const [reply, text] = await withDeadline(host, keysMs, signal, read).catch((error: unknown) => {
+    const read = async (stop: AbortSignal): Promise<HttpResponse> =>
+      readResponse(await host.network.request({ ...asked, signal: stop }));
+    const reply = await withDeadline(host, keysMs, signal, read).catch((error: unknown) => {
       throw error instanceof NetworkError && signal?.aborted !== true ? new NoKeys() : error;
     });
-    if (reply.status !== 200) throw new NoKeys();
-    return new Response(text, {
+    const { value } = readJson(reply);
+    if (reply.status !== 200 || value === undefined) throw new NoKeys();
+    return new Response(JSON.stringify(value), {
       status: 200,
-      headers: { 'content-type': reply.headers['content-type'] ?? '' },
+      headers: { 'content-type': 'application/json' },
     });
   };

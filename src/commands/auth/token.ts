@@ -62,7 +62,7 @@ export const token = defineCommand({
       found.expiresMs === undefined ? null : Math.floor((found.expiresMs - context.host.now()) / 1000);
     const asJson = {
       access_token: found.token,
-      token_type: 'Bearer',
+      token_type: found.account?.tokenType ?? 'Bearer',
       expires_in: expiresIn,
       expires_at: found.expiresMs === undefined ? null : new Date(found.expiresMs).toISOString(),
       scope: found.account?.granted.join(' ') ?? null,

@@ -15,7 +15,11 @@ afterEach(async () => {
 
 const found = { issuer: 'https://a.example', token_endpoint: endpoints.token };
 const answer = (body: unknown, status = 200): HttpReply =>
-  ({ status, headers: {}, text: async () => JSON.stringify(body) }) as unknown as HttpReply;
+  ({
+    status,
+    headers: {},
+    bytes: async () => new TextEncoder().encode(JSON.stringify(body)),
+  }) as unknown as HttpReply;
 /** A place that never answers, whatever time limit it was given. */
 const silent = ({ signal }: HttpRequest): Promise<HttpReply> =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('given up'))));

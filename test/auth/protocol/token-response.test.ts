@@ -109,7 +109,11 @@ const exchanged = async (
 };
 
 test('an id_token that holds gives the identity', async () => {
-  expect((await exchanged(idToken())).identity).toEqual({ sub: 's1', email: 'ada@example.com' });
+  expect((await exchanged(idToken())).identity).toEqual({
+    sub: 's1',
+    iss: 'https://i.example',
+    email: 'ada@example.com',
+  });
 });
 
 test.each([
