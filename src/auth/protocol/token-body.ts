@@ -116,10 +116,14 @@ export const errorDeviations = (read: HttpResponse): readonly Tolerance[] => {
 const longestS = 10 * 366 * 86_400;
 const digits = /^\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*$/;
 
-/** A lifetime of zero or less, or no number, is not a statement: the server decides when the token ends. */
-const lifetimeOf = (value: unknown): number | undefined => {
+/**
+ * Servers send zero or less for a token without an end: then the server decides when the token ends. With a refresh
+ * token beside it the token is renewed, which is right for both meanings.
+ */
+const lifetimeOf = (value: unknown, canRefresh: boolean): number | undefined => {
   const seconds = typeof value === 'string' && digits.test(value) ? Number(value) : value;
-  if (typeof seconds !== 'number' || Number.isNaN(seconds) || seconds <= 0) return undefined;
+  if (typeof seconds !== 'number' || Number.isNaN(seconds)) return undefined;
+  if (seconds <= 0) return canRefresh ? 0 : undefined;
   return Math.max(1, Math.floor(Math.min(seconds, longestS)));
 };
 
@@ -163,10 +167,11 @@ export const normalizeTokens = (
   if (deviation !== undefined) found.push(deviation);
   for (const name of ['expires_in', 'refresh_token_expires_in']) {
     const value = body[name];
-    const seconds = lifetimeOf(value);
+    const seconds = lifetimeOf(value, body.refresh_token !== undefined && name === 'expires_in');
     if (seconds === undefined) delete next[name];
     else next[name] = seconds;
-    if (name === 'expires_in' && value !== undefined && value !== seconds) found.push('expires-in');
+    if (name === 'expires_in' && value !== undefined && (value !== seconds || seconds === 0))
+      found.push('expires-in');
   }
   return { body: next, deviations: found };
 };
