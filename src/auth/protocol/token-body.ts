@@ -145,6 +145,17 @@ const scopeOf = (
   return value.includes(',') && scope !== value ? { scope, deviation: 'scope-commas' } : { scope: value };
 };
 
+/** Puts both lifetimes into whole seconds, or removes them. */
+const replaceLifetimes = (body: Record<string, unknown>): readonly Tolerance[] => {
+  const given = body.expires_in;
+  for (const name of ['expires_in', 'refresh_token_expires_in']) {
+    const seconds = lifetimeOf(body[name], name === 'expires_in' && body.refresh_token !== undefined);
+    if (seconds === undefined) delete body[name];
+    else body[name] = seconds;
+  }
+  return given !== undefined && (given !== body.expires_in || given === 0) ? ['expires-in'] : [];
+};
+
 /** A token response in the form of RFC 6749 5.1, and how the server deviated from it. Nothing that protects the user is changed. */
 export const normalizeTokens = (
   read: HttpResponse,
@@ -165,14 +176,7 @@ export const normalizeTokens = (
   if (scope !== undefined && scope !== '') next.scope = scope;
   else delete next.scope;
   if (deviation !== undefined) found.push(deviation);
-  for (const name of ['expires_in', 'refresh_token_expires_in']) {
-    const value = body[name];
-    const seconds = lifetimeOf(value, body.refresh_token !== undefined && name === 'expires_in');
-    if (seconds === undefined) delete next[name];
-    else next[name] = seconds;
-    if (name === 'expires_in' && value !== undefined && (value !== seconds || seconds === 0))
-      found.push('expires-in');
-  }
+  found.push(...replaceLifetimes(next));
   return { body: next, deviations: found };
 };
 
