@@ -37,6 +37,11 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'A path inside a directory is checked with the Host interface only.',
   },
   {
+    from: 'platform/trust.ts',
+    to: ['core/', 'platform/host.ts'],
+    instead: 'The rule of trust uses the Host interface only.',
+  },
+  {
     from: 'platform/file-lock.ts',
     to: ['core/', 'platform/host.ts', 'platform/process-identity.ts'],
     instead: 'A lock file uses the Host interface only.',

@@ -2,6 +2,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { lossyText } from '../core/utf8.ts';
 import { basename, join } from 'node:path';
 import { AppError } from '../core/problem.ts';
+import { assertTrustedProgram } from '../platform/trust.ts';
 import { bucketRecords, snapshotRevision } from '../etcd-client/snapshot-content.ts';
 import type { PageSource } from '../etcd-client/snapshot-content.ts';
 import type { Endpoint } from '../etcd-client/endpoint.ts';
@@ -60,6 +61,7 @@ type Place = { readonly data: string; readonly client: string; readonly peer: st
 const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: Place): Promise<void> => {
   const words = ['snapshot', 'restore', snapshot, '--data-dir', data, '--name', 'trial'];
   const cluster = ['--initial-cluster', `trial=${peer}`, '--initial-advertise-peer-urls', peer];
+  await assertTrustedProgram(host, 'the ctl program', [ctl]);
   const done = await host.processes.run(ctl, [...words, ...cluster], {
     env: privateEnvironment(host),
     signal,
@@ -111,6 +113,7 @@ const serverWords = ({ data, client, peer }: Place): string[] => [
 const withMember = async <T>(trial: Trial, place: Place, work: (store: Store) => Promise<T>): Promise<T> => {
   const { host, server, user, signal } = trial;
   const env = privateEnvironment(host);
+  await assertTrustedProgram(host, 'the server program', [server]);
   const child = await host.processes.start(server, serverWords(place), { env, logFile: place.log });
   let hasEnded = false;
   const exited = child.exited.then(() => {

@@ -200,6 +200,8 @@ export type FileInfo = {
   readonly uid: number;
   readonly gid: number;
   readonly modifiedMs: number;
+  /** Where a link leads, as it is written in the link. */
+  readonly target?: string;
   /** Another text as soon as another file is there, or its content or rights were changed; absent where that cannot be told. */
   readonly change?: string;
 };

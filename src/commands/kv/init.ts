@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
+import type { Draft } from '../../kv-upgrade/cluster/draft.ts';
 import { askAny } from './ask.ts';
 import { initFlags } from './init-flags.ts';
 import { openCluster } from './open-cluster.ts';
@@ -19,6 +20,15 @@ const endpointsOf = async (context: Context, values: Given): Promise<string> => 
   });
 };
 
+const report = ({ log }: Context, values: Given, { left, unseen, processes }: Draft): void => {
+  for (const { member, process } of processes) log.info(`${member}: ${process}`);
+  for (const line of left) log.warn(`to fill in: ${line}`);
+  if (values.driver === undefined && unseen.length > 0)
+    log.warn(
+      `no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`,
+    );
+};
+
 export const init = defineCommand({
   path: ['kv', 'init'],
   noDryRun: 'without --out the file is only printed',
@@ -33,7 +43,7 @@ export const init = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { host, settings, log } = context;
+    const { host, settings } = context;
     const endpoints = await endpointsOf(context, values);
     const opened = await openCluster(context, { ...values, endpoints });
     const listed = await askAny(context, opened, (store) => store.members());
@@ -49,19 +59,15 @@ export const init = defineCommand({
       newBinary: values['new-binary'],
       oldBinary: values['old-binary'],
     });
-    const { members, left, unseen } = draft;
-    for (const line of left) log.warn(`to fill in: ${line}`);
-    if (values.driver === undefined && unseen.length > 0)
-      log.warn(
-        `no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`,
-      );
+    const { members, left, processes } = draft;
+    report(context, values, draft);
     const text = await draftText(host, settings.directories.cache, draft);
     if (file === undefined) return rawResult(text);
     if ((await host.files.info(file)) !== undefined)
       await context.confirm(`${file} is there already. Replace it?`);
     await host.files.replace(file, text, 0o600);
     return recordResult(
-      { cluster_file: file, members, to_fill_in: left },
+      { cluster_file: file, members, processes, to_fill_in: left },
       { text: `${file} written; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
     );
   },

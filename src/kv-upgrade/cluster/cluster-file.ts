@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Host } from '../../platform/host.ts';
+import { assertTrusted, assertTrustedProgram } from '../../platform/trust.ts';
 import { checkFields } from '../../core/check.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
@@ -267,13 +268,17 @@ export const readCluster = async (
       code: 'NO_CLUSTER_FILE',
       tryThis: [`--cluster ${join(path, 'cluster.yaml')}`],
     });
+  await assertTrusted(host, `the cluster file ${path}`, absolute);
   const text = await host.files.read(absolute);
   const tryThis = ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'];
   if (text === undefined)
     throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
   const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);
   const content = await contentOf(text, { what: path, code: 'CLUSTER_FILE', problems, asTyped: ['to'] });
-  return withAbsolutePaths(content as ClusterFile, resolve(absolute, '..'));
+  const cluster = content as ClusterFile;
+  for (const [name, line] of Object.entries(cluster.hooks ?? {}))
+    await assertTrustedProgram(host, `the hook ${name}`, argvOf(line, undefined) ?? []);
+  return withAbsolutePaths(cluster, resolve(absolute, '..'));
 };
 
 /** JSON Schema of the cluster file, for editors. */

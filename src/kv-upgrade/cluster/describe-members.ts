@@ -3,6 +3,7 @@ import { type FileName, childPath, fileNameKey, safeFileName, uniqueFileName } f
 import { AppError } from '../../core/problem.ts';
 import { containedPath } from '../../platform/contained-path.ts';
 import type { Host } from '../../platform/host.ts';
+import { findDistrust, userText } from '../../platform/trust.ts';
 import type { ClusterFile, ListedMember, MemberSpec } from '../types.ts';
 import { namePattern } from './cluster-fields.ts';
 import { findProcess } from './find-members.ts';
@@ -13,6 +14,8 @@ export type Described = {
   /** What nobody but the operator can fill in or set right. */
   readonly left: readonly string[];
   readonly isSeen: boolean;
+  /** The process of the member on this machine and its user, for people: `process 812 of etcd (uid 112)`. */
+  readonly process?: string;
 };
 type Driver = NonNullable<ClusterFile['driver']>;
 export type Describing = {
@@ -66,6 +69,16 @@ const processSpec = async (
   };
 };
 
+/** The operator would run the program: the file does not name one that another user can replace. */
+const withoutProgram = (spec: MemberSpec, program: string): MemberSpec => {
+  const { old_binary, binary_path, ...others } = spec;
+  return {
+    ...others,
+    ...(old_binary === undefined || old_binary === program ? {} : { old_binary }),
+    ...(binary_path === undefined || binary_path === program ? {} : { binary_path }),
+  };
+};
+
 /** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
 const described = async (
   host: Host,
@@ -82,9 +95,20 @@ const described = async (
     ...(newBinary === undefined ? {} : { new_binary: resolve(host.cwd, newBinary) }),
   };
   if (found === undefined) return { spec: common, left: [], isSeen: false };
-  const left = found.relative.map((key) => `${found.config_file}: ${key} is relative; write the whole path`);
-  const spec = driver === 'systemd' ? unitSpec(common, found) : await processSpec(host, common, found, files);
-  return { spec, left, isSeen: true };
+  const distrust = await findDistrust(host, found.binary);
+  const left = [
+    ...found.relative.map((key) => `${found.config_file}: ${key} is relative; write the whole path`),
+    ...(distrust === undefined
+      ? []
+      : [`the program of ${listed.name}: ${distrust.reason}; if you trust its content: ${distrust.fix}`]),
+  ];
+  const all = driver === 'systemd' ? unitSpec(common, found) : await processSpec(host, common, found, files);
+  return {
+    spec: distrust === undefined ? all : withoutProgram(all, found.binary),
+    left,
+    isSeen: true,
+    ...(found.uid === undefined ? {} : { process: `process ${found.pid} of ${userText(host, found.uid)}` }),
+  };
 };
 
 /** Any client of the cluster can name a member. A member that never started has no name yet. */
@@ -139,7 +163,8 @@ export const ctlBeside = async (host: Host, members: readonly MemberSpec[]): Pro
   );
   for (const directory of new Set(programs)) {
     const path = join(directory, 'etcdctl');
-    if ((await host.files.info(path))?.kind === 'file') return path;
+    if ((await host.files.info(path))?.kind === 'file' && (await findDistrust(host, path)) === undefined)
+      return path;
   }
   return undefined;
 };

@@ -18,6 +18,8 @@ export type Draft = {
   readonly left: readonly string[];
   /** Members of which no process is seen on this machine. */
   readonly unseen: readonly string[];
+  /** Members with their processes on this machine and the users of those. */
+  readonly processes: readonly { readonly member: string; readonly process: string }[];
 };
 
 /** A cluster file made of the member list and of what is seen on this machine. */
@@ -40,6 +42,9 @@ export const draftCluster = async (
       ...clusterProblems(content).map(({ path, message }) => `${path} ${message}`),
       ...members.flatMap(({ left }) => left),
     ],
+    processes: members.flatMap(({ spec, process }) =>
+      process === undefined ? [] : [{ member: spec.name, process }],
+    ),
     unseen: members.filter(({ isSeen }) => !isSeen).map(({ spec }) => spec.name),
   };
 };

@@ -3,11 +3,14 @@ import { basename, dirname, resolve } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { isPathVariable, isServerVariable } from '../../api-specs/etcd/server-variables.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
+import { servesUrl } from './listening-sockets.ts';
 import type { ListedMember } from '../types.ts';
 
 /** A member's process on this machine, with everything that is needed to start it again from any directory. */
 export type FoundProcess = {
   readonly pid: number;
+  /** The effective user of the process. */
+  readonly uid?: number;
   readonly binary: string;
   /** Without the program; paths are absolute. */
   readonly flags: readonly string[];
@@ -21,7 +24,7 @@ export type FoundProcess = {
   /** Settings of its configuration file that only hold in the directory it was started from. */
   readonly relative: readonly string[];
 };
-type Running = { readonly pid: number; readonly argv: readonly string[] };
+type Running = { readonly pid: number; readonly uid?: number | undefined; readonly argv: readonly string[] };
 
 const wordsAt = (host: Host, path: string): string[] => {
   let text: string | undefined;
@@ -33,11 +36,19 @@ const wordsAt = (host: Host, path: string): string[] => {
   return text === undefined || text === '' ? [] : text.replace(/\0$/, '').split('\0');
 };
 
+const effectiveUser = (status: string): number | undefined => {
+  const uid = /^Uid:\t\d+\t(\d+)/m.exec(status)?.[1];
+  return uid === undefined ? undefined : Number(uid);
+};
 const running = async (host: Host): Promise<Running[]> => {
   const names = await host.files.list('/proc').catch(() => []);
   return names
     .filter((name) => /^\d+$/.test(name))
-    .map((name) => ({ pid: Number(name), argv: wordsAt(host, `/proc/${name}/cmdline`) }))
+    .map((name) => ({
+      pid: Number(name),
+      uid: effectiveUser(wordsAt(host, `/proc/${name}/status`).join('')),
+      argv: wordsAt(host, `/proc/${name}/cmdline`),
+    }))
     .filter(({ argv }) => argv.length > 0);
 };
 
@@ -135,7 +146,7 @@ const isMember = ({ get }: Settings, { client_urls, name }: ListedMember): boole
 
 const described = async (
   host: Host,
-  { pid, argv }: Running,
+  { pid, uid, argv }: Running,
   settings: Settings,
   env: Record<string, string>,
   cwd: string,
@@ -160,6 +171,7 @@ const described = async (
   );
   return {
     pid,
+    ...(uid === undefined ? {} : { uid }),
     binary: (await host.files.realPath(`/proc/${pid}/exe`).catch(() => undefined)) ?? (argv[0] as string),
     flags: isImplied ? [...flags, '--data-dir', data_dir] : flags,
     env,
@@ -172,9 +184,17 @@ const described = async (
   };
 };
 
+/**
+ * Any user can start a process whose arguments name a client URL. A process of root or of this user counts. A process of another user
+ * counts only if it owns the socket of the URL. The kernel always shows the user of a process whose arguments it shows.
+ */
+const isBelievable = async (host: Host, { pid, uid }: Running, urls: readonly string[]): Promise<boolean> =>
+  uid === undefined || uid === 0 || uid === host.uid || servesUrl(host, { pid, uid }, urls);
+
 /** The process of a member on this machine: the one whose flags, environment or configuration file name its client URL. */
 export const findProcess = async (host: Host, listed: ListedMember): Promise<FoundProcess | undefined> => {
   for (const one of await running(host)) {
+    if (!(await isBelievable(host, one, listed.client_urls))) continue;
     const cwd = (await host.files.realPath(`/proc/${one.pid}/cwd`).catch(() => undefined)) ?? '/';
     const env = environmentOf(host, one, cwd);
     const settings = await settingsOf(host, one.argv, env, cwd);

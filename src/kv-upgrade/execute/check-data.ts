@@ -1,6 +1,7 @@
 import { v2CheckLine } from '../guards/no-v2-data.ts';
 import { MemberFailure, memberOf } from '../run.ts';
 import type { Act } from '../run.ts';
+import { assertTrustedProgram } from '../../platform/trust.ts';
 import { limits } from '../../core/limits.ts';
 
 const withinMs = 120_000;
@@ -13,6 +14,7 @@ const clean = /No custom content found in (both v2store and WAL records|v2store)
 export const checkData: Act = async (run, { member: name }) => {
   const member = memberOf(run, name as string);
   const [program, ...args] = v2CheckLine(run.cluster, member.data_dir as string);
+  await assertTrustedProgram(run.host, 'utl_binary', [program]);
   const done = await run.host.processes.run(program, args, {
     timeoutMs: withinMs,
     maxBytes: limits.checkOutputBytes,

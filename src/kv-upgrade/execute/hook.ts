@@ -1,4 +1,5 @@
 import { AppError } from '../../core/problem.ts';
+import { assertTrustedProgram } from '../../platform/trust.ts';
 import { filled } from '../cluster/command-line.ts';
 import { memberOf } from '../run.ts';
 import type { Run } from '../run.ts';
@@ -20,6 +21,7 @@ export const runHook = async (
     host: spec.host,
     to: run.plan.to,
   });
+  await assertTrustedProgram(run.host, `the hook ${name}`, [command as string, ...words]);
   const done = await run.host.processes.run(command as string, words, { timeoutMs: hookMs });
   if (done.code === 0) return;
   const said = done.startError ?? done.stderr.trim().split('\n').at(-1) ?? '';

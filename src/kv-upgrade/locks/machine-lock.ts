@@ -3,6 +3,7 @@ import { lookAt, thisProcess, tryLock, unlock } from '../../platform/file-lock.t
 import type { Holder, Seen } from '../../platform/file-lock.ts';
 import { processState } from '../../platform/process-identity.ts';
 import type { Host } from '../../platform/host.ts';
+import { assertTrusted } from '../../platform/trust.ts';
 import { AppError } from '../../core/problem.ts';
 import { clusterDirectory } from '../journal/journal.ts';
 import { taken } from './lock-holder.ts';
@@ -42,6 +43,7 @@ export const lockMachine = async (
 ): Promise<Pick<Lock, 'release'>> => {
   const path = pathOf(state, cluster);
   await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
+  await assertTrusted(host, 'the state directory', clusterDirectory(state, cluster));
   const mine = { ...thisProcess(host), ...held };
   const until = host.elapsed() + beingTakenMs;
   let seen = await tryLock(host, path, mine);

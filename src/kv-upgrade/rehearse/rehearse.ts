@@ -2,6 +2,7 @@ import { withSnapshot } from '../../etcd-client/snapshot-file.ts';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
+import { assertTrustedProgram } from '../../platform/trust.ts';
 import type { Access } from '../observe/access.ts';
 import { accessWith } from '../observe/access.ts';
 import { localDriver } from '../supervisors/local.ts';
@@ -51,6 +52,7 @@ const restoreCopy = async (
   { host, cluster, directory, signal }: RehearsalInput,
   copy: PrivateCopy,
 ): Promise<void> => {
+  await assertTrustedProgram(host, 'ctl_binary', [cluster.ctl_binary as string]);
   for (const { spec, restore, settings } of copy.members) {
     const done = await host.processes.run(cluster.ctl_binary as string, restore, {
       env: { ETCDCTL_API: '3' },

@@ -5,6 +5,7 @@ import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { versionInText } from '../supervisors/driver.ts';
 import { placeFunctions } from '../supervisors/places.ts';
+import { isDistrust, trustFunctions } from '../supervisors/trust-script.ts';
 import { whyFailed } from '../supervisors/service.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import type { MemberSpec } from '../types.ts';
@@ -17,7 +18,15 @@ export const refuseWrongCtl = async (
   shell: Shell,
   { ctl, to }: { readonly ctl: string; readonly to: Minor },
 ): Promise<void> => {
-  const { stdout, stderr } = await shell.run(sh`ETCDCTL_API=3 ${ctl} version 2>&1`);
+  const { stdout, stderr } = await shell.run(
+    sh`${trustFunctions}
+trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
+  );
+  if (isDistrust(stderr.trimStart()))
+    throw new AppError('unsafe', `refused, nothing was changed: ${stderr.trim().split('\n')[0]}`, {
+      code: 'UNTRUSTED',
+      tryThis: ['ctl_binary: PATH of a program that only root or you can replace'],
+    });
   const version = versionInText(`${stdout}\n${stderr}`);
   if (minorOf(version) === to) return;
   const place = shell.where === 'here' ? '' : ` on ${shell.where}`;

@@ -1,13 +1,20 @@
 import type { Host } from '../../platform/host.ts';
+import { findProgramDistrust, type Distrust } from '../../platform/trust.ts';
 import { versionInText } from './driver.ts';
 import { limits } from '../../core/limits.ts';
 
 /** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
 const versionWithinMs = 10_000;
-export type BinaryVersion = { readonly version?: string; readonly error?: string };
+export type BinaryVersion = {
+  readonly version?: string;
+  readonly error?: string;
+  readonly distrust?: Distrust;
+};
 /** Version that a program says of itself with --version. */
 export const binaryVersion = async (host: Host, binary: string | undefined): Promise<BinaryVersion> => {
   if (binary === undefined) return { error: 'no binary is named' };
+  const distrust = await findProgramDistrust(host, [binary]);
+  if (distrust !== undefined) return { error: `opsctl did not run ${binary}: ${distrust.reason}`, distrust };
   const done = await host.processes.run(binary, ['--version'], {
     timeoutMs: versionWithinMs,
     maxBytes: limits.versionTextBytes,

@@ -4,7 +4,7 @@ import { filled, shellLine } from '../cluster/command-line.ts';
 import type { MemberSpec } from '../types.ts';
 import type { Which } from './driver.ts';
 import { askedVersion, lastLine, waitFor } from './service.ts';
-import type { MakeService } from './service.ts';
+import type { MakeService, Service } from './service.ts';
 
 /** Exit codes of `is_running`: 0 runs, 75 (EX_TEMPFAIL) is being started, 77 cannot be told, anything else does not run. */
 const [STARTING, UNKNOWN] = [75, 77];
@@ -23,6 +23,16 @@ const hookValues = (member: MemberSpec, which: Which, to?: string): Record<strin
   unit: member.unit,
 });
 
+const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
+  if (done.code === 0) return { state: 'running' };
+  if (done.code === UNKNOWN || done.code === null)
+    return { state: 'unknown', reason: `the hook is_running cannot tell: ${lastLine(done)}` };
+  // start_new may return before the process is there: until it was seen once, the gate's time counts and nothing else.
+  return done.code === STARTING || wasStarted
+    ? { state: 'starting', awaits: `the hook is_running (exit code ${done.code})` }
+    : { state: 'gone', reason: `the hook is_running ended with exit code ${done.code}` };
+};
+
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
     hooks[name] === undefined ? undefined : filled(hooks[name], hookValues(member, which, to));
@@ -35,15 +45,7 @@ export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const runs = (member: MemberSpec): ShellScript => line('is_running', member, 'old') ?? sh`exit ${UNKNOWN}`;
   return {
     look: runs,
-    stateFrom: (done, _, wasStarted) => {
-      if (done.code === 0) return { state: 'running' };
-      if (done.code === UNKNOWN || done.code === null)
-        return { state: 'unknown', reason: `the hook is_running cannot tell: ${lastLine(done)}` };
-      // start_new may return before the process is there: until it was seen once, the gate's time counts and nothing else.
-      return done.code === STARTING || wasStarted
-        ? { state: 'starting', awaits: `the hook is_running (exit code ${done.code})` }
-        : { state: 'gone', reason: `the hook is_running ended with exit code ${done.code}` };
-    },
+    stateFrom,
     // Exit 0 of the stop says that it was asked, not that the process has ended: is_running is asked for that, where there is one.
     stop: (member, graceMs) => {
       const stop = line('stop', member, 'old') ?? sh`exit 2`;

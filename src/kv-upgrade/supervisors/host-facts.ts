@@ -9,6 +9,7 @@ import { configPath } from './data-dir-stats.ts';
 import { placeFrom, placeScript } from './places.ts';
 import { serverVariables, wordsIn } from './process-table.ts';
 import { walFacts } from './wal-directory.ts';
+import { isDistrust, trustFunctions, trustScript } from './trust-script.ts';
 import { valuesIn } from './service.ts';
 import type { Service } from './service.ts';
 
@@ -71,7 +72,9 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
   };
   const config = configPath(member);
   return shellLines([
+    trustFunctions,
     sh`echo "now_s=$(date +%s)"`,
+    trustScript(member),
     member.data_dir === undefined ? sh`` : directoryScript(member.data_dir, wantsSizes),
     version('new'),
     version('old'),
@@ -133,6 +136,14 @@ const configFrom = async (
     : { config: read.file };
 };
 
+/** A path in a refusal may contain a version. */
+const versionOf = (text = ''): string | undefined => (isDistrust(text) ? undefined : versionInText(text));
+/** Lines with the same key: `valuesIn` keeps the last. */
+const distrustIn = (text: string): string[] =>
+  text
+    .split('\n')
+    .flatMap((line) => (line.startsWith('untrusted=') ? [line.slice('untrusted='.length)] : []));
+
 /** The lines of the script as facts. Pure but for the YAML reader. */
 export const factsFrom = async (
   text: string,
@@ -144,10 +155,8 @@ export const factsFrom = async (
   const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
   const count = (key: string, to = key, times = 1) =>
     /^\d+$/.test(found.get(key) ?? '') ? { [to]: Number(found.get(key)) * times } : {};
-  const [fresh, old] = [
-    versionInText(found.get('new_version') ?? ''),
-    versionInText(found.get('old_version') ?? ''),
-  ];
+  const [fresh, old] = [versionOf(found.get('new_version')), versionOf(found.get('old_version'))];
+  const problems = distrustIn(text);
   const data = member.data_dir === undefined ? undefined : placeFrom(text, member.data_dir, member);
   const skew = skewOf(Number(found.get('now_s')) * 1000, asked);
   return {
@@ -170,6 +179,7 @@ export const factsFrom = async (
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),
     ...(await configFrom(found, configPath(member))),
+    ...(problems.length === 0 ? {} : { problems }),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
 };

@@ -2,6 +2,7 @@ import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import { sh } from '../../core/shell.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
+import { findDistrust, findProgramDistrust } from '../../platform/trust.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import { versionsOfBinaries, type Versions } from './binary-version.ts';
@@ -109,6 +110,7 @@ const facts = async (
     ...(problem === undefined ? [] : [problem]),
     ...places,
     ...processProblems(member, first, server, host.uid),
+    ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
   return {
     ...runningFacts(named),
@@ -121,6 +123,34 @@ const facts = async (
     clock_skew_ms: 0,
     ...(problems.length === 0 ? {} : { problems }),
   };
+};
+/** Why root or this user must not run the programs of a member, or write to its files. `service`: users who may own those files. */
+const trustProblems = async (
+  host: Host,
+  member: MemberSpec,
+  service: readonly number[],
+): Promise<string[]> => {
+  const versions = ['old', 'new'] as const;
+  const programs = versions.map((which) => [`${which}_binary`, startedProgram(member, which)] as const);
+  const found = await Promise.all([
+    ...programs.map(async ([key, path]) =>
+      path === undefined ? undefined : ([key, await findProgramDistrust(host, [path])] as const),
+    ),
+    ...versions.map(async (which) => {
+      const found = await findProgramDistrust(host, commandOf(member, which) ?? [], service);
+      return [`${which}_command`, found] as const;
+    }),
+    ...(['pid_file', 'log_file'] as const).map(async (key) => {
+      const path = member[key];
+      return path === undefined
+        ? undefined
+        : ([key, await findDistrust(host, path, service, 'write')] as const);
+    }),
+  ]);
+  const problems = found.flatMap((one) =>
+    one?.[1] === undefined ? [] : [`${one[0]}: ${one[1].reason}; if you trust its content: ${one[1].fix}`],
+  );
+  return [...new Set(problems)];
 };
 const runningFacts = (named: ProcessInfo | undefined): HostFacts => ({
   is_running: named !== undefined,

@@ -11,7 +11,7 @@ import { commandFacts, placeFacts, processProblems } from './process-facts.ts';
 import type { ProcessInfo } from './process-table.ts';
 import { remoteProcesses } from './remote-processes.ts';
 import { askedVersion } from './service.ts';
-import type { Ask, MakeService } from './service.ts';
+import type { Ask, MakeService, Service } from './service.ts';
 
 const running = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> =>
   processesOf(await remoteProcesses(member, ask), member);
@@ -80,6 +80,25 @@ const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | und
   return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
 };
 
+const start: Service['start'] = (member, which, placement) => async (ask) => {
+  const table = await remoteProcesses(member, ask);
+  const [first] = await processesOf(table, member);
+  if (first !== undefined) return sh`echo "it runs already (process ${first.pid})" >&2; exit 4`;
+  // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
+  const identity = { cwd: '/', ...(placement?.runs_as ?? (await ownerOfData(member, ask))) };
+  const words = launchWords(member, commandOf(member, which) ?? [], identity, table.ownUid);
+  // Standard input brings the environment: it may contain secrets, and a command line is in the process list.
+  const exports = Object.entries(member.env ?? {}).map(([name, value]) => sh`export ${`${name}=${value}`}`);
+  return sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done
+(
+${shellLines(exports)}
+exec nohup /bin/sh ${words}
+) >> ${member.log_file} 2>&1 < /dev/null &
+p=$!; i=0
+while [ "$(cat ${member.pid_file} 2>/dev/null)" != "$p" ] && kill -0 $p 2>/dev/null && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.01; done
+exit 0`;
+};
+
 /** A process with a pid file on another host. */
 export const pidFileService: MakeService = () => ({
   look: () => sh`true`,
@@ -95,24 +114,7 @@ export const pidFileService: MakeService = () => ({
     endScript(await running(member, ask), (pid) => sh`kill -TERM ${pid}; kill -CONT ${pid}`, graceMs),
   kill: (member) => async (ask) =>
     endScript(await running(member, ask), (pid) => sh`kill -KILL ${pid}`, 10_000),
-  start: (member, which, placement) => async (ask) => {
-    const table = await remoteProcesses(member, ask);
-    const [first] = await processesOf(table, member);
-    if (first !== undefined) return sh`echo "it runs already (process ${first.pid})" >&2; exit 4`;
-    // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
-    const identity = { cwd: '/', ...(placement?.runs_as ?? (await ownerOfData(member, ask))) };
-    const words = launchWords(member, commandOf(member, which) ?? [], identity, table.ownUid);
-    // Standard input brings the environment: it may contain secrets, and a command line is in the process list.
-    const exports = Object.entries(member.env ?? {}).map(([name, value]) => sh`export ${`${name}=${value}`}`);
-    return sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done
-(
-${shellLines(exports)}
-exec nohup /bin/sh ${words}
-) >> ${member.log_file} 2>&1 < /dev/null &
-p=$!; i=0
-while [ "$(cat ${member.pid_file} 2>/dev/null)" != "$p" ] && kill -0 $p 2>/dev/null && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.01; done
-exit 0`;
-  },
+  start,
   logTail: (member, lines) => sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>
     askedVersion(member[`${which}_binary`] ?? argvOf(member[`${which}_command`], undefined)?.[0]),

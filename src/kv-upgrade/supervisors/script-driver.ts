@@ -205,7 +205,9 @@ const lookAt = async (
     const asked = { fromMs, untilMs: host.now() };
     const state: ProcessState =
       own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
-    const seen = { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
+    const facts = await factsFrom(done.stdout, member, asked, state);
+    const problems = [...(facts.problems ?? []), ...(own?.problems ?? [])];
+    const seen = { ...facts, ...own, ...(problems.length === 0 ? {} : { problems }) };
     return { ...seen, ...(await startedFacts(member, seen, sizes, askWith(must, member, what))) };
   } catch (error) {
     const reason = messageOf(error);

@@ -50,7 +50,7 @@ done
 exit 0`;
 
 export const askedVersion = (binary: string | undefined): ShellScript | undefined =>
-  binary === undefined ? undefined : sh`${binary} --version`;
+  binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
 
 /** `KEY=VALUE` lines. */
 export const valuesIn = (text: string): Map<string, string> =>

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { sh } from '../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../platform/host.ts';
+import { findDistrust } from '../../platform/trust.ts';
 import { shellLine, wordsOf } from '../cluster/command-line.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 import { framed, unframed } from './framed.ts';
@@ -32,7 +33,8 @@ const socketDirectory = async (host: Host, state: string | undefined): Promise<s
   for (const directory of candidates) {
     if (Buffer.byteLength(childPath(directory, socketName([]))) > mostPathBytes) continue;
     await host.files.makeDirectory(directory, 0o700).catch(() => {});
-    if (await isPrivate(host, directory)) return directory;
+    if ((await isPrivate(host, directory)) && (await findDistrust(host, directory)) === undefined)
+      return directory;
   }
   return undefined;
 };

@@ -1,3 +1,4 @@
+import { trustFunctions } from './trust-script.ts';
 import { sh, shellLine } from '../../core/shell.ts';
 import type { ShellScript } from '../../core/shell.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
@@ -137,6 +138,9 @@ const stage = (member: MemberSpec, { from, to }: Move): ShellScript =>
     : sh`set -e
 ${fileFunctions}
 ${program(member)}
+${trustFunctions}
+trusted "$P" || exit 3
+trusted ${member.new_binary} || exit 3
 ${runningProgram(member)}
 B=\${P%%.opsctl-*}
 old=$(digest "$S"); new=$(digest ${member.new_binary})
@@ -216,7 +220,7 @@ ${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inact
       ? askedVersion(member.new_binary)
       : sh`${program(member)}
 ${runningProgram(member)}
-[ -e "$S" ] || S=${member.old_binary}
-"$S" --version`,
+[ -e "$S" ] || P=${member.old_binary} S=${member.old_binary}
+trusted "$P" && "$S" --version`,
   describe,
 });

@@ -166,7 +166,9 @@ export const nodeFiles: Files = {
   truncate,
   info: async (path) => {
     const stats = await orMissing(fs.promises.lstat(path));
-    return stats && infoFrom(stats);
+    if (!stats?.isSymbolicLink()) return stats && infoFrom(stats);
+    const target = await orMissing(fs.promises.readlink(path));
+    return { ...infoFrom(stats), ...(target === undefined ? {} : { target }) };
   },
   realPath,
   list: async (directory) => (await orMissing(fs.promises.readdir(directory))) ?? [],

@@ -64,7 +64,7 @@ describe('hooks', () => {
     expect(none.stop(member, 1000)).toBe('( exit 2 ) || exit 3; exit 0');
     expect(none.kill(member)).toContain('no hook named kill');
     expect([none.start(member, 'new', undefined), none.logTail(member, 1)]).toEqual(['exit 2', 'true']);
-    expect(none.version(member, 'new')).toBe("'/new' --version");
+    expect(none.version(member, 'new')).toBe("trusted '/new' && '/new' --version");
     expect(none.describe('stop', member, 'old')).toEqual(['']);
     expect(none.describe('start', member, 'old')).toEqual(['']);
   });
@@ -120,7 +120,7 @@ describe('a static pod', () => {
       'write /etc/pods/etcd.yaml with image r/etcd:v3.5.2@sha256:x',
     ]);
     expect(service.describe('gate', member, 'new')).toEqual([]);
-    expect(service.version(member, 'new')).toBe("'/new' --version");
+    expect(service.version(member, 'new')).toBe("trusted '/new' && '/new' --version");
     const { old_binary: _, ...image } = member;
     expect(service.version(image, 'old')).toContain("'r/etcd:3.4.1'");
     expect(service.logTail(member, 5)).toBe('true');

@@ -197,9 +197,9 @@ describe('a process with a pid file on another host', () => {
     expect(service.describe('start', member, 'old')).toEqual(['/old/etcd --name n1 >> /log 2>&1 &']);
     expect(service.describe('gate', member, 'old')).toEqual([]);
     expect(String(service.logTail(member, 9))).toBe("tail -n 9 '/log'");
-    expect(String(service.version(member, 'new'))).toBe("'/new/etcd' --version");
+    expect(String(service.version(member, 'new'))).toBe("trusted '/new/etcd' && '/new/etcd' --version");
     expect(String(service.version({ ...member, new_binary: '/bin/kvd' }, 'new'))).toBe(
-      "'/bin/kvd' --version",
+      "trusted '/bin/kvd' && '/bin/kvd' --version",
     );
     expect(service.version({ name: 'n1', client_url: '' }, 'old')).toBeUndefined();
   });

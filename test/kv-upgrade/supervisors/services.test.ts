@@ -168,7 +168,7 @@ describe('a unit', () => {
     ]);
     expect(told('start', { new_binary: '/n' })[0]).toBe('systemctl edit kv.service  # ExecStart= with /n');
     expect(told('start', { new_binary: '/n', binary_path: '/p' })[0]).toBe('cp -p /n /p');
-    expect(service.version({ ...member, new_binary: '/n' }, 'new')).toBe("'/n' --version");
+    expect(service.version({ ...member, new_binary: '/n' }, 'new')).toBe("trusted '/n' && '/n' --version");
     expect(service.version({ ...member, new_binary: '/n' }, 'old')).toContain('"$S" --version');
   });
 });
@@ -197,7 +197,7 @@ describe('hooks', () => {
       ['down n1'],
       [],
     ]);
-    expect(service.version({ ...member, old_binary: '/o' }, 'old')).toBe("'/o' --version");
+    expect(service.version({ ...member, old_binary: '/o' }, 'old')).toBe("trusted '/o' && '/o' --version");
     expect(service.logTail(member, 3)).toBe('true');
     expect(service.look(member)).toBe('look');
   });

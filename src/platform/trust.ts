@@ -1,0 +1,189 @@
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { AppError } from '../core/problem.ts';
+import { shellLine } from '../core/shell.ts';
+import type { FileInfo, Host } from './host.ts';
+
+/**
+ * Whether this user may run a program, or rely on a file or directory: only root, this user, and the users that the caller names may be
+ * able to replace it. sudo and sshd check their own files in the same way. `path` is the object that another user can replace.
+ */
+export type Distrust = { readonly path: string; readonly reason: string; readonly fix: string };
+
+type Looking = Pick<Host, 'files' | 'uid' | 'env' | 'platform'>;
+
+/** Whoever owns the root directory can replace everything. As git does, opsctl run with sudo trusts files of the user who ran sudo. */
+const trustedUsers = async ({ files, uid, env }: Looking): Promise<readonly number[]> => {
+  const root = await files.info('/');
+  const caller = uid === 0 ? Number(env['SUDO_UID'] ?? Number.NaN) : Number.NaN;
+  return [0, uid, ...(root === undefined ? [] : [root.uid]), ...(Number.isInteger(caller) ? [caller] : [])];
+};
+
+/** The name of a user, for messages: `etcd (uid 112)`. */
+export const userText = ({ files }: Pick<Host, 'files'>, uid: number): string => {
+  let users = '';
+  try {
+    users = files.readNow('/etc/passwd') ?? '';
+  } catch {
+    // Without the list of users the number is enough.
+  }
+  const name = users
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([, , id]) => id === String(uid))?.[0];
+  return name === undefined ? `uid ${uid}` : `${name} (uid ${uid})`;
+};
+const modeText = ({ mode }: FileInfo): string => mode.toString(8).padStart(4, '0');
+
+const stickyBit = 0o1000;
+/** A user's private group has the number of that user and no other members. */
+const hasPrivateGroup = ({ uid, gid }: FileInfo): boolean => gid === uid && uid !== 0;
+/** Debian gives /usr/local to the group staff, whose members count as administrators. */
+const isLocal = (path: string, { uid, gid }: FileInfo): boolean =>
+  uid === 0 && gid === 50 && /^\/usr\/local(?:\/|$)/.test(path);
+const writersOf = (path: string, info: FileInfo): 'other users' | 'its group' | undefined => {
+  if (info.kind === 'link' || (info.kind === 'directory' && (info.mode & stickyBit) !== 0)) return undefined;
+  if ((info.mode & 0o002) !== 0) return 'other users';
+  return (info.mode & 0o020) !== 0 && !hasPrivateGroup(info) && !isLocal(path, info)
+    ? 'its group'
+    : undefined;
+};
+
+/** A read-only file system refuses what the mode allows. */
+const isReadOnly = async ({ files, uid }: Looking, path: string, by: string): Promise<boolean> =>
+  (uid === 0 || by === 'other users') && !(await files.isWritable(path));
+
+type Rule = {
+  readonly users: readonly number[];
+  readonly more: readonly number[];
+  readonly use: 'run' | 'write';
+};
+const judge = async (
+  host: Looking,
+  { users, more, use }: Rule,
+  path: string,
+  info: FileInfo,
+): Promise<Distrust | undefined> => {
+  // Through a link of the other user this user would write to a file of this user.
+  if (!users.includes(info.uid) && (info.kind === 'link' || !more.includes(info.uid)))
+    return {
+      path,
+      reason: `${path} belongs to ${userText(host, info.uid)}, mode ${modeText(info)}`,
+      fix: shellLine(['chown', ...(info.kind === 'link' ? ['-h'] : []), 'root', path]),
+    };
+  const by = writersOf(path, info);
+  if (by === undefined || (use === 'write' && by === 'its group') || (await isReadOnly(host, path, by)))
+    return undefined;
+  return {
+    path,
+    reason: `${path} belongs to ${userText(host, info.uid)} and ${by} can write to it, mode ${modeText(info)}`,
+    fix: shellLine(['chmod', by === 'its group' ? 'g-w' : 'go-w', path]),
+  };
+};
+
+const mostLinks = 40;
+/** Every directory and link on the way to a path, and its end. Stops at the first that does not exist. */
+const partsOf = async function* (
+  files: Looking['files'],
+  path: string,
+): AsyncGenerator<readonly [path: string, info: FileInfo]> {
+  let at = '/';
+  let left = ['', ...path.split('/').filter(Boolean)];
+  for (let links = 0; left.length > 0; ) {
+    const [name = '', ...rest] = left;
+    left = rest;
+    const next = name === '..' ? dirname(at) : join(at, name);
+    const info = await files.info(next);
+    // The root directory of a simulated machine is not always there.
+    if (info === undefined && next !== '/') return;
+    if (info !== undefined) yield [next, info];
+    if (info?.kind !== 'link' || info.target === undefined) at = next;
+    else {
+      links += 1;
+      if (links > mostLinks) return;
+      if (isAbsolute(info.target)) at = '/';
+      left = [...info.target.split('/').filter(Boolean), ...left];
+    }
+  }
+};
+
+/**
+ * Returns why other users could replace the object at this path, or undefined. A path that does not exist is judged by its directories.
+ * `more`: users who may own it too. `write`: this user only writes to it, so a group may (Ubuntu gives /var/log to the group syslog).
+ */
+export const findDistrust = async (
+  host: Looking,
+  path: string,
+  more: readonly number[] = [],
+  use: Rule['use'] = 'run',
+): Promise<Distrust | undefined> => {
+  if (host.platform === 'win32') return undefined;
+  const rule = { users: await trustedUsers(host), more, use };
+  for await (const [part, info] of partsOf(host.files, path)) {
+    const found = await judge(host, rule, part, info);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+/** Returns the file that a command name starts, as a shell finds it; undefined if there is none. */
+export const findProgram = async (
+  { files, env, cwd }: Pick<Host, 'files' | 'env' | 'cwd'>,
+  program: string,
+): Promise<string | undefined> => {
+  if (program.includes('/')) return resolve(cwd, program);
+  for (const directory of (env['PATH'] ?? '').split(':')) {
+    const path = join(resolve(cwd, directory), program);
+    const real = await files.realPath(path).catch(() => undefined);
+    if (real !== undefined && (await files.info(real))?.kind === 'file') return path;
+  }
+  return undefined;
+};
+
+const distrustError = (what: string, { reason, fix }: Distrust): AppError =>
+  new AppError('unsafe', `refused to use ${what}: ${reason}`, {
+    code: 'UNTRUSTED',
+    tryThis: [
+      'use a copy that root or you own, in a directory that only root or you can write to',
+      `if you trust its content: ${fix}`,
+    ],
+  });
+
+/** Throws if other users could replace this file or directory. `what` names its role: `the cluster file`. */
+export const assertTrusted = async (host: Looking, what: string, path: string): Promise<void> => {
+  const found = await findDistrust(host, path);
+  if (found !== undefined) throw distrustError(what, found);
+};
+
+/** Interpreters run the file that their first argument names. */
+const interpreter = /^(?:sh|bash|dash|ash|ksh|zsh|env|node|perl|ruby|python[\d.]*)$/;
+/** The files that a command line runs: its program, and the script of an interpreter. */
+const programsOf = async (host: Host, [program = '', ...args]: readonly string[]): Promise<string[]> => {
+  const path = await findProgram(host, program);
+  const script = interpreter.test(program.replace(/^.*\//, ''))
+    ? args.find((word) => !word.startsWith('-') && !word.includes('='))
+    : undefined;
+  const at = script === undefined ? undefined : resolve(host.cwd, script);
+  const isFile = at !== undefined && (await host.files.info(at)) !== undefined;
+  return [...(path === undefined ? [] : [path]), ...(isFile ? [at] : [])];
+};
+export const findProgramDistrust = async (
+  host: Host,
+  words: readonly string[],
+  more: readonly number[] = [],
+): Promise<Distrust | undefined> => {
+  for (const path of await programsOf(host, words)) {
+    const found = await findDistrust(host, path, more);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+/** Throws if other users could replace a program of this command line. */
+export const assertTrustedProgram = async (
+  host: Host,
+  what: string,
+  words: readonly string[],
+): Promise<void> => {
+  const found = await findProgramDistrust(host, words);
+  if (found !== undefined) throw distrustError(what, found);
+};

@@ -1,0 +1,137 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findDistrust } from '../../src/platform/trust.ts';
+import { nodeFiles } from '../../src/platform/node/files.ts';
+import { sh } from '../../src/core/shell.ts';
+import { trustFunctions } from '../../src/kv-upgrade/supervisors/trust-script.ts';
+
+const isRoot = process.getuid?.() === 0;
+const other = 65_534;
+const service = 112;
+let home = '';
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'trust-'));
+  chmodSync(home, 0o755);
+  mkdirSync(join(home, 'bin'), { mode: 0o755 });
+  writeFileSync(join(home, 'bin/etcd'), '', { mode: 0o755 });
+  chmodSync(join(home, 'bin/etcd'), 0o755);
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+/** What this machine and the script for other hosts report; both have to find the same object. */
+const distrustOf = async (
+  path: string,
+  more: readonly number[] = [],
+  use: 'run' | 'write' = 'run',
+  uid = 0,
+) => {
+  const host = { files: nodeFiles, uid, env: {}, platform: 'linux' } as const;
+  const here = await findDistrust(host, path, more, use);
+  const script = sh`${trustFunctions}
+untrusted ${path} ${String(more[0] ?? '')} ${use}`;
+  const become =
+    uid === 0 ? [] : ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
+  const [program = '', ...args] = [...become, '/bin/sh', '-s'];
+  const there = execFileSync(program, args, { input: String(script), encoding: 'utf8' }).trim();
+  expect(there === '', there).toBe(here === undefined);
+  if (here === undefined) return undefined;
+  expect(there).toContain(`${here.path} belongs to`);
+  return here;
+};
+
+describe.runIf(isRoot)('a program that root runs', () => {
+  const at = (name: string): string => join(home, name);
+  it('is trusted below directories of root, also below a sticky one', async () => {
+    expect(await distrustOf(at('bin/etcd'))).toBeUndefined();
+    expect(await distrustOf('/bin/sh')).toBeUndefined();
+    expect(await distrustOf(at('bin/missing'))).toBeUndefined();
+  });
+  it.each<[string, (at: (name: string) => string) => void, string, string]>([
+    ['belongs to another user', (at) => chownSync(at('bin/etcd'), other, other), 'bin/etcd', 'chown root'],
+    ['is in a directory of another user', (at) => chownSync(at('bin'), other, other), 'bin', 'chown root'],
+    ['is below a directory of another user', (at) => chownSync(at(''), other, other), '', 'chown root'],
+    ['may be written by all', (at) => chmodSync(at('bin/etcd'), 0o757), 'bin/etcd', 'chmod go-w'],
+    ['is in a directory that all may write to', (at) => chmodSync(at('bin'), 0o777), 'bin', 'chmod go-w'],
+    ['may be written by a group', (at) => chmodSync(at('bin/etcd'), 0o775), 'bin/etcd', 'chmod g-w'],
+    ['is in a directory that a group may write to', (at) => chmodSync(at('bin'), 0o775), 'bin', 'chmod g-w'],
+  ])('is not trusted when it %s', async (_, change, path, fix) => {
+    change(at);
+    const found = await distrustOf(at('bin/etcd'));
+    expect(found?.path).toBe(at(path).replace(/\/$/, ''));
+    expect(found?.reason).toMatch(/belongs to .*mode \d{4}$/);
+    expect(found?.fix).toBe(`${fix} ${at(path).replace(/\/$/, '')}`);
+  });
+  it('is not trusted behind a link or a directory of links that another user can change', async () => {
+    mkdirSync(at('links'), { mode: 0o755 });
+    symlinkSync('../bin/etcd', at('links/etcd'));
+    symlinkSync('links', at('current'));
+    expect(await distrustOf(at('current/etcd'))).toBeUndefined();
+    lchownSync(at('links/etcd'), other, other);
+    expect((await distrustOf(at('current/etcd')))?.path).toBe(at('links/etcd'));
+    lchownSync(at('links/etcd'), 0, 0);
+    chownSync(at('links'), other, other);
+    expect((await distrustOf(at('current/etcd')))?.path).toBe(at('links'));
+  });
+  it('of a service is trusted for the service, and only for the service', async () => {
+    chownSync(at('bin/etcd'), service, service);
+    expect((await distrustOf(at('bin/etcd')))?.path).toBe(at('bin/etcd'));
+    expect(await distrustOf(at('bin/etcd'), [service])).toBeUndefined();
+    expect((await distrustOf(at('bin/etcd'), [other]))?.path).toBe(at('bin/etcd'));
+  });
+  it('does not write through a link of the service', async () => {
+    mkdirSync(at('run'), { mode: 0o755 });
+    chownSync(at('run'), service, service);
+    expect(await distrustOf(at('run/etcd.pid'), [service], 'write')).toBeUndefined();
+    symlinkSync('/etc/shadow', at('run/etcd.pid'));
+    lchownSync(at('run/etcd.pid'), service, service);
+    expect((await distrustOf(at('run/etcd.pid'), [service], 'write'))?.path).toBe(at('run/etcd.pid'));
+  });
+  it('may be of an operator who is not root, with the private group of that user', async () => {
+    for (const path of ['', 'bin', 'bin/etcd']) chownSync(at(path), other, other);
+    chmodSync(at('bin/etcd'), 0o775);
+    chmodSync(at('bin'), 0o775);
+    expect(await distrustOf(at('bin/etcd'), [], 'run', other)).toBeUndefined();
+    chownSync(at('bin'), other, service);
+    expect((await distrustOf(at('bin/etcd'), [], 'run', other))?.path).toBe(at('bin'));
+  });
+  it('in a loop of links is not an endless loop', async () => {
+    symlinkSync('b', at('a'));
+    symlinkSync('a', at('b'));
+    expect(await distrustOf(at('a/etcd'))).toBeUndefined();
+  });
+});
+
+describe('the user who ran sudo', () => {
+  const files = {
+    ...nodeFiles,
+    info: async (path: string) =>
+      ({
+        kind: path === '/x' ? 'file' : 'directory',
+        sizeBytes: 0,
+        mode: 0o755,
+        modifiedMs: 0,
+        gid: 0,
+        uid: path === '/x' ? 1000 : 0,
+      }) as const,
+  };
+  const find = (uid: number, env: Record<string, string>) =>
+    findDistrust({ files, uid, env, platform: 'linux' }, '/x');
+  it('may own what root runs', async () => {
+    expect(await find(0, { SUDO_UID: '1000' })).toBeUndefined();
+    expect(await find(0, { SUDO_UID: '1001' })).toMatchObject({ path: '/x' });
+    expect(await find(0, {})).toMatchObject({ path: '/x', fix: 'chown root /x' });
+    expect(await find(1001, { SUDO_UID: '1000' })).toMatchObject({ path: '/x' });
+  });
+});
