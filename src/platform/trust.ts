@@ -81,27 +81,30 @@ const judge = async (
 };
 
 const mostLinks = 40;
+const segmentsOf = (path: string): string[] => path.split('/').filter(Boolean);
 /** Every directory and link on the way to a path, and its end. Stops at the first that does not exist. */
 const partsOf = async function* (
   files: Looking['files'],
   path: string,
 ): AsyncGenerator<readonly [path: string, info: FileInfo]> {
+  const root = await files.info('/');
+  // A simulated machine may have no root directory.
+  if (root !== undefined) yield ['/', root];
   let at = '/';
-  let left = ['', ...path.split('/').filter(Boolean)];
-  for (let links = 0; left.length > 0; ) {
+  let left = segmentsOf(path);
+  for (let links = 0; left.length > 0 && links <= mostLinks; ) {
     const [name = '', ...rest] = left;
     left = rest;
     const next = name === '..' ? dirname(at) : join(at, name);
     const info = await files.info(next);
-    // The root directory of a simulated machine is not always there.
-    if (info === undefined && next !== '/') return;
-    if (info !== undefined) yield [next, info];
-    if (info?.kind !== 'link' || info.target === undefined) at = next;
+    if (info === undefined) return;
+    yield [next, info];
+    const target = info.kind === 'link' ? info.target : undefined;
+    if (target === undefined) at = next;
     else {
       links += 1;
-      if (links > mostLinks) return;
-      if (isAbsolute(info.target)) at = '/';
-      left = [...info.target.split('/').filter(Boolean), ...left];
+      at = isAbsolute(target) ? '/' : at;
+      left = [...segmentsOf(target), ...left];
     }
   }
 };
