@@ -91,7 +91,6 @@ const facts = async (
 ): Promise<HostFacts> => {
   const table = localProcesses(host);
   const found = await memberProcess(table, member);
-  const { process: named, problem } = found;
   const running = await processesOf(table, member, found);
   const [first, server] = [running[0], running.at(-1)];
   const config = await configFacts(host.files, member);
@@ -107,13 +106,13 @@ const facts = async (
   ]);
   const problems = [
     ...(directory.problems ?? []),
-    ...(problem === undefined ? [] : [problem]),
+    ...(found.problem === undefined ? [] : [found.problem]),
     ...places,
     ...processProblems(member, first, server, host.uid),
     ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
   return {
-    ...runningFacts(named),
+    ...runningFacts(found.process),
     ...directory,
     ...versions,
     ...ownerFacts(server?.uid, directory.data_place),
