@@ -22,6 +22,7 @@ export const tooLargeYaml = (text: string): string | undefined => {
 
 export type YamlFault = {
   message: string;
+  readonly code?: string;
   readonly pos: readonly [number, number];
   linePos?: [YamlPlace] | [YamlPlace, YamlPlace];
 };
@@ -38,7 +39,7 @@ type Parser<E, D> = {
  * How the package is asked. By itself it compares each key with all keys before it, and cuts the whole line out for each
  * error: a quarter of a megabyte of `a, a` in braces took 40 s. `documentsFrom` does both, once.
  */
-export const yamlOptions = { prettyErrors: false, uniqueKeys: false } as const;
+export const yamlOptions = { prettyErrors: false, uniqueKeys: false, merge: true } as const;
 
 type Refusal = { readonly at: number; readonly why: string };
 const refusalOf = (text: string): Refusal | undefined => {
@@ -107,6 +108,9 @@ export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
   for (const { contents, errors } of documents) {
     for (const at of repeatedKeys(contents))
       errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
+    for (const error of errors)
+      if (error.code === 'MULTIPLE_DOCS')
+        error.message = 'it contains several documents (---); this file has one';
     errors.sort((a, b) => a.pos[0] - b.pos[0]);
     for (const error of errors) error.linePos = [lines.linePos(error.pos[0])];
     const [first] = errors;

@@ -2,7 +2,7 @@ import type { Context } from '../cli/command.ts';
 import type { LabelJson } from './api-types.ts';
 import { inParallel } from './in-parallel.ts';
 import { type Asking, allDefinitions, getDefinition, held } from './read-labels.ts';
-import { folded, mayBeNone, titleOf, titled } from './resolve-label.ts';
+import { folded, mayBeNone, titleOf } from './resolve-label.ts';
 import { rememberTitles } from './titles.ts';
 
 /** What a definition may be called in the service. */
@@ -11,6 +11,8 @@ export type Seek = { readonly ids: readonly string[]; readonly titles: readonly 
 export type LiveLabels = {
   withId(id: string): LabelJson | undefined;
   withTitle(title: string): readonly LabelJson[];
+  /** Labels whose titles differ from this one in case or outer spaces only. */
+  similarTo(title: string): readonly LabelJson[];
 };
 
 /** So few labels whose ids are known are read by id; more of them cost less as pages of all labels. */
@@ -27,7 +29,11 @@ const readById = async (context: Context, id: string, asking: Asking): Promise<L
 
 const indexOf = (labels: readonly LabelJson[]): LiveLabels => {
   const byId = new Map(labels.map((label) => [label.id, label]));
-  return { withId: (id) => byId.get(id), withTitle: (title) => titled(labels, title) };
+  return {
+    withId: (id) => byId.get(id),
+    withTitle: (title) => labels.filter((label) => titleOf(label) === title),
+    similarTo: (title) => labels.filter((label) => folded(titleOf(label)) === folded(title)),
+  };
 };
 
 /** Reads all labels and keeps those that are sought. */

@@ -1,5 +1,6 @@
 import { copyModes } from '../api-specs/labels/words.ts';
 import { type Problem, problem } from '../core/problem.ts';
+import { type ShownTexts, noShownTexts } from '../core/yaml-shown.ts';
 import type { LabelJson } from './api-types.ts';
 import { type LabelDef, definedStates } from './definition.ts';
 import { labelMembers } from './format.ts';
@@ -102,8 +103,9 @@ const permissionsIn = (value: Plain, reader: Reader): LabelDef['permissions'] =>
 /** The value of one YAML document as a definition, and everything that is wrong with it. Pure. */
 export const definitionFrom = (
   value: unknown,
+  shown: ShownTexts = noShownTexts,
 ): { readonly definition: LabelDef; readonly problems: readonly Problem[] } => {
-  const reader: Reader = { problems: [] };
+  const reader: Reader = { problems: [], shown };
   if (!isPlain(value))
     return {
       definition: { title: '' },

@@ -14,7 +14,7 @@ import { isIdle, planFrom } from './plan.ts';
 import type { LockEntry, Prepared } from './prepared.ts';
 import { placed } from './read-files.ts';
 import { type Asking, allLocks, allPermissions, getLimits, getUserCapabilities } from './read-labels.ts';
-import { ambiguousTitle } from './resolve-label.ts';
+import { ambiguousTitle, titleOf } from './resolve-label.ts';
 import type { LimitsJson, UserCapabilitiesJson } from './api-types.ts';
 import type { Session } from './session.ts';
 import { type Wish, lockPlaceOf } from './wishes.ts';
@@ -60,6 +60,30 @@ const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<strin
     }),
   );
 
+/** A person who types a title means the one label that reads like it; a file may also mean a new label. */
+const refuseSimilar = (
+  { wanted: { title, id }, document }: Wish,
+  labels: LiveLabels,
+  owned: ReadonlySet<string>,
+): void => {
+  const [similar] = labels.similarTo(title).filter((label) => !owned.has(label.id ?? ''));
+  if (similar === undefined || id !== undefined) return;
+  const other = titleOf(similar);
+  const text = `differs only in case from the title ${JSON.stringify(other)} of labels/${similar.id}`;
+  const wrong = problem('title', 'rule', text, `add \`was: ${JSON.stringify(other)}\` to rename that label`);
+  throw new AppError(
+    'unsafe',
+    `no label has the exact title ${JSON.stringify(title)}; no changes were made`,
+    {
+      code: 'SIMILAR_TITLE',
+      problems: placed(document, [wrong]),
+      tryThis: [
+        `to create a second label, run \`opsctl labels create --title ${JSON.stringify(title)}\` and apply the file again`,
+      ],
+    },
+  );
+};
+
 /** By the lock file's id, by the file's, else by title or by the old title in `was`. */
 const liveOf = (
   session: Session,
@@ -82,6 +106,7 @@ const liveOf = (
     }
     if (found[0] !== undefined) return liveFrom(found[0]);
   }
+  refuseSimilar(sought.wish, labels, owned);
   return undefined;
 };
 

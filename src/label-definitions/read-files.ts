@@ -7,6 +7,7 @@ import { LOCK_FILE } from './lock-file.ts';
 import { SCHEMA_FILE } from './schema.ts';
 import { plainDocuments } from '../core/plain-yaml.ts';
 import { tooLargeYaml } from '../core/yaml-parse.ts';
+import { type ShownTexts, emptyKeys, noShownTexts, shownTexts } from '../core/yaml-shown.ts';
 import { decodeUtf8 } from '../core/utf8.ts';
 import { type Place, placeIn } from './yaml-places.ts';
 import { wholeInput } from '../cli/standard-input.ts';
@@ -24,6 +25,10 @@ export type Document = {
   readonly isOnly: boolean;
   /** Where a path such as `fields[2].name` stands. */
   readonly placeOf: (path: string) => Place;
+  /** Scalars that YAML reads as something else than the file shows. */
+  readonly shown?: ShownTexts;
+  /** Keys without a value: `fields:`. */
+  readonly empty?: readonly string[];
 };
 
 /** Rules of `labels lint`, beside the definitions. */
@@ -109,6 +114,7 @@ const exportedIn = (file: string, text: string): Document[] | undefined =>
     index,
     isOnly: all.length === 1,
     placeOf: placesIn(one.text)(0, one.before),
+    shown: noShownTexts,
   }));
 
 /** `why` is what the name of the file begins. */
@@ -165,7 +171,15 @@ export const documentsIn = (file: string, text: string): Document[] => {
       throw new AppError('usage', `${source} is not YAML: ${parsed.problem}`, { code: 'NOT_YAML' });
     const { value } = parsed;
     if (value === null || value === undefined) return [];
-    return [{ ...namesOf(file), value, placeOf: placeAt(i) }];
+    return [
+      {
+        ...namesOf(file),
+        value,
+        placeOf: placeAt(i),
+        shown: shownTexts(document.contents),
+        empty: emptyKeys(document.contents),
+      },
+    ];
   });
   return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));
 };

@@ -1,11 +1,12 @@
 import { nearest } from '../core/nearest.ts';
+import { type ShownTexts, misreadText } from '../core/yaml-shown.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import type { Policy } from './definition.ts';
 import { type Members, policyMembers } from './format.ts';
 
 export type Plain = Readonly<Record<string, unknown>>;
 /** Collects everything that is wrong. */
-export type Reader = { readonly problems: Problem[] };
+export type Reader = { readonly problems: Problem[]; readonly shown?: ShownTexts };
 
 export const isPlain = (value: unknown): value is Plain =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -17,7 +18,8 @@ export const present = <T extends object>(value: T): T =>
 export const refuseUnknown = (value: Plain, members: Members, path: string, reader: Reader): void => {
   const known = Object.keys(members);
   for (const key of Object.keys(value)) {
-    if (known.includes(key)) continue;
+    // Blocks with anchors stand below keys that start with x-, as in other tools.
+    if (known.includes(key) || (path === '' && key.startsWith('x-'))) continue;
     const close = nearest(key, known);
     const hint = close && `did you mean ${close}?`;
     reader.problems.push(problem(at(path, key), 'unknown', `is not a known key (${known.join(', ')})`, hint));
@@ -33,7 +35,11 @@ export const textOrNone = (
 ): string | null | undefined => {
   const given = value[key];
   if (given === undefined || given === null || typeof given === 'string') return given;
-  if (typeof given === 'number' || typeof given === 'boolean') return String(given);
+  const source = reader.shown?.get(at(path, key));
+  if (typeof given === 'number' || typeof given === 'boolean') {
+    if (source !== undefined) reader.problems.push(misreadText(at(path, key), source));
+    return source ?? String(given);
+  }
   reader.problems.push(problem(at(path, key), 'type', 'must be text'));
   return undefined;
 };
@@ -82,7 +88,7 @@ export const entriesIn = (
   value: Plain,
   key: string,
   path: string,
-  { problems }: Reader,
+  { problems, shown }: Reader,
 ): Plain[] | undefined => {
   const given = value[key];
   if (given === undefined) return undefined;
@@ -92,6 +98,11 @@ export const entriesIn = (
   }
   return ((given ?? []) as unknown[]).map((item, i) => {
     if (isPlain(item)) return item;
+    const source = shown?.get(`${at(path, key)}[${i}]`);
+    if (source !== undefined) {
+      problems.push(misreadText(`${at(path, key)}[${i}]`, source));
+      return { name: source };
+    }
     if (typeof item === 'string' || typeof item === 'number') return { name: item };
     problems.push(problem(`${at(path, key)}[${i}]`, 'type', 'must be a name or an object'));
     return { name: '?' };

@@ -2,6 +2,7 @@ import { dirname, relative } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import type { LabelDef } from './definition.ts';
+import { noShownTexts, shownBelow } from '../core/yaml-shown.ts';
 import { definitionFrom } from './parse.ts';
 import { type Document, absolute, placed, readDocuments } from './read-files.ts';
 
@@ -23,13 +24,27 @@ const eachOf = (document: Document): Document[] =>
         value,
         isOnly: false,
         placeOf: (path) => document.placeOf(`[${i}].${path}`),
+        shown: shownBelow(document.shown ?? noShownTexts, `[${i}].`),
+        empty: (document.empty ?? []).flatMap((path) =>
+          path.startsWith(`[${i}].`) ? [path.slice(`[${i}].`.length)] : [],
+        ),
       }))
     : [document];
 
+/** A key without a value may be a list whose rows are comments. It never removes anything. */
+const emptyKey = (path: string): Problem =>
+  problem(
+    path,
+    'null',
+    'has no value',
+    'write [] or null to remove what the service has, or remove the key to leave it unchanged',
+  );
+
 const wishFrom = (context: Context, document: Document, problems: Problem[]): Wish => {
-  const read = definitionFrom(document.value);
+  const read = definitionFrom(document.value, document.shown);
   // There may be more of them than a call takes arguments.
-  for (const one of placed(document, read.problems)) problems.push(one);
+  const empty = (document.empty ?? []).map(emptyKey);
+  for (const one of placed(document, [...read.problems, ...empty])) problems.push(one);
   const path = document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
   return {
     document,

@@ -26,12 +26,13 @@ describe('which label a definition means', () => {
     const [a, b] = [make(at, 'A'), make(at, 'B')];
     const meant = async (text: string) => {
       await at.write('labels/a.yaml', text);
-      const { code, out } = await at.run([...apply, '--dry-run']);
-      return [code, JSON.parse(out)[0].id];
+      const ran = await at.run([...apply, '--dry-run']);
+      return [ran.code, ran.code === 0 ? ran.json()[0].id : ran.error().code];
     };
     expect(await meant(`id: ${b}\ntitle: C\n`)).toEqual([0, b]);
     expect(await meant('id: elsewhere\ntitle: A\n')).toEqual([0, a]);
-    expect(await meant('title: b\n')).toEqual([0, b]);
+    expect(await meant('title: b\n')).toEqual([10, 'SIMILAR_TITLE']);
+    expect(await meant('title: b\nwas: B\n')).toEqual([0, b]);
     expect(await meant('title: C\nwas: B\n')).toEqual([0, b]);
     expect(await meant('title: A\nwas: B\n')).toEqual([0, a]);
     expect(await meant('title: C\n')).toEqual([0, undefined]);

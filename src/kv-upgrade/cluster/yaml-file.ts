@@ -1,5 +1,6 @@
 import { tooLargeYaml } from '../../core/yaml-parse.ts';
 import { pairNamed } from '../../core/yaml-place.ts';
+import { inWordsOfFile, shownTexts } from '../../core/yaml-shown.ts';
 import { yamlValue } from '../../core/yaml-value.ts';
 import { AppError, problemText } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
@@ -35,6 +36,12 @@ export type YamlFile = {
   readonly tryThis?: readonly string[];
 };
 
+/** Blocks with anchors stand below keys that start with x-. */
+const withoutExtensions = (content: unknown): unknown =>
+  typeof content !== 'object' || content === null || Array.isArray(content)
+    ? content
+    : Object.fromEntries(Object.entries(content).filter(([key]) => !key.startsWith('x-')));
+
 /** The content of an operator's file. An error names everything that is wrong with it, each with its line. */
 export const contentOf = async (
   text: string,
@@ -55,8 +62,8 @@ export const contentOf = async (
   const parsed = yamlValue(document);
   if ('problem' in parsed)
     throw new AppError('config', `${what} is not YAML: ${parsed.problem}`, { code, tryThis });
-  const content = parsed.value;
-  const found = problems(content)
+  const content = withoutExtensions(parsed.value);
+  const found = inWordsOfFile(problems(content), shownTexts(document.contents))
     .map(
       (one): Problem =>
         one.path === ''

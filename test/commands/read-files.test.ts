@@ -1,0 +1,177 @@
+/** One policy for every command that reads a file: what is rejected, with which place, and that nothing is sent. */
+import { describe, expect, test } from 'vitest';
+import type { Ran } from '../support/in-memory.ts';
+import { labelsInMemory, trackerInMemory } from '../support/in-memory.ts';
+import type { Context } from '../../src/cli/command.ts';
+import { textFile } from '../../src/cli/text-file.ts';
+import { readCluster } from '../../src/kv-upgrade/cluster/cluster-file.ts';
+import type { AppError } from '../../src/core/problem.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+type Reader = {
+  readonly file: string;
+  readonly service: 'labels' | 'tracker';
+  readonly words: readonly string[];
+  /** A good file, in which X stands for a text. */
+  readonly text: string;
+  readonly isYaml?: true;
+  /** A list that a key without a value must not clear. */
+  readonly list?: string;
+};
+const readers: readonly Reader[] = [
+  {
+    file: 'a.yaml',
+    service: 'labels',
+    words: ['validate', '-f'],
+    text: 'title: X\n',
+    isYaml: true,
+    list: 'fields',
+  },
+  {
+    file: 'b.yaml',
+    service: 'labels',
+    words: ['apply', '-f'],
+    text: 'title: X\n',
+    isYaml: true,
+    list: 'permissions',
+  },
+  {
+    ...{ file: 'c.yaml', service: 'labels', words: ['apply', '-f'], isYaml: true },
+    text: 'title: T\nfields:\n  - name: F\n    type: selection\n    choices: [a, X]\n',
+  },
+  {
+    ...{ file: 'd.yaml', service: 'labels', words: ['plan', '-f'], isYaml: true, list: 'fields' },
+    text: 'title: T\nfields:\n  - name: X\n    type: text\n',
+  },
+  {
+    ...{ file: 'e.yaml', service: 'labels', words: ['lint', '-f'], isYaml: true, list: 'fields' },
+    text: 'title: T\nfields: [{name: F, type: selection, choices: [{name: X}]}]\n',
+  },
+  {
+    ...{ file: 'w.yaml', service: 'tracker', words: ['diff', '-f'], isYaml: true, list: 'labels' },
+    text: 'labels:\n  - name: X\n',
+  },
+  {
+    ...{ file: 'v.yaml', service: 'tracker', words: ['apply', '--yes', '-f'], isYaml: true, list: 'epics' },
+    text: 'epics:\n  - name: X\n',
+  },
+  {
+    ...{ file: 'r.csv', service: 'tracker', words: ['bulk', '--resource', 'labels', '--op', 'create', '-f'] },
+    text: 'name\nX\n',
+  },
+  {
+    ...{ file: 'r.ndjson', service: 'tracker', words: ['bulk', '-f'] },
+    text: '{"op":"create","resource":"labels","name":"X"}\n',
+  },
+  {
+    file: 't.txt',
+    service: 'tracker',
+    words: ['labels', 'create', '--name', 'n', '--description-file'],
+    text: 'X\n',
+  },
+  { file: 'p.json', service: 'tracker', words: ['labels', 'create', '--body'], text: '{"name":"X"}\n' },
+];
+const withBytes =
+  (path: string, bytes: Uint8Array) =>
+  (host: Host): Host => ({
+    ...host,
+    files: {
+      ...host.files,
+      readBytes: async (asked) => (asked === path ? bytes : host.files.readBytes(asked)),
+      stream: (asked) =>
+        asked === path
+          ? (async function* () {
+              yield bytes;
+            })()
+          : host.files.stream(asked),
+    },
+  });
+const run = ({ file, service, words }: Reader, text: string, change?: (host: Host) => Host): Promise<Ran> => {
+  const at = service === 'labels' ? labelsInMemory({ [file]: text }) : trackerInMemory({ [file]: text });
+  const given = words.at(-1) === '--body' ? `@${file}` : file;
+  return at.run([...words, given, '-o', 'json'], change === undefined ? {} : { change });
+};
+const named = (reader: Reader) =>
+  [`${reader.service} ${reader.words.join(' ')} ${reader.file}`, reader] as const;
+
+describe.each(readers.map(named))('%s', (_, reader) => {
+  const { file, text } = reader;
+  test('accepts a good file, with a byte order mark too', async () => {
+    for (const good of [text.replace('X', 'é'), `\uFEFF${text}`])
+      expect([good, (await run(reader, good)).code]).toEqual([
+        good,
+        expect.toSatisfy((code) => [0, 20].includes(code)),
+      ]);
+  });
+  test.each([
+    ['Latin-1', (x: string) => Buffer.from(x.replace('X', 'caf\xe9'), 'latin1'), 'not UTF-8'],
+    ['UTF-16', (x: string) => Buffer.from(`\uFEFF${x}`, 'utf16le'), 'UTF-16'],
+  ])('rejects %s with the place and the remedy, and sends nothing', async (__, bytesOf, what) => {
+    const ran = await run(reader, text, withBytes(`/place/${file}`, bytesOf(text)));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.err).toContain(what);
+    expect(ran.err).toContain('iconv -f');
+    expect(ran.error().problems[0]).toMatchObject({ file, line: expect.any(Number) });
+  });
+});
+
+describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reader) => {
+  const { text, list } = reader;
+  test.each(['1.10', '0x10', '1e3', '012', '+1', '.5', '.inf', '007'])(
+    'rejects %s where text is expected',
+    async (source) => {
+      const ran = await run(reader, text.replace('X', source));
+      expect([ran.code, ran.writes]).toEqual([2, []]);
+      expect(ran.error().problems[0]).toMatchObject({
+        message: `must be text; ${source} is a number in YAML`,
+        hint: `write "${source}"`,
+        line: text.slice(0, text.indexOf('X')).split('\n').length,
+      });
+      expect([0, 20]).toContain((await run(reader, text.replace('X', `"${source}"`))).code);
+    },
+  );
+  test.each(['42', 'yes', '2026-12-01', '1_000'])('accepts %s, which reads like the file', async (source) => {
+    expect([0, 20]).toContain((await run(reader, text.replace('X', source))).code);
+  });
+  test('rejects a key that repeats', async () => {
+    const [key = ''] = text.split(':');
+    expect((await run(reader, `${text}${key}: []\n`)).code).toBe(2);
+  });
+  test('never clears a list whose rows are comments', async () => {
+    if (list === undefined) return;
+    const ran = await run(
+      reader,
+      `${text.split(`\n${list}:`)[0]?.replace(new RegExp(`^${list}:[^]*`), '')}\n${list}:\n  # - name: x\n`,
+    );
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.error().problems).toContainEqual(
+      expect.objectContaining({ path: list, message: 'has no value' }),
+    );
+  });
+});
+
+test('a cluster file follows the same rules', async () => {
+  const refusal = async (text: string) => {
+    const host = fakeHost({ files: { '/c.yaml': text } });
+    return readCluster({ ...host, cwd: '/' }, 'c.yaml').then(
+      () => undefined,
+      (error: AppError) => error.detail.problems?.[0],
+    );
+  };
+  const cluster = (name: string) =>
+    `name: ${name}\nmembers:\n  - {name: a, client_url: "http://127.0.0.1:1"}\n`;
+  expect(await refusal(cluster('c'))).toBeUndefined();
+  expect(await refusal(cluster('1e3'))).toMatchObject({
+    line: 1,
+    message: 'must be text; 1e3 is a number in YAML',
+  });
+});
+
+test('a file of a flag follows the same rules', async () => {
+  const host = fakeHost({ files: { '/a.txt': '' } });
+  const files = { ...host.files, readBytes: async () => Buffer.from('a\n\xff', 'latin1') };
+  await expect(
+    textFile({ host: { ...host, cwd: '/', files } } as unknown as Context, 'a.txt', '--text-file'),
+  ).rejects.toMatchObject({ detail: { problems: [{ line: 2, hint: 'not UTF-8: byte 2 is 0xFF' }] } });
+});

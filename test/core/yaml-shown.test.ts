@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { parseDocument } from 'yaml';
+import { emptyKeys, inWordsOfFile, shownBelow, shownTexts } from '../../src/core/yaml-shown.ts';
+
+const shown = (text: string) => Object.fromEntries(shownTexts(parseDocument(text, { merge: true }).contents));
+
+describe('scalars that YAML reads as something else than the file shows', () => {
+  test.each([
+    ['1.10'],
+    ['0x10'],
+    ['1e3'],
+    ['012'],
+    ['+1'],
+    ['.5'],
+    ['.inf'],
+    ['.NaN'],
+    ['True'],
+    ['~'],
+    ['0o17'],
+    ['-0'],
+    ['53190000000000000001'],
+    ['1.0'],
+  ])('includes %s', (source) => {
+    expect(shown(`title: ${source}\n`)).toEqual({ title: source });
+  });
+  test.each([
+    ['42'],
+    ['-7'],
+    ['1.5'],
+    ['true'],
+    ['yes'],
+    ['no'],
+    ['off'],
+    ['1_000'],
+    ['2026-12-01'],
+    ['22:22'],
+    ['"007"'],
+    ["'1e3'"],
+    ['inf'],
+    [''],
+  ])('excludes %s', (source) => {
+    expect(shown(`title: ${source}\n`)).toEqual({});
+  });
+  test('have the paths of their values, through lists, maps and aliases', () => {
+    expect(shown('a: &x 007\nb: [1, 1e3, {c: *x}]\n')).toEqual({ a: '007', 'b[1]': '1e3', 'b[2].c': '007' });
+    const below = shownBelow(new Map([['[1].title', '007']]), '[1].');
+    expect([...below]).toEqual([['title', '007']]);
+  });
+  test('are reported in the words of the file where text is expected', () => {
+    const problems = [
+      { path: 'a', rule: 'type', message: 'must be text; got 7' },
+      { path: 'a', rule: 'type', message: 'must be a list; got 7' },
+    ] as const;
+    expect(inWordsOfFile(problems, new Map([['a', '007']])).map(({ message }) => message)).toEqual([
+      'must be text; 007 is a number in YAML',
+      'must be a list; got 7',
+    ]);
+  });
+});
+
+test('a key without a value is told from null, from an empty text and from an empty entry', () => {
+  const text = 'fields:\nother: null\ntext: ""\ntilde: ~\nlist:\n  - \n  - name:\n';
+  expect(emptyKeys(parseDocument(text).contents)).toEqual(['fields', 'list[1].name']);
+});
