@@ -108,6 +108,12 @@ const placed = (start: number, record: string, { at, what, hint }: Fault): Probl
   };
 };
 
+/** The mark of the byte order is no part of a name, and neither are spaces at the end of the line. */
+const headerText = (whole: string): string =>
+  withoutEnd(whole)
+    .replace(/^\uFEFF/, '')
+    .replace(/" +$/, '"');
+
 type Header = { readonly names: readonly string[]; readonly repeated: ReadonlySet<string> };
 
 /** Names of the columns. A column that may not repeat is an error that names both columns. */
@@ -189,7 +195,7 @@ class CsvReader implements Reader {
     const whole = this.#held.join('\n');
     this.#held = [];
     if (whole.trim() === '') return undefined;
-    const record = withoutEnd(this.#header === undefined ? whole.replace(/^\uFEFF/, '') : whole);
+    const record = this.#header === undefined ? headerText(whole) : withoutEnd(whole);
     this.#delimiter ??= delimiterOf(record);
     const split = splitCsv(record, this.#delimiter);
     if ('fault' in split) throw malformed(this.#name, [placed(this.#start, record, split.fault)]);

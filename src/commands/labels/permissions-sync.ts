@@ -25,7 +25,7 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
     yield new TextEncoder().encode(text);
   })();
   const rows: unknown[] = [];
-  for await (const lines of readRows(bytes, 'csv')) {
+  for await (const lines of readRows(bytes, 'csv', { name: source })) {
     for (const { line, row, problem: wrong } of lines) {
       if (wrong)
         throw usageError(`${source} is not a CSV table; nothing was sent`, [
@@ -34,6 +34,12 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
       rows.push(row);
     }
   }
+  if (rows.length === 0)
+    throw usageError(
+      `${source} has a header and no rows; nothing was sent`,
+      [],
+      ['to remove every permission, sync a YAML or JSON file that contains []'],
+    );
   return rows;
 };
 
