@@ -14,13 +14,16 @@ const globalSummary = (): Block[] => {
   return [heading('Global flags'), terms([[`${names.join(', ')} (see: opsctl help flags)`, '']])];
 };
 
+/** Up to three values are listed. A longer list stands as the name of the flag: a cut list would look complete. */
+const usageValue = (name: string, value: string): string => (value.split('|').length > 3 ? name : value);
+
 const usage = (command: Command): string => {
   const args = (command.args ?? []).map((arg) => {
     const name = arg.rest ? `${arg.name}...` : arg.name;
     return arg.optional ? `[${name}]` : `<${name}>`;
   });
   const required = Object.entries(command.flags ?? {}).flatMap(([name, flag]) =>
-    isRequired(flag) ? [`--${name} <${(flag.value ?? 'value').split('|').slice(0, 3).join('|')}>`] : [],
+    isRequired(flag) ? [`--${name} <${usageValue(name, flag.value ?? 'value')}>`] : [],
   );
   return ['opsctl', ...command.path, ...args, ...required, '[flags]'].join(' ');
 };

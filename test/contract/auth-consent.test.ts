@@ -282,6 +282,15 @@ describe('the redirect', () => {
 });
 
 describe('scripted consent', () => {
+  // spec/sign-in#scope-3
+  test.each(['media.readonly', scopes.readonly])('selects a requested scope by %s', async (name) => {
+    await control(server, 'PUT', '/consent', { mode: 'auto', scopes: [name] });
+    const code = new URL(String((await ask(server, { scope: both })).headers.location)).searchParams.get(
+      'code',
+    );
+    expect(await granted(String(code))).toEqual([scopes.readonly]);
+    await control(server, 'PUT', '/consent', { mode: 'ask', scopes: [] });
+  });
   test('auto signs the named user in and grants; deny refuses; parts and time-based access', async () => {
     await control(server, 'PUT', '/consent', {
       mode: 'auto',

@@ -1,3 +1,4 @@
+import { scopeName } from '../../api-specs/oauth/scopes.ts';
 import { accountRules } from './rules/account.ts';
 import { checkRules } from './rules/rule.ts';
 import type { MockReply } from '../service.ts';
@@ -146,8 +147,10 @@ export const scripted = (visit: Visit): MockReply | undefined => {
   if (user === undefined) return undefined;
   checkRules(accountRules, { auth, client: visit.client, user, scopes: pending.asked.scopes });
   const isPart = consent.scopes.length > 0 && visit.client.trust === 'none';
+  // spec/sign-in#scope-3: the last part names a scope.
+  const names = consent.scopes.map(scopeName);
   const scopes = isPart
-    ? pending.asked.scopes.filter((scope) => consent.scopes.includes(scope))
+    ? pending.asked.scopes.filter((scope) => names.includes(scopeName(scope)))
     : pending.asked.scopes;
   return grant(visit, user, scopes, consent.access_for_seconds);
 };

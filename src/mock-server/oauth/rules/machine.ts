@@ -1,3 +1,4 @@
+import { scopeName } from '../../../api-specs/oauth/scopes.ts';
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { askedScopes, unknownScopes } from '../known-scopes.ts';
 import { OAuthError } from '../errors.ts';
@@ -54,7 +55,8 @@ export const machineScopes = (auth: Auth, text: string, allowed: readonly string
   const unknown = unknownScopes(auth, asked);
   if (unknown.length > 0)
     throw new OAuthError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
-  const refused = allowed.length === 0 ? [] : asked.filter((scope) => !allowed.includes(scope));
+  const refused =
+    allowed.length === 0 ? [] : asked.filter((scope) => !allowed.map(scopeName).includes(scopeName(scope)));
   if (refused.length > 0)
     throw new OAuthError('invalid_scope', `The trust does not allow: ${refused.join(' ').slice(0, 300)}`);
   return asked;
