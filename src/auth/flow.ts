@@ -14,6 +14,7 @@ import { browserChoice, browserEnvironment, hints } from './methods/browser-envi
 import { type Secrets, secretsFrom } from './pkce.ts';
 import { serviceFailure } from './protocol/failure.ts';
 import { scopeTable } from './scopes.ts';
+import { safeText } from './terminal-text.ts';
 import { tokenHostWarning } from './token-host.ts';
 
 /** OpenID Connect Core 11: without `prompt=consent` a server ignores `offline_access`. A prompt of the user wins; an empty one sends none. */
@@ -47,9 +48,13 @@ export const attemptFor = (
 export const showAddress = (context: AuthContext, url: ExternalUrl): Promise<void> =>
   context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
 
+/** The server names the cause here: a user who is not assigned, a policy, or a click on Cancel. */
+const reasonOf = (description: string | undefined): string =>
+  description === undefined || description === '' ? '' : `: ${safeText(description, 200)}`;
+
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
   error === 'access_denied'
-    ? new AppError('auth', 'access was denied in the browser', {
+    ? new AppError('auth', `access was denied in the browser${reasonOf(description)}`, {
         code: 'ACCESS_DENIED',
         tryThis: ['opsctl login, and allow at least one permission'],
       })

@@ -9,6 +9,11 @@ const known: Readonly<Record<string, { readonly category: Category; readonly try
   {
     invalid_grant: { category: 'auth', tryThis: ['opsctl login'] },
     access_denied: { category: 'auth', tryThis: ['opsctl login, and allow at least one permission'] },
+    interaction_required: { category: 'auth', tryThis: ['opsctl login'] },
+    login_required: { category: 'auth', tryThis: ['opsctl login'] },
+    consent_required: { category: 'auth', tryThis: ['opsctl login'] },
+    account_selection_required: { category: 'auth', tryThis: ['opsctl login'] },
+    expired_token: { category: 'auth', tryThis: ['opsctl login --method device (shows a new code)'] },
     admin_policy_enforced: {
       category: 'auth',
       tryThis: [
@@ -53,6 +58,21 @@ const known: Readonly<Record<string, { readonly category: Category; readonly try
     server_error: { category: 'network', tryThis: ['try again in a minute'] },
   };
 
+/** Non-interactive sign-in has no person: what the server rejected is the key or the identity token. */
+const machineGrants: Readonly<Record<string, readonly string[]>> = {
+  'service-account': [
+    'check that the service account and its key still exist, and that the clock of this machine is right',
+    'opsctl doctor auth',
+  ],
+  'token-exchange': [
+    'get a new identity token from the CI (it expires after 5 to 10 minutes), and check the clock of this machine',
+    'check that the server trusts the issuer, subject and audience of the identity token',
+  ],
+  'client-credentials': ['check --client-id and the client secret', 'opsctl doctor auth'],
+};
+const hintsFor = (what: string, error: string): readonly string[] | undefined =>
+  error === 'invalid_grant' ? machineGrants[what] : undefined;
+
 /** An error code of the service as an expected failure. */
 export const serviceFailure = (
   what: string,
@@ -65,7 +85,7 @@ export const serviceFailure = (
   const text = description === undefined || description === '' ? '' : ` (${safeText(description, 200)})`;
   return new AppError(rule.category, `${what}: ${code}${text}`, {
     code: code.toUpperCase(),
-    tryThis: rule.tryThis,
+    tryThis: hintsFor(what, error) ?? rule.tryThis,
     ...(httpStatus === undefined ? {} : { httpStatus }),
     retryable: rule.category === 'network',
   });

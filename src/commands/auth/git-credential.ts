@@ -1,4 +1,4 @@
-import { oneOf, req } from '../../core/field.ts';
+import { req, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { credentialInput } from '../../auth/programs/credential-input.ts';
@@ -11,7 +11,7 @@ export const gitCredential = defineCommand({
   about:
     'Speaks the protocol of git credential helpers. A host that is not named, and any address under http://, get no token. ' +
     'erase means that the token was refused: the next get asks for a new one.',
-  args: [{ name: 'action', field: req(oneOf('get', 'store', 'erase')), summary: 'What git asks for' }],
+  args: [{ name: 'action', field: req(str()), summary: 'Operation of git: get, store or erase' }],
   flags: hostFlags,
   examples: [
     {
@@ -24,6 +24,8 @@ export const gitCredential = defineCommand({
       import('../../auth/programs/credential-protocols.ts'),
       import('../../auth/programs/credential-token.ts'),
     ]);
+    // gitcredentials(7): a helper silently ignores operations that it does not know, such as capability of git 2.46.
+    if (!['get', 'store', 'erase'].includes(values.action)) return nothing();
     const request = gitRequest(await credentialInput(context.host));
     const isOurs = request.protocol === 'https' && isConfigured(values.host, request.host ?? '');
     if (!isOurs || values.action === 'store') return nothing();

@@ -15,7 +15,7 @@ export const kubectlCredential = defineCommand({
   },
   examples: [
     {
-      line: 'kubectl config set-credentials me --exec-api-version=client.authentication.k8s.io/v1 --exec-command=opsctl --exec-arg=auth --exec-arg=kubectl-credential --exec-arg=--id-token',
+      line: 'kubectl config set-credentials me --exec-api-version=client.authentication.k8s.io/v1 --exec-interactive-mode=IfAvailable --exec-command=opsctl --exec-arg=auth --exec-arg=kubectl-credential --exec-arg=--id-token',
       says: 'Once; then kubectl asks for a token when it needs one',
     },
   ],

@@ -5,6 +5,8 @@ import { accessToken } from '../../../src/auth/token.ts';
 import { keepAccount } from '../../../src/auth/keep-account.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
+import { refusedByUser } from '../../../src/auth/flow.ts';
+import { serviceFailure } from '../../../src/auth/protocol/failure.ts';
 import { errorIn } from '../../../src/auth/protocol/token-body.ts';
 import { tolerances } from '../../../src/auth/protocol/tolerances.ts';
 import { makeAuthContext } from '../auth-context.ts';
@@ -217,3 +219,21 @@ test.each([[{}], [[]], ['x'], [{ access_token: 'a' }], [{ error: { code: 400 } }
     expect(errorIn(body)).toBeUndefined();
   },
 );
+
+test.each([
+  ['refresh', 'interaction_required', 'auth', 'opsctl login'],
+  ['refresh', 'invalid_grant', 'auth', 'opsctl login'],
+  ['device flow', 'expired_token', 'auth', 'opsctl login --method device (shows a new code)'],
+  ['token-exchange', 'invalid_grant', 'auth', expect.stringContaining('identity token')],
+  ['service-account', 'invalid_grant', 'auth', expect.stringContaining('key')],
+  ['client-credentials', 'invalid_grant', 'auth', expect.stringContaining('client secret')],
+])('%s: the hint for %s fits the method', (what, error, category, first) => {
+  const failure = serviceFailure(what, error, 'why', 400);
+  expect(failure).toMatchObject({ category, message: `${what}: ${error} (why)` });
+  expect(failure.detail.tryThis?.[0]).toEqual(first);
+});
+
+test('the reason for access_denied reaches the user', () => {
+  const { message } = refusedByUser({ error: 'access_denied', description: 'User is not assigned.' });
+  expect(message).toBe('access was denied in the browser: User is not assigned.');
+});
