@@ -48,6 +48,7 @@ export const replayingHost = (host: Host, { exchanges }: TraceFile): Host => {
     ...host.network,
     request,
     canConnect: async () => false,
+    probe: async () => ({}),
     listen: async () => {
       throw notRecorded('a server of its own');
     },

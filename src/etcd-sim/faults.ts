@@ -16,6 +16,12 @@ export const faultKinds = {
   cut: { says: 'nothing reaches the other members and nothing comes from them' },
   'cut-in': { says: 'nothing comes from the other members; what it sends reaches them' },
   'cut-out': { says: 'nothing reaches the other members; what they send reaches it' },
+  'links-out': {
+    says: 'its own connections to the other members fail (their certificates); it takes part over the connections of the others',
+  },
+  'links-in': {
+    says: 'the connections of the other members to it fail (its certificate); it takes part over its own connections',
+  },
 } as const satisfies Readonly<Record<string, { readonly says: string; readonly ms?: number }>>;
 export type FaultKind = keyof typeof faultKinds;
 export type Fault = { readonly kind: FaultKind; readonly ms?: number; readonly version?: string };
@@ -61,6 +67,12 @@ export class Faults {
   }
   get hearsNothing(): boolean {
     return this.#has('cut', 'never-healthy', 'cut-in');
+  }
+  get failsOwnLinks(): boolean {
+    return this.#has('links-out');
+  }
+  get refusesLinks(): boolean {
+    return this.#has('links-in');
   }
   get delayMs(): number {
     return this.find('slow')?.ms ?? 0;

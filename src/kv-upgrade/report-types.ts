@@ -18,6 +18,8 @@ export type GateCheck =
   | 'lag'
   | 'alarms'
   | 'peers'
+  | 'peer-links'
+  | 'access'
   | 'hash'
   | 'stable';
 

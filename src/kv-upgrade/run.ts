@@ -55,6 +55,7 @@ export type Run = {
 export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
   readonly plan: Pick<Plan, 'observation' | 'to'>;
   readonly journal: Pick<Journal, 'entries'>;
+  readonly logMarks?: Run['logMarks'];
 };
 
 export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>

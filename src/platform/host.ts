@@ -123,12 +123,20 @@ export type Address = {
 };
 export type Listener = { readonly host: string; readonly port: number; close(): Promise<void> };
 
+/** `answer` is absent if there was none in time, or no connection. */
+export type Probed = {
+  readonly answer?: 'accepted' | 'rejected';
+  /** PEM; only of a TLS server. It is not verified. */
+  readonly certificate?: string;
+};
 export type Network = {
   request(request: HttpRequest): Promise<HttpReply>;
   /** Rejects with an Error whose `code` is EADDRINUSE, EACCES or EADDRNOTAVAIL when it cannot listen. */
   listen(handler: Handler, at: Address): Promise<Listener>;
   /** True when something accepts TCP connections there. */
   canConnect(host: string, port: number, timeoutMs: number): Promise<boolean>;
+  /** How a server treats a connection without a certificate and without credentials, and the certificate that it presents. Never throws. */
+  probe(url: string, timeoutMs: number): Promise<Probed>;
   /** Ports of 127.0.0.1 for servers that are started later and may be away for a while: free now, all different, none that an outgoing connection gets or that this user was given in the last half hour. */
   freePorts(count: number): Promise<number[]>;
   /** Closes idle connections, so that a process can end. */

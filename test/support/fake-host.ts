@@ -1,4 +1,5 @@
 import type {
+  Probed,
   Address,
   Exit,
   Finished,
@@ -34,6 +35,8 @@ export type FakeHostOptions = {
   readonly now?: number;
   readonly platform?: string;
   /** What the network answers; it may throw a NetworkError. Objects become JSON. */
+  /** How servers treat anonymous connections (default: nothing is seen). */
+  readonly probe?: (url: string) => Probed;
   readonly reply?: (request: HttpRequest, count: number) => ScriptedReply | Promise<ScriptedReply>;
   /** Which streams are terminals (default none). */
   readonly tty?: readonly ('stdin' | 'stdout' | 'stderr')[];
@@ -226,6 +229,7 @@ const fakeNetwork = (options: FakeHostOptions) => {
     },
     canConnect: async (_, port) =>
       served.some(({ at, isOpen }, i) => isOpen && (at.port === port || port === 40_001 + i)),
+    probe: async (url) => options.probe?.(url) ?? {},
     freePorts: async (count) => Array.from({ length: count }, () => nextPort++),
     close: async () => {},
   };

@@ -33,7 +33,19 @@ export type SmallMember = {
   /** It runs on when it is asked to end. */
   ignoresStop?: boolean;
   entriesBehind: number;
+  /** Members that its own connections do not reach. */
+  reachesNot?: readonly string[];
 };
+const hex = (id: string): string => BigInt(id).toString(16);
+/** The page of a member that counts its connections, as 3.4 and later versions print it. */
+export const metricsOf = (ids: readonly string[], own: string, reached: readonly string[] = ids): string =>
+  ids
+    .filter((id) => id !== own)
+    .map(
+      (id) =>
+        `etcd_network_active_peers{Local="${hex(own)}",Remote="${hex(id)}"} ${reached.includes(id) ? 1 : 0}\n`,
+    )
+    .join('');
 type Key = { value: string; lease: string; mod: number; create: number };
 type Body = Readonly<Record<string, unknown>>;
 
@@ -233,6 +245,16 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
         ? { body: { health: 'true' } }
         : { status: 503, body: { health: 'false', reason: 'sick' } };
     if (path === '/readyz') return { status: 404 };
+    if (path === '/metrics') {
+      const reached = all.filter(({ name, isUp }) => isUp && member.reachesNot?.includes(name) !== true);
+      return {
+        body: metricsOf(
+          all.map(({ id }) => id),
+          member.id,
+          reached.map(({ id }) => id),
+        ),
+      };
+    }
     const call = path.replace(/^\/v3(?:beta|alpha)?/, '').replace(/^\/kv\/lease/, '/lease');
     const body = JSON.parse(String(request.body ?? '{}')) as Body;
     if (call === '/maintenance/transfer-leadership') return moveLeader(body);

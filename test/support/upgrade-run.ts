@@ -21,7 +21,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
       access: accessWith(host, undefined, undefined),
     },
     ...{
-      driver: driver as Driver,
+      driver: { logTail: async () => [], ...driver } as Driver,
       canKill: false,
       holdLock: async () => {},
       shareProgress: async () => {},

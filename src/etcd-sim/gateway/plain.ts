@@ -59,6 +59,19 @@ export const readiness = async (api: Api, headers: Readonly<Record<string, strin
   return { status: 503, headers, body: `[-]${failed}\n` };
 };
 
+/** From 3.4 on a member counts the connections that it opened itself, and those that it lost. */
+const peerMetrics = ({ node, form }: Api): (readonly [string, number])[] =>
+  node.links.values().flatMap((link): (readonly [string, number])[] => {
+    const labels = `{Local="${node.id}",Remote="${link.id}"}`;
+    const failures = [`network_peer_sent_failures_total{To="${link.id}"}`, link.failures] as const;
+    if (!form.has.learners) return [failures];
+    return [
+      [`network_active_peers${labels}`, link.isActive ? 1 : 0],
+      [`network_disconnected_peers_total${labels}`, link.disconnects],
+      failures,
+    ];
+  });
+
 export const metrics = (api: Api): string => {
   const { raft, machine } = api.node;
   const keys = machine.keys.range({ key: '\0', end: '\0', countOnly: true });
@@ -70,7 +83,7 @@ export const metrics = (api: Api): string => {
     ['mvcc_db_total_size_in_bytes', machine.fileBytes],
     ['debugging_mvcc_keys_total', 'count' in keys ? keys.count : 0],
   ];
-  const text = lines.map(([name, value]) => `${api.word}_${name} ${value}\n`);
+  const text = [...lines, ...peerMetrics(api)].map(([name, value]) => `${api.word}_${name} ${value}\n`);
   return `${text.join('')}${api.word}_server_version{server_version="${api.version}"} 1\n`;
 };
 

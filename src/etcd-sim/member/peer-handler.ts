@@ -6,7 +6,7 @@ import { version } from '../gateway/plain.ts';
 import type { Api } from '../gateway/rpc.ts';
 import type { Message } from '../raft/message.ts';
 import type { Proposal } from '../state/command.ts';
-import { GONE, OWN_ID, type PeerInfo } from '../node/peer-link.ts';
+import { GONE, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
 
 const answered = (value: unknown): Outgoing => ({
   status: 200,
@@ -82,6 +82,12 @@ const carriedOut = async (
   return answered(await call(api, body as never));
 };
 
+/** The answer as it reaches the member that asked. */
+const sent = ({ faults }: Api, answer: Outgoing): Outgoing => {
+  if (faults.sendsNothing) return lost;
+  return faults.refusesLinks ? { ...answer, headers: { ...answer.headers, [REFUSED_LINK]: '1' } } : answer;
+};
+
 /** What members say to each other. A cut member lets nothing through, but still hears the one who switches faults. */
 export const peerHandler =
   (api: Api, changeFaults: () => Promise<void>): Handler =>
@@ -98,7 +104,7 @@ export const peerHandler =
     const call = peerCalls[request.url];
     if (call === undefined || request.method !== 'POST') return { status: 404, body: '404 page not found\n' };
     const answer = await carriedOut(api, call, request);
-    return api.faults.sendsNothing ? lost : answer;
+    return sent(api, answer);
   };
 
 /** True when a member that has no data here is known to others as one that ran: its directory is wrong or empty. */

@@ -26,6 +26,11 @@ export type LinkOptions = {
 /** How a member is told that it does not belong to the cluster any more. */
 export const GONE = 410;
 export const OWN_ID = 'x-member-id';
+/** The other member does not accept connections of this one; what is sent arrives over its own connections. */
+export const REFUSED_LINK = 'x-refused-link';
+const certificateError =
+  'x509: certificate relies on legacy Common Name field, use SANs or temporarily enable Common Name matching with GODEBUG=x509ignoreCN=0';
+const errorEveryMs = 500;
 
 /** The way to one other member. Failures are values; the loss of a link and its return are said in the log (spec/store#measured-upgrade). */
 export class PeerLink {
@@ -35,6 +40,10 @@ export class PeerLink {
   isActive = false;
   /** Since when; undefined while it does not answer. */
   activeSince: number | undefined;
+  /** How often it was lost, and how often it could not be opened. */
+  disconnects = 0;
+  failures = 0;
+  #errorAt = 0;
   readonly #host: Host;
   readonly #o: LinkOptions;
   constructor(host: Host, options: LinkOptions) {
@@ -61,7 +70,8 @@ export class PeerLink {
       if (this.#o.faults.hearsNothing) throw new Error('i/o timeout');
       if (reply.status === GONE) this.#o.onRemoved();
       if (reply.status !== 200) throw new Error(`unexpected status ${reply.status}`);
-      this.#up();
+      if (this.#o.faults.failsOwnLinks || reply.headers[REFUSED_LINK] !== undefined) this.#refused();
+      else this.#up();
       return JSON.parse(text) as T;
     } catch (error) {
       // A member that ends closes its connections first; only a silent one (or one cut off) times out.
@@ -86,8 +96,17 @@ export class PeerLink {
     }
     this.isActive = true;
   }
+  /** A real member tries again and again, and logs each error. */
+  #refused(): void {
+    this.failures += 1;
+    this.#down(certificateError);
+    if (this.#host.elapsed() < this.#errorAt) return;
+    this.#errorAt = this.#host.elapsed() + errorEveryMs;
+    this.#o.log('W', 'rafthttp', `health check for peer ${this.id} could not connect: ${certificateError}`);
+  }
   #down(reason: string): void {
     if (this.isActive) {
+      this.disconnects += 1;
       this.#o.log(
         'W',
         'rafthttp',

@@ -8,6 +8,8 @@ import { identityOf } from '../run.ts';
 import type { GateCheck } from '../types.ts';
 import { bad, failed, good, keyOf } from './gate-verdict.ts';
 import type { Check, Gate } from './gate-verdict.ts';
+import { accessIsKept } from './access-check.ts';
+import { peerLinksWork } from './peer-link-check.ts';
 import { hashesAgree } from './hash-check.ts';
 import { isReady, membershipIsKept } from './membership-check.ts';
 import { processRuns } from './process-check.ts';
@@ -126,7 +128,10 @@ export const stages: readonly Checks[] = [
     ['identity', identityIsKept],
     ['leader', leaderIsKnown],
   ],
-  [['health', healthIsTrue]],
+  [
+    ['health', healthIsTrue],
+    ['access', accessIsKept],
+  ],
   [
     ['ready', isReady],
     ['read', readWorks],
@@ -139,5 +144,6 @@ export const stages: readonly Checks[] = [
     ['peers', peersAgree],
     ['membership', membershipIsKept],
     ['hash', hashesAgree],
+    ['peer-links', peerLinksWork],
   ],
 ];

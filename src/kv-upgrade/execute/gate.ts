@@ -88,6 +88,8 @@ export const passGate = async (
     for (const [at, [name, check]] of stage.entries()) {
       const { ok, detail } = await passCheck(gate, check, until, progress, first[at] as Verdict);
       run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
+      if (ok === null && detail.startsWith('unknown: '))
+        run.emit({ event: 'note', level: 'warn', text: `${member.name}: ${name}: ${detail}` });
       if (ok === false)
         throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
       if (name === 'health') gate.goodSince = run.host.elapsed();

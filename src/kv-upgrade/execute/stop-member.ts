@@ -6,6 +6,7 @@ import { recordPlacement } from '../placement/placements.ts';
 import { identityOf, memberOf } from '../run.ts';
 import type { Act, Run } from '../run.ts';
 import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Placement, Step } from '../types.ts';
+import { recordAccess } from './access-check.ts';
 import { runHook } from './hook.ts';
 import { justAfterWrite } from './move-leader.ts';
 import { hostOf, wrongBinary } from './new-binary.ts';
@@ -74,6 +75,7 @@ export const stopMember: Act = async (run, step) => {
   wrongBinary(run, member.name, facts);
   refuseFullDisk(run, member.name, facts);
   await runHook(run, 'before_member', member.name);
+  await recordAccess(run, step);
   // Beside what runs: when anything below says no, the member and whatever a crash would start are as before.
   const placement = await driver.stage(member, { from: run.plan.from, to: run.plan.to, run: run.id });
   const seen = await lastLook(run, step, placement).catch(async (error: unknown) => {

@@ -39,8 +39,20 @@ const check = (name: GateCheck) => {
 describe('the checks of a member', () => {
   it('are made in this order: what speaks against the member first, what costs last', () => {
     expect(checks.map(([name]) => name)).toEqual([
-      ...['process', 'version', 'identity', 'leader', 'health', 'ready', 'read', 'write', 'read-back', 'lag'],
-      ...['alarms', 'peers', 'membership', 'hash'],
+      ...[
+        'process',
+        'version',
+        'identity',
+        'leader',
+        'health',
+        'access',
+        'ready',
+        'read',
+        'write',
+        'read-back',
+        'lag',
+      ],
+      ...['alarms', 'peers', 'membership', 'hash', 'peer-links'],
     ]);
   });
   it('another program is no matter of time', async () => {
@@ -240,7 +252,7 @@ describe('the gate', () => {
     expect([...small.keys.keys()]).toEqual([]);
     expect(
       run.told.map((event) => (event.event === 'gate-check' ? [event.check, event.ok] : [])),
-    ).toHaveLength(14);
+    ).toHaveLength(16);
     small.members('n2').isHealthy = false;
     const began = small.host.elapsed();
     await expect(passGate(gate, 3000)).rejects.toThrow(
@@ -254,7 +266,7 @@ describe('the gate', () => {
     await passGate({ ...gate, skips: new Set<GateCheck>(['write', 'read-back']) }, 1000);
     const made = run.told.flatMap((event) => (event.event === 'gate-check' ? [event.check] : []));
     expect(made).not.toContain('write');
-    expect(made).toHaveLength(12);
+    expect(made).toHaveLength(14);
   });
   it('counts the time in which it stays good from its health, and anew from a check that was not good', async () => {
     const { small, gate } = await gateOn();

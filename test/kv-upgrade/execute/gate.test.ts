@@ -3,6 +3,7 @@ import { openGate, passGate, stayStable } from '../../../src/kv-upgrade/execute/
 import { MemberFailure } from '../../../src/kv-upgrade/run.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import type { FakeHost, ScriptedReply } from '../../support/fake-host.ts';
+import { metricsOf } from '../../support/small-cluster.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 
 type State = {
@@ -31,6 +32,8 @@ const gateOf = (state: State, isRunning: () => boolean = () => true) => {
         return {
           body: state.alarm === undefined ? {} : { alarms: [{ memberID: '1003', alarm: state.alarm }] },
         };
+      if (path === '/metrics')
+        return { body: metricsOf(Object.values(ids), ids[new URL(url).port] as string) };
       if (path === '/readyz' && state.ready !== undefined)
         return { status: state.ready, body: '[-]non_learner failed: not supported for learner' };
       if (path.endsWith('/member/list')) {
@@ -79,7 +82,7 @@ describe('the gate of a member', () => {
     await passGate(gate, 1000);
     expect(
       run.told.flatMap((event) => (event.event === 'gate-check' && event.ok ? [event.check] : [])),
-    ).toHaveLength(13);
+    ).toHaveLength(14);
     // A terabyte takes long to hash: that was not checked, and nothing says that it was.
     expect(run.told).toContainEqual(
       expect.objectContaining({ check: 'hash', ok: null, detail: expect.stringMatching(/^skipped: /) }),
@@ -199,7 +202,7 @@ describe('the gate of a member', () => {
     const passed: string[] = [];
     await passGate(gate, 1000, (check) => passed.push(check));
     expect(passed.slice(0, 5)).toEqual(['process', 'version', 'identity', 'leader', 'health']);
-    expect(passed).toHaveLength(14);
+    expect(passed).toHaveLength(16);
     expect(run.told.map((event) => (event.event === 'gate-check' ? event.check : ''))).toEqual(passed);
   });
 

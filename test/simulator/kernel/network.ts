@@ -183,6 +183,7 @@ export const networkOf = (kernel: Kernel, net: Lan, process: Process): Network =
       process.onDeath.add(() => void close());
       return { host: at.host, port, close };
     }),
+  probe: async () => ({}),
   canConnect: async (_host, port) => net.listening.has(port),
   freePorts: async (count) =>
     Array.from({ length: count }, (_, i) => 61_000 + kernel.random.below(400) * 10 + i),
