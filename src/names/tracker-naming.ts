@@ -3,7 +3,7 @@ import { fieldReferences, paramKind } from './references.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Text that is an id already. A name of digits only is written `name:123`. */
-export const isId = (text: string): boolean => /^\d+$/.test(text) || UUID.test(text);
+export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || UUID.test(text);
 
 /** Names of the tracker's things; what looks them up is loaded when a name is given. */
 export const trackerNaming: Naming = {
