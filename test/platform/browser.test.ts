@@ -41,6 +41,29 @@ test.each<[string, string[][]]>([
   expect(browserCommands(setting, 'URL', 'linux')).toEqual(expected);
 });
 
+test.each([
+  ['"/mnt/c/Program Files/b.exe" %s', 'linux', [['/mnt/c/Program Files/b.exe', 'URL']]],
+  ["'/opt/a b' --profile='Profile 1'", 'linux', [['/opt/a b', '--profile=Profile 1', 'URL']]],
+  [
+    '/opt/a\\ b:"c:d" x',
+    'linux',
+    [
+      ['/opt/a b', 'URL'],
+      ['c:d', 'x', 'URL'],
+    ],
+  ],
+  [
+    '"C:\\Program Files\\b.exe" -n;edge',
+    'win32',
+    [
+      ['C:\\Program Files\\b.exe', '-n', 'URL'],
+      ['edge', 'URL'],
+    ],
+  ],
+])('BROWSER=%s on %s is split as a shell does', (setting, platform, expected) => {
+  expect(browserCommands(setting, 'URL', platform)).toEqual(expected);
+});
+
 const withLauncher = async (script: string): Promise<RealHost> => {
   const real = await realHost();
   open.push(real);

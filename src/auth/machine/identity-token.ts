@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import { refuseLongSecret } from '../../core/secret-size.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { send } from '../protocol/send.ts';
+import { sendPatiently } from '../protocol/send.ts';
 import { safeText } from '../terminal-text.ts';
 
 type IdentitySettings = { readonly audience: string | undefined };
@@ -78,10 +78,13 @@ const fromGithub: Source = {
       maxReplyBytes: 256 * 1024,
       timeoutMs: 15_000,
     };
-    const response = await send(context.host, 'identity token of GitHub Actions', request, context.signal);
+    const response = await sendPatiently(context, 'identity token of GitHub Actions', request);
     const value = valueIn(response.text);
     if (response.status === 200 && value !== undefined) return value;
-    throw noToken(`GitHub Actions answered HTTP ${response.status}`, [permission]);
+    const isOutage = response.status === 429 || response.status >= 500;
+    throw noToken(`GitHub Actions answered HTTP ${response.status}`, [
+      isOutage ? 'run the job again: the service of GitHub failed three times' : permission,
+    ]);
   },
 };
 const valueIn = (text: string): string | undefined => {

@@ -16,12 +16,27 @@ export const hasDisplay = (env: Env, platform: string): boolean => {
   return !!(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME);
 };
 
+/** A colon between entries; one inside quotes belongs to a path or an argument. */
+const outsideQuotes = /:(?=(?:[^"']*(?:"[^"]*"|'[^']*'))*[^"']*$)/;
+
+/** Words as a shell splits them: quotes group, and a backslash escapes (not on Windows, where it is in every path). */
+const wordsOf = (entry: string, platform: string): string[] => {
+  const word =
+    platform === 'win32' ? /(?:"[^"]*"|[^\s"])+/g : /(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])+/g;
+  const part = platform === 'win32' ? /"([^"]*)"/g : /"((?:\\.|[^"\\])*)"|'([^']*)'|\\(.)/g;
+  const unquoted = (_: string, double?: string, single?: string, escaped?: string): string =>
+    platform === 'win32'
+      ? (double ?? '')
+      : (double?.replace(/\\(["\\$`])/g, '$1') ?? single ?? escaped ?? '');
+  return (entry.match(word) ?? []).map((text) => text.replace(part, unquoted));
+};
+
 /** The commands in BROWSER, tried in order; `%s` stands for the URL. Pure. */
 export const browserCommands = (setting: string, url: string, platform: string): string[][] =>
   setting
-    .split(platform === 'win32' ? ';' : ':')
-    .map((entry) => entry.trim().split(/\s+/))
-    .filter((words) => words[0] !== '' && words[0] !== 'none')
+    .split(platform === 'win32' ? /;(?=(?:[^"]*"[^"]*")*[^"]*$)/ : outsideQuotes)
+    .map((entry) => wordsOf(entry, platform))
+    .filter((words) => words.length > 0 && words[0] !== 'none')
     .map((words) =>
       words.some((word) => word.includes('%s'))
         ? words.map((word) => word.replaceAll('%s', url))
