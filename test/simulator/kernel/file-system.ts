@@ -38,6 +38,9 @@ const found = (path: string, call: string, followsLast = true): Inode => {
 };
 
 export type Flags = 'r' | 'r+' | 'w' | 'wx' | 'a';
+/** The usual mask of a user: other users cannot write to a new file. */
+const UMASK = 0o022;
+
 export const open = (path: string, flags: Flags = 'r', mode = 0o666): number => {
   const { kernel, disk } = here();
   const before = disk.find(path);
@@ -49,7 +52,7 @@ export const open = (path: string, flags: Flags = 'r', mode = 0o666): number => 
     const parent = parentOf(path, 'open');
     inode = changing('create', path, () => {
       if (disk.freeBytes <= 0) throw failure('ENOSPC', 'open', path);
-      const made = disk.make('file', mode & 0o7777);
+      const made = disk.make('file', mode & ~UMASK & 0o7777);
       made.modifiedMs = kernel.nowMs;
       disk.change([{ directory: parent, name: basename(path), inode: made }]);
       return made;
@@ -147,7 +150,7 @@ export const makeDirectory = (path: string, mode = 0o777): void => {
   const directory = parentOf(path, 'mkdir');
   const { disk } = here();
   changing('mkdir', path, () =>
-    disk.change([{ directory, name: basename(path), inode: disk.make('directory', mode & 0o7777) }]),
+    disk.change([{ directory, name: basename(path), inode: disk.make('directory', mode & ~UMASK & 0o7777) }]),
   );
 };
 export const makeDirectories = (path: string, mode?: number): void => {

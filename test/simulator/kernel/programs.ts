@@ -1,4 +1,5 @@
 /** Programs that simulated processes start: the product itself, the members that it makes, and the shell that becomes one. */
+import { wordsOf } from '../../../src/kv-upgrade/cluster/command-line.ts';
 import { runProgram } from '../../../src/cli/run.ts';
 import type { Exit, Finished, Host, Started } from '../../../src/platform/host.ts';
 import { type Kernel, Killed, type Process } from './kernel.ts';
@@ -19,7 +20,7 @@ const textOf = (process: Process, path: string): string => {
 /** The words that a member's binary replaces itself by: `exec 'node' 'opsctl.js' 'mock' 'kv' 'member' … -- "$@"`. */
 const replacement = (text: string): string[] => {
   const line = /^exec (.*) -- "\$@"$/m.exec(text)?.[1] ?? '';
-  return [...line.matchAll(/'([^']*)'/g)].map(([, word = '']) => word);
+  return wordsOf(line) ?? [];
 };
 
 /** /proc as far as the product reads it, kept up by the kernel and not by any process. */
