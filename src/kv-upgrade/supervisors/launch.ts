@@ -4,6 +4,7 @@ import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Identity, MemberSpec } from '../types.ts';
 import type { Which } from './driver.ts';
+import { becomeLike, type ProcessRecord } from './process-record.ts';
 import type { ProcessInfo } from './process-table.ts';
 
 /** What a member's successor takes over from its process. */
@@ -29,6 +30,7 @@ export const launchWords = (
   argv: readonly string[],
   identity: Identity | undefined,
   ownUid: number,
+  record?: ProcessRecord,
 ): string[] => {
   const { uid, gid, groups = [], cwd } = identity ?? {};
   const others = groups.length === 0 ? ['--clear-groups'] : ['--groups', groups.join(',')];
@@ -36,7 +38,8 @@ export const launchWords = (
     ownUid === 0 && uid !== undefined && gid !== undefined && (uid !== 0 || gid !== 0)
       ? ['setpriv', '--reuid', String(uid), '--regid', String(gid), ...others, '--']
       : [];
-  const script = 'cd "$2" || exit 1; echo "$$" > "$1" && shift 2 && exec "$@"';
+  const like = becomeLike(record);
+  const script = `cd "$2" || exit 1; echo "$$" > "$1" && shift 2 ${like === '' ? '&& ' : `|| exit 1; ${like}`}exec "$@"`;
   return ['-c', script, 'sh', member.pid_file as string, cwd ?? '.', ...become, ...argv];
 };
 

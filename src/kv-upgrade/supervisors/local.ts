@@ -15,6 +15,17 @@ import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
 import { namedWal } from './wal-directory.ts';
 import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
 import { localProcesses, type ProcessInfo } from './process-table.ts';
+import {
+  environmentFor,
+  keepRecord,
+  limitsIn,
+  packEnvironment,
+  readProcess,
+  recordHere,
+  recordPath,
+  recordProblems,
+  unpackWords,
+} from './process-record.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 import { whyFailed } from './service.ts';
 
@@ -58,7 +69,9 @@ const stage = async (host: Host, member: MemberSpec, move: Move): Promise<Placem
   const text = member.config_file === undefined ? undefined : await files.read(member.config_file);
   const isKept = kept !== undefined && text !== undefined;
   if (isKept) await files.replace(kept, text, (await files.info(member.config_file as string))?.mode);
-  const runs_as = identityOf((await processesOf(localProcesses(host), member))[0]);
+  const [first] = await processesOf(localProcesses(host), member);
+  await keepRecord(host, first?.pid, recordPath(member, move.from));
+  const runs_as = identityOf(first);
   return {
     member: member.name,
     previous: { minor: move.from, ...(isKept ? { config: kept } : {}) },
@@ -108,7 +121,7 @@ const facts = async (
     ...(directory.problems ?? []),
     ...(found.problem === undefined ? [] : [found.problem]),
     ...places,
-    ...processProblems(member, first, server, host.uid),
+    ...successorProblems(host, member, first, server),
     ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
   return {
@@ -151,6 +164,22 @@ const trustProblems = async (
   );
   return [...new Set(problems)];
 };
+const ownLimits = ({ files }: Host): Record<string, string> => {
+  try {
+    return limitsIn(files.readNow('/proc/self/limits') ?? '');
+  } catch {
+    return {};
+  }
+};
+const successorProblems = (
+  host: Host,
+  member: MemberSpec,
+  first: ProcessInfo | undefined,
+  server: ProcessInfo | undefined,
+): string[] => [
+  ...processProblems(member, first, server, host.uid),
+  ...recordProblems(first && readProcess(host, first.pid), host.uid, ownLimits(host)),
+];
 const runningFacts = (named: ProcessInfo | undefined): HostFacts => ({
   is_running: named !== undefined,
   ...(named === undefined ? {} : { pid: named.pid }),
@@ -195,7 +224,10 @@ const end = async (
   ask: (pid: number) => void,
 ): Promise<boolean> => {
   const until = host.elapsed() + withinMs;
-  for (const { pid } of await processesOf(localProcesses(host), member)) {
+  const processes = await processesOf(localProcesses(host), member);
+  // On a full disk the record that the stage of this version wrote has to do.
+  await keepRecord(host, processes[0]?.pid, recordPath(member)).catch(() => {});
+  for (const { pid } of processes) {
     if (host.processes.isAlive(pid)) ask(pid);
     if (!(await ended(host, pid, until))) return false;
   }
@@ -215,6 +247,10 @@ const withoutOperators = ({ env }: Host): Record<string, undefined> =>
       .map((name) => [name, undefined]),
   );
 
+/** A process whose environment is known gets nothing of the operator's. */
+const withoutAny = ({ env }: Host): Record<string, undefined> =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, undefined]));
+
 const start = async (host: Host, member: MemberSpec, which: Which, placement: Placement | undefined) => {
   const argv = commandOf(member, which);
   if (argv === undefined)
@@ -225,8 +261,14 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
       code: 'ALREADY_RUNNING',
     });
   const identity = placement?.runs_as ?? (await ownerOfData(host, member));
-  const words = launchWords(member, argv, identity, host.uid);
-  const env = { ...withoutOperators(host), ...member.env };
+  const record = await recordHere(host, member, placement);
+  const kept = record === undefined ? {} : environmentFor(record, member, argv);
+  const command = record === undefined ? argv : [...unpackWords(kept), ...argv];
+  const words = launchWords(member, command, identity, host.uid, record);
+  const env =
+    record === undefined
+      ? { ...withoutOperators(host), ...member.env }
+      : { ...withoutAny(host), PATH: host.env['PATH'], ...packEnvironment(kept) };
   const launch = (log: { readonly logFile?: string }): Promise<Started> =>
     host.processes.start('/bin/sh', words, { env, detached: true, ...log });
   const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch(

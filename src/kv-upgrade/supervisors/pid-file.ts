@@ -1,7 +1,8 @@
 import { sh, shellLines } from '../../core/shell.ts';
 import type { ShellScript } from '../../core/shell.ts';
 import { argvOf } from '../cluster/command-line.ts';
-import type { HostFacts, Identity, MemberSpec } from '../types.ts';
+import type { HostFacts, Identity, MemberSpec, Placement } from '../types.ts';
+import type { Which } from './driver.ts';
 import { placeProblems } from './host-preflight.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { remoteFiles } from './remote-files.ts';
@@ -10,8 +11,19 @@ import { memberProcess, processesOf } from './member-process.ts';
 import { commandFacts, placeFacts, processProblems } from './process-facts.ts';
 import type { ProcessInfo } from './process-table.ts';
 import { remoteProcesses } from './remote-processes.ts';
+import {
+  environmentFor,
+  isPortable,
+  packEnvironment,
+  keepRecordThere,
+  readProcessThere,
+  recordPath,
+  recordProblems,
+  recordThere,
+  unpackWords,
+} from './process-record.ts';
 import { askedVersion } from './service.ts';
-import type { Ask, MakeService, Service } from './service.ts';
+import type { Ask, MakeService } from './service.ts';
 
 const running = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> =>
   processesOf(await remoteProcesses(member, ask), member);
@@ -60,6 +72,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(problem === undefined ? [] : [problem]),
     ...(await placeProblems(files, member, first?.cwd ?? '/')),
     ...processProblems(member, first, server, table.ownUid),
+    ...recordProblems(first && (await readProcessThere(ask, first.pid)), table.ownUid, {}),
   ];
   return {
     is_running: first !== undefined,
@@ -80,16 +93,38 @@ const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | und
   return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
 };
 
-const start: Service['start'] = (member, which, placement) => async (ask) => {
+const unsetOperators = sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done`;
+/** But PATH: the commands of this script need it, and the record brings its own. */
+const unsetAll = sh`for v in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do [ "$v" = PATH ] || unset "$v"; done`;
+const keptBefore = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> => {
+  const processes = await running(member, ask);
+  // On a full disk the record that the stage of this version wrote has to do.
+  await keepRecordThere(ask, processes[0]?.pid, recordPath(member)).catch(() => {});
+  return processes;
+};
+
+const startScript = async (
+  member: MemberSpec,
+  which: Which,
+  placement: Placement | undefined,
+  ask: Ask,
+): Promise<ShellScript> => {
   const table = await remoteProcesses(member, ask);
   const [first] = await processesOf(table, member);
   if (first !== undefined) return sh`echo "it runs already (process ${first.pid})" >&2; exit 4`;
   // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
   const identity = { cwd: '/', ...(placement?.runs_as ?? (await ownerOfData(member, ask))) };
-  const words = launchWords(member, commandOf(member, which) ?? [], identity, table.ownUid);
+  const argv = commandOf(member, which) ?? [];
+  const record = await recordThere(ask, member, placement);
+  const kept = record === undefined ? {} : environmentFor(record, member, argv);
+  const command = record === undefined ? argv : [...unpackWords(kept), ...argv];
+  const words = launchWords(member, command, identity, table.ownUid, record);
   // Standard input brings the environment: it may contain secrets, and a command line is in the process list.
-  const exports = Object.entries(member.env ?? {}).map(([name, value]) => sh`export ${`${name}=${value}`}`);
-  return sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done
+  const env = record === undefined ? (member.env ?? {}) : packEnvironment(kept);
+  const exports = Object.entries(env)
+    .filter(([name]) => isPortable(name))
+    .map(([name, value]) => sh`export ${`${name}=${value}`}`);
+  return sh`${record === undefined ? unsetOperators : unsetAll}
 (
 ${shellLines(exports)}
 exec nohup /bin/sh ${words}
@@ -108,13 +143,16 @@ export const pidFileService: MakeService = () => ({
     return first === undefined ? { state: 'gone' } : { state: 'running', pid: first.pid };
   },
   facts,
-  runsAs: async (member, ask) =>
-    identityOf((await running(member, ask))[0]) ?? (await ownerOfData(member, ask)),
+  runsAs: async (member, ask, from) => {
+    const [first] = await running(member, ask);
+    await keepRecordThere(ask, first?.pid, recordPath(member, from));
+    return identityOf(first) ?? (await ownerOfData(member, ask));
+  },
   stop: (member, graceMs) => async (ask) =>
-    endScript(await running(member, ask), (pid) => sh`kill -TERM ${pid}; kill -CONT ${pid}`, graceMs),
+    endScript(await keptBefore(member, ask), (pid) => sh`kill -TERM ${pid}; kill -CONT ${pid}`, graceMs),
   kill: (member) => async (ask) =>
     endScript(await running(member, ask), (pid) => sh`kill -KILL ${pid}`, 10_000),
-  start,
+  start: (member, which, placement) => (ask) => startScript(member, which, placement, ask),
   logTail: (member, lines) => sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>
     askedVersion(member[`${which}_binary`] ?? argvOf(member[`${which}_command`], undefined)?.[0]),

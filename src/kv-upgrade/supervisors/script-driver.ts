@@ -167,7 +167,11 @@ c=$?; [ $c = 0 ] || exit $c
 ${keepConfigScript(member, move)}
 exit 0`;
     const done = await must(member, 'preparing the new version', script, copyMs);
-    const runs_as = await service.runsAs?.(member, askWith(must, member, 'looking at its process'));
+    const runs_as = await service.runsAs?.(
+      member,
+      askWith(must, member, 'looking at its process'),
+      move.from,
+    );
     return {
       ...placementFrom(done.stdout, member.name, move),
       ...(runs_as === undefined ? {} : { runs_as }),

@@ -30,7 +30,7 @@ export type Service = {
   /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
   readonly stage?: (member: MemberSpec, move: Move) => ShellScript;
   /** As whom and where its successor must run. */
-  readonly runsAs?: (member: MemberSpec, ask: Ask) => Promise<Identity | undefined>;
+  readonly runsAs?: (member: MemberSpec, ask: Ask, from?: Move['from']) => Promise<Identity | undefined>;
   readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => ShellScript;
   readonly discard?: (member: MemberSpec, placement: Placement) => ShellScript;
   readonly start: (member: MemberSpec, which: Which, placement: Placement | undefined) => Script;
