@@ -193,7 +193,7 @@ export const unpackWords = (env: Readonly<Record<string, string>>): string[] => 
   '/bin/sh',
   '-c',
   `unset OLDPWD PWD SHLVL _${env['PATH'] === undefined ? ' PATH' : ''}; opsctl_i=0
-while eval "opsctl_v=\${OPSCTL_KEPT_$opsctl_i-}"; [ -n "$opsctl_v" ]; do unset "OPSCTL_KEPT_$opsctl_i"; export "$opsctl_v"; opsctl_i=$((opsctl_i+1)); done
+while eval "opsctl_v=\\\${OPSCTL_KEPT_$opsctl_i-}"; [ -n "$opsctl_v" ]; do unset "OPSCTL_KEPT_$opsctl_i"; export "$opsctl_v"; opsctl_i=$((opsctl_i+1)); done
 exec "$@"`,
   'sh',
 ];
