@@ -124,6 +124,7 @@ const executeOn = async (
     settings,
     log,
     reach: services.reach,
+    openRateStore: async (url) => (await import('../rate-store/open.ts')).openRateStore(host, url),
     explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
     signal: stop.signal,
   });

@@ -1,7 +1,7 @@
-import type { Operation } from '../core/operation.ts';
-import type { Command, Target } from './command.ts';
+import type { Explain } from '../api-client/context.ts';
+import type { Command } from './command.ts';
 
-export type Explain = (error: unknown, target: Target, operation: Operation) => unknown;
+export type { Explain } from '../api-client/context.ts';
 
 export type Group = {
   readonly name: string;

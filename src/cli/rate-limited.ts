@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Bucket, makeBucket } from '../api-client/rate.ts';
 import { send } from '../api-client/send.ts';
+import type { RateStore } from '../rate-store/rate-store.ts';
 import type { RateStoreSetting } from '../rate-store/setting.ts';
 import { storeBucket } from '../rate-store/store-bucket.ts';
 import type { Context, Target } from './command.ts';
@@ -15,6 +16,8 @@ export type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly isRateDefault: boolean;
   /** Where that limit is shared with other machines. */
   readonly rateStore?: RateStoreSetting | undefined;
+  /** Opens the store of `rateStore`: it is loaded only where one is set. */
+  readonly openRateStore: (url: URL) => Promise<RateStore>;
 };
 
 /** Machines share a rate by the service and the token: neither can be read out of the key. */
@@ -25,14 +28,14 @@ const sharedKey = ({ baseUrl, headers }: Target): string =>
     .slice(0, 24);
 
 const bucketsFor = (pace: Pace) => {
-  const { host, settings, log, signal, ratePerMinute, rateStore } = pace;
+  const { host, settings, log, signal, ratePerMinute, rateStore, openRateStore } = pace;
   const buckets = new Map<string, Bucket>();
   const onMachine = (key: string, limit: number): Bucket =>
     makeBucket(host, join(settings.directories.state, 'rate'), key, limit, { signal });
   const onStore = (to: Target, key: string, limit: number, { url, share }: RateStoreSetting): Bucket => {
     const own = Math.max(1, Math.floor(limit / share));
     return storeBucket(host, {
-      open: async () => (await import('../rate-store/open.ts')).openRateStore(host, url),
+      open: () => openRateStore(url),
       key: sharedKey(to),
       limit,
       signal,

@@ -1,15 +1,11 @@
 import { type Field, type Fields, bare, list, oneOf, str } from '../core/field.ts';
 import { problem, usageError } from '../core/problem.ts';
-import type { Flag, Values } from './command.ts';
+import { flagName } from '../core/flag.ts';
+import type { Flag, Values } from '../core/flag.ts';
+
+export { flagName } from '../core/flag.ts';
 
 export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' };
-
-/** `epic_state_id` and `displayName` become `epic-state-id` and `display-name`. */
-export const flagName = (field: string): string =>
-  field
-    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
-    .replaceAll('_', '-')
-    .toLowerCase();
 
 const shape: Readonly<Record<string, string>> = {
   datetime: 'time|day',

@@ -1,11 +1,28 @@
-import { int } from '../core/field.ts';
+import { type Fields, int, req, str } from '../core/field.ts';
 import { type Service, operations } from '../core/operation.ts';
-import type { Command, Flag } from '../cli/command.ts';
+import type { Command } from '../cli/command.ts';
+import type { Argument, Flag } from '../core/flag.ts';
 import { flagsOf } from '../cli/table-flags.ts';
 import { type Naming, namedFlags } from '../names/naming.ts';
-import { argumentsOf } from './input.ts';
+import { argumentName } from './input.ts';
 import { type Row, hasOwnLimit, isList } from './row.ts';
 import { run } from './run.ts';
+
+const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
+  Object.entries(params ?? {}).map(([name, field]) => {
+    const kind = naming?.paramKind(name);
+    const about =
+      kind === undefined
+        ? (field.summary ?? '')
+        : `${field.summary ?? argumentName(name)}, by name or id (a name of digits: name:120)`;
+    return {
+      name: argumentName(name),
+      effects: [],
+      field: kind === undefined ? field : req(str()),
+      summary: about,
+      complete: kind ?? argumentName(name),
+    };
+  });
 
 const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
   const flags = flagsOf([

@@ -1,27 +1,9 @@
-import { type Fields, req, str } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
-import type { Argument, Values } from '../cli/command.ts';
-import type { Naming } from '../names/naming.ts';
+import type { Values } from '../core/flag.ts';
 import { valuesOf } from '../cli/table-flags.ts';
 
 /** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
 export const argumentName = (param: string): string => param.replace(/-public-id$/, '');
-
-export const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
-  Object.entries(params ?? {}).map(([name, field]) => {
-    const kind = naming?.paramKind(name);
-    const about =
-      kind === undefined
-        ? (field.summary ?? '')
-        : `${field.summary ?? argumentName(name)}, by name or id (a name of digits: name:120)`;
-    return {
-      name: argumentName(name),
-      effects: [],
-      field: kind === undefined ? field : req(str()),
-      summary: about,
-      complete: kind ?? argumentName(name),
-    };
-  });
 
 const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
   Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));

@@ -1,3 +1,4 @@
+export { momentText } from '../../core/duration.ts';
 import { kindOf } from '../plan-kind.ts';
 import type { Outcome, PlanKind, Report } from '../types.ts';
 
@@ -16,8 +17,6 @@ export const durationText = (ms: number): string => {
   const minutes = Math.round(seconds / 60);
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 };
-/** `2026-03-31 12:00:05 UTC`. */
-export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 /** `49 kB`, `1.2 MB`: powers of 1000, as the ctl program writes them. */
 export const sizeText = (bytes: number): string => {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
