@@ -6,12 +6,12 @@ import { environmentRows } from './config/environment-text.ts';
 import { exitCodes } from './core/exit.ts';
 import { formatNames, formatRow } from './core/output-format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
-import { bashScript } from './reference/completion/bash.ts';
-import { fishScript } from './reference/completion/fish.ts';
-import { powershellScript } from './reference/completion/powershell.ts';
-import { zshScript } from './reference/completion/zsh.ts';
+import { bashScript } from './reference/completion.ts';
+import { fishScript } from './reference/fish.ts';
+import { powershellScript } from './reference/powershell.ts';
+import { zshScript } from './reference/zsh.ts';
 import { pagesMarkdown } from './reference/page-markdown.ts';
-import { manPage } from './reference/page-roff.ts';
+import { manPage } from './reference/page.ts';
 import type { Page } from './core/page.ts';
 import { topics } from './cli/topics.ts';
 

@@ -16,7 +16,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
   {
     from: 'api-specs/',
     to: ['core/', 'api-specs/'],
-    instead: 'A table is data. Put behavior into mock-server/ or api-client/.',
+    instead: 'A table is data. Put behavior into mock-server/ or api/.',
   },
   { from: 'platform/terminal.ts', to: ['core/'], instead: 'The terminal of the Host has no implementation.' },
   { from: 'platform/bucket.ts', to: ['core/'], instead: 'The bucket of the Host has no implementation.' },
@@ -52,44 +52,44 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'The host offers the machine; decisions belong above it.',
   },
   {
-    from: 'api-client/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/'],
+    from: 'api/',
+    to: ['core/', 'api-specs/', 'platform/', 'api/'],
     instead: 'Client and mock server meet over HTTP only.',
   },
   {
-    from: 'etcd-client/',
-    to: ['core/', 'api-specs/', 'platform/', 'etcd-client/'],
+    from: 'kv/client/',
+    to: ['core/', 'api-specs/', 'platform/', 'kv/client/'],
     instead: 'The etcd client knows requests and responses, not upgrades.',
   },
   {
     from: 'auth/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'auth/'],
+    to: ['core/', 'api-specs/', 'platform/', 'api/', 'auth/'],
     instead:
-      'Sign-in uses api-client/ and the host. Checks and the scripted consent of the demo use it, not the reverse.',
+      'Sign-in uses api/ and the host. Checks and the scripted consent of the demo use it, not the reverse.',
   },
   {
-    from: 'demo-sign-in/',
-    to: ['core/', 'api-specs/', 'platform/', 'auth/', 'demo-sign-in/'],
+    from: 'auth/demo/',
+    to: ['core/', 'api-specs/', 'platform/', 'auth/', 'auth/demo/'],
     instead: 'The scripted consent walks the pages of the embedded server over HTTP only.',
   },
   {
-    from: 'oauth-conformance/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'auth/', 'oauth-conformance/'],
+    from: 'auth/conformance/',
+    to: ['core/', 'api-specs/', 'platform/', 'api/', 'auth/', 'auth/conformance/'],
     instead: 'Conformance checks use auth/ and the host.',
   },
   {
-    from: 'kv-snapshots/',
-    to: ['core/', 'platform/', 'etcd-client/', 'kv-snapshots/'],
+    from: 'kv/snapshots/',
+    to: ['core/', 'platform/', 'kv/client/', 'kv/snapshots/'],
     instead: 'Stored snapshots know files, buckets and one member; which member is chosen above.',
   },
   {
-    from: 'kv-upgrade/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'etcd-client/', 'kv-snapshots/', 'kv-upgrade/'],
-    instead: 'The upgrade uses etcd-client/ and the host.',
+    from: 'kv/upgrade/',
+    to: ['core/', 'api-specs/', 'platform/', 'api/', 'kv/client/', 'kv/snapshots/', 'kv/upgrade/'],
+    instead: 'The upgrade uses kv/client/ and the host.',
   },
   {
-    from: 'kv-operations/',
-    to: ['core/', 'api-specs/', 'platform/', 'etcd-client/', 'kv-upgrade/', 'kv-operations/'],
+    from: 'kv/operations/',
+    to: ['core/', 'api-specs/', 'platform/', 'kv/client/', 'kv/upgrade/', 'kv/operations/'],
     instead: 'Operations use what the upgrade has; the upgrade does not know them.',
   },
   {
@@ -118,37 +118,28 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'Settings know files and environment only.',
   },
   {
-    from: 'rate-store/',
-    to: ['core/', 'platform/host.ts', 'api-client/', 'etcd-client/', 'rate-store/'],
+    from: 'api/',
+    to: ['core/', 'platform/host.ts', 'api/', 'kv/client/', 'api/'],
     instead: 'A rate store counts requests; who sends them is decided above.',
   },
   {
     from: 'login/',
-    to: ['core/', 'api-specs/', 'platform/host.ts', 'auth/', 'demo-sign-in/', 'cli/', 'login/'],
+    to: ['core/', 'api-specs/', 'platform/host.ts', 'auth/', 'auth/demo/', 'cli/', 'login/'],
     instead: 'What signing in is belongs to auth/.',
   },
   {
-    from: 'media-api/',
-    to: ['core/', 'api-specs/', 'platform/host.ts', 'api-client/', 'auth/', 'cli/', 'media-api/'],
+    from: 'auth/',
+    to: ['core/', 'api-specs/', 'platform/host.ts', 'api/', 'auth/', 'cli/', 'auth/'],
     instead: 'An engine gets the service through the context.',
   },
   {
-    from: 'label-access/',
-    to: ['core/', 'api-specs/', 'auth/', 'cli/', 'label-access/'],
+    from: 'labels/',
+    to: ['core/', 'api-specs/', 'auth/', 'cli/', 'labels/'],
     instead: 'Access adds a token and a hint; what a call means is decided above.',
   },
   {
-    from: 'raw-requests/',
-    to: [
-      'core/',
-      'platform/host.ts',
-      'api-client/',
-      'auth/',
-      'cli/',
-      'label-access/',
-      'tracker-operations/',
-      'raw-requests/',
-    ],
+    from: 'support/',
+    to: ['core/', 'platform/host.ts', 'api/', 'auth/', 'cli/', 'labels/', 'tracker/', 'support/'],
     instead: 'An engine gets the service through the context.',
   },
   {
@@ -168,12 +159,12 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
   },
   {
     from: 'explain/',
-    to: ['core/', 'api-specs/', 'platform/host.ts', 'config/', 'cli/', 'table-commands/', 'explain/'],
+    to: ['core/', 'api-specs/', 'platform/host.ts', 'config/', 'cli/', 'cli/derived/', 'explain/'],
     instead: 'An explanation is derived from tables.',
   },
   {
-    from: 'mcp-tools/',
-    to: ['core/', 'platform/host.ts', 'cli/', 'mcp-tools/'],
+    from: 'cli/mcp/',
+    to: ['core/', 'platform/host.ts', 'cli/', 'cli/mcp/'],
     instead: 'A tool is a command that the program itself runs.',
   },
   {
@@ -187,38 +178,38 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'Name resolution asks the service through the context.',
   },
   {
-    from: 'table-commands/',
-    to: ['core/', 'cli/', 'names/', 'table-commands/'],
+    from: 'cli/derived/',
+    to: ['core/', 'cli/', 'names/', 'cli/derived/'],
     instead: 'A command of a row asks the service through the context.',
   },
   {
     from: 'bulk/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'cli/', 'names/', 'bulk/'],
+    to: ['core/', 'api-specs/', 'platform/', 'api/', 'cli/', 'names/', 'bulk/'],
     instead: 'An engine gets the service through the context.',
   },
   {
     from: 'workspace/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'cli/', 'names/', 'workspace/'],
+    to: ['core/', 'api-specs/', 'platform/', 'api/', 'cli/', 'names/', 'workspace/'],
     instead: 'An engine gets the service through the context.',
   },
   {
-    from: 'tracker-operations/',
+    from: 'tracker/',
     to: [
       'core/',
       'api-specs/',
       'platform/host.ts',
-      'api-client/',
+      'api/',
       'auth/',
       'cli/',
       'names/',
-      'table-commands/',
-      'tracker-operations/',
+      'cli/derived/',
+      'tracker/',
     ],
     instead: 'An engine gets the service through the context.',
   },
   {
-    from: 'label-definitions/',
-    to: ['core/', 'api-specs/', 'platform/', 'cli/', 'label-definitions/'],
+    from: 'labels/',
+    to: ['core/', 'api-specs/', 'platform/', 'cli/', 'labels/'],
     instead: 'An engine gets the service through the context.',
   },
   {
@@ -229,15 +220,15 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'platform/host.ts',
       'mock-server/',
       'etcd-sim/',
-      'api-client/',
-      'etcd-client/',
+      'api/',
+      'kv/client/',
       'config/',
       'output/yaml-package.ts',
       'reference/',
       'cli/',
-      'table-commands/',
+      'cli/derived/',
       'commands/',
-      'kv-upgrade/',
+      'kv/upgrade/',
     ],
     instead: 'Only commands/mock and commands/target.ts start the mock server.',
   },
@@ -248,7 +239,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'api-specs/',
       'platform/host.ts',
       'mock-server/',
-      'api-client/',
+      'api/',
       'config/',
       'auth/',
       'cli/',
@@ -262,28 +253,28 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'core/',
       'api-specs/',
       'platform/',
-      'api-client/',
-      'etcd-client/',
+      'api/',
+      'kv/client/',
       'auth/',
-      'oauth-conformance/',
-      'demo-sign-in/',
+      'auth/conformance/',
+      'auth/demo/',
       'login/',
-      'media-api/',
+      'auth/',
       'tour/',
-      'mcp-tools/',
+      'cli/mcp/',
       'explain/',
       'doctor/',
-      'raw-requests/',
-      'label-access/',
+      'support/',
+      'labels/',
       'bulk/',
       'workspace/',
-      'label-definitions/',
+      'labels/',
       'names/',
-      'table-commands/',
-      'tracker-operations/',
-      'kv-snapshots/',
-      'kv-upgrade/',
-      'kv-operations/',
+      'cli/derived/',
+      'tracker/',
+      'kv/snapshots/',
+      'kv/upgrade/',
+      'kv/operations/',
       'output/',
       'reference/',
       'config/',
@@ -295,14 +286,14 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
   },
   {
     from: 'cli/',
-    to: ['core/', 'platform/host.ts', 'api-client/', 'rate-store/', 'output/', 'config/', 'cli/'],
+    to: ['core/', 'platform/host.ts', 'api/', 'api/', 'output/', 'config/', 'cli/'],
     instead: 'Load a group by the manifest: `load: () => import(...)`.',
   },
 ];
 /** Dynamic imports that a layer may have beyond its row. */
 const lazily: readonly { from: string; to: string }[] = [
   { from: 'cli/', to: 'commands/' },
-  { from: 'cli/', to: 'tracker-operations/refusal.ts' },
+  { from: 'cli/', to: 'tracker/refusal.ts' },
   { from: 'commands/', to: 'commands/' },
 ];
 const entries = new Set([
@@ -510,9 +501,9 @@ test('only signalRecorded signals a process that a file names', () => {
   const checked = [
     'platform/process-identity.ts',
     'commands/mock/detached.ts',
-    'commands/mock/kv/stop.ts',
+    'commands/mock/kv-stop.ts',
     'etcd-sim/cluster/processes.ts',
-    'kv-upgrade/supervisors/local.ts',
+    'kv/upgrade/supervisors/local.ts',
   ];
   const wrong = files.filter(
     (file) =>
@@ -528,7 +519,7 @@ test('only waysPast advises to end a process by its ID', () => {
     (file) =>
       /`[^`]*\b(kill|end process) \$\{/.test(text(file)) &&
       file !== 'platform/process-identity.ts' &&
-      !file.startsWith('kv-upgrade/supervisors/'),
+      !file.startsWith('kv/upgrade/supervisors/'),
   );
   expect(wrong, 'use waysPast').toEqual([]);
 });
@@ -613,7 +604,8 @@ test('what a format is like is read from its row', () => {
   const compared = files
     .filter(
       (file) =>
-        !file.startsWith('bulk/') && /\bformat [!=]== '(?:table|json|ndjson|csv|name)'/.test(text(file)),
+        !file.startsWith('tracker/bulk/') &&
+        /\bformat [!=]== '(?:table|json|ndjson|csv|name)'/.test(text(file)),
     )
     .map((file) => `${file}: ask formatRow(format) of core/output-format.ts, which the next format has too.`);
   expect(compared).toEqual([]);

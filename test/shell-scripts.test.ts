@@ -7,12 +7,12 @@ import { expect, test } from 'vitest';
 const source = new URL('../src/', import.meta.url).pathname;
 /** Scripts with other rules, and why no value from outside can reach them unquoted. */
 const exceptions: Readonly<Record<string, string>> = {
-  'reference/completion/bash.ts': 'the values are names of this program',
-  'reference/completion/fish.ts': 'the values are names of this program',
-  'reference/completion/zsh.ts': 'the values are names of this program',
-  'reference/completion/powershell.ts': 'the values are names of this program',
-  'kv-snapshots/every.ts': 'the values are numbers',
-  'tracker-operations/edited-text.ts': 'EDITOR is a command of the user, as in git',
+  'reference/completion.ts': 'the values are names of this program',
+  'reference/fish.ts': 'the values are names of this program',
+  'reference/zsh.ts': 'the values are names of this program',
+  'reference/powershell.ts': 'the values are names of this program',
+  'kv/snapshots/every.ts': 'the values are numbers',
+  'tracker/edited-text.ts': 'EDITOR is a command of the user, as in git',
 };
 
 type Node = { readonly type: string; readonly [key: string]: unknown };
@@ -60,7 +60,7 @@ test('no shell script, unit or crontab contains a value outside of a quoting tag
   );
   expect(
     found,
-    'write the script with the tag sh of core/shell.ts (a unit or a crontab: kv-snapshots/emit.ts)',
+    'write the script with the tag sh of core/shell.ts (a unit or a crontab: kv/snapshots/schedule.ts)',
   ).toEqual([]);
 });
 
@@ -73,8 +73,8 @@ test('a plain template with shell syntax is found', () => {
 
 /** Commands that the user wrote for a shell. */
 const commandsOfUsers = new Set([
-  ...['kv-upgrade/window/impact.ts', 'auth/machine/identity-token.ts', 'platform/node/pager.ts'],
-  ...['tracker-operations/edited-text.ts'],
+  ...['kv/upgrade/window/window.ts', 'auth/machine/identity-token.ts', 'platform/node/pager.ts'],
+  ...['tracker/edited-text.ts'],
 ]);
 test('a shell gets a fixed text, a script of the tag sh, or the command of the user', () => {
   const found = sources.flatMap(([name, text]) => {

@@ -1,7 +1,7 @@
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
 import type { Account } from './credential-store/account.ts';
-import { jwtView } from './programs/jwt-view.ts';
+import { jwtView } from './jwt-view.ts';
 import { renewed } from './renew.ts';
 import { storedAccount } from './server-profiles.ts';
 

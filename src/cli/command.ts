@@ -1,4 +1,4 @@
-import type { Context } from '../api-client/context.ts';
+import type { Context } from '../api/context.ts';
 import type { Argument, Effect, Example, Flags, Values, ValuesOf } from '../core/flag.ts';
 import type { Operation, ServiceInfo } from '../core/operation.ts';
 import type { Problem } from '../core/problem.ts';
@@ -16,7 +16,7 @@ export type {
   SendRequest,
   ServiceName,
   Target,
-} from '../api-client/context.ts';
+} from '../api/context.ts';
 
 type None = Record<never, never>;
 type CommandText = {

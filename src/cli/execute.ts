@@ -8,12 +8,12 @@ import type { OutputOptions, Redactor } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
 import type { Command, Context, Reach, ServiceName, Target, Values } from './command.ts';
-import { DryRunStop, makeContext } from './context.ts';
+import { DryRunStop, makeContext } from '../api/calls.ts';
 import type { Globals } from './globals.ts';
 import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
 import { choices, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
-import { type SeenRecords, seenRecords } from './seen-records.ts';
+import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
 import { type Stopper, deafStopper, endedBy, limited, stopper } from './stopper.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -67,7 +67,7 @@ const approvedFiles = async (
 
 /** What a run leaves behind for the next one: records for completion, and the trace. */
 const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
-  if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
+  if (seen.kinds.size > 0) await (await import('../api/record-cache.ts')).writeSeen(host, settings, seen);
   await trace.end();
 };
 
@@ -124,7 +124,7 @@ const executeOn = async (
     settings,
     log,
     reach: services.reach,
-    openRateStore: async (url) => (await import('../rate-store/open.ts')).openRateStore(host, url),
+    openRateStore: async (url) => (await import('./open.ts')).openRateStore(host, url),
     explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
     signal: stop.signal,
   });
@@ -164,7 +164,7 @@ const stoppable = async ({ isCheck }: Command, running: Promise<Result>): Promis
     return await running;
   } catch (error) {
     if (!(error instanceof DryRunStop)) throw error;
-    const { dryRun } = await import('../api-client/dry-run.ts');
+    const { dryRun } = await import('../api/dry-run.ts');
     const shown = dryRun(error.request);
     const message = 'the check did not run: --dry-run shows its first request';
     const findings = () => [{ rule: 'dry-run', level: 'unknown' as const, message }];

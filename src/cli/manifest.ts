@@ -1,7 +1,7 @@
-import type { Explain } from '../api-client/context.ts';
+import type { Explain } from '../api/context.ts';
 import type { Command } from './command.ts';
 
-export type { Explain } from '../api-client/context.ts';
+export type { Explain } from '../api/context.ts';
 
 export type Group = {
   readonly name: string;
@@ -44,7 +44,7 @@ export const groups: readonly Group[] = [
     section: 'Work',
     summary: 'Stories, epics, labels and the rest of the work tracker',
     load: async (words = []) => (await import('../commands/tracker/lazy-resource.ts')).load(words),
-    explain: async () => (await import('../tracker-operations/refusal.ts')).explainedRefusal,
+    explain: async () => (await import('../tracker/refusal.ts')).explainedRefusal,
   },
   {
     name: 'labels',
@@ -80,7 +80,7 @@ export const groups: readonly Group[] = [
     name: 'doctor',
     section: 'Tools',
     summary: "Find out what is wrong with this machine's set-up",
-    load: async () => (await import('../commands/doctor/commands.ts')).commands,
+    load: async () => (await import('../commands/commands.ts')).commands,
   },
   {
     name: 'completion',
@@ -98,7 +98,7 @@ export const groups: readonly Group[] = [
     name: 'reference',
     section: 'Tools',
     summary: 'Endpoints, their fields, limits and errors',
-    load: async () => (await import('../commands/reference.ts')).commands,
+    load: async () => (await import('../commands/about.ts')).commands,
   },
   {
     name: 'commands',

@@ -4,7 +4,7 @@ import { formatNames, formatRow } from '../core/output-format.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
-import { rateStoreSetting } from '../rate-store/setting.ts';
+import { rateStoreSetting } from '../api/rate-setting.ts';
 import type { Globals } from './globals.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */

@@ -3,8 +3,8 @@ import { messageOf } from '../core/error-message.ts';
 import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
 import { invalidArguments, problem } from '../core/problem.ts';
-import { wholeInput } from './standard-input.ts';
-import { decoded } from './text-file.ts';
+import { wholeInput } from '../api/input.ts';
+import { decoded } from '../api/text-file.ts';
 
 const textOf = async (host: Host, given: string): Promise<string> => {
   if (given === '-') return decoded(await wholeInput(host), given, '--body');

@@ -101,7 +101,7 @@ const earlyReports = async (
 ): Promise<OutputOptions> => {
   const options = early(tokens);
   if (isCheck !== true || !tokens.some((token) => token.startsWith('--report'))) return options;
-  const { reportsOnLine } = await import('../output/report/write.ts');
+  const { reportsOnLine } = await import('../output/reports.ts');
   return { ...options, title: path.join(' '), version: OPSCTL_VERSION, reports: reportsOnLine(tokens) };
 };
 
@@ -114,7 +114,7 @@ const withReports = async (
   const named = { ...options, title: command.path.join(' '), version: OPSCTL_VERSION };
   if (given === undefined) return named;
   const [{ reportsOf }, { refuseReport }] = await Promise.all([
-    import('../output/report/write.ts'),
+    import('../output/reports.ts'),
     import('./misuse.ts'),
   ]);
   try {

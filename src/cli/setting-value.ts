@@ -2,7 +2,7 @@ import { sh } from '../core/shell.ts';
 import { usageError } from '../core/problem.ts';
 import type { Key } from '../config/keys.ts';
 import type { Context } from './command.ts';
-import { firstLine } from './standard-input.ts';
+import { firstLine } from '../api/input.ts';
 
 type Given = { readonly value?: string | undefined; readonly stdin?: boolean | undefined };
 

@@ -16,7 +16,7 @@ export const topics: readonly Topic[] = [
   {
     name: 'output',
     summary: 'Formats, columns and filters; what goes to stdout',
-    load: async () => (await import('./topics/output.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).page,
   },
   {
     name: 'configuration',

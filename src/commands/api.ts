@@ -64,9 +64,9 @@ const api = defineCommand({
     if (values.paginate && values.method !== 'GET')
       throw invalidArguments([problem('--paginate', 'rule', `is for GET; the method is ${values.method}`)]);
     const [{ requestOf }, { withBearer }, { answerOf, pagesOf }] = await Promise.all([
-      import('../raw-requests/request.ts'),
-      import('../raw-requests/bearer.ts'),
-      import('../raw-requests/answer.ts'),
+      import('../support/request.ts'),
+      import('../support/bearer.ts'),
+      import('../support/raw-requests.ts'),
     ]);
     const asked = await requestOf(context, service, values);
     if (asked.method === 'DELETE' && !context.isDryRun)

@@ -1,7 +1,7 @@
 import { oneOf, req } from '../core/field.ts';
 import { nothing, rawResult } from '../core/result.ts';
 import { defineCommand, type Command } from '../cli/command.ts';
-import { scriptOf } from './completion/scripts.ts';
+import { scriptOf } from './scripts.ts';
 
 const shells = oneOf('bash', 'zsh', 'fish', 'powershell');
 
@@ -32,7 +32,7 @@ const install = defineCommand({
   ],
   examples: [{ line: 'opsctl completion install fish', says: 'Fish, whatever $SHELL says' }],
   run: async ({ host, log }, { shell }) => {
-    const { installScript } = await import('./completion/install.ts');
+    const { installScript } = await import('./install.ts');
     const { path, next } = await installScript(host, shell);
     for (const line of next) log.info(line);
     return nothing(`completion is in ${path}`);

@@ -27,7 +27,7 @@ const explain = defineCommand({
     { line: 'opsctl explain tracker labels create name', says: 'A field, with its limits' },
   ],
   run: async ({ host }, { name: words = [] }) => {
-    const { explainable, explanationOf } = await import('../explain/known.ts');
+    const { explainable, explanationOf } = await import('../cli/known.ts');
     if (words.length === 0) return rowsResult(await explainable(host), { name: 'name' });
     const page = await explanationOf(host, words);
     if (page === undefined) {

@@ -1,5 +1,5 @@
 import { defineCommand, type Command } from '../cli/command.ts';
-import { loginProblems } from '../login/contradictions.ts';
+import { loginProblems } from '../auth/login/contradictions.ts';
 import { loginFlags } from './login-flags.ts';
 
 const login = defineCommand({
@@ -24,7 +24,7 @@ const login = defineCommand({
     { line: 'opsctl login --add-scope SCOPE', says: 'Ask for one more permission and keep the others' },
   ],
   check: loginProblems,
-  run: async (context, values) => (await import('../login/run.ts')).runLogin(context, values),
+  run: async (context, values) => (await import('../auth/login/run.ts')).runLogin(context, values),
 });
 
 export const commands: readonly Command[] = [login];

@@ -3,7 +3,7 @@ import { bool, list, str } from '../core/field.ts';
 import { invalidArguments, problem, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
 import { defineCommand, type Command, type Context, type Flags, type ValuesOf } from '../cli/command.ts';
-import { endpointFlags } from './kv/cluster-flags.ts';
+import { endpointFlags } from './kv/flags.ts';
 
 type Groups = readonly { readonly name: string; readonly load: () => Promise<readonly Command[]> }[];
 
@@ -60,7 +60,7 @@ const directoryOf = async ({ host }: Context, given: string): Promise<string> =>
 };
 
 const serve = async (context: Context, values: Given, groups: Groups): Promise<Result> => {
-  const { serveTools } = await import('../mcp-tools/serve.ts');
+  const { serveTools } = await import('../cli/mcp/serve.ts');
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   const directories = await Promise.all((values.files ?? []).map((path) => directoryOf(context, path)));
   const forAll = sharedFlags.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]));

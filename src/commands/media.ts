@@ -28,7 +28,7 @@ const get = defineCommand({
       says: 'Channels of the signed-in user',
     },
   ],
-  run: async (context, values) => (await import('../media-api/get.ts')).runMedia(context, values),
+  run: async (context, values) => (await import('../auth/get.ts')).runMedia(context, values),
 });
 
 export const commands: readonly Command[] = [get];

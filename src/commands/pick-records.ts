@@ -3,7 +3,7 @@ import { bare } from '../core/field.ts';
 import { keys } from '../config/keys.ts';
 import type { Context } from '../cli/command.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
-import { kinds, type Named } from '../names/kinds.ts';
+import { kinds, type Named } from '../tracker/names/kinds.ts';
 import type { Choice } from '../platform/terminal.ts';
 
 /** More than this nobody picks from; then the value is typed. */

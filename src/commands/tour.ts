@@ -4,7 +4,7 @@ import { bool } from '../core/field.ts';
 import { durationText } from '../core/duration.ts';
 import { rawResult } from '../core/result.ts';
 import { defineCommand, type Command } from '../cli/command.ts';
-import { type Trip, tour } from '../tour/travel.ts';
+import { type Trip, tour } from '../support/travel.ts';
 
 const last = `
 Next:

@@ -1,5 +1,5 @@
 import { childPath, pathPart } from '../core/file-name.ts';
-import { storedList } from '../core/stored-text.ts';
+import { storedList } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import { minorOf } from './forms.ts';
 

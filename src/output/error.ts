@@ -151,8 +151,8 @@ const annotated = async (error: AppError, host: Host, redactor: Redactor): Promi
   const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
   if (!GITHUB_ACTIONS && !GITLAB_CI) return;
   const [{ placedFindings }, { ciLines }] = await Promise.all([
-    import('./report/error-findings.ts'),
-    import('./report/write.ts'),
+    import('./error-findings.ts'),
+    import('./reports.ts'),
   ]);
   for (const line of ciLines(host, placedFindings(error)))
     await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
@@ -167,8 +167,8 @@ const reportedError = async (
 ): Promise<string | undefined> => {
   if (options.reports === undefined || options.checked?.isReported === true) return undefined;
   const [{ errorFindings }, { writeReportFiles }] = await Promise.all([
-    import('./report/error-findings.ts'),
-    import('./report/write.ts'),
+    import('./error-findings.ts'),
+    import('./reports.ts'),
   ]);
   const findings = [...(options.checked?.findings ?? []), ...errorFindings(error)];
   try {

@@ -266,6 +266,6 @@ const reported = async (
   if (!isAsked && (view.findings === undefined || !isInCi(host))) return;
   const findings = view.findings?.() ?? [resultFinding(exitOf(result), view)];
   if (options.checked !== undefined) options.checked.isReported = true;
-  const { writeReports } = await import('./report/write.ts');
+  const { writeReports } = await import('./reports.ts');
   await writeReports(findings, options, host, redactor);
 };

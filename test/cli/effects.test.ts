@@ -5,7 +5,7 @@ import type { Argument, Command, Flag } from '../../src/cli/command.ts';
 import { effectsOf } from '../../src/cli/effects.ts';
 import { globalFlags } from '../../src/cli/globals.ts';
 import { groups } from '../../src/cli/manifest.ts';
-import { mayRead } from '../../src/mcp-tools/tools.ts';
+import { mayRead } from '../../src/cli/mcp/tools.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 type Part = { readonly at: string; readonly name: string; readonly part: Flag | Argument };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MOST_SEEN, seenRecords } from '../../src/cli/seen-records.ts';
+import { MOST_SEEN, seenRecords } from '../../src/api/seen-records.ts';
 import type { Operation } from '../../src/core/operation.ts';
 
 const list = { method: 'GET', path: '/labels' } as Operation;

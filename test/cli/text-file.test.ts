@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Command, Context } from '../../src/cli/command.ts';
 import { readBodies } from '../../src/cli/read-bodies.ts';
-import { textFile } from '../../src/cli/text-file.ts';
+import { textFile } from '../../src/api/text-file.ts';
 import type { Bytes, Host } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

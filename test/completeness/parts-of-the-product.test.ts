@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { driverKinds } from '../../src/kv-upgrade/cluster/drivers.ts';
+import { driverKinds } from '../../src/kv/upgrade/cluster/drivers.ts';
 import { versionRows } from '../../src/api-specs/etcd/versions.ts';
 import { keys } from '../../src/config/keys.ts';
 import { exitCodes } from '../../src/core/exit.ts';
-import { acceptable } from '../../src/kv-upgrade/guards/acceptable.ts';
-import { guards } from '../../src/kv-upgrade/guards/all.ts';
+import { acceptable } from '../../src/kv/upgrade/guards/acceptable.ts';
+import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { releases } from '../real/etcd.mjs';
 
 /**
@@ -32,16 +32,16 @@ const lacking = (name: string, needs: readonly Need[]): string[] =>
 
 const guardNeeds = (name: string, isListed: boolean, tests: string): string[] =>
   lacking(`guard ${name}`, [
-    { isThere: isListed, lacks: 'is not listed: add it to src/kv-upgrade/guards/all.ts' },
+    { isThere: isListed, lacks: 'is not listed: add it to src/kv/upgrade/guards/all.ts' },
     {
       isThere: isQuoted(name, tests),
-      lacks: 'has no test: add a case that it fails and one that it passes to test/kv-upgrade/guards/',
+      lacks: 'has no test: add a case that it fails and one that it passes to test/kv/upgrade/guards/',
     },
   ]);
 
 test('each guard of the upgrade is listed and has a test', () => {
-  const tests = textsBelow('test/kv-upgrade/guards');
-  const declared = filesBelow('src/kv-upgrade/guards').flatMap((file) =>
+  const tests = textsBelow('test/kv/upgrade/guards');
+  const declared = filesBelow('src/kv/upgrade/guards').flatMap((file) =>
     [...text(file).matchAll(/= guard\(\s*'([a-z0-9-]+)'/g)].map(([, name = '']) => name),
   );
   const listed = new Set(guards.map(({ id }) => id));
@@ -52,7 +52,7 @@ test('each guard of the upgrade is listed and has a test', () => {
   expect(declared.flatMap((name) => guardNeeds(name, listed.has(name), tests))).toEqual([]);
   expect(
     acceptable.filter((name) => !listed.has(name)),
-    'src/kv-upgrade/guards/acceptable.ts names guards that do not exist',
+    'src/kv/upgrade/guards/acceptable.ts names guards that do not exist',
   ).toEqual([]);
 });
 
@@ -85,17 +85,17 @@ const driverNeeds = (name: string): string[] =>
   lacking(`driver ${name}`, [
     {
       isThere:
-        new RegExp(`case '${name}'|/${name}\\.ts'`).test(text('src/kv-upgrade/supervisors/open.ts')) ||
+        new RegExp(`case '${name}'|/${name}\\.ts'`).test(text('src/kv/upgrade/supervisors/open.ts')) ||
         name === 'ssh',
-      lacks: 'is not opened: src/kv-upgrade/supervisors/open.ts',
+      lacks: 'is not opened: src/kv/upgrade/supervisors/open.ts',
     },
     {
       isThere:
         isQuoted(
           name,
-          textsBelow('test/kv-upgrade/supervisors', 'test/cluster', 'test/kv-upgrade/cluster'),
-        ) || textsBelow('test/kv-upgrade/supervisors', 'test/cluster').includes(`driver: ${name}`),
-      lacks: 'has no test of start, stop and status: test/kv-upgrade/supervisors/',
+          textsBelow('test/kv/upgrade/supervisors', 'test/cluster', 'test/kv/upgrade/cluster'),
+        ) || textsBelow('test/kv/upgrade/supervisors', 'test/cluster').includes(`driver: ${name}`),
+      lacks: 'has no test of start, stop and status: test/kv/upgrade/supervisors/',
     },
     { isThere: new RegExp(`\\b${name}\\b`).test(readme), lacks: 'is not in README.md, walk-through 3' },
   ]);
@@ -191,13 +191,13 @@ test('CONTRIBUTING says how to add each kind of part', () => {
 
 test('what is missing is said by name, with the place to add it', () => {
   expect(guardNeeds('odd-members', false, "'other-guard'")).toEqual([
-    'guard odd-members is not listed: add it to src/kv-upgrade/guards/all.ts',
-    'guard odd-members has no test: add a case that it fails and one that it passes to test/kv-upgrade/guards/',
+    'guard odd-members is not listed: add it to src/kv/upgrade/guards/all.ts',
+    'guard odd-members has no test: add a case that it fails and one that it passes to test/kv/upgrade/guards/',
   ]);
   expect(methodNeeds('device-code.ts', '', '')).toHaveLength(2);
   expect(driverNeeds('no-such-driver')).toEqual([
-    'driver no-such-driver is not opened: src/kv-upgrade/supervisors/open.ts',
-    'driver no-such-driver has no test of start, stop and status: test/kv-upgrade/supervisors/',
+    'driver no-such-driver is not opened: src/kv/upgrade/supervisors/open.ts',
+    'driver no-such-driver has no test of start, stop and status: test/kv/upgrade/supervisors/',
     'driver no-such-driver is not in README.md, walk-through 3',
   ]);
 });

@@ -54,7 +54,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'no restore above 2 GiB',
-    'test/etcd-client/snapshot-file.test.ts',
+    'test/kv/client/snapshot-file.test.ts',
     'a snapshot of nine gigabytes is read page by page',
   ],
   [
@@ -211,12 +211,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'a simulated cluster without gRPC',
-    'test/etcd-sim/grpc.test.ts',
+    'test/etcd-sim/grpc.services.test.ts',
     'puts and reads with the numbers of rpc.proto',
   ],
   [
     'a simulated cluster without a slow start',
-    'test/etcd-sim/faults.test.ts',
+    'test/etcd-sim/faults.services.test.ts',
     'slow-start: it runs before it takes part',
   ],
   // Under faults on real servers.
@@ -257,7 +257,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'the last question took the word that began the run, and did not say what no means',
-    'test/stories/kv-last-question.test.ts',
+    'test/stories/kv-last-question.real.test.ts',
     'the last question says what yes and no lead to; the word that started the run is a no, the version is a yes',
   ],
   [
@@ -267,7 +267,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     "three hundred lines of report at the end of a job's log",
-    'test/stories/kv-last-question.test.ts',
+    'test/stories/kv-last-question.real.test.ts',
     "a job's log ends with the outcome, where the report is and what comes next, not with the report",
   ],
   [

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { type LockFile, lockFrom, lockText } from '../../src/label-definitions/lock-file.ts';
-import { isPlainKey, plainDocuments, plainYaml } from '../../src/core/plain-yaml.ts';
+import { type LockFile, lockFrom, lockText } from '../../src/labels/lock-file.ts';
+import { isPlainKey, plainDocuments, plainYaml } from '../../src/core/yaml.ts';
 import { yamlText } from '../../src/core/yaml-text.ts';
 
 /** What the general reader makes of a text, when it is one document without a mistake. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { chapters } from '../../src/tour/chapters.ts';
+import { chapters } from '../../src/support/tour.ts';
 import { sh, shellLine, shellLines } from '../../src/core/shell.ts';
 
 /** The words that bash makes of a line. */

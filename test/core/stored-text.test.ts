@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { storedLines, storedObject } from '../../src/core/stored-text.ts';
+import { storedLines, storedObject } from '../../src/core/text.ts';
 
 const errorOf = (act: () => unknown): unknown => {
   try {

@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { tooDeepAt } from '../../src/core/yaml-depth.ts';
-import { documentsIn } from '../../src/label-definitions/read-files.ts';
-import { contentOf } from '../../src/kv-upgrade/cluster/yaml-file.ts';
-import { parseConfig } from '../../src/kv-upgrade/configuration/configuration.ts';
+import { documentsIn } from '../../src/labels/read-files.ts';
+import { contentOf } from '../../src/kv/upgrade/cluster/yaml-file.ts';
+import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';
 import { parse } from '../../src/output/yaml-package.ts';
-import { parseDocument } from '../../src/workspace/yaml-package.ts';
+import { parseDocument } from '../../src/tracker/workspace/yaml-package.ts';
 
 const n = limits.yamlDepth;
 test.each([

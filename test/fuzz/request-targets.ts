@@ -8,7 +8,7 @@ import { makeAuth } from '../../src/mock-server/oauth/service.ts';
 import type { Environment, MockService } from '../../src/mock-server/service.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
-import { readEvent } from '../../src/tracker-operations/webhook-event.ts';
+import { readEvent } from '../../src/tracker/webhook-event.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Target, drained, inWords, pieces, program, text } from './target.ts';
 

@@ -5,14 +5,14 @@
 import { describe, expect, it } from 'vitest';
 import { minorOf, nextMinor, versionRows } from '../../src/api-specs/etcd/versions.ts';
 import type { Minor } from '../../src/api-specs/etcd/versions.ts';
-import { decide } from '../../src/kv-upgrade/decide.ts';
-import type { Journal } from '../../src/kv-upgrade/journal/journal.ts';
-import { progressOf } from '../../src/kv-upgrade/journal/progress.ts';
-import { discardStaged } from '../../src/kv-upgrade/placement/discard-staged.ts';
-import { recordPlacement } from '../../src/kv-upgrade/placement/placements.ts';
-import { startVersion } from '../../src/kv-upgrade/placement/switch-version.ts';
-import { isRefusal, planFrom } from '../../src/kv-upgrade/plan.ts';
-import type { Driver } from '../../src/kv-upgrade/supervisors/driver.ts';
+import { decide } from '../../src/kv/upgrade/decide.ts';
+import type { Journal } from '../../src/kv/engine/journal.ts';
+import { progressOf } from '../../src/kv/engine/progress.ts';
+import { discardStaged } from '../../src/kv/upgrade/discard-staged.ts';
+import { recordPlacement } from '../../src/kv/upgrade/placement.ts';
+import { startVersion } from '../../src/kv/upgrade/switch-version.ts';
+import { isRefusal, planFrom } from '../../src/kv/upgrade/plan.ts';
+import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type {
   ClusterFile,
   JournalEntry,
@@ -23,7 +23,7 @@ import type {
   Placement,
   Refusal,
   Step,
-} from '../../src/kv-upgrade/types.ts';
+} from '../../src/kv/engine/types.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 

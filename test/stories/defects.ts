@@ -26,12 +26,12 @@ export const defects: readonly Defect[] = [
   [
     2,
     'the blocks of the README failed in zsh',
-    by('real/readme.test.ts', 'no line of a block carries a comment'),
+    by('real/readme.real.test.ts', 'no line of a block carries a comment'),
   ],
   [
     3,
     'ticks for what nobody could see',
-    by('kv-upgrade/guards/seen-or-not.test.ts', "level === 'unknown' && message.includes(silent[0]"),
+    by('kv/upgrade/guards/seen-or-not.test.ts', "level === 'unknown' && message.includes(silent[0]"),
     {
       line: 'opsctl mock kv start --dir r -q >/dev/null && opsctl mock kv stop --dir r -q >/dev/null; opsctl kv check --cluster r/cluster.yaml -o table',
       code: 20,
@@ -42,12 +42,15 @@ export const defects: readonly Defect[] = [
   [
     4,
     'a package from a fresh clone had no program',
-    by('stories/packed.test.ts', 'the package holds the program and what belongs to it, and nothing else'),
+    by(
+      'stories/packed.real.test.ts',
+      'the package holds the program and what belongs to it, and nothing else',
+    ),
   ],
   [
     5,
     "TAB offered another profile's records",
-    by('real/completion.test.ts', 'the profile of the line decides, and what is too old is not offered'),
+    by('real/completion.real.test.ts', 'the profile of the line decides, and what is too old is not offered'),
   ],
   [
     6,
@@ -59,18 +62,22 @@ export const defects: readonly Defect[] = [
     'tables cut ids',
     by('output/fit.test.ts', 'no line is longer than the terminal, and no id is cut or broken'),
   ],
-  [8, 'the progress of bulk was false', by('bulk/bulk.test.ts', 'progress counts rows done of rows known')],
-  [9, 'fish offered files everywhere', by('real/completion.test.ts', 'and without files')],
+  [
+    8,
+    'the progress of bulk was false',
+    by('tracker/bulk/bulk.test.ts', 'progress counts rows done of rows known'),
+  ],
+  [9, 'fish offered files everywhere', by('real/completion.real.test.ts', 'and without files')],
   [
     10,
     'TAB had no descriptions',
-    by('real/completion.test.ts', 'ids come with titles, and names with ids'),
+    by('real/completion.real.test.ts', 'ids come with titles, and names with ids'),
     { line: "opsctl __describe tracker labels list --columns ''", code: 0, out: /^name\t/m },
   ],
   [
     11,
     'the cache of TAB was fed by name look-ups only',
-    by('real/completion.test.ts', 'every list, create, rename and delete feeds it, also in scripts'),
+    by('real/completion.real.test.ts', 'every list, create, rename and delete feeds it, also in scripts'),
   ],
   [
     12,
@@ -97,7 +104,10 @@ export const defects: readonly Defect[] = [
     13,
     'a mistyped label was made',
     refused('opsctl tracker epics create --name x --label typolabel', /typolabel/),
-    by('commands/product.test.ts', 'a label that does not exist is made only when that is asked for'),
+    by(
+      'commands/product.services.test.ts',
+      'a label that does not exist is made only when that is asked for',
+    ),
   ],
   [
     14,
@@ -115,29 +125,29 @@ export const defects: readonly Defect[] = [
     refused('opsctl auth token --min-ttl 10x -o json', /^\{"code":"USAGE".*"path":"--min-ttl"/),
   ],
   [16, 'the tour printed a line that a shell cuts at #', by('core/shell.test.ts', 'every line of the tour')],
-  [17, 'kv plan printed paths with spaces bare', by('kv-upgrade/format/command-text.test.ts', 'shellLine')],
-  [18, 'the walk-throughs of the README stopped', by('real/readme.test.ts', 'every block runs')],
+  [17, 'kv plan printed paths with spaces bare', by('kv/upgrade/present/command-text.test.ts', 'shellLine')],
+  [18, 'the walk-throughs of the README stopped', by('real/readme.real.test.ts', 'every block runs')],
   [
     19,
     'no exit code for a drift of labels',
-    by('stories/labels-as-code.test.ts', 'a manual change in production is drift: diff reports it'),
+    by('stories/labels-as-code.real.test.ts', 'a manual change in production is drift: diff reports it'),
     {
       line: "mkdir l && opsctl labels export --all -f l -q && sed -i '0,/^description:.*/s//description: other/' l/*.yaml && opsctl labels diff -f l",
       code: 20,
     },
   ],
-  [20, 'missing values were not asked for', by('stories/asking.test.ts', 'asks for a missing name')],
+  [20, 'missing values were not asked for', by('stories/asking.real.test.ts', 'asks for a missing name')],
   [
     21,
     '-v was no trace',
-    by('stories/trace.test.ts', '--debug shows method, headers, bodies, time and a curl line'),
+    by('stories/trace.real.test.ts', '--debug shows method, headers, bodies, time and a curl line'),
   ],
   [
     22,
     'commands was not the registry',
-    by('stories/explain.test.ts', 'commands -o json is the complete registry'),
+    by('stories/explain.real.test.ts', 'commands -o json is the complete registry'),
   ],
-  [23, 'commands without an example', by('stories/examples.test.ts', 'every command shows an example')],
+  [23, 'commands without an example', by('stories/examples.real.test.ts', 'every command shows an example')],
   [
     24,
     'a full device met the fast answers',
@@ -162,7 +172,7 @@ export const defects: readonly Defect[] = [
   [
     27,
     'docs of an error was always null',
-    by('stories/explain.test.ts', 'the docs of an error name a command that answers'),
+    by('stories/explain.real.test.ts', 'the docs of an error name a command that answers'),
   ],
   [
     28,
@@ -235,18 +245,18 @@ export const defects: readonly Defect[] = [
   [
     35,
     'signs that LANG=C has not',
-    by('stories/kv-top.test.ts', 'is ASCII under LANG=C'),
+    by('stories/kv-top.real.test.ts', 'is ASCII under LANG=C'),
     { line: 'LC_ALL=C opsctl doctor auth -o table', code: 0, never: /[^ -~\s]/ },
   ],
   [
     36,
     'the live table was torn by a resize',
-    by('kv-upgrade/live/live.test.ts', 'shows the steps of each member at 40 columns too'),
+    by('kv/upgrade/present/live.test.ts', 'shows the steps of each member at 40 columns too'),
   ],
   [
     37,
     'doctors had three vocabularies',
-    by('commands/product.test.ts', 'every doctor says pass, warn, fail or unknown'),
+    by('commands/product.services.test.ts', 'every doctor says pass, warn, fail or unknown'),
   ],
   [
     38,
@@ -260,8 +270,8 @@ export const defects: readonly Defect[] = [
   [
     39,
     'the package said nothing about itself',
-    by('stories/packed.test.ts', 'CHANGELOG.md'),
-    by('stories/packed.test.ts', 'for (const page of [man].flat())'),
+    by('stories/packed.real.test.ts', 'CHANGELOG.md'),
+    by('stories/packed.real.test.ts', 'for (const page of [man].flat())'),
   ],
   [
     40,
@@ -272,12 +282,12 @@ export const defects: readonly Defect[] = [
   [
     41,
     'the report named two longest gaps',
-    by('kv-upgrade/report/report.test.ts', 'names the same longest gap above the drawing and in it'),
+    by('kv/upgrade/present/report.test.ts', 'names the same longest gap above the drawing and in it'),
   ],
   [
     42,
     'api had neither --paginate nor fields',
-    by('stories/api-command.test.ts', '--paginate gives the rows of all pages as one list'),
+    by('stories/api-command.real.test.ts', '--paginate gives the rows of all pages as one list'),
     { line: 'opsctl api tracker POST /labels -f name=x --dry-run --jq .body.name', code: 0, out: /^x$/m },
   ],
 ];

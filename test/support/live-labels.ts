@@ -1,5 +1,5 @@
 /** A published label as a service holds it, and parts of one: each test says only what differs. */
-import type { LiveChoice, LiveField, LiveLabel } from '../../src/label-definitions/definition.ts';
+import type { LiveChoice, LiveField, LiveLabel } from '../../src/labels/definition.ts';
 
 export const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({
   ...{ id: `id-${name}`, name, state: 'PUBLISHED', type: 'text', required: false, choices: [] },

@@ -1,11 +1,11 @@
 /** Three members in memory behind the fake network, and a driver that stops and starts them: what a run does to a cluster can be seen without a process. Time passes when everybody waits. */
 import { createHash } from 'node:crypto';
-import { conduct } from '../../src/kv-upgrade/execute/session.ts';
-import type { SessionInput, SessionResult } from '../../src/kv-upgrade/execute/session.ts';
-import { accessWith } from '../../src/kv-upgrade/observe/access.ts';
-import { observe } from '../../src/kv-upgrade/observe/observe.ts';
-import { planFrom } from '../../src/kv-upgrade/plan.ts';
-import type { Driver } from '../../src/kv-upgrade/supervisors/driver.ts';
+import { conduct } from '../../src/kv/upgrade/execute/session.ts';
+import type { SessionInput, SessionResult } from '../../src/kv/upgrade/execute/session.ts';
+import { accessWith } from '../../src/kv/engine/access.ts';
+import { observe } from '../../src/kv/upgrade/observe/observe.ts';
+import { planFrom } from '../../src/kv/upgrade/plan.ts';
+import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type {
   ClusterFile,
   JournalEntry,
@@ -14,8 +14,8 @@ import type {
   PlanKind,
   PlanOptions,
   UpgradeEvent,
-} from '../../src/kv-upgrade/types.ts';
-import { grpcFrame, numberMessage } from '../../src/etcd-client/grpc-stream.ts';
+} from '../../src/kv/engine/types.ts';
+import { grpcFrame, numberMessage } from '../../src/kv/client/grpc.ts';
 import { type HttpRequest, NetworkError } from '../../src/platform/host.ts';
 import { type FakeHost, type ScriptedReply, fakeHost } from './fake-host.ts';
 import { clusterFile, planOptions } from './observations.ts';

@@ -1,4 +1,4 @@
-/** A program of one terminal call, bundled and run under a real terminal by test/platform/terminal.test.ts. Its answer goes to stdout. */
+/** A program of one terminal call, bundled and run under a real terminal by test/platform/terminal.real.test.ts. Its answer goes to stdout. */
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { AppError } from '../../src/core/problem.ts';

@@ -1,8 +1,8 @@
 /** A run on a fake machine, for the single steps: its network answers what a test wants, and what it wrote and told can be read. */
-import { accessWith } from '../../src/kv-upgrade/observe/access.ts';
-import type { Driver } from '../../src/kv-upgrade/supervisors/driver.ts';
-import type { Run } from '../../src/kv-upgrade/run.ts';
-import type { JournalEntry, Unstamped } from '../../src/kv-upgrade/types.ts';
+import { accessWith } from '../../src/kv/engine/access.ts';
+import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
+import type { Run } from '../../src/kv/upgrade/run.ts';
+import type { JournalEntry, Unstamped } from '../../src/kv/engine/types.ts';
 import type { FakeHost } from './fake-host.ts';
 import { clusterFile, planned } from './observations.ts';
 

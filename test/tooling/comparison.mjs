@@ -17,7 +17,7 @@ export const rows = [
     'opsctl tracker labels list -o csv',
     'best',
     'kubectl: YAML and tables; gh: none',
-    'test/stories/output.test.ts',
+    'test/stories/output.real.test.ts',
     'each can be read back, and says the same',
   ],
   [
@@ -41,7 +41,7 @@ export const rows = [
     "opsctl tracker labels list --template '{{id}} {{name}}'",
     'equal',
     'gh, kubectl: Go templates',
-    'test/stories/trace.test.ts',
+    'test/stories/trace.real.test.ts',
     '--template prints each row as text; a broken one is refused before anything is sent',
   ],
   [
@@ -65,7 +65,7 @@ export const rows = [
     'opsctl tracker epics list',
     'equal',
     'gh: pager by git’s rules',
-    'test/cli/pager.test.ts',
+    'test/cli/pager.services.test.ts',
     'a pager shows what people read',
   ],
   [
@@ -89,7 +89,7 @@ export const rows = [
     'opsctl tracker labels list --debug --har trace.har',
     'best',
     'gh: GH_DEBUG=api; kubectl: -v=8; no HAR',
-    'test/stories/trace.test.ts',
+    'test/stories/trace.real.test.ts',
     '--debug shows method, headers, bodies, time and a curl line, and no secret',
   ],
   [
@@ -97,7 +97,7 @@ export const rows = [
     'opsctl tracker labels get 999999999',
     'best',
     'wrangler, gcloud [some]',
-    'test/stories/output.test.ts',
+    'test/stories/output.real.test.ts',
     'as text and as one JSON object; the token never',
   ],
   [
@@ -105,7 +105,7 @@ export const rows = [
     'opsctl explain NO_TOKEN',
     'best',
     'flyctl: suggestion and link',
-    'test/stories/explain.test.ts',
+    'test/stories/explain.real.test.ts',
     'the docs of an error name a command that answers',
   ],
   [
@@ -129,7 +129,7 @@ export const rows = [
     'opsctl tracker labels create --name bug --dry-run',
     'best',
     'kubectl: --dry-run; no curl line',
-    'test/stories/dry-run.test.ts',
+    'test/stories/dry-run.real.test.ts',
     'the curl line of a dry run makes the same request',
   ],
   [
@@ -145,7 +145,7 @@ export const rows = [
     'opsctl kv upgrade',
     'best',
     'gh repo delete, heroku: once; here again at the point of no return',
-    'test/stories/kv-top.test.ts',
+    'test/stories/kv-top.real.test.ts',
     'an upgrade asks for the name of the cluster, as without the view',
   ],
   [
@@ -153,7 +153,7 @@ export const rows = [
     'opsctl config use work',
     'equal',
     'kubectl: contexts; aws: profiles',
-    'test/stories/output.test.ts',
+    'test/stories/output.real.test.ts',
     'a profile: set, used, shown with its origin, secret kept from everybody',
   ],
   [
@@ -169,7 +169,7 @@ export const rows = [
     'opsctl completion install',
     'best',
     'gh, kubectl: descriptions; records by the network',
-    'test/real/completion.test.ts',
+    'test/real/completion.real.test.ts',
     'ids come with titles, and names with ids',
   ],
   [
@@ -177,7 +177,7 @@ export const rows = [
     'man opsctl-kv',
     'equal',
     'gh, kubectl [pages of Debian]',
-    'test/stories/explain.test.ts',
+    'test/stories/explain.real.test.ts',
     'man accepts every manual page, and package.json names them all',
   ],
   [
@@ -185,7 +185,7 @@ export const rows = [
     'opsctl reference tracker labels create',
     'best',
     'gh reference: commands and flags; no fields, limits or errors, and no JSON',
-    'test/stories/explain.test.ts',
+    'test/stories/explain.real.test.ts',
     'commands -o json is the complete registry',
   ],
   [
@@ -193,7 +193,7 @@ export const rows = [
     'opsctl version --check',
     'best',
     'gh, vercel: a notice at the start; here only when asked',
-    'test/commands/product.test.ts',
+    'test/commands/product.services.test.ts',
     '--check asks npm and nobody else',
   ],
   [
@@ -201,7 +201,7 @@ export const rows = [
     'opsctl hello (a program opsctl-hello on PATH)',
     'equal',
     'kubectl, git: the same; gh: extensions and aliases',
-    'test/cli/extension.test.ts',
+    'test/cli/extension.services.test.ts',
     'a program opsctl-NAME on PATH is a command',
   ],
   [
@@ -209,7 +209,7 @@ export const rows = [
     'eval "$(opsctl mock env)"',
     'equal',
     'aws: export-credentials; mise: env',
-    'test/stories/mock-in-tests.test.ts',
+    'test/stories/mock-in-tests.real.test.ts',
     'starts, is found by later commands and by a shell',
   ],
   [
@@ -217,7 +217,7 @@ export const rows = [
     'opsctl doctor --bundle report.tar.gz',
     'best',
     'flyctl, sf: doctor, without an archive',
-    'test/commands/doctor-bundle.test.ts',
+    'test/commands/doctor-bundle.services.test.ts',
     'holds versions, origins, both doctors and the last crash',
   ],
   [
@@ -225,7 +225,7 @@ export const rows = [
     'opsctl tour',
     'best',
     'stripe-mock and emulators are programs of their own',
-    'test/stories/mock.test.ts',
+    'test/stories/mock.real.test.ts',
     'gives the command a server, and takes its exit code',
   ],
   [
@@ -233,7 +233,7 @@ export const rows = [
     'opsctl tracker labels create',
     'best',
     'gh, heroku ask; none prints the whole command afterwards',
-    'test/stories/asking.test.ts',
+    'test/stories/asking.real.test.ts',
     'asks for a missing name and prints the whole command',
   ],
   [
@@ -241,7 +241,7 @@ export const rows = [
     'ACCESSIBLE=1 opsctl tracker labels create',
     'best',
     'gh 2.23: none [later ones: GH_ACCESSIBLE_PROMPTER, for prompts]',
-    'test/platform/terminal.test.ts',
+    'test/platform/terminal.real.test.ts',
     'questions for a screen reader are not redrawn',
   ],
   [
@@ -249,7 +249,7 @@ export const rows = [
     'npm run release',
     'best',
     'gh, kubectl: executable only; wrangler, vercel: npm only',
-    'test/stories/single-executable.test.ts',
+    'test/stories/single-executable.real.test.ts',
     'the tour: all three jobs, with servers and members that it starts itself',
   ],
   [
@@ -257,7 +257,7 @@ export const rows = [
     '(cd release && sha256sum --check SHA256SUMS)',
     'equal',
     'gh, restish: checksums; provenance needs a place of publication',
-    'test/stories/packed.test.ts',
+    'test/stories/packed.real.test.ts',
     'two builds in two directories give the same bytes',
   ],
   [

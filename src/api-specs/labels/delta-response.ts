@@ -1,6 +1,6 @@
 // spec/labels#labels names the methods; spec/labels#schemas gives the schemas: one answer an edit, in the same order.
 import { help, list, str } from '../../core/field.ts';
-import { editNames } from './delta-request.ts';
+import { editNames } from './delta.ts';
 import { label } from './label.ts';
 import { int32, schema } from './wire.ts';
 

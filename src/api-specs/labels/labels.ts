@@ -1,7 +1,7 @@
 import { bool, help, oneOf, req, str } from '../../core/field.ts';
 import { type Resource, op } from '../../core/operation.ts';
 import { empty } from './values.ts';
-import { deltaUpdateLabelRequest } from './delta-request.ts';
+import { deltaUpdateLabelRequest } from './delta.ts';
 import { deltaUpdateLabelResponse } from './delta-response.ts';
 import {
   disableLabelRequest,

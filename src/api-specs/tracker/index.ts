@@ -1,6 +1,6 @@
 import type { Service } from '../../core/operation.ts';
 import { categories } from './categories.ts';
-import { customFields } from './custom-fields.ts';
+import { customFields } from './workspace.ts';
 import { documents } from './documents.ts';
 import { entityTemplates } from './entity-templates.ts';
 import { epicComments } from './epic-comments.ts';
@@ -11,7 +11,7 @@ import { externalLinks } from './external-links.ts';
 import { files } from './files.ts';
 import { groups } from './groups.ts';
 import { health } from './health.ts';
-import { iterations } from './iterations.ts';
+import { iterations } from './planning.ts';
 import { keyResults } from './key-results.ts';
 import { labels } from './labels.ts';
 import { linkedFiles } from './linked-files.ts';

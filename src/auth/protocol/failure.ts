@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../api-client/retry.ts';
+import { retryAfterMs } from '../../api/retry.ts';
 import { NetworkError } from '../../platform/host.ts';
 import { AppError, type Category } from '../../core/problem.ts';
 import { safeText } from '../terminal-text.ts';

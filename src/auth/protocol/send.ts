@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../api-client/retry.ts';
+import { retryAfterMs } from '../../api/retry.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { readResponse } from './read-response.ts';

@@ -26,7 +26,7 @@ export const inspect = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { jwtView } = await import('../../auth/programs/jwt-view.ts');
+    const { jwtView } = await import('../../auth/jwt-view.ts');
     const now = context.host.now();
     const given = async (): Promise<string> => {
       if (values.stdin === true) return readSecret(context.host, 'stdin');

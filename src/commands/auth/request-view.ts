@@ -14,7 +14,7 @@ export const shownRequests = async (
   accounts: readonly Account[],
   requestFor: (tokenClient: TokenClient, token: string) => HttpRequest,
 ): Promise<Result> => {
-  const { dryRun } = await import('../../api-client/dry-run.ts');
+  const { dryRun } = await import('../../api/dry-run.ts');
   const shown = [];
   for (const account of accounts) {
     const { endpoints, clientId, clientSecret } = await withEndpoints(context, account);

@@ -1,17 +1,17 @@
 import { parseDuration } from '../../core/duration.ts';
 import type { Result } from '../../core/result.ts';
-import type { Row } from '../../oauth-conformance/check.ts';
-import { grantRows } from '../../oauth-conformance/grant.ts';
+import type { Row } from '../../auth/conformance/check.ts';
+import { grantRows } from '../../auth/conformance/grant.ts';
 import { probeFor, sender } from '../../auth/probe.ts';
-import { allChecks, rowOf } from '../../oauth-conformance/run.ts';
+import { allChecks, rowOf } from '../../auth/conformance/run.ts';
 import { showAddress } from '../../auth/flow.ts';
 import { scopesFrom } from '../../auth/scopes.ts';
 import { type LoginServer, loginServer } from '../../auth/settings.ts';
-import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
+import { walkConsent } from '../../auth/demo/scripted-consent.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { fullScope } from '../../api-specs/oauth/scopes.ts';
 import type { Context } from '../../cli/command.ts';
-import { givenServer } from '../../login/server.ts';
+import { givenServer } from '../../auth/login/server.ts';
 import type { ConformanceValues } from './conformance.ts';
 
 const withLogin = async (

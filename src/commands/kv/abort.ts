@@ -1,6 +1,6 @@
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { clusterFlags } from './flags.ts';
 import { driverFor } from './driver-for.ts';
 
 import { unfinished } from './unfinished.ts';
@@ -15,12 +15,12 @@ export const abort = defineCommand({
   run: async (context, values) => {
     const { host, settings, log } = context;
     const { opened, found, plan } = await unfinished(context, values);
-    const { observe } = await import('../../kv-upgrade/observe/observe.ts');
-    const { giveUp, refuseWhileDown } = await import('../../kv-upgrade/execute/give-up.ts');
+    const { observe } = await import('../../kv/upgrade/observe/observe.ts');
+    const { giveUp, refuseWhileDown } = await import('../../kv/upgrade/execute/give-up.ts');
     const look = async () => (await observe({ host, ...opened })).members;
     refuseWhileDown(await look());
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
-    const { takeLocks } = await import('../../kv-upgrade/locks/take-locks.ts');
+    const { takeLocks } = await import('../../kv/engine/take-locks.ts');
     const state = settings.directories.clusters;
     const lock = await takeLocks({ host, state, ...opened, run: found.run, warn: log.warn });
     try {

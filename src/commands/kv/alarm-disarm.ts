@@ -2,7 +2,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { oneOf } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 export const alarmDisarm = defineCommand({

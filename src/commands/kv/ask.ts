@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import type { Store } from '../../etcd-client/etcd-client.ts';
+import type { Store } from '../../kv/client/etcd-client.ts';
 import type { Context } from '../../cli/command.ts';
 import type { Opened } from './open-cluster.ts';
 
@@ -28,7 +28,7 @@ export const askAny = async <T>(
   values: Limits = {},
 ): Promise<T> => {
   const timeoutMs = await timeoutOf(context);
-  const { openStore } = await import('../../etcd-client/etcd-client.ts');
+  const { openStore } = await import('../../kv/client/etcd-client.ts');
   let last: AppError | undefined;
   for (const { client_url } of cluster.members) {
     const limits = { maxSendBytes: values['max-send-bytes'], maxReceiveBytes: values['max-receive-bytes'] };

@@ -1,5 +1,5 @@
 import { recordResult, type Result } from '../../core/result.ts';
-import type { Plan, PlanKind } from '../../kv-upgrade/types.ts';
+import type { Plan, PlanKind } from '../../kv/engine/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { noPlan } from './outcome.ts';
 import { announce, shownPlan } from './shown-plan.ts';
@@ -14,8 +14,8 @@ import { takenOver } from './taken-over.ts';
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
   const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
-    import('../../kv-upgrade/journal/journal.ts'),
-    import('../../kv-upgrade/locks/machine-lock.ts'),
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/machine-lock.ts'),
   ]);
   // A run that somebody is at work on has no end yet either.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
@@ -25,7 +25,7 @@ const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<vo
 };
 
 const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
-  const { refuseOther } = await import('../../kv-upgrade/locks/take-locks.ts');
+  const { refuseOther } = await import('../../kv/engine/take-locks.ts');
   const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
     is_reachable ? [client_url] : [],
   );
@@ -34,7 +34,7 @@ const refuseOthersWork = async (context: Context, { opened, observation }: Prepa
 
 /** The plan, when nothing stands against it: no run that is open, no guard that refuses. */
 export const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
-  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
+  const { isRefusal } = await import('../../kv/upgrade/plan.ts');
   const { made } = prepared;
   await refuseOpenRun(context, prepared);
   if (!isRefusal(made)) return made;

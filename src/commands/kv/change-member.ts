@@ -1,8 +1,8 @@
 import type { Context } from '../../cli/command.ts';
-import type { ListedMember } from '../../etcd-client/etcd-client.ts';
-import { memberNamed } from '../../etcd-client/member-named.ts';
+import type { ListedMember } from '../../kv/client/etcd-client.ts';
+import { memberNamed } from '../../kv/client/member-named.ts';
 import { askAny } from './ask.ts';
-import type { EndpointValues } from './cluster-flags.ts';
+import type { EndpointValues } from './flags.ts';
 import { type Opened, openCluster } from './open-cluster.ts';
 import { type Asked, operated } from './operated.ts';
 
@@ -18,6 +18,6 @@ export const changeMember = async (
 };
 
 export const membershipActs: Asked['acts'] = async () =>
-  (await import('../../kv-operations/membership/acts.ts')).membershipActs;
+  (await import('../../kv/operations/membership.ts')).membershipActs;
 
-export const membershipPlans = () => import('../../kv-operations/membership/plan.ts');
+export const membershipPlans = () => import('../../kv/operations/membership-plan.ts');

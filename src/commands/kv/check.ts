@@ -1,7 +1,7 @@
 import { defineCommand } from '../../cli/command.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
-import { countsOf, reportable } from '../../kv-upgrade/guards/findings.ts';
+import { countsOf, reportable } from '../../kv/upgrade/guards/findings.ts';
 import { findArrived } from './outcome.ts';
 import { type PlanValues, planFlags } from './plan-flags.ts';
 import { type Prepared, prepare } from './prepare.ts';
@@ -39,9 +39,9 @@ export const check = defineCommand({
     const prepared = await prepare(context, values);
     const { made, observation, opened, options } = prepared;
     const [{ closing, healthClosing }, { findingsText, wayText }, { wayOf }, done] = await Promise.all([
-      import('../../kv-upgrade/format/check-text.ts'),
-      import('../../kv-upgrade/format/texts.ts'),
-      import('../../kv-upgrade/plan.ts'),
+      import('../../kv/upgrade/present/check-text.ts'),
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/plan.ts'),
       findArrived(prepared),
     ]);
     const findings = done?.findings ?? made.findings;

@@ -1,13 +1,13 @@
 import type { Context } from '../../cli/command.ts';
 import type { Result } from '../../core/result.ts';
-import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
-import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
-import type { Plan } from '../../kv-upgrade/types.ts';
+import type { SessionInput } from '../../kv/upgrade/execute/session.ts';
+import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
+import type { Plan } from '../../kv/engine/types.ts';
 import { confirmCrossing, reportUnattended } from './confirm-crossing.ts';
 import { driverFor } from './driver-for.ts';
 import type { Opened } from './open-cluster.ts';
 import type { RunValues } from './run-flags.ts';
-import { watched } from './watched.ts';
+import { watched } from './run.ts';
 import { windowOf } from './window.ts';
 
 export type Start = {
@@ -27,8 +27,8 @@ export const conducted = async (
 ): Promise<Result> => {
   const { host, settings } = context;
   const [{ conduct }, { withListeners }] = await Promise.all([
-    import('../../kv-upgrade/execute/session.ts'),
-    import('../../kv-upgrade/window/listeners.ts'),
+    import('../../kv/upgrade/execute/session.ts'),
+    import('../../kv/upgrade/window/listeners.ts'),
   ]);
   const driver = planned ?? (await driverFor(context, opened.cluster));
   const common = {

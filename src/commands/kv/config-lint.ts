@@ -28,9 +28,9 @@ export const configLint = defineCommand({
   run: async (context, values) => {
     const { host } = context;
     const [{ lintFile, lintFlags }, { readServerFile }, { wordsOf }] = await Promise.all([
-      import('../../kv-upgrade/configuration/configuration.ts'),
-      import('../../kv-upgrade/configuration/server-file.ts'),
-      import('../../kv-upgrade/cluster/command-line.ts'),
+      import('../../kv/upgrade/configuration/configuration.ts'),
+      import('../../kv/upgrade/configuration/server-file.ts'),
+      import('../../kv/upgrade/cluster/command-line.ts'),
     ]);
     const to = (values.to ?? '3.3') as Minor;
     const { file } = await readServerFile(host, resolve(host.cwd, values.file), values.file);

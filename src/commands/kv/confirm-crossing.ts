@@ -1,10 +1,10 @@
 import type { Context } from '../../cli/command.ts';
 import { columnsOf } from '../../core/wrap.ts';
-import type { Crossing } from '../../kv-upgrade/live/crossing-text.ts';
-import { crosses } from '../../kv-upgrade/plan-kind.ts';
-import type { Plan } from '../../kv-upgrade/types.ts';
+import type { Crossing } from '../../kv/upgrade/present/crossing-text.ts';
+import { crosses } from '../../kv/upgrade/plan-kind.ts';
+import type { Plan } from '../../kv/engine/types.ts';
 import type { CrossingValues } from './run-flags.ts';
-import type { Ask } from './watched.ts';
+import type { Ask } from './run.ts';
 
 /**
  * Before the last member of the old version. --yes starts a run and no more: only a person at a terminal or the flag made for it lets it cross,
@@ -21,7 +21,7 @@ export const confirmCrossing = async (
   if (values['accept-point-of-no-return'] === true) return true;
   if (!context.isInteractive || context.isConfirmed) return false;
   const { terminal } = context.host;
-  const { crossingText } = await import('../../kv-upgrade/live/crossing-text.ts');
+  const { crossingText } = await import('../../kv/upgrade/present/crossing-text.ts');
   const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
   const question = `${text}\n  Type ${plan.to} to cross it, anything else to hold:`;
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);

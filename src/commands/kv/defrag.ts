@@ -45,12 +45,12 @@ export const defrag = defineCommand({
     return operated(context, opened, {
       operation: 'defrag',
       plan: async (observation, id) =>
-        (await import('../../kv-operations/defrag/plan.ts')).defragPlan({
+        (await import('../../kv/operations/defrag.ts')).defragPlan({
           observation,
           cluster: opened.cluster,
           options: { id, ...options },
         }),
-      acts: async () => (await import('../../kv-operations/defrag/act.ts')).defragActs,
+      acts: async () => (await import('../../kv/operations/defrag-act.ts')).defragActs,
       question: `Defragment the members of ${opened.cluster.name}?`,
       hasCanary: values.canary !== false,
       confirmsEach: values['confirm-each'],

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../cli/command.ts';
 import { recordResult } from '../../core/result.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { anyKey, rangeArgument, prefixFlag, rangeOf, rangeProblems } from './range.ts';
 

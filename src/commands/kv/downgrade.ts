@@ -2,7 +2,7 @@ import { bool } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { downgradeLimits } from '../../kv-upgrade/downgrade.ts';
+import { downgradeLimits } from '../../kv/upgrade/downgrade.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { begin, memberByMemberFlags, type MemberByMember } from './begin.ts';
 import { openCluster } from './open-cluster.ts';
@@ -12,7 +12,7 @@ import { confirmStart } from './confirm-start.ts';
 const cancel = async (context: Context, values: MemberByMember): Promise<Result> => {
   const { host } = context;
   const { cluster, access } = await openCluster(context, values, 'upgrade');
-  const { observe } = await import('../../kv-upgrade/observe/observe.ts');
+  const { observe } = await import('../../kv/upgrade/observe/observe.ts');
   const { members, highest } = await observe({ host, cluster, access });
   const older = members.find(({ server_version }) => minorOf(server_version) !== highest);
   if (older !== undefined || highest === undefined)
@@ -26,7 +26,7 @@ const cancel = async (context: Context, values: MemberByMember): Promise<Result>
     return recordResult({ outcome: 'planned', cluster_version: `${highest}.0`, message }, { message });
   }
   await confirmStart(context, cluster.name, `Cancel the downgrade of ${cluster.name}?`);
-  const { cancelDowngrade } = await import('../../kv-upgrade/execute/enable-downgrade.ts');
+  const { cancelDowngrade } = await import('../../kv/upgrade/execute/enable-downgrade.ts');
   await cancelDowngrade({ host, cluster, access }, highest);
   const message = `no downgrade of ${cluster.name} is on; the cluster is ${highest}`;
   return recordResult({ outcome: 'cancelled', cluster_version: `${highest}.0`, message }, { message });

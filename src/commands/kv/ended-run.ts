@@ -1,12 +1,12 @@
 import type { Context } from '../../cli/command.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { EndpointValues } from './cluster-flags.ts';
+import type { EndpointValues } from './flags.ts';
 import { openCluster, type Opened } from './open-cluster.ts';
 import { takenOver } from './taken-over.ts';
 
 /** Killed after its last line, it could not take its lock away; nobody waits for its lease. */
 const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<void> => {
-  const { dropLock } = await import('../../kv-upgrade/locks/store-lock.ts');
+  const { dropLock } = await import('../../kv/engine/locks.ts');
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
   await dropLock(stores, run).catch(() => {});
 };
@@ -14,7 +14,7 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
 export const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
+  const { isRolledBack } = await import('../../kv/engine/journal.ts');
   const { runs, unread } = await takenOver(context, opened);
   const [newest] = runs;
   // Another machine may have begun a newer one.

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../cli/command.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { endpointStores } from './endpoint-stores.ts';
 
@@ -15,7 +15,7 @@ export const endpointHealth = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { proposalText, propose } = await import('../../kv-operations/endpoints/health.ts');
+    const { proposalText, propose } = await import('../../kv/operations/health.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
     const rows = await Promise.all(asked.map((endpoint) => propose(context.host, endpoint)));
     const exit = () => (rows.every((row) => row.health) ? ('done' as const) : ('no' as const));

@@ -1,6 +1,6 @@
 import type { Argument, Flags, ValuesOf } from '../../cli/command.ts';
 import { bool, int, oneOf, req, str } from '../../core/field.ts';
-import { fleetEngines } from '../../kv-upgrade/fleet/fleet-engines.ts';
+import { fleetEngines } from '../../kv/upgrade/fleet/fleet-engines.ts';
 import { crossingFlags } from './run-flags.ts';
 
 export const fleetFlags = {

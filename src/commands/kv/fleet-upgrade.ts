@@ -2,15 +2,15 @@ import { dirname, relative, resolve } from 'node:path';
 import type { Context } from '../../cli/command.ts';
 import type { Category } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
-import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
+import type { Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
 import { type FleetValues, lastMemberFlags } from './fleet-flags.ts';
 
 /** One row for each cluster, as it ends. */
 export const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
   const [{ conductFleet }, { fleetRow }] = await Promise.all([
-    import('../../kv-upgrade/fleet/conduct-fleet.ts'),
-    import('../../kv-upgrade/fleet/fleet-row.ts'),
+    import('../../kv/upgrade/fleet/conduct-fleet.ts'),
+    import('../../kv/upgrade/fleet/fleet-row.ts'),
   ]);
   const file = resolve(host.cwd, values.file);
   const label = (cluster: string): string => relative(dirname(file), cluster);

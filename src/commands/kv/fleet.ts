@@ -1,16 +1,16 @@
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
+import type { Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
 import { fleetArgs, fleetFlags, type FleetValues, lastMemberFlags } from './fleet-flags.ts';
 import { fleetUpgrade } from './fleet-upgrade.ts';
 
 const run = async (context: Context, values: FleetValues): Promise<Result> => {
-  const { readFleet } = await import('../../kv-upgrade/fleet/fleet-file.ts');
+  const { readFleet } = await import('../../kv/upgrade/fleet/fleet-file.ts');
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
   if (values.emit === undefined) return fleetUpgrade(context, values, fleet);
-  const { fleetText } = await import('../../kv-upgrade/fleet/emit-fleet.ts');
+  const { fleetText } = await import('../../kv/upgrade/fleet/emit-fleet.ts');
   return rawResult(
     fleetText(values.emit, { fleet, lastMember: lastMemberFlags(values), image: values.image }),
   );

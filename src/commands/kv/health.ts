@@ -1,5 +1,5 @@
 import { defineCommand } from '../../cli/command.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { judged } from './endpoint-rows.ts';
 import { endpointStores } from './endpoint-stores.ts';
@@ -15,7 +15,7 @@ export const health = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { askedHealth } = await import('../../kv-operations/endpoints/health.ts');
+    const { askedHealth } = await import('../../kv/operations/health.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
     const rows = await Promise.all(asked.map(askedHealth));
     return judged(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);

@@ -1,7 +1,7 @@
 import { bool, datetime } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { clusterFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 const clusterNames = async ({ host, settings }: Context): Promise<string[]> =>
@@ -27,10 +27,10 @@ export const history = defineCommand({
   ],
   run: async (context, values) => {
     const [{ findRuns }, { historyRow }, { findOperations }, { operationRow }] = await Promise.all([
-      import('../../kv-upgrade/journal/journal.ts'),
-      import('../../kv-upgrade/journal/history.ts'),
-      import('../../kv-operations/journal.ts'),
-      import('../../kv-operations/history.ts'),
+      import('../../kv/engine/journal.ts'),
+      import('../../kv/engine/history.ts'),
+      import('../../kv/operations/journal.ts'),
+      import('../../kv/operations/history.ts'),
     ]);
     const { host, settings } = context;
     const names =

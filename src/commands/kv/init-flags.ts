@@ -1,8 +1,8 @@
-import { namePattern } from '../../kv-upgrade/cluster/cluster-fields.ts';
+import { namePattern } from '../../kv/upgrade/cluster/cluster-fields.ts';
 import type { Flags } from '../../cli/command.ts';
 import { str, oneOf } from '../../core/field.ts';
-import { driverKinds } from '../../kv-upgrade/cluster/drivers.ts';
-import { addressFlags } from './cluster-flags.ts';
+import { driverKinds } from '../../kv/upgrade/cluster/drivers.ts';
+import { addressFlags } from './flags.ts';
 
 export const initFlags = {
   ...addressFlags,

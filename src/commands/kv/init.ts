@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
-import type { Draft } from '../../kv-upgrade/cluster/draft.ts';
+import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
 import { askAny } from './ask.ts';
 import { initFlags } from './init-flags.ts';
 import { openCluster } from './open-cluster.ts';
@@ -50,7 +50,7 @@ export const init = defineCommand({
     const file = values.out === undefined ? undefined : resolve(host.cwd, values.out);
     const directory = file === undefined ? host.cwd : dirname(file);
     if (file !== undefined) await host.files.makeDirectory(directory);
-    const { draftCluster, draftText } = await import('../../kv-upgrade/cluster/draft.ts');
+    const { draftCluster, draftText } = await import('../../kv/upgrade/cluster/draft.ts');
     const draft = await draftCluster(host, listed, opened.cluster, {
       file,
       directory,

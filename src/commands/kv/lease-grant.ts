@@ -1,9 +1,9 @@
 import { defineCommand } from '../../cli/command.ts';
 import { int, req } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
-import { hexLease } from '../../etcd-client/lease-id.ts';
+import { hexLease } from '../../kv/client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 const longestTtl = 9_000_000_000;

@@ -2,9 +2,9 @@ import { defineCommand, type Context } from '../../cli/command.ts';
 import { bool } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { rowsResult } from '../../core/result.ts';
-import { decimalLease, hexLease } from '../../etcd-client/lease-id.ts';
+import { decimalLease, hexLease } from '../../kv/client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster, type Opened } from './open-cluster.ts';
 import { leaseArgument } from './lease-argument.ts';
 

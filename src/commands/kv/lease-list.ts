@@ -1,9 +1,9 @@
 import { defineCommand } from '../../cli/command.ts';
 import { AppError } from '../../core/problem.ts';
 import { rowsResult } from '../../core/result.ts';
-import { hexLease } from '../../etcd-client/lease-id.ts';
+import { hexLease } from '../../kv/client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 export const leaseList = defineCommand({

@@ -1,9 +1,9 @@
 import { defineCommand } from '../../cli/command.ts';
 import { bool, req, str } from '../../core/field.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
-import { decimalLease, hexLease } from '../../etcd-client/lease-id.ts';
+import { decimalLease, hexLease } from '../../kv/client/lease-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 export const leaseTimeToLive = defineCommand({

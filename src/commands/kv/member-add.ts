@@ -1,8 +1,8 @@
 import { defineCommand } from '../../cli/command.ts';
 import { bool, req, str } from '../../core/field.ts';
-import { peerUrlsOf } from '../../kv-operations/membership/peer-urls.ts';
+import { peerUrlsOf } from '../../kv/operations/peer-urls.ts';
 import { membershipActs, membershipPlans } from './change-member.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { operated } from './operated.ts';
 import { peerUrlsFlag } from './member-flags.ts';

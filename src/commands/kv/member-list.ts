@@ -1,8 +1,8 @@
 import { defineCommand } from '../../cli/command.ts';
 import { rowsResult } from '../../core/result.ts';
-import { hexId } from '../../etcd-client/hex-id.ts';
+import { hexId } from '../../kv/client/hex-id.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 export const memberList = defineCommand({

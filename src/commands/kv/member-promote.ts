@@ -1,6 +1,6 @@
 import { defineCommand } from '../../cli/command.ts';
 import { changeMember, membershipActs, membershipPlans } from './change-member.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { memberArgument } from './member-flags.ts';
 
 export const memberPromote = defineCommand({

@@ -1,6 +1,6 @@
 import { defineCommand } from '../../cli/command.ts';
 import { changeMember, membershipActs } from './change-member.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { memberArgument } from './member-flags.ts';
 
 export const memberRemove = defineCommand({
@@ -12,10 +12,7 @@ export const memberRemove = defineCommand({
     changeMember(context, values, (member, { cluster }) => ({
       operation: 'member-remove',
       plan: async (observation, id) =>
-        (await import('../../kv-operations/membership/remove-plan.ts')).removePlan(
-          { id, observation, cluster },
-          member,
-        ),
+        (await import('../../kv/operations/remove-plan.ts')).removePlan({ id, observation, cluster }, member),
       acts: membershipActs,
       question: `Remove ${values.member} from ${cluster.name} for good?`,
     })),

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../cli/command.ts';
-import { peerUrlsOf } from '../../kv-operations/membership/peer-urls.ts';
+import { peerUrlsOf } from '../../kv/operations/peer-urls.ts';
 import { changeMember, membershipActs, membershipPlans } from './change-member.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { memberArgument, peerUrlsFlag } from './member-flags.ts';
 
 export const memberUpdate = defineCommand({

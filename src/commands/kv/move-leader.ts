@@ -2,14 +2,14 @@ import { defineCommand, type Context } from '../../cli/command.ts';
 import { req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
-import { memberNamed } from '../../etcd-client/member-named.ts';
-import type { MemberSeen } from '../../kv-upgrade/types.ts';
+import { memberNamed } from '../../kv/client/member-named.ts';
+import type { MemberSeen } from '../../kv/engine/types.ts';
 import { askAny } from './ask.ts';
 import { type Opened, openCluster } from './open-cluster.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 
 const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberSeen> => {
-  const { observe } = await import('../../kv-upgrade/observe/observe.ts');
+  const { observe } = await import('../../kv/upgrade/observe/observe.ts');
   const { members } = await observe({ host, cluster, access });
   const leader = members.find(({ is_leader }) => is_leader);
   if (leader === undefined)
@@ -37,7 +37,7 @@ export const moveLeader = defineCommand({
     const opened = await openCluster(context, values);
     const members = await askAny(context, opened, (store) => store.members());
     const target = memberNamed(members, values.target);
-    const { openStore } = await import('../../etcd-client/etcd-client.ts');
+    const { openStore } = await import('../../kv/client/etcd-client.ts');
     const leader = await leaderOf(context, opened);
     const store = openStore(context.host, {
       url: leader.client_url,

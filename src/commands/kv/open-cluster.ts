@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../cli/command.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import type { Access } from '../../kv-upgrade/observe/access.ts';
-import type { ClusterFile } from '../../kv-upgrade/types.ts';
-import type { EndpointValues } from './cluster-flags.ts';
+import type { Access } from '../../kv/engine/access.ts';
+import type { ClusterFile } from '../../kv/engine/types.ts';
+import type { EndpointValues } from './flags.ts';
 
 export type Opened = {
   readonly cluster: ClusterFile;
@@ -42,8 +42,8 @@ export const openCluster = async (
 ): Promise<Opened> => {
   const { host, log } = context;
   const [{ openAccess }, { flagged, fromEndpoints, withFlags }] = await Promise.all([
-    import('../../kv-upgrade/observe/access.ts'),
-    import('../../kv-upgrade/cluster/given-access.ts'),
+    import('../../kv/engine/access.ts'),
+    import('../../kv/upgrade/cluster/given-access.ts'),
   ]);
   if (values.endpoints !== undefined && values.cluster !== undefined) {
     throw invalidArguments([problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
@@ -55,7 +55,7 @@ export const openCluster = async (
     if (access.user !== undefined) log.hide(access.user.password);
     return { cluster: full, access, typed };
   }
-  const { readCluster } = await import('../../kv-upgrade/cluster/cluster-file.ts');
+  const { readCluster } = await import('../../kv/upgrade/cluster/cluster-file.ts');
   const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
   const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
   const access = await openAccess(host, cluster, flagged(values));

@@ -2,9 +2,9 @@ import type { Context } from '../../cli/command.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
-import type { OperationInput } from '../../kv-operations/perform.ts';
-import type { Planning } from '../../kv-operations/plan-now.ts';
-import type { Acts } from '../../kv-operations/types.ts';
+import type { OperationInput } from '../../kv/operations/perform.ts';
+import type { Planning } from '../../kv/operations/plan-now.ts';
+import type { Acts } from '../../kv/operations/types.ts';
 import { confirmStart } from './confirm-start.ts';
 import { driverFor } from './driver-for.ts';
 import type { Opened } from './open-cluster.ts';
@@ -33,9 +33,9 @@ export const operated = async (context: Context, opened: Opened, asked: Asked): 
   const { cluster, access, file } = opened;
   const driver = file === undefined ? undefined : await driverFor(context, cluster);
   const [{ planNow }, { operationText, reportText, membersLine }, { performOperation }] = await Promise.all([
-    import('../../kv-operations/plan-now.ts'),
-    import('../../kv-operations/text.ts'),
-    import('../../kv-operations/perform.ts'),
+    import('../../kv/operations/plan-now.ts'),
+    import('../../kv/operations/text.ts'),
+    import('../../kv/operations/perform.ts'),
   ]);
   const place = { host, state: settings.directories.clusters, cluster, access, driver };
   const { plan, isResumed } = await planNow(place, asked);

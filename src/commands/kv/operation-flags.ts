@@ -1,5 +1,5 @@
 import type { Flags } from '../../cli/command.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { runFlags } from './run-flags.ts';
 import { confirmFlags } from './window-flags.ts';
 

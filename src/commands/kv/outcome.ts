@@ -1,8 +1,8 @@
 import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
-import { refusalError } from '../../kv-upgrade/refusal-error.ts';
-import type { Finding, Plan, Refusal } from '../../kv-upgrade/types.ts';
+import { refusalError } from '../../kv/upgrade/refusal-error.ts';
+import type { Finding, Plan, Refusal } from '../../kv/engine/types.ts';
 import type { Prepared } from './prepare.ts';
 
 /** Why there is no plan, and where every finding is shown. */
@@ -22,11 +22,11 @@ export const findArrived = async ({
   options,
   made,
 }: Pick<Prepared, 'observation' | 'opened' | 'options' | 'made'>): Promise<Arrived | undefined> => {
-  const { isArrived, wayOf } = await import('../../kv-upgrade/plan.ts');
+  const { isArrived, wayOf } = await import('../../kv/upgrade/plan.ts');
   const asked = options.to ?? opened.cluster.to;
   const to = wayOf({ observation, cluster: opened.cluster, options }).to;
   if (asked === undefined || to === undefined || !isArrived(observation, to)) return undefined;
-  const { healthFindings } = await import('../../kv-upgrade/guards/all.ts');
+  const { healthFindings } = await import('../../kv/upgrade/guards/all.ts');
   return { to, findings: healthFindings(made.findings) };
 };
 
@@ -34,7 +34,7 @@ export const findArrived = async ({
 export const arrived = async (prepared: Prepared): Promise<Result | undefined> => {
   const found = await findArrived(prepared);
   if (found === undefined) return undefined;
-  const { findingsText } = await import('../../kv-upgrade/format/texts.ts');
+  const { findingsText } = await import('../../kv/upgrade/present/text.ts');
   const { observation, opened } = prepared;
   const message = `cluster ${opened.cluster.name} runs ${found.to} already`;
   const findings = found.findings.filter(({ level }) => level !== 'pass');

@@ -1,6 +1,6 @@
 import type { Flags } from '../../cli/command.ts';
 import { oneOf, str } from '../../core/field.ts';
-import { noticeShapes } from '../../kv-upgrade/window/notice.ts';
+import { noticeShapes } from '../../kv/upgrade/window/notice.ts';
 
 /** Who hears of a run that nobody watches. */
 export const outsideFlags = {

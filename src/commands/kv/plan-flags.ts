@@ -1,8 +1,8 @@
 import { versionRows, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Flags, ValuesOf } from '../../cli/command.ts';
 import { list, bool, int, str } from '../../core/field.ts';
-import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { acceptable } from '../../kv/upgrade/guards/acceptable.ts';
+import { clusterFlags } from './flags.ts';
 import { versionsFlag } from './versions-flag.ts';
 
 const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);

@@ -31,7 +31,7 @@ export const plan = defineCommand({
   ],
   run: async (context, values) => {
     const prepared = await prepare(context, values);
-    const { isRefusal } = await import('../../kv-upgrade/plan.ts');
+    const { isRefusal } = await import('../../kv/upgrade/plan.ts');
     const { made } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;

@@ -1,8 +1,8 @@
 import type { Context } from '../../cli/command.ts';
-import { withNewConfiguration } from '../../kv-upgrade/configuration/new-configuration.ts';
-import { viewFor } from '../../kv-upgrade/plan-kind.ts';
-import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
-import type { Observation, Plan, PlanKind, PlanOptions, Refusal } from '../../kv-upgrade/types.ts';
+import { withNewConfiguration } from '../../kv/upgrade/configuration/new-configuration.ts';
+import { viewFor } from '../../kv/upgrade/plan-kind.ts';
+import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
+import type { Observation, Plan, PlanKind, PlanOptions, Refusal } from '../../kv/engine/types.ts';
 import { driverFor } from './driver-for.ts';
 import { openCluster, type Opened } from './open-cluster.ts';
 import type { PlanValues } from './plan-flags.ts';
@@ -24,12 +24,12 @@ const keptProgram = async (
   isKept: boolean | undefined,
 ): Promise<Pick<PlanOptions, 'keep_program'>> => {
   if (isKept !== true) return {};
-  const { whichRuns } = await import('../../kv-upgrade/observe/which-program.ts');
+  const { whichRuns } = await import('../../kv/upgrade/observe/which-program.ts');
   return { keep_program: await whichRuns(cluster, access, await driverFor(context, cluster)) };
 };
 
 const optionsOf = async (context: Context, { cluster }: Opened, values: PlanValues): Promise<PlanOptions> => {
-  const { acceptedGuards, planOptions } = await import('../../kv-upgrade/plan-options.ts');
+  const { acceptedGuards, planOptions } = await import('../../kv/upgrade/plan-options.ts');
   const accept = acceptedGuards(values.accept);
   return planOptions({ ...values, accept }, cluster, await givenVersions(context, values['versions-file']));
 };
@@ -46,9 +46,9 @@ export const prepare = async (
   const keeps = await keptProgram(context, asWritten, values['keep-program']);
   const opened = { ...asWritten, cluster: viewFor(asWritten.cluster, { kind, options: keeps }) };
   const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([
-    import('../../kv-upgrade/observe/observe.ts'),
-    import('../../kv-upgrade/plan.ts'),
-    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/upgrade/plan.ts'),
+    import('../../kv/engine/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? { ...(await optionsOf(context, opened, values)), ...keeps };

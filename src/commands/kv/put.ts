@@ -1,12 +1,12 @@
 import { defineCommand, type Argument } from '../../cli/command.ts';
-import { wholeInput } from '../../cli/standard-input.ts';
+import { wholeInput } from '../../api/input.ts';
 import { req, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { sendFlag } from './message-size-flags.ts';
-import { decimalLease } from '../../etcd-client/lease-id.ts';
+import { decimalLease } from '../../kv/client/lease-id.ts';
 
 // Not `key`, which is the flag for the key of the client certificate.
 const keyArgument = {

@@ -1,7 +1,7 @@
 import type { Argument, Flag, ValuesOf } from '../../cli/command.ts';
 import { bool, req, str } from '../../core/field.ts';
 import { problem, type Problem } from '../../core/problem.ts';
-import { prefixEnd } from '../../etcd-client/prefix-end.ts';
+import { prefixEnd } from '../../kv/client/prefix-end.ts';
 
 export const anyKey = {
   name: 'key-name',

@@ -1,6 +1,6 @@
 import { int, str } from '../../core/field.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { operated } from './operated.ts';
 
@@ -39,17 +39,17 @@ export const recoverSpace = defineCommand({
     const opened = await openCluster(context, values);
     const [{ parseDuration }, { recoverPlan }] = await Promise.all([
       import('../../core/duration.ts'),
-      import('../../kv-operations/space/plan.ts'),
+      import('../../kv/operations/space.ts'),
     ]);
     const maxBlockedMs = parseDuration(values['max-blocked'] ?? '2m', '--max-blocked');
-    const { newestAndOldest } = await import('../../etcd-client/revisions.ts');
+    const { newestAndOldest } = await import('../../kv/client/revisions.ts');
     const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const revision = Math.max(1, newest - (values['keep-last'] ?? keptRevisions) + 1);
     return operated(context, opened, {
       operation: 'recover-space',
       plan: async (observation, id) =>
         recoverPlan({ id, observation, cluster: opened.cluster, oldest, newest, revision, maxBlockedMs }),
-      acts: async () => (await import('../../kv-operations/space/acts.ts')).recoverActs,
+      acts: async () => (await import('../../kv/operations/acts.ts')).recoverActs,
       question: `Recover space in ${opened.cluster.name}?`,
       asksEachStep: true,
     });

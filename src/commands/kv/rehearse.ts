@@ -11,9 +11,9 @@ const run = async (context: Context, values: RehearseValues): Promise<Result> =>
   const { host, settings } = context;
   const prepared = await prepare(context, values);
   const [{ isRefusal }, { keepReport }, { rehearsalEnding }] = await Promise.all([
-    import('../../kv-upgrade/plan.ts'),
-    import('../../kv-upgrade/rehearse/keep-report.ts'),
-    import('../../kv-upgrade/rehearse/ending.ts'),
+    import('../../kv/upgrade/plan.ts'),
+    import('../../kv/upgrade/rehearse/keep-report.ts'),
+    import('../../kv/upgrade/rehearse/ending.ts'),
   ]);
   const { made, opened, run: id } = prepared;
   if (isRefusal(made)) throw noPlan(made);

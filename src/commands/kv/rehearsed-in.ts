@@ -1,13 +1,13 @@
 import type { Context } from '../../cli/command.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import type { RehearsalResult } from '../../kv-upgrade/rehearse/rehearse.ts';
-import type { Plan, UpgradeEvent } from '../../kv-upgrade/types.ts';
+import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
+import type { Plan, UpgradeEvent } from '../../kv/engine/types.ts';
 import type { Prepared } from './prepare.ts';
 import type { RehearseValues } from './rehearse-flags.ts';
 
 /** Real servers where they are possible and nobody asked for simulated ones. */
 const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise<boolean> => {
-  const { canBeReal } = await import('../../kv-upgrade/rehearse/rehearse.ts');
+  const { canBeReal } = await import('../../kv/upgrade/rehearse/rehearse.ts');
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
   const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
@@ -26,10 +26,10 @@ export const rehearsedIn = async (
   const { opened, observation, options } = prepared;
   const [{ rehearse: carryOut }, { lineOf }, { snapshotToRehearse }, { rehearsedVersions }] =
     await Promise.all([
-      import('../../kv-upgrade/rehearse/rehearse.ts'),
-      import('../../kv-upgrade/format/plain-lines.ts'),
-      import('../../kv-upgrade/rehearse/snapshot-to-rehearse.ts'),
-      import('../../kv-upgrade/rehearse/rehearsed-versions.ts'),
+      import('../../kv/upgrade/rehearse/rehearse.ts'),
+      import('../../kv/upgrade/present/plain-lines.ts'),
+      import('../../kv/upgrade/rehearse/snapshot-to-rehearse.ts'),
+      import('../../kv/upgrade/rehearse/rehearsed-versions.ts'),
     ]);
   const { cluster, access } = opened;
   const isReal = await chooseReal(prepared, values);

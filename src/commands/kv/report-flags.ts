@@ -1,7 +1,7 @@
 import type { Argument, Flags, ValuesOf } from '../../cli/command.ts';
 import { oneOf, str } from '../../core/field.ts';
-import type { ReportForm } from '../../kv-operations/shown-report.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import type { ReportForm } from '../../kv/operations/shown-report.ts';
+import { clusterFlags } from './flags.ts';
 
 export const reportFlags = {
   ...clusterFlags,

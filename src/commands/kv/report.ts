@@ -18,9 +18,9 @@ export const report = defineCommand({
   async run(context, values): Promise<Result> {
     const { host, settings, log } = context;
     const [{ foundRun }, { shownOperation, shownReport }, { storedReport }] = await Promise.all([
-      import('../../kv-operations/found-runs.ts'),
-      import('../../kv-operations/shown-report.ts'),
-      import('../../kv-upgrade/report/stored-report.ts'),
+      import('../../kv/operations/found-runs.ts'),
+      import('../../kv/operations/shown-report.ts'),
+      import('../../kv/upgrade/present/stored-report.ts'),
     ]);
     const { cluster } = await openCluster(context, values);
     const found = await foundRun(host, settings.directories.clusters, cluster.name, values.run);

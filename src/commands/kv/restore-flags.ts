@@ -1,7 +1,7 @@
 import { versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Flags, ValuesOf } from '../../cli/command.ts';
 import { str } from '../../core/field.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { clusterFlags } from './flags.ts';
 import { bucketFlags } from './snapshot-flags.ts';
 
 export const restoreFlags = {

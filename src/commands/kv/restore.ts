@@ -1,6 +1,6 @@
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { RestoreSource } from '../../kv-upgrade/restore/source.ts';
+import type { RestoreSource } from '../../kv/upgrade/restore/source.ts';
 import { confirmStart } from './confirm-start.ts';
 import { driverFor } from './driver-for.ts';
 import { openCluster, type Opened } from './open-cluster.ts';
@@ -13,9 +13,9 @@ const rebuilt = async (
   source: RestoreSource,
 ): Promise<Result> => {
   const [{ observe }, { restorePlan, restoreText }, { carryOutRestore }] = await Promise.all([
-    import('../../kv-upgrade/observe/observe.ts'),
-    import('../../kv-upgrade/restore/plan.ts'),
-    import('../../kv-upgrade/restore/carry-out.ts'),
+    import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/upgrade/restore/plan.ts'),
+    import('../../kv/upgrade/restore/carry-out.ts'),
   ]);
   const { host, settings, log } = context;
   const driver = await driverFor(context, cluster);
@@ -42,7 +42,7 @@ const rebuilt = async (
 
 const restored = async (context: Context, values: RestoreValues): Promise<Result> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { restoreSource } = await import('../../kv-upgrade/restore/source.ts');
+  const { restoreSource } = await import('../../kv/upgrade/restore/source.ts');
   const { snapshot, to } = values;
   const { host, settings } = context;
   const wanted = { snapshot, to, bucket: bucketOptions(values) };

@@ -1,6 +1,6 @@
 import { bool } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../cli/command.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { clusterFlags } from './flags.ts';
 import { planFlags } from './plan-flags.ts';
 import { crossingFlags, runFlags } from './run-flags.ts';
 

@@ -1,6 +1,6 @@
-import { resumedOptions } from '../../kv-upgrade/journal/holds.ts';
-import { refuseUnseenHold } from '../../kv-upgrade/journal/unseen-hold.ts';
-import { kindOf } from '../../kv-upgrade/plan-kind.ts';
+import { resumedOptions } from '../../kv/engine/holds.ts';
+import { refuseUnseenHold } from '../../kv/engine/unseen-hold.ts';
+import { kindOf } from '../../kv/upgrade/plan-kind.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { conducted } from './conducted.ts';
 import { confirmStart } from './confirm-start.ts';
@@ -53,7 +53,7 @@ export const resume = defineCommand({
       context.log.warn(
         `a rollback is never held half-way: ${unused.map((name) => `--${name}`).join(', ')} has no effect on it`,
       );
-    const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
+    const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 });

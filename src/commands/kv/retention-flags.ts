@@ -1,7 +1,7 @@
 import type { Flags, ValuesOf } from '../../cli/command.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { int, str } from '../../core/field.ts';
-import type { Retention } from '../../kv-snapshots/retention.ts';
+import type { Retention } from '../../kv/snapshots/catalog.ts';
 
 const count = (summary: string) => ({ field: int({ min: 1, max: 10_000 }), summary, value: 'n' }) as const;
 

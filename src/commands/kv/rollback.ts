@@ -1,9 +1,9 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { crosses, oldWay } from '../../kv-upgrade/plan-kind.ts';
+import { crosses, oldWay } from '../../kv/upgrade/plan-kind.ts';
 import { type Context, defineCommand } from '../../cli/command.ts';
-import type { Plan } from '../../kv-upgrade/types.ts';
-import { clusterFlags, type EndpointValues } from './cluster-flags.ts';
+import type { Plan } from '../../kv/engine/types.ts';
+import { clusterFlags, type EndpointValues } from './flags.ts';
 import { conducted } from './conducted.ts';
 import { confirmStart } from './confirm-start.ts';
 import { openCluster } from './open-cluster.ts';
@@ -27,7 +27,7 @@ const finishedUpgrade = async (
   error: unknown,
 ): Promise<AppError | undefined> => {
   if (!(error instanceof AppError) || error.detail.code !== 'NO_RUN') return undefined;
-  const { findRuns, isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
+  const { findRuns, isRolledBack } = await import('../../kv/engine/journal.ts');
   const { cluster } = await openCluster(context, values, 'upgrade');
   const [newest] = await findRuns(context.host, context.settings.directories.clusters, cluster.name);
   const first = newest?.entries[0];
@@ -51,7 +51,7 @@ export const rollback = defineCommand({
     const { opened, found, plan } = await unfinished(context, values).catch(async (error: unknown) => {
       throw (await finishedUpgrade(context, values, error)) ?? error;
     });
-    const { observe } = await import('../../kv-upgrade/observe/observe.ts');
+    const { observe } = await import('../../kv/upgrade/observe/observe.ts');
     const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     if (
       crosses(plan) &&
@@ -67,7 +67,7 @@ export const rollback = defineCommand({
       `Bring every member of ${opened.cluster.name} back to ${oldWay(plan)}?`,
       values,
     );
-    const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
+    const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 });

@@ -5,7 +5,7 @@ export const schema = defineCommand({
   path: ['kv', 'schema'],
   summary: 'Print the JSON Schema of cluster files, for editors',
   run: async () => {
-    const { clusterSchema } = await import('../../kv-upgrade/cluster/cluster-file.ts');
+    const { clusterSchema } = await import('../../kv/upgrade/cluster/cluster-file.ts');
     return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
   },
 });

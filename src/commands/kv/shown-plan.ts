@@ -1,5 +1,5 @@
 import { columnsOf } from '../../core/wrap.ts';
-import type { Plan } from '../../kv-upgrade/types.ts';
+import type { Plan } from '../../kv/engine/types.ts';
 import type { Context } from '../../cli/command.ts';
 
 /** How long members took in the last runs of this cluster here. */
@@ -8,8 +8,8 @@ export const earlierMs = async (
   cluster: string,
 ): Promise<number[]> => {
   const [{ findRuns }, { memberDurations }] = await Promise.all([
-    import('../../kv-upgrade/journal/journal.ts'),
-    import('../../kv-upgrade/window/learned.ts'),
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/upgrade/window/learned.ts'),
   ]);
   const runs = await findRuns(host, settings.directories.clusters, cluster);
   return runs.slice(0, 5).flatMap(({ entries }) => memberDurations(entries));
@@ -21,7 +21,7 @@ export const shownPlan = async (
   plan: Plan,
   stream: 'stdout' | 'stderr',
 ): Promise<string> => {
-  const { planText } = await import('../../kv-upgrade/format/texts.ts');
+  const { planText } = await import('../../kv/upgrade/present/text.ts');
   const columns = columnsOf(context.host.terminal[stream]);
   const tookMs = await earlierMs(context, plan.cluster);
   return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs });
@@ -33,7 +33,7 @@ const announcedPlan = async (context: Context, plan: Plan, question: string): Pr
   const whole = await shownPlan(context, plan, 'stderr');
   // Some terminals do not know their size, and say 0.
   if (context.isVerbose === true || rows === undefined || rows === 0) return whole;
-  const { planSummary, questionRows } = await import('../../kv-upgrade/format/plan-summary.ts');
+  const { planSummary, questionRows } = await import('../../kv/upgrade/present/plan-summary.ts');
   const columns = columnsOf(context.host.terminal.stderr);
   // An empty line between the plan and the question.
   const room = rows - questionRows(question, columns) - 1;

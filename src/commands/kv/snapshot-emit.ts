@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { isBucketUrl } from '../../kv-snapshots/bucket-url.ts';
-import { scheduleText, type Scheduler } from '../../kv-snapshots/emit.ts';
-import type { Calendar } from '../../kv-snapshots/every.ts';
+import { isBucketUrl } from '../../kv/snapshots/bucket-url.ts';
+import { scheduleText, type Scheduler } from '../../kv/snapshots/schedule.ts';
+import type { Calendar } from '../../kv/snapshots/every.ts';
 import type { Context } from '../../cli/command.ts';
 import type { ScheduleValues } from './snapshot-schedule-flags.ts';
 

@@ -1,7 +1,7 @@
-import { namePattern } from '../../kv-upgrade/cluster/cluster-fields.ts';
+import { namePattern } from '../../kv/upgrade/cluster/cluster-fields.ts';
 import type { Argument, Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { oneOf, req, str } from '../../core/field.ts';
-import type { BucketOptions, Destination } from '../../kv-snapshots/destination-types.ts';
+import type { BucketOptions, Destination } from '../../kv/snapshots/destination-types.ts';
 
 export const destinationArgument = {
   name: 'destination',
@@ -58,7 +58,7 @@ export const withDestination = async <T>(
   values: BucketValues,
   work: (destination: Destination) => Promise<T>,
 ): Promise<T> => {
-  const { openDestination } = await import('../../kv-snapshots/destination.ts');
+  const { openDestination } = await import('../../kv/snapshots/destination.ts');
   const workDirectory = `${settings.directories.state}/snapshots`;
   const destination = await openDestination(host, where, { ...bucketOptions(values), workDirectory });
   try {

@@ -1,6 +1,6 @@
 import { defineCommand } from '../../cli/command.ts';
 import { rowsResult } from '../../core/result.ts';
-import type { StoredSnapshot } from '../../kv-snapshots/snapshot-manifest.ts';
+import type { StoredSnapshot } from '../../kv/snapshots/snapshot-manifest.ts';
 import { bucketFlags, destinationArgument, nameFlag, withDestination } from './snapshot-flags.ts';
 
 const row = ({ manifest, ...seen }: StoredSnapshot, place: string) => ({
@@ -27,7 +27,7 @@ export const snapshotList = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { catalogue } = await import('../../kv-snapshots/catalogue.ts');
+    const { catalogue } = await import('../../kv/snapshots/catalogue.ts');
     const rows = await withDestination(context, values.destination, values, async (destination) =>
       (await catalogue(destination, values.name)).map((one) => row(one, destination.placeOf(one.name))),
     );

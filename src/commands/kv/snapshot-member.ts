@@ -1,6 +1,6 @@
 import type { Context } from '../../cli/command.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import type { MemberSpec } from '../../kv-upgrade/types.ts';
+import type { MemberSpec } from '../../kv/engine/types.ts';
 import type { Opened } from './open-cluster.ts';
 
 /** From one member, never from "one of them": the named one, else the leader, because nobody is ahead of it. */
@@ -28,8 +28,8 @@ export const snapshotMember = async (
       ),
     ]);
   const [{ observe }, { mostCurrent }] = await Promise.all([
-    import('../../kv-upgrade/observe/observe.ts'),
-    import('../../kv-upgrade/observe/snapshot-source.ts'),
+    import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/upgrade/observe/snapshot-source.ts'),
   ]);
   const { members } = await observe({ host, cluster, access });
   const best = mostCurrent(members);

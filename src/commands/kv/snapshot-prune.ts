@@ -1,7 +1,7 @@
 import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
-import { clusterFlags } from './cluster-flags.ts';
+import { clusterFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { bucketFlags, destinationArgument, nameFlag, withDestination } from './snapshot-flags.ts';
 import { retentionFlags, retentionOf } from './retention-flags.ts';
@@ -17,7 +17,7 @@ const pruned = async (context: Context, values: Given) => {
       problem('--keep-last', 'required', 'or --keep-daily, --keep-weekly or --max-age must say what stays'),
     ]);
   const cluster = values.name ?? (await openCluster(context, values)).cluster.name;
-  const { prunePlan, removeSnapshots } = await import('../../kv-snapshots/catalogue.ts');
+  const { prunePlan, removeSnapshots } = await import('../../kv/snapshots/catalogue.ts');
   return withDestination(context, values.destination, values, async (destination) => {
     const { keep, prune } = await prunePlan(destination, cluster, retention, context.host.now());
     const names = prune.map(({ name }) => name);

@@ -2,7 +2,7 @@ import type { Context } from '../../cli/command.ts';
 import type { AppError, Category } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { appErrorFrom } from '../../output/error.ts';
-import { snapshotOnce } from './snapshot-once.ts';
+import { snapshotOnce } from './schedule.ts';
 import type { ScheduleValues } from './snapshot-schedule-flags.ts';
 
 /** Wrong flags and files are as wrong the next time; later they may have been right before (a key that is being replaced). */

@@ -3,7 +3,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { timeoutOf } from './ask.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { fileArgument } from './snapshot-file-argument.ts';
 import { snapshotMember } from './snapshot-member.ts';
@@ -37,9 +37,9 @@ export const snapshotSave = defineCommand({
     const opened = await openCluster(context, values);
     const source = await snapshotMember(context, opened, values.member);
     const [{ openStore }, { saveSnapshot }, { withDeadline }] = await Promise.all([
-      import('../../etcd-client/etcd-client.ts'),
-      import('../../etcd-client/snapshot.ts'),
-      import('../../etcd-client/snapshot-deadline.ts'),
+      import('../../kv/client/etcd-client.ts'),
+      import('../../kv/client/snapshot.ts'),
+      import('../../kv/client/snapshot-deadline.ts'),
     ]);
     const limitMs = context.settings.get('timeout') === undefined ? undefined : await timeoutOf(context);
     const began = host.elapsed();

@@ -1,7 +1,7 @@
 import { bool, oneOf, str } from '../../core/field.ts';
-import { schedulers } from '../../kv-snapshots/emit.ts';
+import { schedulers } from '../../kv/snapshots/schedule.ts';
 import type { ValuesOf } from '../../cli/command.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { bucketFlags, destinationArgument, nameFlag } from './snapshot-flags.ts';
 import { retentionFlags } from './retention-flags.ts';
 

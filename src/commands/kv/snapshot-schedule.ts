@@ -2,10 +2,10 @@ import { defineCommand } from '../../cli/command.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult } from '../../core/result.ts';
-import { calendarOf, everyProblem } from '../../kv-snapshots/every.ts';
+import { calendarOf, everyProblem } from '../../kv/snapshots/every.ts';
 import { retentionOf } from './retention-flags.ts';
 import { emitted } from './snapshot-emit.ts';
-import { snapshotOnce } from './snapshot-once.ts';
+import { snapshotOnce } from './schedule.ts';
 import { repeated } from './snapshot-repeated.ts';
 import { scheduleArgs, scheduleFlags } from './snapshot-schedule-flags.ts';
 

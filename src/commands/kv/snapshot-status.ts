@@ -11,9 +11,9 @@ export const snapshotStatus = defineCommand({
   examples: [{ line: 'opsctl kv snapshot status backup.db', says: 'Revision, keys, size and hash' }],
   run: async (context, values) => {
     const path = resolve(context.host.cwd, values.file);
-    const { verifySnapshot } = await import('../../etcd-client/snapshot.ts');
-    const { snapshotContent } = await import('../../etcd-client/snapshot-content.ts');
-    const { withSnapshot } = await import('../../etcd-client/snapshot-file.ts');
+    const { verifySnapshot } = await import('../../kv/client/snapshot.ts');
+    const { snapshotContent } = await import('../../kv/client/snapshot-content.ts');
+    const { withSnapshot } = await import('../../kv/client/snapshot-file.ts');
     const { trailer_sha256 } = await verifySnapshot(context.host, path);
     const content = withSnapshot(context.host.files, path, snapshotContent);
     return recordResult(

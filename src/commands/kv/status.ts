@@ -1,18 +1,18 @@
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 /** The last restore, when nothing was upgraded since. */
 const lastRestore = async ({ host, settings }: Context, cluster: string, endedAt: string | undefined) => {
-  const { readRestore, restoreLine } = await import('../../kv-upgrade/restore/restore-journal.ts');
+  const { readRestore, restoreLine } = await import('../../kv/upgrade/restore/restore-journal.ts');
   const line = restoreLine(await readRestore(host, settings.directories.clusters, cluster));
   return line === undefined || (endedAt !== undefined && line.at < endedAt) ? undefined : line;
 };
 
 const openOperation = async ({ host, settings }: Context, cluster: string) =>
-  (await import('../../kv-operations/unfinished.ts')).operationLine(
+  (await import('../../kv/operations/unfinished.ts')).operationLine(
     host,
     settings.directories.clusters,
     cluster,
@@ -30,10 +30,10 @@ export const status = defineCommand({
     const opened = await openCluster(context, values);
     const { cluster, access, file } = opened;
     const [{ observe }, { observationText }, { lastRun }, { statusLines }] = await Promise.all([
-      import('../../kv-upgrade/observe/observe.ts'),
-      import('../../kv-upgrade/format/texts.ts'),
-      import('../../kv-upgrade/status/last-run.ts'),
-      import('../../kv-upgrade/status/status-lines.ts'),
+      import('../../kv/upgrade/observe/observe.ts'),
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/present/last-run.ts'),
+      import('../../kv/upgrade/present/status-lines.ts'),
     ]);
     const { host, settings } = context;
     const state = settings.directories.clusters;

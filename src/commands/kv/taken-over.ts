@@ -1,6 +1,6 @@
 import type { Context } from '../../cli/command.ts';
 import { AppError } from '../../core/problem.ts';
-import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
+import type { FoundRun } from '../../kv/engine/journal.ts';
 import type { Opened } from './open-cluster.ts';
 
 export type TakenOver = {
@@ -16,9 +16,9 @@ export const takenOver = async (
   { cluster, access }: Opened,
 ): Promise<TakenOver> => {
   const [{ takeOver }, { findRuns }, { PROGRESS_UNREAD }] = await Promise.all([
-    import('../../kv-upgrade/locks/take-over.ts'),
-    import('../../kv-upgrade/journal/journal.ts'),
-    import('../../kv-upgrade/journal/shared-progress.ts'),
+    import('../../kv/engine/take-over.ts'),
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/shared-progress.ts'),
   ]);
   const state = settings.directories.clusters;
   let unread: AppError | undefined;

@@ -1,6 +1,6 @@
 import type { Context } from '../../cli/command.ts';
-import type { fullScreen } from '../../kv-upgrade/live/full-screen.ts';
-import type { TopState } from '../../kv-upgrade/live/top-frame.ts';
+import type { fullScreen } from '../../kv/upgrade/present/full-screen.ts';
+import type { TopState } from '../../kv/upgrade/present/top.ts';
 
 /** What a key starts: this program again, with its own questions and confirmations. */
 const commands: Readonly<Record<string, readonly string[]>> = {

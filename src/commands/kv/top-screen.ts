@@ -1,7 +1,7 @@
 import type { Context } from '../../cli/command.ts';
 import { isAccessible } from '../../core/accessible.ts';
-import { fullScreen } from '../../kv-upgrade/live/full-screen.ts';
-import { type TopLook, type TopState, topLines } from '../../kv-upgrade/live/top-frame.ts';
+import { fullScreen } from '../../kv/upgrade/present/full-screen.ts';
+import { type TopLook, type TopState, topLines } from '../../kv/upgrade/present/top.ts';
 import { asciiSigns, isAsciiOnly } from '../../output/ascii.ts';
 import { isColored } from '../../output/color.ts';
 import { printable } from '../../output/printable.ts';

@@ -4,8 +4,8 @@ import { bool, int, duration } from '../../core/field.ts';
 import { isJsonStream } from '../../core/output-format.ts';
 import { nothing, recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
-import type { TopWatch } from '../../kv-upgrade/live/top-watch.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import type { TopWatch } from '../../kv/upgrade/present/top-watch.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 
 const flags = {
@@ -24,7 +24,7 @@ const flags = {
 } as const satisfies Flags;
 
 async function* stream(context: Context, watch: TopWatch, everyMs: number, count: number) {
-  const { topData } = await import('../../kv-upgrade/live/top-watch.ts');
+  const { topData } = await import('../../kv/upgrade/present/top-watch.ts');
   try {
     for (let i = 0; i < count && !context.signal.aborted; i += 1) {
       if (i > 0) await context.host.sleep(everyMs, context.signal).catch(() => {});
@@ -37,8 +37,8 @@ async function* stream(context: Context, watch: TopWatch, everyMs: number, count
 
 const snapshot = async (context: Context, watch: TopWatch) => {
   const [{ topLines }, { topData }] = await Promise.all([
-    import('../../kv-upgrade/live/top-frame.ts'),
-    import('../../kv-upgrade/live/top-watch.ts'),
+    import('../../kv/upgrade/present/top.ts'),
+    import('../../kv/upgrade/present/top-watch.ts'),
   ]);
   const state = await watch.look();
   await watch.stop();
@@ -51,8 +51,8 @@ const run = async (context: Context, values: ValuesOf<typeof flags>) => {
   const opened = await openCluster(context, values);
   const everyMs = parseDuration(values.interval ?? '2s', '--interval');
   const [{ topWatch }, { holdRun }] = await Promise.all([
-    import('../../kv-upgrade/live/top-watch.ts'),
-    import('../../kv-upgrade/live/top-hold.ts'),
+    import('../../kv/upgrade/present/top-watch.ts'),
+    import('../../kv/upgrade/present/top-hold.ts'),
   ]);
   const { host, settings } = context;
   const { cluster, access } = opened;

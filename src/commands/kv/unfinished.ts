@@ -1,9 +1,9 @@
 import type { Context } from '../../cli/command.ts';
 import { AppError } from '../../core/problem.ts';
-import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
-import { viewFor } from '../../kv-upgrade/plan-kind.ts';
-import type { Plan } from '../../kv-upgrade/types.ts';
-import type { EndpointValues } from './cluster-flags.ts';
+import type { FoundRun } from '../../kv/engine/journal.ts';
+import { viewFor } from '../../kv/upgrade/plan-kind.ts';
+import type { Plan } from '../../kv/engine/types.ts';
+import type { EndpointValues } from './flags.ts';
 import { openCluster, type Opened } from './open-cluster.ts';
 import { takenOver } from './taken-over.ts';
 
@@ -18,8 +18,8 @@ export type Unfinished = {
 export const unfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const [{ openRun }, { refuseOtherMembers }] = await Promise.all([
-    import('../../kv-upgrade/journal/journal.ts'),
-    import('../../kv-upgrade/journal/same-members.ts'),
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/same-members.ts'),
   ]);
   const { runs, unread } = await takenOver(context, opened);
   const found = openRun(runs);

@@ -45,7 +45,7 @@ export const upgrade = defineCommand({
 });
 
 const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>) => {
-  const { readPlan } = await import('../../kv-upgrade/plan-file.ts');
+  const { readPlan } = await import('../../kv/upgrade/plan-file.ts');
   const given = values.plan === undefined ? undefined : await readPlan(context.host, values.plan);
   const prepared = await prepare(context, values, given?.options);
   const { opened, driver, run } = prepared;

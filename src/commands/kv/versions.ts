@@ -3,7 +3,7 @@ import { defineCommand, type Argument } from '../../cli/command.ts';
 import { bool, str } from '../../core/field.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, rowsResult } from '../../core/result.ts';
-import { minorRows } from '../../kv-upgrade/version-rows.ts';
+import { minorRows } from '../../kv/upgrade/version-rows.ts';
 import { versionsFlag, givenVersions } from './versions-flag.ts';
 
 const minorArgument = {

@@ -1,7 +1,7 @@
 import { bool, int, list, oneOf } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { endpointFlags } from './cluster-flags.ts';
+import { endpointFlags } from './flags.ts';
 import { openCluster } from './open-cluster.ts';
 import { anyKey, prefixFlag, rangeArgument, rangeOf, rangeProblems } from './range.ts';
 
@@ -44,7 +44,7 @@ export const watch = defineCommand({
   ],
   run: async (context, values) => {
     const { cluster, access } = await openCluster(context, values);
-    const { watchKeys } = await import('../../kv-operations/watch/watch.ts');
+    const { watchKeys } = await import('../../kv/operations/watch.ts');
     const { key, end } = rangeOf(values);
     const kinds = values.only ?? [];
     const filters = [

@@ -2,11 +2,11 @@ import type { Context } from '../../cli/command.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { usageError } from '../../core/problem.ts';
 import { refuseLongSecret } from '../../core/secret-size.ts';
-import type { ImpactProbe } from '../../kv-upgrade/window/impact.ts';
-import type { Until } from '../../kv-upgrade/window/until.ts';
-import type { Window } from '../../kv-upgrade/window/window-types.ts';
+import type { ImpactProbe } from '../../kv/upgrade/window/window.ts';
+import type { Until } from '../../kv/upgrade/window/until.ts';
+import type { Window } from '../../kv/upgrade/window/window-types.ts';
 import { earlierMs } from './shown-plan.ts';
-import type { Ask } from './watched.ts';
+import type { Ask } from './run.ts';
 import { windowFlags, type WindowValues } from './window-flags.ts';
 
 const defaultPause = '1h';
@@ -16,7 +16,7 @@ const given = async (
   { host, log }: Context,
   values: WindowValues,
 ): Promise<{ readonly until: Until | undefined; readonly probes: ImpactProbe[] }> => {
-  const { probesOf, untilOf } = await import('../../kv-upgrade/window/given-window.ts');
+  const { probesOf, untilOf } = await import('../../kv/upgrade/window/given-window.ts');
   const token = host.env['OPSCTL_PROMETHEUS_TOKEN'];
   if (token) {
     refuseLongSecret('config', 'OPSCTL_PROMETHEUS_TOKEN', token);

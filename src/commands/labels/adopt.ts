@@ -1,6 +1,6 @@
 import { rowsResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { adminFlag, deploymentFlag, filesFlag } from './flags.ts';
 
 export const adopt = labelCommand(
@@ -19,7 +19,7 @@ export const adopt = labelCommand(
       },
     ],
     run: async (context, values) => {
-      const { adoptFiles } = await import('../../label-definitions/adopt.ts');
+      const { adoptFiles } = await import('../../labels/adopt.ts');
       const { deployment } = values;
       const asking = { admin: values.admin ?? false, ...(deployment === undefined ? {} : { deployment }) };
       return rowsResult(await adoptFiles(context, values.file, asking), {

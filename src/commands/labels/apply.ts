@@ -1,7 +1,7 @@
 import { bool, oneOf, str } from '../../core/field.ts';
 import { problem } from '../../core/problem.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { comparingFlags, comparingOptions, filesFlag } from './flags.ts';
 
 export const apply = labelCommand(
@@ -51,7 +51,7 @@ export const apply = labelCommand(
         : [];
     },
     run: async (context, values) => {
-      const { apply: run, applyResult } = await import('../../label-definitions/apply-result.ts');
+      const { apply: run, applyResult } = await import('../../labels/apply-result.ts');
       const take = values.force ? 'ours' : values.take;
       const options = { ...comparingOptions(values), ...(take === undefined ? {} : { take }) };
       return applyResult(context, await run(context, values.plan, values.file ?? [], options));

@@ -1,7 +1,7 @@
 import type { Command } from '../../cli/command.ts';
 import { adopt } from './adopt.ts';
 import { apply } from './apply.ts';
-import { derived } from './derived.ts';
+import { derived } from './rows.ts';
 import { diff } from './diff.ts';
 import { exportLabels } from './export.ts';
 import { lint } from './lint.ts';

@@ -1,9 +1,9 @@
 import { oneOf } from '../../core/field.ts';
-import { reportable } from '../../label-definitions/diff-finding.ts';
+import { reportable } from '../../labels/diff-finding.ts';
 import { problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { comparingFlags, comparingOptions, filesFlag, labelArgument } from './flags.ts';
 
 export const diff = labelCommand(
@@ -39,10 +39,10 @@ export const diff = labelCommand(
     run: async (context, values) => {
       const { label, file, summary } = values;
       if (label !== undefined) {
-        const { diffDraft } = await import('../../label-definitions/compare.ts');
+        const { diffDraft } = await import('../../labels/compare.ts');
         return diffDraft(context, label, { admin: values.admin ?? false });
       }
-      const engine = await import('../../label-definitions/diff-files.ts');
+      const engine = await import('../../labels/diff.ts');
       const found = await engine.diffFiles(context, file ?? [], comparingOptions(values));
       const exit = engine.isDifferent(found) ? ('no' as const) : undefined;
       const findings = () => engine.diffData(found).labels.map(reportable);

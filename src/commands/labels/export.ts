@@ -1,7 +1,7 @@
 import { bool, list, str } from '../../core/field.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { adminFlag, deploymentFlag } from './flags.ts';
 
 export const exportLabels = labelCommand(
@@ -49,7 +49,7 @@ export const exportLabels = labelCommand(
       return isNamed || values.all ? [] : [problem('<labels>', 'required', 'is required', 'or --all')];
     },
     run: async (context, values) => {
-      const { exportResult } = await import('../../label-definitions/export-result.ts');
+      const { exportResult } = await import('../../labels/export-result.ts');
       const { all = false, published = false, permissions = false, admin = false } = values;
       const options = { all, published, permissions, admin };
       return exportResult(context, values.labels ?? [], options, values.directory, values.deployment);

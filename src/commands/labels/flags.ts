@@ -1,6 +1,6 @@
 import { bool, list, str } from '../../core/field.ts';
 import type { Argument, Flag, Flags } from '../../cli/command.ts';
-import { TITLES } from '../../label-definitions/titles.ts';
+import { TITLES } from '../../labels/titles.ts';
 
 export const labelArgument = {
   name: 'label',

@@ -2,7 +2,7 @@ import { str } from '../../core/field.ts';
 import type { CheckFinding } from '../../core/finding.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import type { Finding } from '../../label-definitions/lint.ts';
+import type { Finding } from '../../labels/lint.ts';
 import { filesFlag } from './flags.ts';
 
 /** A finding as reports for CI have it. */
@@ -36,7 +36,7 @@ export const lint = defineCommand({
   isCheck: true,
   examples: [{ line: 'opsctl labels lint -f labels/', says: 'Check in CI' }],
   run: async (context, values) => {
-    const { lintFiles, findingText } = await import('../../label-definitions/lint.ts');
+    const { lintFiles, findingText } = await import('../../labels/lint.ts');
     const { findings, count } = await lintFiles(context, values.file, values.rules);
     const text =
       findings.length === 0 ? `${count} definitions, no findings` : findings.map(findingText).join('\n');

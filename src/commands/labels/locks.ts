@@ -1,5 +1,5 @@
 import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = { admin: adminFlag } as const satisfies Flags;
@@ -15,7 +15,7 @@ export const locks = labelCommand(
     flags,
     examples: [{ line: 'opsctl labels locks Contract', says: 'Label, fields and choices with their locks' }],
     run: async (context, values) => {
-      const { showLocks } = await import('../../label-definitions/lock-tree.ts');
+      const { showLocks } = await import('../../labels/lock-tree.ts');
       return showLocks(context, values.label, { admin: values.admin ?? false });
     },
   }),

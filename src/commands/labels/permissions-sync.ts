@@ -1,7 +1,7 @@
 import { bool, str } from '../../core/field.ts';
 import { usageError } from '../../core/problem.ts';
 import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = {
@@ -20,7 +20,7 @@ const flags = {
 const args = [labelArgument] as const satisfies readonly Argument[];
 
 const csvRows = async (source: string, text: string): Promise<unknown[]> => {
-  const { readRows } = await import('../../bulk/rows.ts');
+  const { readRows } = await import('../../tracker/bulk/rows.ts');
   const bytes = (async function* () {
     yield new TextEncoder().encode(text);
   })();
@@ -60,7 +60,7 @@ export const permissionsSync = labelCommand(
       },
     ],
     run: async (context, values) => {
-      const { syncPermissions } = await import('../../label-definitions/sync-permissions.ts');
+      const { syncPermissions } = await import('../../labels/sync-permissions.ts');
       const { file, keep = false, admin = false } = values;
       return syncPermissions(context, values.label, { file, keep, admin }, csvRows);
     },

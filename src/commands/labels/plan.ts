@@ -1,7 +1,7 @@
 import { oneOf, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { comparingFlags, comparingOptions, filesFlag } from './flags.ts';
 
 export const plan = labelCommand(
@@ -28,7 +28,7 @@ export const plan = labelCommand(
       { line: 'opsctl labels apply --plan plan.json', says: 'After the review' },
     ],
     run: async (context, values) => {
-      const { planFiles, writePlan } = await import('../../label-definitions/plan-file.ts');
+      const { planFiles, writePlan } = await import('../../labels/plan-file.ts');
       const options = {
         ...comparingOptions(values),
         ...(values.take === undefined ? {} : { take: values.take }),

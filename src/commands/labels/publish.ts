@@ -1,7 +1,7 @@
 import { str } from '../../core/field.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = {
@@ -26,7 +26,7 @@ export const publish = labelCommand(
     ],
     operation: { service: labelsService, operation: labelsService.table.labels.publish },
     run: async (context, values) => {
-      const { publishLabel } = await import('../../label-definitions/publish.ts');
+      const { publishLabel } = await import('../../labels/publish.ts');
       const { revision, 'language-code': languageCode, admin = false } = values;
       return publishLabel(context, values.label, {
         admin,

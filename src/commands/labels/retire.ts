@@ -1,6 +1,6 @@
 import { str } from '../../core/field.ts';
 import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
-import { labelCommand } from '../../label-access/command.ts';
+import { labelCommand } from '../../labels/command.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = {
@@ -20,7 +20,7 @@ export const retire = labelCommand(
     flags,
     examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
     run: async (context, values) => {
-      const { retireLabel } = await import('../../label-definitions/retire.ts');
+      const { retireLabel } = await import('../../labels/retire.ts');
       return retireLabel(context, values.label, { admin: values.admin ?? false }, values.title);
     },
   }),

@@ -2,10 +2,10 @@ import type { Operation } from '../../core/operation.ts';
 import { type Result, recordResult, rowsResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import type { Context, Values } from '../../cli/command.ts';
-import type { LabelJson } from '../../label-definitions/api-types.ts';
-import { columnsOf } from '../../table-commands/columns.ts';
-import { inputFrom, limitOf } from '../../table-commands/input.ts';
-import { MOST_LEARNED } from '../../table-commands/listed.ts';
+import type { LabelJson } from '../../labels/api-types.ts';
+import { columnsOf } from '../../cli/derived/columns.ts';
+import { inputFrom, limitOf } from '../../core/input.ts';
+import { MOST_LEARNED } from '../../cli/derived/listed.ts';
 
 async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
   let count = 0;
@@ -24,7 +24,7 @@ const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> 
 
 /** Every page, unless --limit says less: a list is never cut in silence (spec/labels#clients-1). */
 async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
-  const { allPages } = await import('../../label-definitions/read-labels.ts');
+  const { allPages } = await import('../../labels/read-labels.ts');
   const input = inputFrom(operation, values);
   let isWhole = isOfAll(operation, input.query);
   const all: LabelJson[] = [];
@@ -40,7 +40,7 @@ async function* listed(context: Context, operation: Operation, values: Values): 
       yield* member;
     }
   }
-  if (isWhole) await (await import('../../label-definitions/titles.ts')).rememberTitles(context, all);
+  if (isWhole) await (await import('../../labels/titles.ts')).rememberTitles(context, all);
 }
 
 export const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {

@@ -20,7 +20,7 @@ const permissionOf = async (
         'or give the full name: labels/<id>/permissions/<id>',
       ),
     ]);
-  const { allPermissions } = await import('../../label-definitions/read-labels.ts');
+  const { allPermissions } = await import('../../labels/read-labels.ts');
   const [label = ''] = parent.split('/revisions/');
   const found = (await allPermissions(context, label, { admin })).find(
     ({ name, email, person, group, audience }) =>
@@ -56,7 +56,7 @@ export const withName = async <T>(
   ) {
     return use(typed);
   }
-  const { nameOfLabel, withLabel } = await import('../../label-definitions/resolve-label.ts');
+  const { nameOfLabel, withLabel } = await import('../../labels/resolve-label.ts');
   const admin = values['use-admin-access'] === true;
   // A question names what is there, and is asked once.
   const known = operation.cli?.confirm === undefined ? typed : await nameOfLabel(context, typed, { admin });

@@ -7,5 +7,5 @@ export const schema = defineCommand({
   about:
     'Editors with a YAML language server complete and check definition files with it. `labels export --directory` writes it beside the files and names it in their first line.',
   examples: [{ line: 'opsctl labels schema > labels.schema.json', says: 'For an editor' }],
-  run: async () => rawResult((await import('../../label-definitions/schema.ts')).schemaText()),
+  run: async () => rawResult((await import('../../labels/schema.ts')).schemaText()),
 });

@@ -10,7 +10,7 @@ export const validate = defineCommand({
   flags: { file: { ...filesFlag, required: true } },
   examples: [{ line: 'opsctl labels validate -f labels/', says: 'In a pre-commit hook' }],
   run: async (context, values) => {
-    const { readWishes } = await import('../../label-definitions/wishes.ts');
+    const { readWishes } = await import('../../labels/wishes.ts');
     const wishes = await readWishes(context, values.file);
     const rows = wishes.map(({ source, wanted }) => ({ title: wanted.title, file: source, valid: true }));
     return rowsResult(rows, {

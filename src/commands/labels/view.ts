@@ -2,14 +2,14 @@ import { type OutputFormat, formatRow } from '../../core/output-format.ts';
 import type { Field } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { type Result, nothing } from '../../core/result.ts';
-import type { LabelJson } from '../../label-definitions/api-types.ts';
+import type { LabelJson } from '../../labels/api-types.ts';
 
 const nameOf = (field: Field | undefined): string | undefined =>
   field?.type === 'object' ? field.name : undefined;
 type Delta = { readonly responses?: readonly object[]; readonly updatedLabel?: LabelJson };
 
 const withText = async (label: LabelJson | undefined, before = ''): Promise<string> => {
-  const { labelText } = await import('../../label-definitions/label-text.ts');
+  const { labelText } = await import('../../labels/label-text.ts');
   return before + (label === undefined ? '' : labelText(label));
 };
 

@@ -2,7 +2,7 @@ import { int, list, req, str } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { uploadAll } from '../../tracker-operations/upload.ts';
+import { uploadAll } from '../../tracker/files.ts';
 
 export const uploadCommand = defineCommand({
   path: ['tracker', 'files', 'upload'],

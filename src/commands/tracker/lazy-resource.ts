@@ -1,16 +1,16 @@
 import type { Resource } from '../../core/operation.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command } from '../../cli/command.ts';
-import { commandFrom, kebab } from '../../table-commands/command.ts';
-import { trackerNaming } from '../../names/tracker-naming.ts';
+import { commandFrom, kebab } from '../../cli/derived/command.ts';
+import { trackerNaming } from '../../tracker/names/tracker-naming.ts';
 import { byHand } from './by-hand.ts';
 import { withEditor } from './with-editor.ts';
-import { withWeb } from './with-web.ts';
+import { withWeb } from './extensions.ts';
 
 /** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */
 const rows: Readonly<Record<string, () => Promise<Resource>>> = {
   categories: async () => (await import('../../api-specs/tracker/categories.ts')).categories,
-  'custom-fields': async () => (await import('../../api-specs/tracker/custom-fields.ts')).customFields,
+  'custom-fields': async () => (await import('../../api-specs/tracker/workspace.ts')).customFields,
   documents: async () => (await import('../../api-specs/tracker/documents.ts')).documents,
   'entity-templates': async () =>
     (await import('../../api-specs/tracker/entity-templates.ts')).entityTemplates,
@@ -23,7 +23,7 @@ const rows: Readonly<Record<string, () => Promise<Resource>>> = {
   'external-links': async () => (await import('../../api-specs/tracker/external-links.ts')).externalLinks,
   groups: async () => (await import('../../api-specs/tracker/groups.ts')).groups,
   webhooks: async () => (await import('../../api-specs/tracker/webhooks.ts')).webhooks,
-  iterations: async () => (await import('../../api-specs/tracker/iterations.ts')).iterations,
+  iterations: async () => (await import('../../api-specs/tracker/planning.ts')).iterations,
   'key-results': async () => (await import('../../api-specs/tracker/key-results.ts')).keyResults,
   labels: async () => (await import('../../api-specs/tracker/labels.ts')).labels,
   members: async () => (await import('../../api-specs/tracker/members.ts')).members,

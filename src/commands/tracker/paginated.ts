@@ -3,13 +3,13 @@ import type { Operation } from '../../core/operation.ts';
 import { recordResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Command, Values } from '../../cli/command.ts';
-import { extend } from '../extend.ts';
-import { resolveParams } from '../../names/naming.ts';
-import { trackerNaming } from '../../names/tracker-naming.ts';
-import { columnsOf } from '../../table-commands/columns.ts';
-import { commandFrom } from '../../table-commands/command.ts';
-import { inputFrom, limitOf } from '../../table-commands/input.ts';
-import { type Ask, byOffset, byPage, limited } from '../../tracker-operations/pages.ts';
+import { extend } from './extend.ts';
+import { resolveParams } from '../../tracker/names/naming.ts';
+import { trackerNaming } from '../../tracker/names/tracker-naming.ts';
+import { columnsOf } from '../../cli/derived/columns.ts';
+import { commandFrom } from '../../cli/derived/command.ts';
+import { inputFrom, limitOf } from '../../core/input.ts';
+import { type Ask, byOffset, byPage, limited } from '../../tracker/pages.ts';
 
 const epics = commandFrom({
   service: tracker,

@@ -1,9 +1,9 @@
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
-import { requestFrom } from '../../api-client/request.ts';
+import { requestFrom } from '../../api/request.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { defineCommand, type Argument, type Command, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { type Answer, found } from '../../tracker-operations/search.ts';
+import { type Answer, found } from '../../tracker/search.ts';
 
 const flags = {
   type: {

@@ -1,7 +1,7 @@
 import { int, str, url } from '../../core/field.ts';
 import { defineCommand, type Flags } from '../../cli/command.ts';
-import { listenForEvents } from '../../tracker-operations/webhook-listen.ts';
-import { secretOf } from '../../tracker-operations/webhook-receiver.ts';
+import { listenForEvents } from '../../tracker/webhooks.ts';
+import { secretOf } from '../../tracker/webhook-receiver.ts';
 
 const flags = {
   port: {

@@ -1,8 +1,8 @@
 import { bool, str } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import type { Command, Flag } from '../../cli/command.ts';
-import { LONG, edited, givenText } from '../../tracker-operations/long-text.ts';
-import { extend } from '../extend.ts';
+import { LONG, edited, givenText } from '../../tracker/long-text.ts';
+import { extend } from './extend.ts';
 
 /** `--edit` and `--description-file` on creates and updates that have a long text. */
 export const withEditor = (command: Command, siblings: Iterable<Operation>): Command => {

@@ -2,11 +2,11 @@ import { str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { trackerNaming } from '../../names/tracker-naming.ts';
-import { carryOut } from '../../workspace/carry-out.ts';
-import { type Plan, planText, refusal } from '../../workspace/plan.ts';
-import { planned } from '../../workspace/planned.ts';
-import { plannedAsSaved } from '../../workspace/saved-plan.ts';
+import { trackerNaming } from '../../tracker/names/tracker-naming.ts';
+import { carryOut } from '../../tracker/workspace/carry-out.ts';
+import { type Plan, planText, refusal } from '../../tracker/workspace/plan.ts';
+import { planned } from '../../tracker/workspace/planned.ts';
+import { plannedAsSaved } from '../../tracker/workspace/saved-plan.ts';
 import { changeFlags, file, optionsOf } from './workspace-flags.ts';
 
 const flags = {

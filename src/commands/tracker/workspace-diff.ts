@@ -1,10 +1,10 @@
 import { bool, str } from '../../core/field.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { planText } from '../../workspace/plan.ts';
-import { planFindings } from '../../workspace/plan-findings.ts';
-import { planned } from '../../workspace/planned.ts';
-import { savePlan } from '../../workspace/saved-plan.ts';
+import { planText } from '../../tracker/workspace/plan.ts';
+import { planFindings } from '../../tracker/workspace/plan-findings.ts';
+import { planned } from '../../tracker/workspace/planned.ts';
+import { savePlan } from '../../tracker/workspace/saved-plan.ts';
 import { changeFlags, optionsOf } from './workspace-flags.ts';
 
 export const diffCommand = defineCommand({
@@ -36,7 +36,7 @@ export const diffCommand = defineCommand({
     const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
     const findings = () => planFindings(plan, values.file);
     if (!values.markdown) return recordResult(plan, { text: planText(plan), findings }, exit);
-    const { planMarkdown } = await import('../../workspace/plan-markdown.ts');
+    const { planMarkdown } = await import('../../tracker/workspace/plan-markdown.ts');
     return { ...rawResult(planMarkdown(plan)), view: { findings }, ...(exit === undefined ? {} : { exit }) };
   },
 });

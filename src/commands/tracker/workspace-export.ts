@@ -1,7 +1,7 @@
 import { bool, list, oneOf } from '../../core/field.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { kindNames } from '../../workspace/kinds.ts';
+import { kindNames } from '../../tracker/workspace/kinds.ts';
 
 export const exportCommand = defineCommand({
   path: ['tracker', 'export'],
@@ -15,7 +15,7 @@ export const exportCommand = defineCommand({
   examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
   run: async (context, values): Promise<Result> => {
     const kinds = values.only ?? kindNames;
-    const { exportData, exportText } = await import('../../workspace/export.ts');
+    const { exportData, exportText } = await import('../../tracker/workspace/export.ts');
     return values.json
       ? recordResult(await exportData(context, kinds))
       : { kind: 'raw', chunks: exportText(context, kinds) };

@@ -1,6 +1,6 @@
 import { bool, req, str } from '../../core/field.ts';
 import type { Flag, ValuesOf } from '../../cli/command.ts';
-import type { PlanOptions } from '../../workspace/plan.ts';
+import type { PlanOptions } from '../../tracker/workspace/plan.ts';
 
 export const file = {
   effects: ['reads'],

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/problem.ts';
-import { storedObject } from '../../core/stored-text.ts';
+import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Content } from './start.ts';
 

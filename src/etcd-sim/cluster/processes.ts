@@ -1,4 +1,4 @@
-import { storedObject } from '../../core/stored-text.ts';
+import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Rehearsal, type RehearsalMember, binaryPath, markerFile } from './layout.ts';
 

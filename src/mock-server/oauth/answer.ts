@@ -1,5 +1,5 @@
 import type { MockReply, Environment } from '../service.ts';
-import { pageHeaders } from './pages/layout.ts';
+import { pageHeaders } from './layout.ts';
 import type { Asked } from './state.ts';
 
 const encode = (text: string): string =>

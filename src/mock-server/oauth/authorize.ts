@@ -10,7 +10,7 @@ import { OAuthPageError, RedirectError } from './errors.ts';
 import { type Visit, nextStep, refuse, scripted } from './flow.ts';
 import { submitted } from './forms.ts';
 import { issuerFor } from './issuer.ts';
-import { errorPage } from './pages/error-page.ts';
+import { errorPage } from './error-page.ts';
 import { readParams, reencoded } from './params.ts';
 import type { Asked, Auth } from './state.ts';
 

@@ -1,4 +1,4 @@
-import type { customFields } from '../../api-specs/tracker/custom-fields.ts';
+import type { customFields } from '../../api-specs/tracker/workspace.ts';
 import type { Handlers } from '../table-service.ts';
 import { found, given, newUuid, now } from './records.ts';
 import {

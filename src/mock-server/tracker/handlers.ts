@@ -22,7 +22,7 @@ import type { Tracker } from './state.ts';
 import { storyHandlers } from './stories.ts';
 import { storyCommentHandlers } from './story-comments.ts';
 import { storyLinkHandlers } from './story-links.ts';
-import { storyTaskHandlers, workflowHandlers } from './story-tasks.ts';
+import { storyTaskHandlers, workflowHandlers } from './story-parts.ts';
 import { webhookHandlers } from './webhooks.ts';
 
 /** One handler for each row; the compiler counts them. */

@@ -1,5 +1,5 @@
 import type { Value } from '../../core/field.ts';
-import type { iterations } from '../../api-specs/tracker/iterations.ts';
+import type { iterations } from '../../api-specs/tracker/planning.ts';
 import type { iteration, iterationSlim } from '../../api-specs/tracker/planning-records.ts';
 import type { Handlers } from '../table-service.ts';
 import { labelIds } from './label-inputs.ts';

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { problem } from '../../core/problem.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import { readMultipart } from '../multipart.ts';
+import { readMultipart } from '../body.ts';
 import { makeRate, rateClock } from '../rate.ts';
 import { HttpError } from '../http-error.ts';
 import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';

@@ -14,7 +14,7 @@ import type { StoredStory } from './row.ts';
 import { linkStories, unlinkStory } from './story-links.ts';
 import { moveStory } from './story-move.ts';
 import { storyMatches } from './story-query.ts';
-import { addTask } from './story-tasks.ts';
+import { addTask } from './story-parts.ts';
 import { forgetHistory } from './story-history.ts';
 import { fullStory, storiesJson, subStories } from './story-view.ts';
 

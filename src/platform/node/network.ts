@@ -44,7 +44,7 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
 };
 
 const makers = {
-  pooled: async () => (await import('./http1/transport.ts')).http1Transport(),
+  pooled: async () => (await import('./http1-transport.ts')).http1Transport(),
   proxied: async () => (await import('./proxied.ts')).proxiedTransport(),
   http2: async () => (await import('./http2.ts')).http2Transport(),
 } as const;

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Command } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/commands/tracker/commands.ts';
-import { matching } from '../../../src/tracker-operations/find-or-create.ts';
-import { candidates } from '../../../src/names/resolve.ts';
-import { isId } from '../../../src/names/tracker-naming.ts';
+import { matching } from '../../../src/tracker/find-or-create.ts';
+import { candidates } from '../../../src/tracker/names/resolve.ts';
+import { isId } from '../../../src/tracker/names/tracker-naming.ts';
 import { load, oneCommand } from '../../../src/commands/tracker/lazy-resource.ts';
-import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/tracker-operations/webhook-event.ts';
-import { multipart } from '../../../src/api-client/upload.ts';
+import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/tracker/webhook-event.ts';
+import { multipart } from '../../../src/api/upload.ts';
 import { operations } from '../../../src/core/operation.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 

@@ -2,12 +2,12 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, it } from 'vitest';
 import type { CheckFinding } from '../../../src/core/finding.ts';
-import { annotations } from '../../../src/output/report/annotations.ts';
-import { codeQualityText } from '../../../src/output/report/code-quality.ts';
-import { junitText } from '../../../src/output/report/junit.ts';
-import { markdownText } from '../../../src/output/report/markdown.ts';
-import { sarifText } from '../../../src/output/report/sarif.ts';
-import { ciLines, reportsOf } from '../../../src/output/report/write.ts';
+import { annotations } from '../../../src/output/annotations.ts';
+import { codeQualityText } from '../../../src/output/code-quality.ts';
+import { junitText } from '../../../src/output/junit.ts';
+import { markdownText } from '../../../src/output/markdown.ts';
+import { sarifText } from '../../../src/output/sarif.ts';
+import { ciLines, reportsOf } from '../../../src/output/reports.ts';
 
 const nasty = 'a <b> & "c" | %d\nnext \u0007 ]]> ü';
 const findings: readonly CheckFinding[] = [

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { bashScript } from '../../../src/reference/completion/bash.ts';
+import { bashScript } from '../../../src/reference/completion.ts';
 
 /** What a real bash would put into the line, and the words that the program was asked with; the program is a function here. */
 const complete = (line: string, candidates: readonly string[]): { replies: string[]; asked: string[] } => {

@@ -2,11 +2,11 @@
  * The shell where a member lives, as far as a restore uses it: the ctl program that builds a data directory from a snapshot, and moving
  * directories. Each change of the disk is an effect, so that a crash can leave a directory half built or half swapped.
  */
-import { inMemory } from '../../../src/etcd-client/snapshot-content.ts';
+import { inMemory } from '../../../src/kv/client/snapshot-content.ts';
 import { clusterId, memberId } from '../../../src/etcd-sim/disk/identity.ts';
 import { walPath } from '../../../src/etcd-sim/disk/wal.ts';
-import { wordsOf } from '../../../src/kv-upgrade/cluster/command-line.ts';
-import { snapshotKeys } from '../../../src/kv-upgrade/rehearse/snapshot-keys.ts';
+import { wordsOf } from '../../../src/kv/upgrade/cluster/command-line.ts';
+import { snapshotKeys } from '../../../src/kv/upgrade/rehearse/snapshot-keys.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import * as calls from './file-system.ts';
 import { kernelNow } from './kernel.ts';

@@ -31,7 +31,7 @@ const SCENES = {
 };
 export const sceneFor = (file) => {
   const folder = Object.keys(SCENES).find((one) => file.startsWith(`${one}/`));
-  return folder && { test: 'test/simulator/simulator.test.ts', pattern: `${SCENES[folder]}.*histories` };
+  return folder && { test: 'test/simulator/simulator.real.test.ts', pattern: `${SCENES[folder]}.*histories` };
 };
 
 /** The files that a file imports. */

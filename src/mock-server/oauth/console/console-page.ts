@@ -6,7 +6,7 @@ import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../../service.ts';
 import { hmac, sameText } from '../digest.ts';
 import { type Html, html } from '../../html.ts';
-import { pageReply } from '../pages/layout.ts';
+import { pageReply } from '../layout.ts';
 import { type Params, readParams } from '../params.ts';
 import type { Auth } from '../state.ts';
 import type { ControlApi } from './control-api.ts';

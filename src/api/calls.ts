@@ -1,0 +1,274 @@
+import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
+import { type WireRequest, checkInput, joinUrl, requestMaker } from './request.ts';
+import { type WireReply, answerFrom } from './response.ts';
+import { expectShape } from './response-shape.ts';
+import { neutral, prefixOf, inputInDialect, operationInDialect } from './dialect.ts';
+import type { CallOptions, Context, ServiceName, Target } from '../cli/command.ts';
+import type { Explain } from '../cli/manifest.ts';
+import { type HttpReply, NetworkError } from '../platform/host.ts';
+import { jsonRow } from '../core/json.ts';
+import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
+import { usageError } from '../core/problem.ts';
+import type { SeenRecords } from './seen-records.ts';
+import { type Pace, makeRateLimited } from './rate-limited.ts';
+
+/** Thrown instead of sending when --dry-run is given; the runner renders the request. */
+export class DryRunStop extends Error {
+  readonly request: WireRequest;
+  constructor(request: WireRequest) {
+    super('dry run');
+    this.name = 'DryRunStop';
+    this.request = request;
+  }
+}
+
+/** What the runner knows already, and how requests are to be sent. */
+export type ContextOptions = Pick<
+  Context,
+  | 'host'
+  | 'settings'
+  | 'log'
+  | 'format'
+  | 'isFormatGiven'
+  | 'columns'
+  | 'isInteractive'
+  | 'asksNothing'
+  | 'isConfirmed'
+  | 'isDryRun'
+  | 'isQuiet'
+  | 'isVerbose'
+  | 'color'
+  | 'signal'
+> &
+  Pace & {
+    /** Finds the service, starting the embedded one when nothing is configured. */
+    readonly reach: (service: ServiceName) => Promise<Target>;
+    /** What a service adds to its error answers: what a person can do about them. */
+    readonly explainer?: (service: string) => Promise<Explain> | undefined;
+    /** Takes note of the records that come, for completion. */
+    readonly seen?: SeenRecords;
+  };
+
+const basePaths: Readonly<Record<ServiceName, string>> = {
+  tracker: '/api/v3',
+  labels: '/v2beta',
+  auth: '',
+  api: '',
+};
+
+const prefixFor = (usual: string, { wording }: Target): string =>
+  wording?.basePath === undefined ? usual : prefixOf(wording.basePath);
+
+const confirm = async (options: ContextOptions, question: string): Promise<void> => {
+  if (options.isConfirmed) return;
+  if (!options.isInteractive)
+    throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+  if (!(await options.host.terminal.prompts.confirm(question, false)))
+    throw usageError('not confirmed; nothing was changed');
+};
+
+type Wire = {
+  readonly options: ContextOptions;
+  readonly target: Context['target'];
+  readonly senderTo: ReturnType<typeof makeRateLimited>;
+};
+
+/** The value of a success in the shape of the row, or the error that the answer means. */
+const shapedValue = (operation: Operation, reply: WireReply, url: string, input: LooseInput): unknown => {
+  const value = answerFrom(operation, reply, url, input);
+  expectShape(operation, value, url, input);
+  return value;
+};
+
+/** -v: what is asked, what came, and how long it took. */
+const timed = async (
+  { host, log }: ContextOptions,
+  { method, url }: WireRequest,
+  send: () => Promise<HttpReply>,
+): Promise<HttpReply> => {
+  log.debug(`${method} ${url}`);
+  const began = host.elapsed();
+  const reply = await send();
+  log.debug(`${reply.status} ${method} ${url} in ${Math.round(host.elapsed() - began)} ms`);
+  return reply;
+};
+
+/** How the requests of one row are made and sent: worded as the service words it. */
+const lineOf = async (
+  { options, target, senderTo }: Wire,
+  service: ServiceInfo,
+  operation: Operation,
+  more: CallOptions,
+) => {
+  const { isDryRun } = options;
+  const found = await target(service.name as ServiceName);
+  const to =
+    more.bearer === undefined
+      ? found
+      : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
+  const { wording = {} } = to;
+  const { transport } = more;
+  const send = senderTo(to);
+  const requestOf = requestMaker(
+    { ...service, basePath: prefixFor(service.basePath, to) },
+    operationInDialect(operation, wording),
+    to,
+  );
+  return {
+    wording,
+    requestFor: (input: LooseInput): WireRequest => {
+      const request = requestOf(inputInDialect(input, wording));
+      if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
+      return request;
+    },
+    ask: async (request: WireRequest): Promise<HttpReply> => {
+      const asked = transport === undefined ? request : { ...request, transport };
+      return timed(options, request, () => send(asked));
+    },
+    /** A refusal with what to do about it. */
+    explained: async (error: unknown): Promise<unknown> => {
+      const explain = await options.explainer?.(service.name);
+      return explain === undefined ? error : explain(error, to, operation);
+    },
+  };
+};
+
+/** One operation of a table, sent and read as the table says. */
+const callerOn =
+  (wire: Wire): Context['caller'] =>
+  async (service, operation, more = {}) => {
+    const { log, signal } = wire.options;
+    const line = await lineOf(wire, service, operation, more);
+    const ask = async (request: WireRequest): Promise<WireReply> => {
+      const reply = await line.ask(request);
+      return { status: reply.status, headers: reply.headers, text: await reply.text() };
+    };
+    const askTwice = (request: WireRequest): Promise<WireReply> =>
+      // An answer that breaks off has come too late for the retries of the sending.
+      ask(request).catch((error: unknown) => {
+        if (!(error instanceof NetworkError) || error.code !== 'RESET' || signal.aborted) throw error;
+        log.info(`${error.message}; trying again`);
+        return ask(request);
+      });
+    return async (input) => {
+      const request = line.requestFor(input);
+      const unsure = (error: unknown): Promise<unknown> =>
+        withOutcome(error, request, () =>
+          checkCommand(service, operation, input, new URL(request.url).pathname),
+        );
+      const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request)).catch(
+        async (error: unknown) => {
+          throw await unsure(error);
+        },
+      );
+      try {
+        const value = neutral(shapedValue(operation, reply, request.url, input), line.wording);
+        wire.options.seen?.note(operation, input.params, input.query, value);
+        return value;
+      } catch (error) {
+        throw await unsure(await line.explained(error));
+      }
+    };
+  };
+
+/** Lists may be long: TAB offers the first of them. */
+const MOST_NOTED = 2000;
+
+/** The same rows, the first of them taken note of. A list that was not read to its end is no whole one. */
+async function* noted(
+  rows: AsyncIterable<Uint8Array[]>,
+  seen: SeenRecords,
+  operation: Operation,
+  { params, query }: LooseInput,
+): AsyncGenerator<Uint8Array[]> {
+  const all: unknown[] = [];
+  for await (const batch of rows) {
+    for (const text of batch.slice(0, MOST_NOTED - all.length)) all.push(jsonRow(text));
+    yield batch;
+  }
+  seen.note(operation, params, query, all);
+}
+
+/** A list of a table, row by row while it arrives. */
+const rowsOn =
+  (wire: Wire): Context['rows'] =>
+  async (service, operation, input, more = {}) => {
+    checkInput(operation, input);
+    const { log, signal } = wire.options;
+    const { listRows, openList, neutralRows } = await import('./list-rows.ts');
+    const line = await lineOf(wire, service, operation, more);
+    const request = line.requestFor(input);
+    const open = async () => {
+      try {
+        return await openList(operation, await line.ask(request), request.url);
+      } catch (error) {
+        throw await line.explained(error);
+      }
+    };
+    const onCut = (error: NetworkError): void => {
+      if (signal.aborted) throw error;
+      log.info(`${error.message}; trying again`);
+    };
+    const rows = neutralRows(await listRows(open, onCut), line.wording);
+    const { seen } = wire.options;
+    return seen === undefined ? rows : noted(rows, seen, operation, input);
+  };
+
+/** Any request to a service: only the address and the token are added. */
+const senderOn =
+  ({ options, target, senderTo }: Wire): Context['send'] =>
+  async (service, { method, path, headers, body }) => {
+    const to = await target(service);
+    const base = prefixFor(basePaths[service], to);
+    const prefix = path.startsWith(`${base}/`) ? '' : base;
+    const url = joinUrl(to.baseUrl, prefix, path);
+    const request = {
+      method,
+      url,
+      headers: { ...to.headers, ...headers },
+      ...(body === undefined ? {} : { body }),
+    };
+    if (options.isDryRun)
+      throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
+    return senderTo(to)(request).catch(async (error: unknown) => {
+      throw await withOutcome(error, request, () => rawCheck(service, method, path));
+    });
+  };
+
+/** What a command gets: the services behind one call, messages, questions and the world. */
+export const makeContext = (options: ContextOptions): Context => {
+  const targets = new Map<ServiceName, Promise<Target>>();
+  const target = (service: ServiceName): Promise<Target> => {
+    const found = targets.get(service) ?? options.reach(service);
+    targets.set(service, found);
+    return found;
+  };
+  const wire = { options, target, senderTo: makeRateLimited(options) };
+  const caller = callerOn(wire);
+  return {
+    host: options.host,
+    settings: options.settings,
+    log: options.log,
+    format: options.format,
+    isFormatGiven: options.isFormatGiven,
+    columns: options.columns,
+    isInteractive: options.isInteractive,
+    asksNothing: options.asksNothing,
+    isConfirmed: options.isConfirmed,
+    isDryRun: options.isDryRun,
+    isQuiet: options.isQuiet ?? false,
+    isVerbose: options.isVerbose ?? false,
+    color: options.color,
+    signal: options.signal,
+    target,
+    confirm: (question) => confirm(options, question),
+    caller,
+    call: async (service, operation, input, more) => {
+      // The check comes first: a wrong value must not start a server or wait for one.
+      checkInput(operation, input);
+      return (await caller(service, operation, more))(input);
+    },
+    rows: rowsOn(wire),
+    send: senderOn(wire),
+  };
+};

@@ -1,0 +1,67 @@
+import { randomShare } from '../core/random-share.ts';
+import { WINDOW_MS } from './rate-turns.ts';
+import type { Bucket, RequestEnd } from './rate.ts';
+import { messageOf } from '../core/error-message.ts';
+import type { Host } from '../platform/host.ts';
+import type { RateStore } from './rate-store.ts';
+
+type Options = {
+  /** Connects to the store. */
+  readonly open: () => Promise<RateStore>;
+  readonly key: string;
+  readonly limit: number;
+  /** What this machine keeps to by itself when the store cannot be reached. */
+  readonly own: () => Bucket;
+  /** Told once why the store is not used. */
+  readonly onLost: (why: string) => void;
+  readonly signal?: AbortSignal | undefined;
+  readonly windowMs?: number;
+};
+
+/** For how many windows a request holds its place after its end: one that is lost may be counted a window later. */
+const windowsOf: Readonly<Record<RequestEnd, number>> = { answered: 1, lost: 2, unsent: 0 };
+
+/** Machines that found no place come back at different times. */
+const jitterMs = (host: Host): number => 128 * randomShare(host);
+
+/** One bucket for all machines that name the same store. A store that cannot be reached leaves each machine its share. */
+export const storeBucket = (
+  host: Host,
+  { open, key, limit, own, onLost, signal, windowMs = WINDOW_MS }: Options,
+): Bucket => {
+  let store: Promise<RateStore> | undefined;
+  let fallback: Bucket | undefined;
+  const asked = async <T>(ask: (to: RateStore) => Promise<T>): Promise<T | undefined> => {
+    try {
+      store ??= open();
+      return await ask(await store);
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      if (fallback === undefined) onLost(messageOf(error));
+      fallback ??= own();
+      return undefined;
+    }
+  };
+  return {
+    admit: async (onWait) => {
+      for (let hasSaid = false; fallback === undefined; ) {
+        const taken = await asked((to) => to.take(key, limit));
+        if (taken === undefined) break;
+        // Waited for: what the end of the program would cut off leaves the place taken for minutes.
+        if ('place' in taken)
+          return (end) =>
+            asked((to) => to.answered(key, taken.place, windowMs * windowsOf[end])).catch(() => undefined);
+        if (!hasSaid) onWait?.(taken.waitMs);
+        hasSaid = true;
+        await host.sleep(taken.waitMs + jitterMs(host), signal);
+      }
+      return (fallback ?? own()).admit(onWait);
+    },
+    block: (untilMs) => {
+      if (fallback !== undefined) fallback.block(untilMs);
+      else asked((to) => to.block(key, Math.max(1, untilMs - host.now()))).catch(() => undefined);
+    },
+    // Whether the service has a limit is each machine's own knowledge: the store goes on counting.
+    open: () => fallback?.open(),
+  };
+};

@@ -1,0 +1,113 @@
+import { AppError } from '../../core/problem.ts';
+import type { HttpReply, HttpRequest } from '../../platform/host.ts';
+import { relayMark } from '../callback.ts';
+import { demo } from '../../api-specs/oauth/demo.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { safeText } from '../terminal-text.ts';
+import { serviceFailure } from '../protocol/failure.ts';
+import { type Form, formIn, plain } from './html-forms.ts';
+
+type Jar = Map<string, string>;
+const maxPages = 12;
+
+const remember = (jar: Jar, reply: HttpReply): void => {
+  const header = reply.headers['set-cookie'];
+  if (header === undefined) return;
+  for (const [, name = '', value = ''] of header.matchAll(/(?:^|,\s*)([\w.-]+)=([^;,]*)/g)) {
+    if (!/^(path|max-age|expires|domain|samesite)$/i.test(name)) jar.set(name, value);
+  }
+};
+
+const cookieOf = (jar: Jar): Record<string, string> =>
+  jar.size === 0 ? {} : { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') };
+
+const stuck = (why: string): AppError =>
+  new AppError('auth', `the scripted consent ended: ${why}`, {
+    code: 'CONSENT_STUCK',
+    tryThis: ['opsctl login --browser', 'opsctl login --no-browser'],
+  });
+
+const wishes: readonly string[] = ['signin', 'allow'];
+/** Fills in the demo user (the one that --login-hint has filled in already, else the first), leaves every box checked, presses the button that goes on. */
+const filled = (form: Form): URLSearchParams => {
+  const body = new URLSearchParams();
+  for (const [name, value] of form.fields) body.append(name, value);
+  const typed = form.asks.map(([, value]) => value);
+  const user = demo.users.find(({ email }) => typed.includes(email)) ?? demo.users[0];
+  for (const [name] of form.asks) body.set(name, name === 'password' ? user.password : user.email);
+  const button = form.buttons.find(([, value]) => wishes.includes(value)) ?? form.buttons[0];
+  if (button !== undefined && button[0] !== '') body.set(...button);
+  return body;
+};
+
+const requestFor = (form: Form, at: string): HttpRequest => ({
+  method: 'POST',
+  url: new URL(form.action, at).href,
+  headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(at).origin },
+  body: filled(form).toString(),
+});
+
+/** An error page says its code in the title, and below it what was wrong. */
+const refusalIn = (page: string): AppError | undefined => {
+  const code = /<title>Error \d+: ([a-z_]+)<\/title>/.exec(page)?.[1];
+  if (code === undefined) return undefined;
+  return serviceFailure(
+    'the authorization server refused',
+    code,
+    plain(/<p class="small">([^<]*)</.exec(page)?.[1] ?? ''),
+  );
+};
+
+const problemIn = (page: string): string => {
+  const text =
+    /id="problem"[^>]*>([^<]*)</.exec(page)?.[1] ?? /<h1[^>]*>([^<]*)</.exec(page)?.[1] ?? 'an unknown page';
+  return safeText(text, 120);
+};
+
+/** What a browser does at the redirect URI: a fragment stays in it and comes back through the relay page. */
+const deliver = async (context: AuthContext, location: string): Promise<void> => {
+  const url = new URL(location);
+  const [fragment, query] = [url.hash.slice(1), new URLSearchParams(url.search)];
+  url.hash = '';
+  if (!query.has('state') && fragment !== '') {
+    for (const [name, value] of new URLSearchParams(fragment)) query.append(name, value);
+    query.set(relayMark, '1');
+    url.search = query.toString();
+  }
+  const reply = await context.host.network.request({ method: 'GET', url: url.href, signal: context.signal });
+  await reply.text();
+};
+
+/** Signs in and consents at the embedded server as a person with a browser would: its own pages, its own forms. */
+export const walkConsent = async (context: AuthContext, url: string, redirectUri: string): Promise<void> => {
+  context.log.info(
+    'Nobody sits at a browser here: this program walks the pages of the embedded server, as its demo user.',
+  );
+  const jar: Jar = new Map();
+  let next: HttpRequest = { method: 'GET', url };
+  let last = '';
+  for (let page = 0; page < maxPages; page++) {
+    const headers = {
+      ...next.headers,
+      ...cookieOf(jar),
+      accept: 'text/html',
+      'user-agent': 'opsctl scripted consent',
+    };
+    const reply = await context.host.network.request({ ...next, headers, signal: context.signal });
+    const html = await reply.text();
+    remember(jar, reply);
+    const location = reply.headers.location;
+    if (location !== undefined) {
+      const to = new URL(location, next.url).href;
+      if (new URL(to).origin === new URL(redirectUri).origin) return deliver(context, to);
+      next = { method: 'GET', url: to };
+      continue;
+    }
+    const form = formIn(html);
+    if (form === undefined || html === last || reply.status >= 400)
+      throw refusalIn(html) ?? stuck(problemIn(html));
+    last = html;
+    next = requestFor(form, next.url);
+  }
+  throw stuck('too many pages');
+};

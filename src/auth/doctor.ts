@@ -1,0 +1,129 @@
+import { type HttpReply, NetworkError } from '../platform/host.ts';
+import { isLoopback } from './endpoints.ts';
+import { errorInLocation, open, type Probe, requestTo } from './probe.ts';
+import { safeText } from './terminal-text.ts';
+import type { LoginServer } from './settings.ts';
+import type { AuthContext } from './auth-context.ts';
+import { fails, type Finding, ok, warns } from './finding.ts';
+
+const caHelp =
+  'put the certificate of your company into a file and set ca_file (OPSCTL_CA_FILE) or NODE_EXTRA_CA_CERTS';
+const proxyHelp = 'check HTTPS_PROXY and NO_PROXY';
+
+const reachFailure = (check: string, error: unknown): Finding => {
+  if (!(error instanceof NetworkError)) return fails(check, 'failed', 'try again with --verbose');
+  const remedy =
+    error.code === 'TLS'
+      ? caHelp
+      : error.code === 'PROXY'
+        ? proxyHelp
+        : error.code === 'DNS'
+          ? 'check the host name'
+          : 'check the address, the proxy and the firewall';
+  return fails(check, safeText(error.message, 120), remedy);
+};
+
+/** A clock that is wrong makes fresh tokens look old; the answer's Date is good to a second. */
+const clockFinding = (nowMs: number, date: string | undefined): Finding => {
+  const theirs = date === undefined ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(theirs)) return warns('clock', 'the server sends no Date', 'compare with: date -u');
+  const seconds = Math.round((nowMs - theirs) / 1000);
+  const found =
+    Math.abs(seconds) <= 1
+      ? 'agrees with the server'
+      : `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the server`;
+  if (Math.abs(seconds) <= 30) return ok('clock', found);
+  return (Math.abs(seconds) <= 300 ? warns : fails)(
+    'clock',
+    found,
+    'set the clock of this machine: timedatectl set-ntp true',
+  );
+};
+
+const proxyFinding = (context: AuthContext, url: URL): Finding => {
+  const { env } = context.host;
+  const names = [`${url.protocol.slice(0, -1)}_proxy`, 'all_proxy'].flatMap((name) => [
+    name,
+    name.toUpperCase(),
+  ]);
+  const set = names.find((name) => env[name] !== undefined && env[name] !== '');
+  if (set === undefined) return ok('proxy', 'none set');
+  if (isLoopback(url)) return ok('proxy', `${set} is set; not used for this machine`);
+  return ok('proxy', `${set} is used for ${url.host}, unless NO_PROXY names it`);
+};
+
+const authorityFinding = (context: AuthContext, url: URL, isReached: boolean): Finding => {
+  const extra = context.settings.get('ca_file')?.value ?? context.host.env.NODE_EXTRA_CA_CERTS;
+  if (url.protocol === 'http:') return ok('certificate authority', 'plain HTTP on this machine');
+  const named = extra === undefined ? 'the usual ones' : `the usual ones and ${extra}`;
+  return isReached
+    ? ok('certificate authority', `the certificate of ${url.host} is trusted by ${named}`)
+    : warns('certificate authority', `could not be checked; trusted: ${named}`, caHelp);
+};
+
+const tokenFindings = async (context: AuthContext, server: LoginServer): Promise<Finding[]> => {
+  const url = new URL(server.endpoints.token);
+  const common = (isReached: boolean): Finding[] => [
+    proxyFinding(context, url),
+    authorityFinding(context, url, isReached),
+  ];
+  let reply: HttpReply;
+  let body: string;
+  try {
+    reply = await context.host.network.request({
+      method: 'POST',
+      url: url.href,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: '',
+      timeoutMs: 10_000,
+    });
+    body = await reply.text();
+  } catch (error) {
+    return [reachFailure('token endpoint', error), ...common(false)];
+  }
+  const isToken = reply.status >= 400 && reply.status < 500 && /"error"/.test(body);
+  const reached = isToken
+    ? ok('token endpoint', url.href)
+    : fails(
+        'token endpoint',
+        `${url.href} answers HTTP ${reply.status}, not like a token endpoint`,
+        'check --token-url',
+      );
+  return [reached, clockFinding(context.host.now(), reply.headers.date), ...common(true)];
+};
+
+const codes =
+  /\b(redirect_uri_mismatch|invalid_client|deleted_client|invalid_scope|org_internal|admin_policy_enforced|disallowed_useragent|invalid_grant|invalid_request)\b/;
+const remedies: Readonly<Record<string, string>> = {
+  redirect_uri_mismatch:
+    'register http://127.0.0.1 (any port) for the client, or give --redirect-path and --port as registered',
+  invalid_client: 'check --client-id',
+  deleted_client: 'restore the client in the developer console, or use another',
+  invalid_scope: 'check --scope',
+};
+
+/** An authorization request without a user: the server says whether it would come back to us. */
+const redirectFinding = async (probe: Probe): Promise<Finding> => {
+  try {
+    const read = await open(probe, requestTo(probe, { prompt: 'none' }));
+    const sent = read.headers.location?.startsWith(probe.redirectUri) ?? false;
+    const error = sent ? errorInLocation(read.headers.location) : codes.exec(read.text)?.[1];
+    if (sent && /required$/.test(error ?? 'login_required'))
+      return ok('redirect URI', `${probe.redirectUri} is accepted`);
+    if (read.status < 400 && error === undefined)
+      return ok('redirect URI', 'accepted: the server shows its sign-in page');
+    const named = error ?? `HTTP ${read.status}`;
+    return fails(
+      'redirect URI',
+      `the authorization endpoint says ${safeText(named, 60)}`,
+      remedies[named] ?? 'check --auth-url and --client-id',
+    );
+  } catch (error) {
+    return reachFailure('authorization endpoint', (error as { cause?: unknown }).cause ?? error);
+  }
+};
+
+export const serverFindings = async (context: AuthContext, probe: Probe): Promise<Finding[]> => [
+  ...(await tokenFindings(context, probe.server)),
+  await redirectFinding(probe),
+];

@@ -1,0 +1,172 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { approvedDigest } from '../approved-files.ts';
+import type { Host } from '../../platform/host.ts';
+import { exitCodes } from '../../core/exit.ts';
+import { AppError, problemText } from '../../core/problem.ts';
+import { APPROVAL_MINUTES, type approvals, digestOf } from './approval.ts';
+import { type Given, argvOf, checkArguments, withRealPaths } from './arguments.ts';
+import type { Tool } from './tools.ts';
+import { limits } from '../../core/limits.ts';
+
+export type Answer = {
+  readonly content: { type: 'text'; text: string }[];
+  readonly isError?: boolean;
+  readonly structuredContent?: Record<string, unknown>;
+};
+type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+export type Caller = {
+  readonly host: Host;
+  readonly approvals: ReturnType<typeof approvals>;
+  /** Flags of the server that hold for every call: the profile. */
+  readonly always: readonly string[];
+  /** Names of the start-up flags that hold for every tool that has the flag. */
+  readonly sharedFlags: readonly string[];
+  /** Real paths of the directories whose files tools may read; empty: a change may name any file. */
+  readonly directories: readonly string[];
+};
+
+const said = (text: string, isError = false): Answer => ({
+  content: [{ type: 'text', text }],
+  ...(isError ? { isError } : {}),
+});
+
+/** The program itself, without a terminal: nothing is asked, and its own redactor hides every secret. */
+const run = async (
+  { host, always }: Caller,
+  words: readonly string[],
+  signal?: AbortSignal,
+): Promise<Ran> => {
+  const [command, ...first] = host.self;
+  const end = words.indexOf('--');
+  const flags = ['--output=json', '--no-input', ...always];
+  const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
+  const done = await host.processes.run(command, [...first, ...line], {
+    env: { CI: 'true', GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
+    input: '',
+    maxBytes: limits.toolReplyBytes,
+    timeoutMs: limits.toolMs,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (done.isCut === true)
+    return {
+      code: 1,
+      stdout: '',
+      stderr: `the answer has more than ${limits.toolReplyBytes} bytes; ask for less, or filter with jq`,
+    };
+  return { code: done.code ?? 1, stdout: done.stdout, stderr: done.startError ?? done.stderr };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const meaningOf = (code: number): string =>
+  Object.values(exitCodes).find((row) => row.code === code)?.meaning ?? 'ended';
+
+/** 20 is an answer: a difference was found, a check says no. */
+const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
+  const isError = code !== 0 && code !== exitCodes.no.code;
+  const text = isError ? [stdout, stderr].filter((one) => one !== '').join('\n') : stdout;
+  const value = parsed(stdout);
+  const note = code === 0 ? '' : `exit code ${code}: ${meaningOf(code)}\n`;
+  return {
+    content: [{ type: 'text', text: `${note}${text}` }],
+    ...(isError ? { isError } : {}),
+    ...(value === undefined ? {} : { structuredContent: { exit_code: code, result: value } }),
+  };
+};
+
+const withFlags = (words: readonly string[], ...flags: readonly string[]): string[] => {
+  const end = words.indexOf('--');
+  return end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
+};
+
+/** What a dry run printed, with the digest of its output and of the files that it read. */
+type Shown = { readonly ran: Ran; readonly digest: string };
+
+const dryRun = async (
+  caller: Caller,
+  words: readonly string[],
+  directory: string,
+  signal?: AbortSignal,
+): Promise<Shown> => {
+  const ran = await run(caller, withFlags(words, '--dry-run', `--approved-files=${directory}`), signal);
+  if (ran.code !== 0 && ran.code !== exitCodes.no.code) return { ran, digest: '' };
+  return { ran, digest: digestOf(ran.stdout, await approvedDigest(caller.host.files, directory)) };
+};
+
+const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: Shown): Answer => {
+  const token = caller.approvals.issue(call, digest);
+  const text = `Nothing was done. This is what would be done:\n${ran.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
+  return {
+    ...said(text),
+    structuredContent: { approval: token, digest, dry_run: parsed(ran.stdout) ?? ran.stdout },
+  };
+};
+
+/** A change is shown first; its token allows that change, and no other one. The change reads the files that were shown. */
+const changed = async (
+  caller: Caller,
+  tool: Tool,
+  given: Given,
+  directory: string,
+  signal?: AbortSignal,
+): Promise<Answer> => {
+  const { approval, ...rest } = given;
+  const words = argvOf(tool, rest);
+  const shown = await dryRun(caller, words, directory, signal);
+  if (shown.digest === '') return answerOf(shown.ran);
+  const call = JSON.stringify(words);
+  if (approval === undefined) return shownAnswer(caller, tool, call, shown);
+  if (!caller.approvals.redeem(String(approval), call, shown.digest))
+    return said(
+      `Refused, and nothing was done: the approval token is used up, older than ${APPROVAL_MINUTES} minutes, or for another call, or the change would be another one by now. Call again without it.`,
+      true,
+    );
+  return answerOf(await run(caller, withFlags(words, '--yes', `--approved-files=${directory}`), signal));
+};
+
+/** Runs a change with a private directory for copies of its files. */
+const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<Answer>): Promise<Answer> => {
+  const name = `opsctl-approved-${Buffer.from(host.random(16)).toString('hex')}`;
+  const directory = childPath(host.files.temporaryDirectory(), pathPart(name));
+  await host.files.makeDirectory(directory, 0o700);
+  try {
+    return await act(directory);
+  } finally {
+    await host.files.remove(directory);
+  }
+};
+
+/** One call of a tool. A wrong argument is an answer that says so, as any failure. */
+export const called = async (
+  caller: Caller,
+  tools: readonly Tool[],
+  name: string,
+  given: Given,
+  signal?: AbortSignal,
+): Promise<Answer> => {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined)
+    return said(
+      `There is no tool ${name}. A server offers more tools with --group, those that change something with --allow-write, and those that read files with --files.`,
+      true,
+    );
+  try {
+    checkArguments(tool, given, caller.sharedFlags);
+    const { directories } = caller;
+    const checked =
+      directories.length === 0 ? given : await withRealPaths(caller.host, directories, tool, given);
+    if (!tool.isReading)
+      return await withCopies(caller, (directory) => changed(caller, tool, checked, directory, signal));
+    return answerOf(await run(caller, argvOf(tool, checked), signal));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return said([error.message, ...(error.detail.problems ?? []).map(problemText)].join('\n'), true);
+  }
+};

@@ -1,0 +1,146 @@
+import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto';
+import type { Host, Tls } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+/** Paths of certificate files, as the cluster file or the flags name them. */
+export type TlsFiles = {
+  readonly ca_file?: string;
+  readonly cert_file?: string;
+  readonly key_file?: string;
+  readonly server_name?: string;
+};
+export type FileKey = 'ca_file' | 'cert_file' | 'key_file';
+/** What people call a file that they named: `--cacert`, when a flag named it; else its key in the cluster file. */
+export type Flagged = Readonly<Partial<Record<FileKey | 'password_file', string>>>;
+/** Certificates with the names under which the user knows them, for errors. */
+export type ClusterTls = Tls & { readonly named: { readonly ca?: string; readonly cert?: string } };
+
+type Given = { readonly path: string; readonly flag?: string; readonly key: FileKey };
+/** `--cacert /etc/kv/ca.pem`, or `tls.ca_file (/etc/kv/ca.pem)`. */
+const nameOf = ({ path, flag, key }: Given): string =>
+  flag === undefined ? `tls.${key} (${path})` : `${flag} ${path}`;
+const wrong = (given: Given, why: string, ...tryThis: string[]): AppError =>
+  new AppError(given.flag === undefined ? 'config' : 'usage', `${nameOf(given)} ${why}`, {
+    code: 'CERTIFICATE_FILE',
+    tryThis,
+  });
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'cannot be read: permission denied; give the user that runs opsctl read access',
+  EPERM: 'cannot be read: permission denied; give the user that runs opsctl read access',
+  EISDIR: 'is a directory; name the file in it',
+};
+const textOf = async (host: Host, given: Given): Promise<string> => {
+  const text = await host.files.read(given.path).catch((error: Error & { code?: string }) => {
+    throw wrong(given, reasons[error.code ?? ''] ?? `cannot be read: ${error.message}`);
+  });
+  if (text === undefined)
+    throw wrong(
+      given,
+      'does not exist',
+      given.flag === undefined ? 'paths in a cluster file are relative to it' : 'check the path',
+    );
+  // A certificate in DER form begins with the bytes 30 82.
+  if (text.startsWith('0\ufffd'))
+    throw wrong(given, 'is not in PEM form but in DER form; convert it with openssl (-inform der)');
+  return text;
+};
+
+const hasKey = (text: string): boolean => /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/.test(text);
+const certificatesIn = (given: Given, text: string): X509Certificate[] => {
+  const blocks =
+    text.match(/-----BEGIN (TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (TRUSTED )?CERTIFICATE-----/g) ?? [];
+  if (blocks.length === 0) {
+    throw wrong(
+      given,
+      hasKey(text)
+        ? 'holds a private key and no certificate: are the two files swapped?'
+        : 'holds no certificate in PEM form (BEGIN CERTIFICATE)',
+    );
+  }
+  try {
+    return blocks.map((block) => new X509Certificate(block));
+  } catch {
+    throw wrong(given, 'holds a certificate that cannot be read: the file is damaged or cut off');
+  }
+};
+
+/** Only an authority that has run out altogether: one expired certificate in a bundle harms nobody. */
+const checkAuthorities = (given: Given, text: string, now: number): void => {
+  const ends = certificatesIn(given, text).map(({ validTo }) => Date.parse(validTo));
+  if (ends.every((end) => end < now))
+    throw wrong(
+      given,
+      `holds only authorities that have expired (${dayOf(Math.max(...ends))}); name the new one`,
+    );
+};
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+const checkOwn = (given: Given, text: string, now: number): X509Certificate => {
+  const [own] = certificatesIn(given, text) as [X509Certificate];
+  const [from, until] = [Date.parse(own.validFrom), Date.parse(own.validTo)];
+  if (until < now)
+    throw wrong(given, `is a client certificate that has expired (${dayOf(until)}); issue a new one`);
+  if (from > now)
+    throw wrong(
+      given,
+      `is a client certificate that is not valid before ${new Date(from).toISOString()}; check this machine's clock`,
+    );
+  return own;
+};
+
+const checkKey = (given: Given, text: string, own: X509Certificate, cert: Given): void => {
+  if (!hasKey(text)) {
+    const swapped = text.includes('BEGIN CERTIFICATE')
+      ? 'holds a certificate and no private key: are the two files swapped?'
+      : undefined;
+    throw wrong(given, swapped ?? 'holds no private key in PEM form (BEGIN PRIVATE KEY)');
+  }
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(text);
+  } catch (error) {
+    const isLocked =
+      (error as { code?: string }).code === 'ERR_MISSING_PASSPHRASE' || text.includes('ENCRYPTED');
+    throw wrong(
+      given,
+      isLocked
+        ? 'is locked with a passphrase; write an unlocked copy with openssl pkey'
+        : 'holds a private key that cannot be read',
+    );
+  }
+  if (!own.checkPrivateKey(key))
+    throw wrong(given, `is not the key of ${nameOf(cert)}; name the key that was made with that certificate`);
+};
+
+const checkPair = (part: TlsFiles, flagged: Flagged): void => {
+  const [missing, there] =
+    part.key_file === undefined ? (['key_file', 'cert_file'] as const) : (['cert_file', 'key_file'] as const);
+  if (part[missing] !== undefined || part[there] === undefined) return;
+  const [flag, other] = [flagged[there], missing === 'key_file' ? '--key' : '--cert'];
+  throw flag === undefined
+    ? new AppError('config', `tls.${missing} is required with tls.${there}`, { code: 'CLUSTER_FILE' })
+    : new AppError(
+        'usage',
+        `${other} is required with ${flag}: a client certificate and its key go together`,
+        { tryThis: [`${other} FILE`] },
+      );
+};
+
+/**
+ * Certificates of the cluster file and the flags, read and checked once, before anything is sent: what a handshake would only
+ * say in OpenSSL's words. Paths are absolute.
+ */
+export const readCertificates = async (host: Host, part: TlsFiles, flagged: Flagged): Promise<ClusterTls> => {
+  checkPair(part, flagged);
+  const given = (key: FileKey): Given | undefined =>
+    part[key] === undefined ? undefined : { path: part[key], flag: flagged[key], key };
+  const read = async (file: Given | undefined): Promise<string | undefined> =>
+    file === undefined ? undefined : textOf(host, file);
+  const [caFile, certFile, keyFile] = [given('ca_file'), given('cert_file'), given('key_file')];
+  const [ca, cert, key] = [await read(caFile), await read(certFile), await read(keyFile)];
+  if (caFile !== undefined) checkAuthorities(caFile, ca as string, host.now());
+  if (certFile !== undefined && keyFile !== undefined)
+    checkKey(keyFile, key as string, checkOwn(certFile, cert as string, host.now()), certFile);
+  const named = { ca: caFile && nameOf(caFile), cert: certFile && nameOf(certFile) };
+  return { ca, cert, key, serverName: part.server_name, named };
+};

@@ -1,0 +1,217 @@
+import { messageOf } from '../../core/error-message.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Category } from '../../core/problem.ts';
+import { NetworkError } from '../../platform/host.ts';
+
+/** Codes of the store's answers, by number, with who can fix it. */
+const codes: Readonly<Record<number, { readonly name: string; readonly category: Category }>> = {
+  1: { name: 'CANCELED', category: 'interrupted' },
+  2: { name: 'UNKNOWN', category: 'unknown' },
+  3: { name: 'INVALID_ARGUMENT', category: 'refused' },
+  4: { name: 'DEADLINE_EXCEEDED', category: 'network' },
+  5: { name: 'NOT_FOUND', category: 'not-found' },
+  7: { name: 'PERMISSION_DENIED', category: 'auth' },
+  8: { name: 'RESOURCE_EXHAUSTED', category: 'refused' },
+  9: { name: 'FAILED_PRECONDITION', category: 'refused' },
+  11: { name: 'OUT_OF_RANGE', category: 'refused' },
+  12: { name: 'UNIMPLEMENTED', category: 'refused' },
+  14: { name: 'UNAVAILABLE', category: 'network' },
+  16: { name: 'UNAUTHENTICATED', category: 'auth' },
+};
+
+type Known = {
+  readonly text: RegExp;
+  readonly code: string;
+  readonly category: Category;
+  readonly tryThis: readonly string[];
+  readonly adds?: string;
+  /** A gateway that loses its member says the same on plain connections, for other reasons. */
+  readonly isTlsOnly?: true;
+};
+/** Texts that say more than their number. The first match counts. */
+const known: readonly Known[] = [
+  {
+    // spec/store#errors: write exceeds server --max-request-bytes: rejected with text `request is too large`
+    text: /request is too large/,
+    code: 'REQUEST_TOO_LARGE',
+    category: 'refused',
+    tryThis: ['write a smaller value', 'raise --max-request-bytes of every server (1.5 MiB unless set)'],
+  },
+  {
+    text: /larger than max/,
+    code: 'RESOURCE_EXHAUSTED',
+    category: 'refused',
+    tryThis: ['write a smaller value'],
+  },
+  {
+    text: /database space exceeded/,
+    code: 'NO_SPACE',
+    category: 'refused',
+    tryThis: ['opsctl kv recover-space', 'raise the quota, then opsctl kv alarm disarm'],
+  },
+  {
+    // From the alarm on every write is refused, by every member.
+    text: /corrupt cluster/,
+    code: 'CORRUPT',
+    category: 'refused',
+    tryThis: [
+      'opsctl kv alarm list names the member whose data differ, opsctl kv replace-member NAME ends it',
+    ],
+  },
+  { text: /no leader/, code: 'NO_LEADER', category: 'network', tryThis: ['opsctl kv status'] },
+  {
+    text: /request timed out|context deadline exceeded/,
+    code: 'DEADLINE_EXCEEDED',
+    category: 'network',
+    tryThis: ['opsctl kv status shows whether a majority of the members is up'],
+  },
+  { text: /invalid auth token/, code: 'UNAUTHENTICATED', category: 'auth', tryThis: [] },
+  {
+    text: /user name is empty/,
+    code: 'USER_NEEDED',
+    category: 'auth',
+    tryThis: ['name a user with --user, or in the cluster file under `user:`'],
+  },
+  {
+    text: /invalid user ID or password/,
+    code: 'WRONG_PASSWORD',
+    category: 'auth',
+    tryThis: ['check the user and the password'],
+  },
+  {
+    text: /permission denied/,
+    code: 'PERMISSION_DENIED',
+    category: 'auth',
+    tryThis: ['name a user with the root role: --user, or `user:` in the cluster file'],
+  },
+  {
+    text: /not leader/,
+    code: 'NOT_LEADER',
+    category: 'refused',
+    tryThis: ['ask the leader: opsctl kv status'],
+  },
+  {
+    // The gateway calls its own member with the certificate that the member serves with (seen with --client-cert-auth; 3.2 only says that the transport is closing, or that there is no connection).
+    text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^(connection closed|transport is closing|grpc: the connection is unavailable)$/,
+    code: 'GATEWAY_CERTIFICATE',
+    isTlsOnly: true,
+    category: 'network',
+    adds: "the member's own certificate must be made for clients too (extended key usage clientAuth), because its gateway calls the member with it",
+    tryThis: [],
+  },
+  {
+    // A plain text with 400, from 3.4 on.
+    text: /CommonName of client sending a request against gateway/,
+    code: 'CERTIFICATE_NAME',
+    category: 'auth',
+    adds: 'while authentication is on, the gateway takes no client certificate with a Common Name',
+    tryThis: [],
+  },
+  { text: /lease not found/, code: 'LEASE_NOT_FOUND', category: 'not-found', tryThis: [] },
+];
+
+/** The message and code of an error body in any of its shapes: `{error, code}`, `{error, message, code}`, `{code, message}`, a stream's `{error: {…}}`. */
+export const errorIn = (body: unknown): { readonly message: string; readonly code: number } | undefined => {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { error, message, code, grpc_code } = body as Record<string, unknown>;
+  if (typeof error === 'object' && error !== null) return errorIn(error);
+  const text = typeof message === 'string' && message !== '' ? message : error;
+  const number = typeof code === 'number' ? code : grpc_code;
+  return typeof text === 'string'
+    ? { message: text, code: typeof number === 'number' ? number : 2 }
+    : undefined;
+};
+
+/** A member answers /version on its peer URL too, and everything else there is 404 without a body of the store's. */
+const noGateway = (url: string): AppError =>
+  new AppError(
+    'network',
+    `${hostOf(url)} knows nothing of the client interface (404): it is a peer URL, or its JSON gateway is switched off`,
+    {
+      code: 'NO_GATEWAY',
+      httpStatus: 404,
+      tryThis: [
+        'the client URL of the member; the member list of another one names it',
+        'a server without --enable-grpc-gateway=false',
+      ],
+    },
+  );
+
+/** What the store answered, as an error of ours. */
+export const storeError = (url: string, httpStatus: number, body: unknown): AppError => {
+  const given = errorIn(body);
+  if (httpStatus === 404 && (given === undefined || /^(404 page )?not found$/i.test(given.message.trim())))
+    return noGateway(url);
+  const message = given?.message ?? `answered ${httpStatus}`;
+  const row = known.find(
+    ({ text, isTlsOnly }) => text.test(message) && (isTlsOnly !== true || url.startsWith('https:')),
+  );
+  const byCode = codes[given?.code ?? -1];
+  const fallback: Category =
+    httpStatus >= 500 || httpStatus < 400 ? 'network' : httpStatus === 404 ? 'not-found' : 'refused';
+  return new AppError(
+    row?.category ?? byCode?.category ?? fallback,
+    `${hostOf(url)}: ${message}${row?.adds === undefined ? '' : `; ${row.adds}`}`,
+    {
+      code: row?.code ?? byCode?.name ?? `HTTP_${httpStatus}`,
+      httpStatus,
+      tryThis: row?.tryThis ?? [],
+    },
+  );
+};
+
+export const hostOf = (url: string): string => url.replace(/^[a-z]+:\/\//, '').replace(/\/.*$/, '');
+
+/** spec/store#errors: client dial time-out is deadline-exceeded; a cancelled and an expired read are their own errors. */
+export const networkFailure = (url: string, error: unknown): AppError => {
+  if (error instanceof AppError) return error;
+  const at = hostOf(url);
+  if (!(error instanceof NetworkError))
+    return new AppError('network', `${at}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  if (error.code === 'ABORTED')
+    return new AppError('interrupted', `${at}: context canceled`, { code: 'CANCELED', cause: error });
+  if (error.code === 'TIMEOUT' || error.code === 'CONNECT_TIMEOUT') {
+    const what = error.code === 'TIMEOUT' ? 'no answer in time' : 'could not connect in time';
+    return new AppError('network', `${at}: context deadline exceeded (${what})`, {
+      code: 'DEADLINE_EXCEEDED',
+      retryable: true,
+      cause: error,
+    });
+  }
+  const message = error.message.includes(at) ? error.message : `${at}: ${error.message}`;
+  return new AppError('network', message, {
+    code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,
+    retryable: true,
+    tryThis: ['is the member running? opsctl kv status'],
+    cause: error,
+  });
+};
+
+/** spec/store#errors: write exceeds the client's send size: client-side ResourceExhausted reporting sizes. */
+export const sendLimitError = (sizeBytes: number, limitBytes: number): AppError =>
+  new AppError(
+    'refused',
+    `ResourceExhausted: trying to send message larger than max (${sizeBytes} vs. ${limitBytes})`,
+    {
+      code: 'RESOURCE_EXHAUSTED',
+      tryThis: [
+        'write a smaller value',
+        '--max-send-bytes N, when the servers run with a larger --max-request-bytes',
+      ],
+      data: { size_bytes: sizeBytes, limit_bytes: limitBytes },
+    },
+  );
+
+/** spec/store#errors: read exceeds the client's receive size: client-side ResourceExhausted. */
+export const receiveLimitError = (limitBytes: number): AppError =>
+  new AppError(
+    'refused',
+    `ResourceExhausted: received message larger than max (over ${limitBytes} vs. ${limitBytes})`,
+    {
+      code: 'RESOURCE_EXHAUSTED',
+      tryThis: ['read fewer keys with --limit', 'raise --max-receive-bytes'],
+      data: { limit_bytes: limitBytes },
+    },
+  );

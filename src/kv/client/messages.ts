@@ -1,0 +1,150 @@
+import { member, operationMessages } from './operation-messages.ts';
+import type { DirectCall, Shape } from '../../core/protobuf.ts';
+
+const header = [
+  1,
+  {
+    shape: {
+      cluster_id: [1, 'uint64'],
+      member_id: [2, 'uint64'],
+      revision: [3, 'int64'],
+      raft_term: [4, 'uint64'],
+    },
+  },
+] as const;
+const keyValue: Shape = {
+  key: [1, 'bytes'],
+  create_revision: [2, 'int64'],
+  mod_revision: [3, 'int64'],
+  version: [4, 'int64'],
+  value: [5, 'bytes'],
+  lease: [6, 'int64'],
+};
+const put: Shape = { key: [1, 'bytes'], value: [2, 'bytes'], lease: [3, 'int64'] };
+const range: Shape = {
+  key: [1, 'bytes'],
+  range_end: [2, 'bytes'],
+  limit: [3, 'int64'],
+  revision: [4, 'int64'],
+  serializable: [7, 'flag'],
+  keys_only: [8, 'flag'],
+};
+const compare: Shape = {
+  result: [1, ['EQUAL', 'GREATER', 'LESS', 'NOT_EQUAL']],
+  target: [2, ['VERSION', 'CREATE', 'MOD', 'VALUE', 'LEASE']],
+  key: [3, 'bytes'],
+  version: [4, 'int64'],
+  mod_revision: [6, 'int64'],
+};
+const step: Shape = { requestRange: [1, { shape: range }], requestPut: [2, { shape: put }] };
+const alarms = ['NONE', 'NOSPACE', 'CORRUPT'] as const;
+const alarm: Shape = {
+  action: [1, ['GET', 'ACTIVATE', 'DEACTIVATE']],
+  memberID: [2, 'uint64'],
+  alarm: [3, alarms],
+};
+const status: Shape = {
+  header,
+  version: [2, 'text'],
+  dbSize: [3, 'int64'],
+  leader: [4, 'uint64'],
+  raftIndex: [5, 'uint64'],
+  raftTerm: [6, 'uint64'],
+  raftAppliedIndex: [7, 'uint64'],
+  errors: [8, 'text', 'many'],
+  dbSizeInUse: [9, 'int64'],
+  isLearner: [10, 'flag'],
+  storageVersion: [11, 'text'],
+  downgradeInfo: [13, { shape: { enabled: [1, 'flag'], targetVersion: [2, 'text'] } }],
+};
+
+const revoke: DirectCall = { method: 'Lease/LeaseRevoke', request: { ID: [1, 'int64'] }, answer: { header } };
+const timeToLive: DirectCall = {
+  method: 'Lease/LeaseTimeToLive',
+  request: { ID: [1, 'int64'], keys: [2, 'flag'] },
+  answer: {
+    header,
+    ID: [2, 'int64'],
+    TTL: [3, 'int64'],
+    grantedTTL: [4, 'int64'],
+    keys: [5, 'bytes', 'many'],
+  },
+};
+const leases: DirectCall = {
+  method: 'Lease/LeaseLeases',
+  request: {},
+  answer: { header, leases: [2, { shape: { ID: [1, 'int64'] } }, 'many'] },
+};
+
+/** By path, without the version's prefix. */
+export const directCalls: Readonly<Record<string, DirectCall>> = {
+  '/kv/put': { method: 'KV/Put', request: put, answer: { header } },
+  '/kv/range': {
+    method: 'KV/Range',
+    request: range,
+    answer: { header, kvs: [2, { shape: keyValue }, 'many'], count: [4, 'int64'] },
+  },
+  '/kv/deleterange': {
+    method: 'KV/DeleteRange',
+    request: { key: [1, 'bytes'], range_end: [2, 'bytes'] },
+    answer: { header, deleted: [2, 'int64'] },
+  },
+  '/kv/txn': {
+    method: 'KV/Txn',
+    request: {
+      compare: [1, { shape: compare }, 'many'],
+      success: [2, { shape: step }, 'many'],
+      failure: [3, { shape: step }, 'many'],
+    },
+    answer: { header, succeeded: [2, 'flag'] },
+  },
+  '/lease/grant': {
+    method: 'Lease/LeaseGrant',
+    request: { TTL: [1, 'int64'], ID: [2, 'int64'] },
+    answer: { header, ID: [2, 'int64'], TTL: [3, 'int64'] },
+  },
+  '/lease/keepalive': {
+    method: 'Lease/LeaseKeepAlive',
+    request: { ID: [1, 'int64'] },
+    answer: { header, ID: [2, 'int64'], TTL: [3, 'int64'] },
+  },
+  '/lease/revoke': revoke,
+  '/kv/lease/revoke': revoke,
+  '/lease/timetolive': timeToLive,
+  '/kv/lease/timetolive': timeToLive,
+  '/lease/leases': leases,
+  '/kv/lease/leases': leases,
+  '/cluster/member/list': {
+    method: 'Cluster/MemberList',
+    request: {},
+    answer: { header, members: [2, { shape: member }, 'many'] },
+  },
+  '/maintenance/status': { method: 'Maintenance/Status', request: {}, answer: status },
+  '/maintenance/alarm': {
+    method: 'Maintenance/Alarm',
+    request: alarm,
+    answer: { header, alarms: [2, { shape: { memberID: [1, 'uint64'], alarm: [2, alarms] } }, 'many'] },
+  },
+  '/maintenance/transfer-leadership': {
+    method: 'Maintenance/MoveLeader',
+    request: { targetID: [1, 'uint64'] },
+    answer: { header },
+  },
+  '/maintenance/downgrade': {
+    method: 'Maintenance/Downgrade',
+    request: { action: [1, ['VALIDATE', 'ENABLE', 'CANCEL']], version: [2, 'text'] },
+    answer: { header, version: [2, 'text'] },
+  },
+  '/maintenance/hashkv': {
+    method: 'Maintenance/HashKV',
+    request: { revision: [1, 'int64'] },
+    answer: { header, hash: [2, 'uint64'], compact_revision: [3, 'int64'] },
+  },
+  '/auth/authenticate': {
+    method: 'Auth/Authenticate',
+    request: { name: [1, 'text'], password: [2, 'text'] },
+    answer: { header, token: [2, 'text'] },
+  },
+  ...operationMessages,
+  '/auth/status': { method: 'Auth/AuthStatus', request: {}, answer: { header, enabled: [2, 'flag'] } },
+};

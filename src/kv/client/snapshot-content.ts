@@ -1,0 +1,191 @@
+import { AppError } from '../../core/problem.ts';
+
+/** What a snapshot file holds. `total_key` counts every revision in every bucket, as the store's own tools do. */
+export type SnapshotContent = {
+  readonly hash: number;
+  readonly revision: number;
+  readonly total_key: number;
+  readonly total_size: number;
+};
+
+/** A file of which pages are read as they are needed: a snapshot may be larger than any memory. */
+export type PageSource = {
+  readonly size: number;
+  /** Fewer bytes at the end of the file. */
+  read(from: number, length: number): Buffer;
+};
+export const inMemory = (file: Buffer): PageSource => ({
+  size: file.length,
+  read: (from, length) => file.subarray(from, from + length),
+});
+
+const headerBytes = 16;
+const elementBytes = 16;
+const BRANCH = 0x01;
+const LEAF = 0x02;
+const magic = 0xed0cdaed;
+
+const damaged = (why: string): AppError =>
+  new AppError('no', `the snapshot cannot be read: ${why}`, { code: 'SNAPSHOT_DAMAGED' });
+
+type Meta = {
+  readonly pageSize: number;
+  readonly root: number;
+  readonly txid: bigint;
+  readonly pages: number;
+};
+const metaBytes = 80;
+const pageSizes = [4096, 8192, 16384, 32768, 65536];
+const metaAt = (file: PageSource, at: number): Meta | undefined => {
+  if (file.size < at + metaBytes) return undefined;
+  const page = file.read(at, metaBytes);
+  if (page.readUInt32LE(headerBytes) !== magic) return undefined;
+  const number = (offset: number): number => Number(page.readBigUInt64LE(headerBytes + offset));
+  const pageSize = page.readUInt32LE(headerBytes + 8);
+  if (!pageSizes.includes(pageSize)) return undefined;
+  return {
+    pageSize,
+    root: number(16),
+    pages: number(40),
+    txid: page.readBigUInt64LE(headerBytes + 48),
+  };
+};
+
+/** The newer of the two meta pages; the second one lies one page further, whatever a page is there. */
+const metaOf = (file: PageSource): Meta => {
+  const first = metaAt(file, 0);
+  const sizes = first === undefined ? pageSizes : [first.pageSize];
+  const second = sizes.map((size) => metaAt(file, size)).find((meta) => meta !== undefined);
+  const both = [first, second]
+    .filter((meta) => meta !== undefined)
+    .sort((a, b) => (a.txid > b.txid ? -1 : 1));
+  if (both[0] === undefined) throw damaged('it has no header of a database');
+  return both[0];
+};
+
+type Entry = { readonly key: Buffer; readonly value: Buffer };
+
+/** Every entry below a page, in key order. */
+function* entries(file: PageSource, page: Buffer, pageSize: number): Generator<Entry> {
+  const [flags, count] = [page.readUInt16LE(8), page.readUInt16LE(10)];
+  for (let i = 0; i < count; i += 1) {
+    const at = headerBytes + i * elementBytes;
+    if (flags & LEAF) {
+      const [position, keySize, valueSize] = [
+        page.readUInt32LE(at + 4),
+        page.readUInt32LE(at + 8),
+        page.readUInt32LE(at + 12),
+      ];
+      const from = at + position;
+      yield {
+        key: page.subarray(from, from + keySize),
+        value: page.subarray(from + keySize, from + keySize + valueSize),
+      };
+    } else if (flags & BRANCH) {
+      yield* entries(file, pageAt(file, Number(page.readBigUInt64LE(at + 8)), pageSize), pageSize);
+    } else throw damaged('a page is neither branch nor leaf');
+  }
+}
+
+const pageAt = (file: PageSource, id: number, pageSize: number): Buffer => {
+  const from = id * pageSize;
+  if (from + headerBytes > file.size) throw damaged(`page ${id} lies behind its end`);
+  const page = file.read(from, pageSize);
+  const overflow = page.readUInt32LE(12);
+  if (overflow === 0) return page;
+  if (from + (overflow + 1) * pageSize > file.size) throw damaged(`page ${id} goes on behind its end`);
+  return file.read(from, (overflow + 1) * pageSize);
+};
+
+/** A tree has each page once. In a damaged file a page may lead back to itself, and then reading does not end. */
+const eachPageOnce = (file: PageSource): PageSource => {
+  let left = 2 * Math.ceil(file.size / (pageSizes[0] as number)) + 16;
+  return {
+    size: file.size,
+    read: (from, length) => {
+      left -= 1;
+      if (left < 0) throw damaged('its pages lead in a circle');
+      return file.read(from, length);
+    },
+  };
+};
+/** Numbers of a damaged page point outside of it. */
+const inWords = (error: unknown): unknown =>
+  error instanceof RangeError ? damaged(`a record points outside of its page (${error.message})`) : error;
+const readingFrom = <T>(file: PageSource, read: (file: PageSource) => T): T => {
+  try {
+    return read(eachPageOnce(file));
+  } catch (error) {
+    throw inWords(error);
+  }
+};
+
+/** A bucket's value holds the number of its root page, or, when it is small, the page itself. */
+const rootOf = (file: PageSource, bucket: Buffer, pageSize: number): Buffer => {
+  const root = Number(bucket.readBigUInt64LE(0));
+  return root === 0 ? bucket.subarray(16) : pageAt(file, root, pageSize);
+};
+
+const castagnoli = new Uint32Array(256).map((_, n) => {
+  let value = n;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
+  return value >>> 0;
+});
+const crc = (bytes: Buffer, before: number): number => {
+  let value = before ^ -1;
+  for (let i = 0; i < bytes.length; i += 1)
+    value = (value >>> 8) ^ (castagnoli[(value ^ (bytes[i] as number)) & 0xff] as number);
+  return (value ^ -1) >>> 0;
+};
+
+/** The records of one bucket in key order; nothing when the file has no such bucket. */
+export function* bucketRecords(source: PageSource, name: string): Generator<Entry> {
+  const file = eachPageOnce(source);
+  try {
+    const meta = metaOf(file);
+    for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
+      if (bucket.key.toString() === name)
+        yield* entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize);
+    }
+  } catch (error) {
+    throw inWords(error);
+  }
+}
+
+/** The last entry below a page, without reading those before it. */
+const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | undefined => {
+  const [flags, count] = [page.readUInt16LE(8), page.readUInt16LE(10)];
+  if (count === 0) return undefined;
+  if ((flags & BRANCH) === 0) return [...entries(file, page, pageSize)].at(-1);
+  const at = headerBytes + (count - 1) * elementBytes;
+  return lastEntry(file, pageAt(file, Number(page.readBigUInt64LE(at + 8)), pageSize), pageSize);
+};
+
+/** The revision of a verified snapshot file: its newest record is the last one of its bucket, and a few pages lead there. */
+export const snapshotRevision = (file: PageSource): number => readingFrom(file, revisionIn);
+const revisionIn = (file: PageSource): number => {
+  const { root, pageSize } = metaOf(file);
+  for (const bucket of entries(file, pageAt(file, root, pageSize), pageSize)) {
+    if (bucket.key.toString() !== 'key') continue;
+    const last = lastEntry(file, rootOf(file, bucket.value, pageSize), pageSize);
+    return last === undefined || last.key.length < 8 ? 0 : Number(last.key.readBigUInt64BE(0));
+  }
+  return 0;
+};
+
+/** Reads a verified snapshot file without the store's own program. `file` is the whole file with its trailer. */
+export const snapshotContent = (file: PageSource): SnapshotContent => readingFrom(file, contentIn);
+const contentIn = (file: PageSource): SnapshotContent => {
+  const meta = metaOf(file);
+  let [hash, revision, totalKey] = [0, 0, 0];
+  for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
+    hash = crc(bucket.key, hash);
+    const isKeys = bucket.key.toString() === 'key';
+    for (const { key, value } of entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize)) {
+      hash = crc(value, crc(key, hash));
+      totalKey += 1;
+      if (isKeys && key.length >= 8) revision = Number(key.readBigUInt64BE(0));
+    }
+  }
+  return { hash, revision, total_key: totalKey, total_size: file.size - (file.size % 512) };
+};

@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import type { Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import type { JournalEntry, Outcome } from './types.ts';
+import { currentEntry } from './earlier-names.ts';
+import { openLines, parseLines } from './line-journal.ts';
+import type { LineJournal, ParsedLines } from './line-journal.ts';
+
+export type Journal = LineJournal<JournalEntry>;
+
+/** Directory of everything about one cluster: runs, lock. `state` is the directory of all clusters. */
+export const clusterDirectory = (state: string, cluster: string): string =>
+  childPath(state, pathPart(cluster));
+export const runDirectory = (state: string, cluster: string, run: string): string =>
+  childPath(clusterDirectory(state, cluster), pathPart(run));
+const JOURNAL = 'journal.jsonl';
+/** The whole id, and not only its beginning: the id of a run of another machine comes from the store. */
+export const isRunId = (text: unknown): text is string =>
+  typeof text === 'string' && /^\d{8}T\d{6}Z(?:-[0-9a-z]+)*$/.test(text);
+
+/** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
+export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
+  parseLines(text, asEntry, path);
+/** Whoever reads a step's end needs its name: a line without it is damage. */
+const asEntry = (line: unknown): JournalEntry => {
+  const entry = currentEntry(line) as JournalEntry | null;
+  if (typeof entry?.kind !== 'string' || (entry.kind === 'end' && typeof entry.step !== 'string'))
+    throw new Error('it is no entry of a journal');
+  return entry;
+};
+
+export const openJournal = (host: Host, directory: string): Promise<Journal> =>
+  openLines(host, join(directory, JOURNAL), asEntry);
+
+export type FoundRun = {
+  readonly run: string;
+  readonly directory: string;
+  readonly entries: readonly JournalEntry[];
+};
+/** Directories of runs, newest first. */
+const runNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
+  (await host.files.list(clusterDirectory(state, cluster)))
+    .filter((name) => /^\d{8}T\d{6}Z/.test(name))
+    .sort()
+    .reverse();
+
+/** Runs of a cluster, newest first. */
+export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
+  const names = await runNames(host, state, cluster);
+  const runs = await Promise.all(
+    names.map(async (run) => {
+      const path = join(runDirectory(state, cluster, run), JOURNAL);
+      const text = await host.files.read(path);
+      return text === undefined
+        ? []
+        : [{ run, directory: runDirectory(state, cluster, run), entries: parseJournal(text, path).entries }];
+    }),
+  );
+  return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
+};
+
+/** The newest run, when it crashed or is at work: its journal was never closed, and it may have left a member down. */
+export const crashedRun = async (
+  host: Host,
+  state: string,
+  cluster: string,
+): Promise<FoundRun | undefined> => {
+  const [newest] = await findRuns(host, state, cluster);
+  return newest === undefined || newest.entries.at(-1)?.kind === 'closed' ? undefined : newest;
+};
+export const unfinishedError = ({ run }: FoundRun): AppError =>
+  new AppError(
+    'unsafe',
+    `refused, nothing was changed: run ${run} of this cluster was not brought to an end`,
+    {
+      code: 'UNFINISHED_RUN',
+      tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'],
+    },
+  );
+
+/** The newest run, when it was not brought to an end. */
+export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
+  const newest = runs[0];
+  return newest !== undefined && !isFinal(newest.entries) ? newest : undefined;
+};
+
+/** done, rolled back by the operator, aborted: over. Held, stopped and failed runs can go on. */
+export const isFinal = (entries: readonly JournalEntry[]): boolean => {
+  const last = entries.at(-1);
+  return last?.kind === 'closed' && (final.has(last.outcome) || isRolledBack(entries));
+};
+const final: ReadonlySet<Outcome> = new Set(['done', 'aborted', 'refused']);
+/** By the operator, to the end. A member that was given back because it failed leaves its run open under the same word. */
+export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
+  const [last, begun] = [
+    entries.at(-1),
+    entries.findLast((entry) => entry.kind === 'opened' || entry.kind === 'resumed'),
+  ];
+  return last?.kind === 'closed' && last.outcome === 'rolled-back' && begun?.action === 'rollback';
+};
+
+const secondMs = 1000;
+const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
+export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> =>
+  idAfter(host, (await runNames(host, state, cluster))[0]);
+/** `20261121T060102Z-1a2b`: sorts by time, and after the newest that is there, also when the clock was set back since or both are of one second: the newest run is the one that is resumed. */
+export const idAfter = (host: Host, newest: string | undefined): string => {
+  const last = newest?.slice(0, stampOf(0).length);
+  const now = stampOf(host.now());
+  const after = (stamp: string): string =>
+    stampOf(Date.parse(stamp.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z')) + secondMs);
+  const time = last === undefined || last < now ? now : after(last);
+  return `${time}-${Buffer.from(host.random(2)).toString('hex')}`;
+};

@@ -1,0 +1,169 @@
+import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { mebibytes } from '../upgrade/guards/guard.ts';
+import type { ClusterFile, Finding, MemberSeen, Observation } from '../engine/types.ts';
+import { healthyClusterFindings } from './healthy-cluster.ts';
+import { condition, leaderLast, planned } from './plan.ts';
+import type { OperationPlan, OperationRefusal, OperationStep } from './types.ts';
+import { defragFixes } from './fixes.ts';
+
+export type DefragOptions = {
+  readonly id: string;
+  /** Longest time for which the clients of one member may wait. */
+  readonly maxBlockedMs: number;
+  /** Members whose file holds less free space than this share are left alone. */
+  readonly minFreePercent: number;
+};
+export type DefragInput = {
+  readonly observation: Observation;
+  readonly cluster: ClusterFile;
+  readonly options: DefragOptions;
+};
+
+/** Nothing is measured yet: a disk that writes 30 MB/s of small pages is a slow one. */
+const assumedBytesPerSecond = 30e6;
+/** What will be copied: the space in use, where the version tells it. */
+export const copiedBytes = ({ db_in_use_bytes, db_size_bytes = 0 }: MemberSeen): number =>
+  db_in_use_bytes ?? db_size_bytes;
+export const estimatedMs = (bytes: number, perSecond = assumedBytesPerSecond): number =>
+  Math.round((bytes / perSecond) * 1000);
+const freePercent = (member: MemberSeen): number => {
+  const size = member.db_size_bytes ?? 0;
+  return size === 0 ? 0 : ((size - copiedBytes(member)) / size) * 100;
+};
+
+/** 3.5.0 to 3.5.5 may lose data by a defragmentation; others before their fix corrupt a member that gets a snapshot meanwhile. */
+const versionIsSafe = ({ members }: Observation): Finding[] =>
+  members.flatMap(({ name, server_version: version = '' }) => {
+    const row = defragFixes.find(({ minor }) => minor === minorOf(version));
+    if (row?.unsafeBelow !== undefined && compareVersions(version, row.unsafeBelow) < 0)
+      return [
+        condition('defrag-is-safe', '', {
+          member: name,
+          message: `${name} runs ${version}: a defragmentation below ${row.unsafeBelow} can lose data`,
+          hint: `upgrade the members to ${row.unsafeBelow} or later first`,
+        }),
+      ];
+    if (row !== undefined && compareVersions(version, row.fixed) < 0)
+      return [
+        condition(
+          'defrag-is-safe',
+          '',
+          {
+            member: name,
+            message: `${name} runs ${version}: below ${row.fixed} a member that gets a snapshot while it is defragmented is corrupted; every member has to keep up`,
+          },
+          'warn',
+        ),
+      ];
+    return [];
+  });
+
+/** The new file stands beside the old one until it is whole. */
+const diskHasRoom = ({ members }: Observation): Finding[] =>
+  members.flatMap((member) => {
+    const [free, needed] = [member.host?.free_bytes, copiedBytes(member)];
+    return free === undefined || free >= needed
+      ? []
+      : [
+          condition('defrag-has-room', '', {
+            member: member.name,
+            message: `${member.name} has ${mebibytes(free)} free, its new file needs up to ${mebibytes(needed)}`,
+            hint: 'make room on the disk of its data directory',
+          }),
+        ];
+  });
+
+/** spec/store: a blocked member answers nobody. Of one or two members none is left to answer for it. */
+const clientsAreServed = ({ members }: Observation): Finding => {
+  const size = members.length;
+  const problem =
+    size > 2
+      ? undefined
+      : {
+          message: `${size === 1 ? 'one member' : 'two members'}: no write is possible while one is defragmented`,
+        };
+  return condition('defrag-keeps-quorum', 'while one member waits a majority answers', problem, 'warn');
+};
+
+const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Finding[] =>
+  members.flatMap((member) => {
+    const ms = estimatedMs(copiedBytes(member));
+    return ms <= maxBlockedMs
+      ? []
+      : [
+          condition('defrag-is-bounded', '', {
+            member: member.name,
+            message: `${member.name} may be blocked for ${Math.ceil(ms / 1000)} s (${mebibytes(copiedBytes(member))} in use, on a slow disk), more than --max-blocked allows`,
+            hint: `--max-blocked ${Math.ceil(ms / 1000)}s`,
+          }),
+        ];
+  });
+
+/** Each member of the order, and before the leader the move of its leadership. */
+export const defragSteps = (observation: Observation, order: readonly MemberSeen[]): OperationStep[] =>
+  order.flatMap((member) => {
+    const { name } = member;
+    const target =
+      order.find((one) => one.name !== name) ?? observation.members.find((one) => one.name !== name);
+    const moves =
+      member.is_leader && target !== undefined && rowOf(member.server_version)?.can.moveLeader === true;
+    const ms = estimatedMs(copiedBytes(member));
+    const before: OperationStep[] = moves
+      ? [
+          {
+            id: `${name}.move-leader`,
+            kind: 'move-leader',
+            title: `move the leadership from ${name} to ${target.name}`,
+            why: 'a leader that is blocked blocks every write',
+            member: name,
+            target: target.name,
+          },
+        ]
+      : [];
+    return [
+      ...before,
+      {
+        id: `${name}.defrag`,
+        kind: 'defrag',
+        title: `defragment ${name}: ${mebibytes(member.db_size_bytes ?? 0)}, ${mebibytes(copiedBytes(member))} in use`,
+        why: `it answers nobody meanwhile: up to ${Math.max(1, Math.ceil(ms / 1000))} s on a slow disk`,
+        member: name,
+        ...(target === undefined ? {} : { target: target.name }),
+      },
+      {
+        id: `${name}.check`,
+        kind: 'check',
+        title: `check that ${name} is healthy and has caught up`,
+        member: name,
+      },
+    ];
+  });
+
+export const defragFindings = (observation: Observation, maxBlockedMs: number): Finding[] => [
+  ...versionIsSafe(observation),
+  ...diskHasRoom(observation),
+  clientsAreServed(observation),
+  ...blockingIsBounded(observation, maxBlockedMs),
+];
+
+/** One member at a time, the leader last. Pure. */
+export const defragPlan = ({
+  observation,
+  cluster,
+  options,
+}: DefragInput): OperationPlan | OperationRefusal => {
+  const order = leaderLast(observation).filter((member) => freePercent(member) >= options.minFreePercent);
+  return planned({
+    id: options.id,
+    operation: 'defrag',
+    command: 'opsctl kv defrag',
+    steps: defragSteps(observation, order),
+    notes: order.length === 0 ? ['no member has so much free space in its file: nothing to do'] : [],
+    findings: [
+      ...healthyClusterFindings(observation, cluster),
+      ...defragFindings(observation, options.maxBlockedMs),
+    ],
+    values: { max_blocked_ms: options.maxBlockedMs },
+    observation,
+  });
+};

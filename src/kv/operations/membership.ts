@@ -1,0 +1,190 @@
+import { AppError } from '../../core/problem.ts';
+import { hexId } from '../client/hex-id.ts';
+import type { ListedMember, Store } from '../client/etcd-client.ts';
+import { firstAnswer } from '../client/first-response.ts';
+import { isOfRemovedMember } from '../upgrade/guards/no-alarms.ts';
+import { moveLeader, observeNow } from './member.ts';
+import type { Act, Acts, Detail, Operation, OperationPlan } from './types.ts';
+
+/** A change of the membership waits for a majority, and right after a start for the connections of five seconds. */
+const changeMs = 10_000;
+const patienceMs = 15_000;
+const pollMs = 250;
+const changedName = ({ observation, values }: OperationPlan): string | undefined =>
+  observation.members.find(({ member_id }) => member_id !== undefined && member_id === values.member_id)
+    ?.name;
+
+/** Without the member that is changed: it may be gone, or not know yet that it was removed. */
+const storesOf = ({ cluster, checking, plan }: Operation): Store[] =>
+  cluster.members
+    .filter(({ name }) => name !== plan.subject && name !== changedName(plan))
+    .map(({ client_url }) => checking.access.store(client_url, changeMs));
+
+export const listedNow = (operation: Operation): Promise<ListedMember[]> =>
+  firstAnswer(storesOf(operation), (store) => store.members());
+
+const isPassing = (error: unknown): boolean =>
+  error instanceof AppError &&
+  (error.detail.code === 'NO_LEADER' ||
+    /unhealthy cluster|re-configuration failed|in sync with leader|too many requests/.test(error.message));
+/** Refused only because somebody was just started, or has not caught up: that passes. */
+const patiently = async <T>(
+  { host, signal }: Operation,
+  withinMs: number,
+  work: () => Promise<T>,
+): Promise<T> => {
+  const until = host.elapsed() + withinMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || host.elapsed() >= until || signal.aborted) throw error;
+      await host.sleep(pollMs);
+    }
+  }
+};
+
+const sameUrls = (one: readonly string[], other: readonly string[]): boolean =>
+  one.toSorted().join() === other.toSorted().join();
+const withUrls = (members: readonly ListedMember[], peerUrls: readonly string[]): ListedMember | undefined =>
+  members.find(({ peer_urls }) => sameUrls(peer_urls, peerUrls));
+
+const notProved = (what: string): AppError =>
+  new AppError('stopped', `the store answered, and its member list does not show it: ${what}`, {
+    code: 'NOT_PROVEN',
+    tryThis: ['opsctl kv member list'],
+  });
+
+/** Looked for until it is listed: another member than the one that made the change may apply it a moment later. */
+const shown = async <T>(
+  operation: Operation,
+  what: string,
+  look: (members: readonly ListedMember[]) => T | undefined,
+): Promise<T> => {
+  const { host, signal } = operation;
+  const until = host.elapsed() + patienceMs;
+  for (;;) {
+    const found = look(await listedNow(operation));
+    if (found !== undefined) return found;
+    if (host.elapsed() >= until || signal.aborted) throw notProved(what);
+    await host.sleep(pollMs);
+  }
+};
+
+/** What a new member is started with. */
+export const startSettings = (
+  members: readonly ListedMember[],
+  added: ListedMember,
+  name: string,
+): Readonly<Record<string, string>> => ({
+  ETCD_NAME: name,
+  ETCD_INITIAL_CLUSTER: members
+    .flatMap((member) =>
+      member.peer_urls.map((url) => `${member.id === added.id ? name : member.name}=${url}`),
+    )
+    .join(','),
+  ETCD_INITIAL_ADVERTISE_PEER_URLS: added.peer_urls.join(','),
+  ETCD_INITIAL_CLUSTER_STATE: 'existing',
+});
+
+export const add: Act = async (operation): Promise<Detail> => {
+  const { plan, say, holdLock } = operation;
+  const { peer_urls = [], is_learner = false } = plan.values;
+  if (withUrls(await listedNow(operation), peer_urls) === undefined) {
+    await holdLock();
+    await patiently(operation, patienceMs, () =>
+      firstAnswer(storesOf(operation), (store) => store.addMember(peer_urls, is_learner)),
+    );
+  }
+  // Both from one list: that of another member may not have it yet.
+  const { added, start } = await shown(operation, peer_urls.join(', '), (members) => {
+    const found = withUrls(members, peer_urls);
+    return found && { added: found, start: startSettings(members, found, plan.subject as string) };
+  });
+  say(`member ${hexId(added.id)} was added${is_learner ? ' as a learner' : ''}`);
+  return { member_id: hexId(added.id), start_with: start };
+};
+
+/** Asked of the leader: a follower of some versions cannot pass it on. */
+const leaderStore = async (operation: Operation): Promise<Store> => {
+  const { members } = await observeNow(operation);
+  const leader = members.find(({ is_leader }) => is_leader);
+  if (leader === undefined)
+    throw new AppError('stopped', 'no leader among the members that are known here', {
+      code: 'NO_LEADER',
+      tryThis: ['name every member with --endpoints', 'opsctl kv status'],
+    });
+  return operation.checking.access.store(leader.client_url, changeMs);
+};
+
+export const promoteMember = async (operation: Operation, id: string, withinMs: number): Promise<void> => {
+  const isLearner = async (): Promise<boolean | undefined> =>
+    (await listedNow(operation)).find((member) => member.id === id)?.is_learner;
+  if (await isLearner()) {
+    await operation.holdLock();
+    await patiently(operation, withinMs, async () => (await leaderStore(operation)).promoteMember(id));
+  }
+  await shown(operation, `${hexId(id)} votes`, (members) =>
+    members.find((member) => member.id === id && !member.is_learner),
+  );
+};
+const promoteWithinMs = 300_000;
+const promote: Act = async (operation) => {
+  const id = operation.plan.values.member_id as string;
+  await promoteMember(operation, id, promoteWithinMs);
+  operation.say(`member ${hexId(id)} votes`);
+  return { member_id: hexId(id) };
+};
+
+const update: Act = async (operation) => {
+  const { member_id: id = '', peer_urls = [] } = operation.plan.values;
+  await operation.holdLock();
+  await patiently(operation, patienceMs, () =>
+    firstAnswer(storesOf(operation), (store) => store.updateMember(id, peer_urls)),
+  );
+  await shown(operation, peer_urls.join(', '), (members) => {
+    const found = withUrls(members, peer_urls);
+    return found?.id === id ? found : undefined;
+  });
+  return { member_id: hexId(id), peer_urls };
+};
+
+/** Gone already is what was wanted. */
+export const removeMember = async (operation: Operation, id: string): Promise<void> => {
+  const isListed = async (): Promise<boolean> =>
+    (await listedNow(operation)).some((member) => member.id === id);
+  if (!(await isListed())) return;
+  await operation.holdLock();
+  await patiently(operation, patienceMs, () =>
+    firstAnswer(storesOf(operation), (store) => store.removeMember(id)),
+  );
+  await shown(operation, `${hexId(id)} is gone`, (members) =>
+    members.some((member) => member.id === id) ? undefined : true,
+  );
+};
+const remove: Act = async (operation) => {
+  const id = operation.plan.values.member_id as string;
+  await removeMember(operation, id);
+  operation.say(`member ${hexId(id)} was removed`);
+  return { member_id: hexId(id) };
+};
+
+/** Alarms outlive the members that raised them. */
+export const disarmRemoved: Act = async (operation): Promise<Detail> => {
+  const left = async () => {
+    const listed = await listedNow(operation);
+    const alarms = await firstAnswer(storesOf(operation), (store) => store.alarms());
+    return alarms.filter((raised) => isOfRemovedMember(raised, { members: [], listed }));
+  };
+  const alarms = await left();
+  for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
+  if ((await left()).length > 0) throw notProved('the alarm is disarmed');
+  operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
+  return { disarmed: alarms.length };
+};
+
+export const membershipActs: Acts = {
+  ...{ add, promote, update, remove },
+  disarm: disarmRemoved,
+  'move-leader': moveLeader,
+};

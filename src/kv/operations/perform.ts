@@ -1,0 +1,206 @@
+import { messageOf } from '../../core/error-message.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import { removeOwnKeys } from '../client/own-keys.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { lineOf } from '../upgrade/present/plain-lines.ts';
+import { ownerOf } from '../engine/lock-holder.ts';
+import type { Lock } from '../engine/lock-holder.ts';
+import { takeLocks } from '../engine/take-locks.ts';
+import type { Access } from '../engine/access.ts';
+import { observe } from '../upgrade/observe/observe.ts';
+import type { Driver } from '../upgrade/supervisors/driver.ts';
+import type { CanaryReport, ClusterFile, Unstamped } from '../engine/types.ts';
+import { paceOf, startCanary } from '../upgrade/watch/canary.ts';
+import { disarms } from './alarmed.ts';
+import { refuseDuringUpgrade } from './during-upgrade.ts';
+import { noDriver } from './no-driver.ts';
+import { endedSteps, openOperationJournal } from './journal.ts';
+import type {
+  Act,
+  Acts,
+  Operation,
+  OperationEnding,
+  OperationPlan,
+  OperationReport,
+  OperationStepKind,
+} from './types.ts';
+
+export type OperationInput = {
+  readonly host: Host;
+  /** Directory of all clusters. */
+  readonly state: string;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  /** Absent where only endpoints are known: then nothing is looked at on the members' hosts. */
+  readonly driver?: Driver | undefined;
+  readonly plan: OperationPlan;
+  readonly acts: Acts;
+  readonly signal: AbortSignal;
+  readonly hasCanary: boolean;
+  /** Asked before each step that changes something; false ends the operation there. */
+  readonly confirmStep?: ((title: string) => Promise<boolean>) | undefined;
+  say(text: string, level?: 'info' | 'warn'): void;
+};
+
+const opened = async (input: OperationInput, lock: Lock, lost: AbortController): Promise<Operation> => {
+  const { host, state, cluster, access, plan, driver = noDriver, say } = input;
+  const journal = await openOperationJournal(host, state, plan);
+  const owner = ownerOf(host);
+  if (journal.entries.length === 0) journal.write({ kind: 'opened', run: plan.id, plan, owner });
+  else journal.write({ kind: 'resumed', owner });
+  const emit = (event: Unstamped): void => {
+    const line = lineOf({ ...event, at: '', elapsed_ms: 0 } as Parameters<typeof lineOf>[0]);
+    if (line !== undefined) say(line.trim(), event.event === 'note' ? event.level : 'info');
+  };
+  const to = minorOf(plan.observation.cluster_version) ?? (plan.observation.lowest as Minor);
+  const seen = { observation: plan.observation, to };
+  return {
+    host,
+    plan,
+    cluster,
+    checking: {
+      ...{ id: plan.id, host, cluster, driver, access, emit, plan: seen },
+      journal: { entries: [] },
+    },
+    hasDriver: input.driver !== undefined,
+    journal,
+    signal: AbortSignal.any([input.signal, lost.signal]),
+    busy: new Map(),
+    holdLock: lock.hold,
+    say,
+  };
+};
+
+const stopped = (message: string, code: string, tryThis: readonly string[] = []): AppError =>
+  new AppError('stopped', message, { code, tryThis });
+
+/** One step: its line in the journal, its effect, its end. */
+const performStep = async (
+  operation: Operation,
+  step: OperationPlan['steps'][number],
+  act: Act,
+): Promise<void> => {
+  const { journal, plan, say } = operation;
+  const at = plan.steps.indexOf(step) + 1;
+  say(`[${at}/${plan.steps.length}] ${step.title}`);
+  journal.write({ kind: 'begin', step: step.id });
+  try {
+    const detail = await act(operation, step);
+    journal.tell({ kind: 'end', step: step.id, ...(detail === undefined ? {} : { detail }) });
+  } catch (error) {
+    journal.tell({ kind: 'failed', step: step.id, reason: messageOf(error) });
+    throw error;
+  }
+};
+
+const looksOnly: ReadonlySet<OperationStepKind> = new Set(['check', 'wait', 'verify-write', 'catch-up']);
+const isChange = ({ kind }: OperationPlan['steps'][number]): boolean => !looksOnly.has(kind);
+
+/** Between two steps nothing is half done: there a stop that was asked for is granted. */
+const performAll = async (operation: Operation, input: OperationInput): Promise<void> => {
+  const { plan, signal, journal } = operation;
+  for (const step of plan.steps) {
+    if (endedSteps(journal.entries).has(step.id)) continue;
+    if (signal.aborted)
+      throw signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED'
+        ? signal.reason
+        : stopped(`stopped before this step, as asked: ${step.title}`, 'STOPPED');
+    if (isChange(step) && input.confirmStep !== undefined && !(await input.confirmStep(step.title)))
+      throw stopped(`stopped before this step, nobody confirmed it: ${step.title}`, 'NOT_CONFIRMED');
+    await performStep(operation, step, input.acts[step.kind] as Act);
+  }
+};
+
+/** Whatever ended it: what was reached stays, and the same command goes on. */
+const asStop = (error: unknown, { command }: OperationPlan): AppError => {
+  const known = error instanceof AppError ? error : undefined;
+  const tryThis = known?.detail.tryThis ?? [];
+  return new AppError('stopped', messageOf(error), {
+    code: known?.detail.code ?? 'STOPPED',
+    tryThis: [...tryThis, ...(tryThis.includes(command) ? [] : [command])],
+    cause: error,
+  });
+};
+
+const membersNow = async ({ checking, cluster, host }: Operation): Promise<OperationReport['members']> => {
+  const { members } = await observe({ host, cluster, access: checking.access });
+  return members.map(({ name, server_version, is_reachable, is_healthy, db_size_bytes }) => ({
+    name,
+    ...(server_version === undefined ? {} : { version: server_version }),
+    state: is_healthy ? 'up' : is_reachable ? 'unhealthy' : 'down',
+    ...(db_size_bytes === undefined ? {} : { db_size_bytes }),
+  }));
+};
+
+const reportOf = async (
+  operation: Operation,
+  beganMs: number,
+  error: AppError | undefined,
+  canary: CanaryReport | undefined,
+): Promise<OperationReport> => {
+  const { plan, journal, host } = operation;
+  const ended = endedSteps(journal.entries);
+  return {
+    run: plan.id,
+    operation: plan.operation,
+    cluster: plan.cluster,
+    outcome: error === undefined ? 'done' : 'stopped',
+    message:
+      error?.message ?? `${plan.operation}${plan.subject === undefined ? '' : ` ${plan.subject}`}: done`,
+    plan_digest: plan.digest,
+    duration_ms: Math.round(host.elapsed() - beganMs),
+    steps: plan.steps.flatMap(({ id, title }) => {
+      const end = ended.get(id);
+      return end === undefined
+        ? []
+        : [{ id, title, ...(end.detail === undefined ? {} : { detail: end.detail }) }];
+    }),
+    members: await membersNow(operation),
+    ...(canary === undefined ? {} : { canary }),
+    journal: journal.path,
+    next: error?.detail.tryThis ?? ['opsctl kv status'],
+  };
+};
+
+/** The steps under their locks and with the canary; how it ended is a value. */
+const carriedOut = async (operation: Operation, input: OperationInput) => {
+  const { host, cluster, access, plan, hasCanary } = input;
+  const canary = hasCanary
+    ? startCanary(host, cluster, access, plan.id, () => {}, paceOf(operation.busy))
+    : undefined;
+  const error = await performAll(operation, input).then(
+    () => undefined,
+    (cause: unknown) => asStop(cause, plan),
+  );
+  return { error, wrote: await canary?.stop() };
+};
+
+/** One operation from its first open step to its end. Its plan was confirmed. */
+export const performOperation = async (input: OperationInput): Promise<OperationEnding> => {
+  const { host, state, cluster, access, plan, say } = input;
+  const [lost, began] = [new AbortController(), host.elapsed()];
+  const warn = disarms(plan) ? (text: string) => say(text, 'warn') : undefined;
+  const onLost = (error: AppError): void => lost.abort(error);
+  const lock = await takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
+  try {
+    await refuseDuringUpgrade(host, state, cluster.name, plan.operation);
+    const operation = await opened(input, lock, lost);
+    const { error, wrote } = await carriedOut(operation, input);
+    await removeOwnKeys(
+      cluster.members.map(({ client_url }) => access.store(client_url)),
+      plan.id,
+    );
+    operation.journal.tell({
+      kind: 'closed',
+      outcome: error === undefined ? 'done' : 'stopped',
+      message: error?.message ?? '',
+    });
+    const report = await reportOf(operation, began, error, wrote);
+    operation.journal.close();
+    return error === undefined ? { report } : { report, error };
+  } finally {
+    await lock.release();
+  }
+};

@@ -1,0 +1,201 @@
+import { AppError } from '../../core/problem.ts';
+import { hexId } from '../client/hex-id.ts';
+import type { ListedMember } from '../client/etcd-client.ts';
+import { lagLimits } from '../upgrade/guards/members-keep-up.ts';
+import { stopGraceMs } from '../upgrade/cluster/stop-grace.ts';
+import { watchProgress } from '../upgrade/execute/health-verdict.ts';
+import { memberOf } from '../upgrade/run.ts';
+import { hasProcess } from '../upgrade/supervisors/driver.ts';
+import type { Shell } from '../upgrade/supervisors/shell.ts';
+import type { MemberSpec } from '../engine/types.ts';
+import { memberStep, moveLeader, passCheck, refuseLostQuorum, storeOf } from './member.ts';
+import { add, disarmRemoved, listedNow, promoteMember, removeMember, startSettings } from './membership.ts';
+import type { Act, Acts, Detail, Operation } from './types.ts';
+import { setAside } from './data-directory.ts';
+import { joinSettings, joiningFile, joiningMember, joinsBy } from './start-flags.ts';
+
+/** The member with the new id: found by its peer URLs, which it keeps. */
+const addedMember = async (operation: Operation): Promise<ListedMember> => {
+  const { plan } = operation;
+  const urls = (plan.values.peer_urls ?? []).toSorted().join();
+  const found = (await listedNow(operation)).find(
+    ({ peer_urls, id }) => peer_urls.toSorted().join() === urls && id !== plan.values.member_id,
+  );
+  if (found !== undefined) return found;
+  throw new AppError('stopped', `${plan.subject} is not in the member list any more: somebody removed it`, {
+    code: 'NO_MEMBER',
+    tryThis: ['opsctl kv member list'],
+  });
+};
+const specOf = ({ checking }: Operation, name: string): MemberSpec => memberOf(checking, name);
+
+/** Whether there is a process; one that cannot be seen is neither there nor gone, and nothing is done. */
+const isThere = async (operation: Operation, name: string): Promise<boolean> => {
+  const state = await operation.checking.driver.process(specOf(operation, name));
+  const found = hasProcess(state);
+  if (found !== undefined) return found;
+  throw new AppError(
+    'stopped',
+    `whether ${name} runs could not be seen: ${(state as { reason: string }).reason}`,
+    {
+      code: 'PROCESS_UNKNOWN',
+      tryThis: ['opsctl kv check says what cannot be reached'],
+    },
+  );
+};
+
+const stop: Act = async (operation, step) => {
+  const { checking, cluster, holdLock } = operation;
+  const name = memberStep(step);
+  await refuseLostQuorum(operation, name);
+  if (!(await isThere(operation, name))) return { was_running: false };
+  await holdLock();
+  const graceMs = stopGraceMs(cluster);
+  if (await checking.driver.stop(specOf(operation, name), graceMs)) return { was_running: true };
+  throw new AppError('stopped', `${name} did not end within ${graceMs / 1000} s; it is a member still`, {
+    code: 'STOP_IGNORED',
+    tryThis: [`end it by hand, then opsctl kv replace-member ${name}`],
+  });
+};
+
+const remove: Act = async (operation, step) => {
+  const { member_id: id } = operation.plan.values;
+  if (id === undefined) return { was_member: false };
+  await refuseLostQuorum(operation, memberStep(step));
+  await removeMember(operation, id);
+  return { member_id: hexId(id) };
+};
+
+/** Only what does not run is moved: a process that somebody started meanwhile would write on into what was put aside. */
+const asideWith =
+  (shellFor: (member: MemberSpec) => Shell): Act =>
+  async (operation, step) => {
+    const name = memberStep(step);
+    const { cluster, plan, checking, say } = operation;
+    if (await isThere(operation, name))
+      await checking.driver.stop(specOf(operation, name), stopGraceMs(cluster));
+    const member = specOf(operation, name);
+    const kept = await setAside(shellFor(member), member, plan.values.wal_dir, plan.id);
+    if (kept.length > 0) say(`what was left of its data is kept in ${kept.join(', ')}`);
+    return { kept };
+  };
+
+/** With the members of now: the file or the command of the cluster file names those of its first start. */
+const startIt = async (operation: Operation, name: string): Promise<void> => {
+  const { checking, cluster, plan } = operation;
+  const [member, which] = [specOf(operation, name), plan.values.starts ?? 'old'];
+  const started = startSettings(await listedNow(operation), await addedMember(operation), name);
+  const settings = joinSettings(started['ETCD_INITIAL_CLUSTER'] as string);
+  const { driver } = checking;
+  if (joinsBy(cluster, member, which) !== 'file') {
+    await driver.start(joiningMember(member, which, settings), which);
+    return;
+  }
+  const path = member.config_file as string;
+  const text = (await driver.readFile(member, path)) ?? '';
+  await driver.writeFile(member, path, await joiningFile(text, settings));
+  await driver.start(member, which);
+};
+const start: Act = async (operation, step) => {
+  const name = memberStep(step);
+  if (await isThere(operation, name)) return { was_running: true };
+  await startIt(operation, name);
+  return { was_running: false };
+};
+
+type Seen = { readonly lag: number } | undefined;
+/** How far it is behind the others; undefined while it does not answer, or is not the member that was added. */
+const lookAt = async (operation: Operation, name: string, id: string): Promise<Seen> => {
+  const own = await storeOf(operation, name)
+    .status()
+    .catch(() => undefined);
+  if (own === undefined || own.member_id !== id || own.leader_id === undefined) return undefined;
+  const others = await Promise.all(
+    operation.cluster.members
+      .filter((member) => member.name !== name)
+      .map((member) =>
+        storeOf(operation, member.name)
+          .status()
+          .catch(() => undefined),
+      ),
+  );
+  const furthest = Math.max(0, ...others.map((status) => status?.raft_index ?? 0));
+  return { lag: Math.max(0, furthest - (own.applied_index ?? own.raft_index)) };
+};
+
+const [pollMs, silenceMs] = [200, 120_000];
+const ended = async (operation: Operation, name: string): Promise<AppError> => {
+  const log = await operation.checking.driver.logTail(specOf(operation, name), 3);
+  return new AppError(
+    'stopped',
+    `the process of ${name} ended while it was catching up${log.length === 0 ? '' : `: ${log.join(' | ')}`}`,
+    { code: 'MEMBER_ENDED', tryThis: [`read the log of ${name}`] },
+  );
+};
+
+const notCaughtUp = (name: string, seen: Seen): AppError =>
+  new AppError(
+    'stopped',
+    `${name} has not caught up: ${seen === undefined ? 'it does not answer' : `${seen.lag} entries behind`}`,
+    { code: 'NOT_CAUGHT_UP', tryThis: [`read the log of ${name}`] },
+  );
+
+/** For as long as it moves: data of many gigabytes takes its time, a member that stands still does not get more. */
+const catchUp: Act = async (operation, step): Promise<Detail> => {
+  const { host, checking, signal } = operation;
+  const name = memberStep(step);
+  const { id } = await addedMember(operation);
+  // Started before a crash, and ended since.
+  if (!(await isThere(operation, name))) await startIt(operation, name);
+  const progress = watchProgress(checking, name);
+  const began = host.elapsed();
+  let [best, movedAt] = [Number.POSITIVE_INFINITY, began];
+  for (;;) {
+    const seen = await lookAt(operation, name, id);
+    const lag = seen?.lag ?? Number.POSITIVE_INFINITY;
+    if (lag <= lagLimits.warn)
+      return { member_id: hexId(id), took_ms: Math.round(host.elapsed() - began), entries_behind: lag };
+    if (seen === undefined && !(await isThere(operation, name))) throw await ended(operation, name);
+    await progress.look();
+    if (lag < best || progress.isMoving()) movedAt = host.elapsed();
+    best = Math.min(best, lag);
+    if (host.elapsed() - movedAt > silenceMs || signal.aborted) throw notCaughtUp(name, seen);
+    await host.sleep(pollMs);
+  }
+};
+
+const promoteWithinMs = 300_000;
+const promote: Act = async (operation) => {
+  const { id } = await addedMember(operation);
+  await promoteMember(operation, id, promoteWithinMs);
+  return { member_id: hexId(id) };
+};
+
+/** The check knows the member by its id, and it has a new one. */
+const checkNew: Act = async (operation, step) => {
+  const name = memberStep(step);
+  const { id } = await addedMember(operation);
+  const { plan } = operation.checking;
+  const members = plan.observation.members.map((member) =>
+    member.name === name ? { ...member, member_id: id } : member,
+  );
+  const checking = {
+    ...operation.checking,
+    plan: { ...plan, observation: { ...plan.observation, members } },
+  };
+  await passCheck({ ...operation, checking }, name);
+  return undefined;
+};
+
+export const replaceActs = (shellFor: (member: MemberSpec) => Shell): Acts => ({
+  'move-leader': moveLeader,
+  stop,
+  remove,
+  disarm: disarmRemoved,
+  'set-aside': asideWith(shellFor),
+  add,
+  start,
+  'catch-up': catchUp,
+  promote,
+  check: checkNew,
+});

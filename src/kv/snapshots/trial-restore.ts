@@ -1,0 +1,214 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { lossyText } from '../../core/utf8.ts';
+import { basename, join } from 'node:path';
+import { AppError } from '../../core/problem.ts';
+import { assertTrustedProgram } from '../../platform/trust.ts';
+import { bucketRecords, snapshotRevision } from '../client/snapshot-content.ts';
+import type { PageSource } from '../client/snapshot-content.ts';
+import type { Endpoint } from '../client/endpoint.ts';
+import { bytesField } from '../client/grpc.ts';
+import { openStore } from '../client/etcd-client.ts';
+import type { Store } from '../client/etcd-client.ts';
+import { withSnapshot } from '../client/snapshot-file.ts';
+import type { Host } from '../../platform/host.ts';
+
+export type Trial = {
+  readonly host: Host;
+  /** A verified file of this machine. */
+  readonly snapshot: string;
+  /** The store's programs, of the version that took the snapshot or a newer one. */
+  readonly ctl: string;
+  readonly server: string;
+  readonly user?: Endpoint['user'];
+  /** A member of the cluster that the snapshot is of, to compare hashes with. */
+  readonly live?: Store | undefined;
+  readonly signal: AbortSignal;
+};
+export type Comparison = {
+  readonly check: 'revision' | 'keys' | 'hash';
+  /** Null: it could not be compared, and `detail` says why. */
+  readonly ok: boolean | null;
+  readonly detail: string;
+};
+
+const healthyWithinMs = 60_000;
+const endWithinMs = 10_000;
+const pollMs = 100;
+const markedAsDeleted = 18;
+
+/** Keys that are alive in a snapshot file. Pure. */
+const countKeys = (file: PageSource): number => {
+  const alive = new Set<string>();
+  for (const { key: at, value } of bucketRecords(file, 'key')) {
+    const key = (bytesField(value, 1) ?? Buffer.alloc(0)).toString('latin1');
+    if (at.length === markedAsDeleted) alive.delete(key);
+    else alive.add(key);
+  }
+  return alive.size;
+};
+
+/** The settings of a server that serves this machine must not reach the private one. */
+const privateEnvironment = ({ env }: Host): Record<string, string | undefined> => ({
+  ...Object.fromEntries(
+    Object.keys(env)
+      .filter((name) => name.startsWith('ETCD_') && name !== 'ETCD_UNSUPPORTED_ARCH')
+      .map((name) => [name, undefined]),
+  ),
+  ETCDCTL_API: '3',
+});
+
+type Place = { readonly data: string; readonly client: string; readonly peer: string; readonly log: string };
+const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: Place): Promise<void> => {
+  const words = ['snapshot', 'restore', snapshot, '--data-dir', data, '--name', 'trial'];
+  const cluster = ['--initial-cluster', `trial=${peer}`, '--initial-advertise-peer-urls', peer];
+  await assertTrustedProgram(host, 'the ctl program', [ctl]);
+  const done = await host.processes.run(ctl, [...words, ...cluster], {
+    env: privateEnvironment(host),
+    signal,
+  });
+  if (done.code === 0) return;
+  throw new AppError(
+    // A program that is missing says nothing about the snapshot.
+    done.startError === undefined ? 'no' : 'config',
+    `${basename(ctl)} could not rebuild a data directory from the snapshot: ${done.startError ?? done.stderr.trim().split('\n').at(-1) ?? ''}`,
+    {
+      code: 'TRIAL_RESTORE_FAILED',
+      tryThis: ['--ctl PATH: etcdctl of 3.5 or older, etcdutl from 3.5 on', 'ctl_binary in the cluster file'],
+    },
+  );
+};
+
+const waitHealthy = async (
+  { host, signal }: Trial,
+  store: Store,
+  { log }: Place,
+  ended: () => boolean,
+): Promise<void> => {
+  const until = host.elapsed() + healthyWithinMs;
+  while (!(await store.health().catch(() => undefined))?.is_healthy) {
+    if (ended() || host.elapsed() > until) {
+      const last =
+        lossyText(await host.files.readBytes(log))
+          .trim()
+          .split('\n')
+          .at(-1) ?? '';
+      const what = ended() ? 'ended' : `was not healthy within ${healthyWithinMs / 1000} s`;
+      throw new AppError('no', `the private member ${what}: ${last.slice(0, 300)}`, {
+        code: 'TRIAL_RESTORE_FAILED',
+        tryThis: ['--server PATH: the server of the version that took the snapshot'],
+      });
+    }
+    await host.sleep(pollMs, signal);
+  }
+};
+
+const serverWords = ({ data, client, peer }: Place): string[] => [
+  ...['--name', 'trial', '--data-dir', data],
+  ...['--listen-client-urls', client, '--advertise-client-urls', client],
+  ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
+  ...['--initial-cluster', `trial=${peer}`],
+];
+
+/** A member of its own on loopback ports; ended and waited for whatever happens. */
+const withMember = async <T>(trial: Trial, place: Place, work: (store: Store) => Promise<T>): Promise<T> => {
+  const { host, server, user, signal } = trial;
+  const env = privateEnvironment(host);
+  await assertTrustedProgram(host, 'the server program', [server]);
+  const child = await host.processes.start(server, serverWords(place), { env, logFile: place.log });
+  let hasEnded = false;
+  const exited = child.exited.then(() => {
+    hasEnded = true;
+  });
+  try {
+    const store = openStore(host, {
+      url: place.client,
+      timeoutMs: 5000,
+      signal,
+      ...(user === undefined ? {} : { user }),
+    });
+    await waitHealthy(trial, store, place, () => hasEnded);
+    return await work(store);
+  } finally {
+    child.kill('SIGTERM');
+    const late = new AbortController();
+    const timer = host.sleep(endWithinMs, late.signal).then(
+      () => child.kill('SIGKILL'),
+      () => false,
+    );
+    await exited;
+    late.abort();
+    await timer;
+  }
+};
+
+type Expected = { readonly revision: number; readonly keys: number };
+const compareKeys = async (store: Store, expected: Expected): Promise<Comparison> => {
+  try {
+    const { count } = await store.range('\0', { rangeEnd: '\0', limit: 1, keysOnly: true });
+    return {
+      check: 'keys',
+      ok: count === expected.keys,
+      detail: `${count} keys, the file has ${expected.keys}`,
+    };
+  } catch (error) {
+    return { check: 'keys', ok: null, detail: `not compared: ${(error as Error).message}` };
+  }
+};
+
+const compareHash = async (store: Store, live: Store | undefined, revision: number): Promise<Comparison> => {
+  if (live === undefined)
+    return { check: 'hash', ok: null, detail: 'not compared: no cluster is named (--cluster, --endpoints)' };
+  try {
+    const [here, there] = await Promise.all([store.hashKv(revision), live.hashKv(revision)]);
+    if (Math.max(0, here.compact_revision) !== Math.max(0, there.compact_revision))
+      return {
+        check: 'hash',
+        ok: null,
+        detail: 'not compared: the cluster has been compacted since the snapshot',
+      };
+    const [own, other] = [here.hash.toString(16), there.hash.toString(16)];
+    return {
+      check: 'hash',
+      ok: own === other,
+      detail: `${own} at revision ${revision}, the cluster ${other}`,
+    };
+  } catch (error) {
+    return { check: 'hash', ok: null, detail: `not compared: ${(error as Error).message}` };
+  }
+};
+
+/** Rebuilds a private member from the snapshot, asks it what it holds, and takes it away again. */
+export const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
+  const { host, snapshot, live } = trial;
+  const expected: Expected = {
+    revision: withSnapshot(host.files, snapshot, snapshotRevision),
+    keys: withSnapshot(host.files, snapshot, countKeys),
+  };
+  const mark = Buffer.from(host.random(6)).toString('hex');
+  const directory = childPath(host.files.temporaryDirectory(), pathPart(`opsctl-trial-${mark}`));
+  await host.files.makeDirectory(directory, 0o700);
+  try {
+    const [client, peer] = await host.network.freePorts(2);
+    const place: Place = {
+      data: join(directory, 'data'),
+      client: `http://127.0.0.1:${client}`,
+      peer: `http://127.0.0.1:${peer}`,
+      log: join(directory, 'log'),
+    };
+    await rebuilt(trial, place);
+    return await withMember(trial, place, async (store) => {
+      const { revision } = await store.status();
+      return [
+        {
+          check: 'revision',
+          ok: revision === expected.revision,
+          detail: `revision ${revision}, the file has ${expected.revision}`,
+        },
+        await compareKeys(store, expected),
+        await compareHash(store, live, expected.revision),
+      ];
+    });
+  } finally {
+    await host.files.remove(directory);
+  }
+};

@@ -1,0 +1,74 @@
+import type { DriverKind, MemberSpec } from '../../engine/types.ts';
+
+/** One row per driver: the cluster file, its schema, `kv init` and the help derive from it. */
+export type DriverRow = {
+  readonly kind: DriverKind;
+  readonly summary: string;
+  /** Keys of a member that it cannot do without. */
+  readonly needs: readonly (keyof MemberSpec)[];
+  /** May follow `ssh`: the same commands on the member's host. */
+  readonly overSsh: boolean;
+  /** Its tests use a stand-in for the service manager, not the real one. */
+  readonly isExperimental?: true;
+};
+
+const driverRows = [
+  {
+    kind: 'local',
+    summary: 'processes of this machine with a pid file',
+    needs: ['pid_file', 'log_file'],
+    overSsh: true,
+  },
+  {
+    kind: 'systemd',
+    summary: 'units: binary_path is replaced, or without it a drop-in selects the program',
+    needs: ['unit'],
+    overSsh: true,
+  },
+  {
+    kind: 'ssh',
+    summary: 'members on other hosts, by the driver that ssh.then names',
+    needs: ['host'],
+    overSsh: false,
+  },
+  {
+    kind: 'docker',
+    summary: 'containers: made again from their inspect on new_image, the old one kept',
+    needs: ['container', 'new_image'],
+    overSsh: true,
+  },
+  {
+    kind: 'podman',
+    summary: 'as docker',
+    needs: ['container', 'new_image'],
+    overSsh: true,
+    isExperimental: true,
+  },
+  {
+    kind: 'static-pod',
+    summary: 'a manifest that a kubelet watches',
+    needs: ['manifest', 'new_image', 'old_image'],
+    overSsh: true,
+    isExperimental: true,
+  },
+  {
+    kind: 'hooks',
+    summary: 'commands of your own',
+    needs: [],
+    overSsh: false,
+  },
+] as const satisfies readonly DriverRow[];
+
+type Row = (typeof driverRows)[number];
+type Remote = Extract<Row, { readonly overSsh: true }>['kind'];
+type NonEmpty<T> = readonly [T, ...T[]];
+export const driverKinds = driverRows.map(({ kind }) => kind) as unknown as NonEmpty<Row['kind']>;
+export const remoteKinds = driverRows.flatMap((row) =>
+  row.overSsh ? [row.kind] : [],
+) as unknown as NonEmpty<Remote>;
+
+const experimental = driverRows.flatMap((row: DriverRow) => (row.isExperimental === true ? [row.kind] : []));
+export const experimentalText = `${experimental.join(' and ')} are experimental: not tested on a real one`;
+
+export const neededBy = (kind: string): readonly (keyof MemberSpec)[] =>
+  driverRows.find((row) => row.kind === kind)?.needs ?? [];

@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import type { Host } from '../../../platform/host.ts';
+
+/** A listening socket of this machine. Addresses are dotted for IPv4 and 32 hexadecimal digits for IPv6. */
+type Listener = {
+  readonly address: string;
+  readonly port: number;
+  readonly uid: number;
+  readonly inode: string;
+};
+
+const textAt = ({ files }: Host, path: string): string => {
+  try {
+    return files.readNow(path) ?? '';
+  } catch {
+    return '';
+  }
+};
+
+const dotted = (hex: string): string =>
+  [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join('.');
+const withoutMapping = (hex: string): string =>
+  /^0{20}f{4}/.test(hex) ? dotted(hex.slice(24)) : hex.padStart(32, '0');
+/** The kernel prints words of four bytes, each in the byte order of the machine. */
+const addressIn = (hex: string): string => {
+  const words = hex.toLowerCase().match(/.{8}/g) ?? [];
+  const ordered = words.map((word) => (word.match(/../g) ?? []).toReversed().join('')).join('');
+  return ordered.length === 8 ? dotted(ordered) : withoutMapping(ordered);
+};
+const isWildcard = (address: string): boolean => address === '0.0.0.0' || /^0{32}$/.test(address);
+
+const listening = '0A';
+const listeners = (host: Host): Listener[] =>
+  ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) =>
+    textAt(host, path)
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state]) => state === listening)
+      .map(([, local = '', , , , , , uid, , inode = '']) => {
+        const [address = '', port = ''] = local.split(':');
+        return { address: addressIn(address), port: Number.parseInt(port, 16), uid: Number(uid), inode };
+      }),
+  );
+
+/** The hostname of a URL as an address; undefined for a name. */
+const addressOf = (hostname: string): string | undefined => {
+  if (/^\d+(\.\d+){3}$/.test(hostname)) return hostname;
+  if (!hostname.startsWith('[')) return undefined;
+  const [head = '', tail] = hostname.slice(1, -1).split('::');
+  const groups = (text: string): string[] => text.split(':').filter(Boolean);
+  const [before, after] = [groups(head), groups(tail ?? '')];
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  const all = [...before, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...after];
+  return withoutMapping(all.map((group) => group.padStart(4, '0')).join(''));
+};
+/** Whether this machine has the address: a socket on all addresses does not serve the address of another host. */
+const isLocal = (host: Host, address: string): boolean => {
+  if (/^127\.|^0{31}1$/.test(address)) return true;
+  if (!address.includes('.')) return textAt(host, '/proc/net/if_inet6').includes(address);
+  return textAt(host, '/proc/net/fib_trie').includes(`|-- ${address}\n`);
+};
+
+/** The sockets that can serve this URL. For a name all users of that port have to be one user, because the name may mean any address. */
+const listenersOf = (host: Host, all: readonly Listener[], url: string): Listener[] => {
+  const { hostname, port, protocol } = new URL(url);
+  const wanted = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+  const onPort = all.filter((one) => one.port === wanted);
+  const address = hostname === 'localhost' ? '127.0.0.1' : addressOf(hostname);
+  if (address === undefined) return new Set(onPort.map(({ uid }) => uid)).size === 1 ? onPort : [];
+  return onPort.filter(
+    (one) => one.address === address || (isWildcard(one.address) && isLocal(host, address)),
+  );
+};
+
+/** Undefined: only root may read the descriptors of this process. */
+const holds = async ({ files }: Host, pid: number, inode: string): Promise<boolean | undefined> => {
+  const directory = `/proc/${pid}/fd`;
+  const names = await files.list(directory).catch(() => []);
+  if (names.length === 0) return undefined;
+  const links = await Promise.all(
+    names.map((name) => files.info(join(directory, name)).catch(() => undefined)),
+  );
+  return links.some((info) => info?.target === `socket:[${inode}]`);
+};
+
+/** Whether this process serves one of these URLs on this machine, as far as the kernel shows it to this user. */
+export const servesUrl = async (
+  host: Host,
+  { pid, uid }: { readonly pid: number; readonly uid: number },
+  urls: readonly string[],
+): Promise<boolean> => {
+  const all = listeners(host);
+  for (const listener of urls
+    .filter((one) => URL.canParse(one))
+    .flatMap((url) => listenersOf(host, all, url)))
+    if (listener.uid === uid && (await holds(host, pid, listener.inode)) !== false) return true;
+  return false;
+};

@@ -1,0 +1,81 @@
+import { tooLargeYaml } from '../../../core/yaml-parse.ts';
+import { pairNamed } from '../../../core/yaml-place.ts';
+import { inWordsOfFile, shownTexts } from '../../../core/yaml-shown.ts';
+import { yamlValue } from '../../../core/yaml-value.ts';
+import { AppError, problemText } from '../../../core/problem.ts';
+import type { Problem } from '../../../core/problem.ts';
+
+type Pair = {
+  readonly key: { readonly range?: readonly number[] | null; readonly value?: unknown };
+  readonly value: unknown;
+};
+type Node = { readonly range?: readonly number[] | null; readonly items?: readonly unknown[] } | null;
+
+/** Where in the text a value stands, or as much of its path as is there. A missing key stands where its mapping begins. */
+const offsetOf = (root: Node, path: string): number => {
+  let [node, offset] = [root, 0];
+  for (const [, key, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {
+    const items = node?.items ?? [];
+    const pair = key === undefined ? undefined : pairNamed(items as readonly Pair[], key);
+    node = (key === undefined ? items[Number(index)] : pair?.value) as Node;
+    const found = key === undefined ? node?.range?.[0] : pair?.key.range?.[0];
+    if (found === undefined) break;
+    offset = found;
+  }
+  return offset;
+};
+
+export type YamlFile = {
+  /** The path as it was typed. */
+  readonly what: string;
+  readonly code: string;
+  /** Everything that is wrong with the content. */
+  readonly problems: (content: unknown) => readonly Problem[];
+  /** Keys at the top whose text counts, not the number that YAML makes of it: `to: 3.10` is no 3.1. */
+  readonly asTyped?: readonly string[];
+  readonly tryThis?: readonly string[];
+};
+
+/** Blocks with anchors stand below keys that start with x-. */
+const withoutExtensions = (content: unknown): unknown =>
+  typeof content !== 'object' || content === null || Array.isArray(content)
+    ? content
+    : Object.fromEntries(Object.entries(content).filter(([key]) => !key.startsWith('x-')));
+
+/** The content of an operator's file. An error names everything that is wrong with it, each with its line. */
+export const contentOf = async (
+  text: string,
+  { what, code, problems, asTyped = [], tryThis }: YamlFile,
+): Promise<unknown> => {
+  const { LineCounter, isMap, isScalar, parseDocument } = await import('./yaml.ts');
+  const tooLarge = tooLargeYaml(text);
+  if (tooLarge !== undefined) throw new AppError('config', `${what} ${tooLarge}`, { code, tryThis });
+  const lines = new LineCounter();
+  const document = parseDocument(text, lines);
+  const broken = document.errors[0];
+  if (broken !== undefined)
+    throw new AppError('config', `${what} is not YAML: ${broken.message.trimEnd()}`, { code, tryThis });
+  for (const key of asTyped) {
+    const found = isMap(document.contents) ? document.get(key, true) : undefined;
+    if (isScalar(found) && typeof found.value === 'number') found.value = found.source;
+  }
+  const parsed = yamlValue(document);
+  if ('problem' in parsed)
+    throw new AppError('config', `${what} is not YAML: ${parsed.problem}`, { code, tryThis });
+  const content = withoutExtensions(parsed.value);
+  const found = inWordsOfFile(problems(content), shownTexts(document.contents))
+    .map(
+      (one): Problem =>
+        one.path === ''
+          ? one
+          : { ...one, line: lines.linePos(offsetOf(document.contents as Node, one.path)).line },
+    )
+    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  if (found.length > 0)
+    throw new AppError('config', `${what}: ${problemText(found[0] as Problem)}`, {
+      code,
+      problems: found,
+      tryThis,
+    });
+  return content;
+};

@@ -1,0 +1,222 @@
+import {
+  previousMinor,
+  rowOf,
+  versionRows,
+  type AccessRow,
+  type Minor,
+} from '../../../api-specs/etcd/versions.ts';
+import { type ConfigFinding, finding as configFinding } from './finding.ts';
+
+/**
+ * Settings that decide who may connect. A version that drops, ignores or reads them differently changes that without a message, so every
+ * finding here is a failure.
+ */
+const finding = (...said: Parameters<typeof configFinding>): ConfigFinding => ({
+  ...configFinding(...said),
+  isAccess: true,
+});
+type Settings = Readonly<Record<string, unknown>>;
+/** The version before, and the version to start. */
+export type Versions = { readonly from?: Minor | undefined; readonly to: Minor };
+
+export const sections = ['client-transport-security', 'peer-transport-security'] as const;
+export type Section = (typeof sections)[number];
+
+const all = (part: 'flags' | 'top' | 'section'): string[] => [
+  ...new Set(versionRows.flatMap(({ access }) => access[part])),
+];
+const flagNames = all('flags');
+const sectionNames = all('section');
+/** Names that people write into a section although each version reads them only as flags. */
+const everyName = [...new Set([...flagNames, ...sectionNames, ...all('top'), 'crl-file'])];
+
+/** A key without a value, and a switch that is off, restrict nobody. */
+const isSet = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && value !== false && value !== 'false';
+const isOn = (value: unknown): boolean => value === true || value === 'true';
+
+const isPeer = (key: string): boolean => key.startsWith('peer-');
+const opens = (key: string): string => {
+  if (!/ca-file$|client-cert-auth$/.test(key)) return 'it does not limit who may connect';
+  return isPeer(key)
+    ? 'any host could connect to the peer port without a certificate'
+    : 'anyone could connect without a certificate';
+};
+const instead = (key: string): string => {
+  if (!/(^|[.-])ca-file$/.test(key)) return 'leave it out, or write it where the version reads it';
+  const [ca, auth] = isPeer(key)
+    ? ['peer-trusted-ca-file', 'peer-client-cert-auth']
+    : ['trusted-ca-file', 'client-cert-auth'];
+  return `${ca} with the same file, and ${auth}: true (every version from 3.2 on reads both)`;
+};
+const insteadInSection = (section: Section, key: string): string =>
+  key === 'ca-file' || key.endsWith('-ca-file') || key.endsWith('client-cert-auth')
+    ? `in ${section}: trusted-ca-file with the file of the CA, and client-cert-auth: true (opsctl kv config migrate writes them for ca-file)`
+    : `leave it out there; opsctl help shows which keys a version reads: ${rowOf('3.6')?.access.section.join(', ')}`;
+
+const accessOf = (minor: Minor | undefined): AccessRow | undefined => rowOf(minor)?.access;
+/** What the member runs now; without it, the version that an upgrade to `to` starts from. */
+const before = ({ from, to }: Versions): Minor | undefined => from ?? previousMinor(to);
+
+const trustedFinding = (shown: string, auth: string, who: string, versions: Versions): ConfigFinding => {
+  const from = before(versions);
+  return finding(
+    'fail',
+    shown,
+    `without ${auth}: ${versions.to} rejects ${who} without a certificate, and ${from} accepts them`,
+    `write ${auth}: true if all ${who} have a certificate, or remove ${shown}`,
+  );
+};
+const changesTrusted = (versions: Versions): boolean =>
+  accessOf(before(versions))?.trustedCaRequires === false &&
+  accessOf(versions.to)?.trustedCaRequires === true;
+
+/** A key that only the new version reads: known only if the version before is. */
+const isNew = (part: 'top' | 'section' | 'flags', key: string, { from, to }: Versions): boolean =>
+  from !== undefined &&
+  accessOf(to)?.[part].includes(key) === true &&
+  accessOf(from)?.[part].includes(key) === false;
+const newFinding = (shown: string, { from, to }: Versions): ConfigFinding =>
+  finding(
+    'fail',
+    shown,
+    `is ignored by ${from} and applied by ${to}: other clients may connect than before`,
+    'remove it for the upgrade, and set it afterwards with opsctl kv restart',
+  );
+
+const ignoredText = (part: 'top' | 'section', key: string, shown: string, to: Minor): string => {
+  const wasRead = versionRows.some(({ access }) => access[part].includes(key));
+  const why = opens(shown.startsWith('peer-') ? `peer-${key}` : key);
+  return wasRead ? `is ignored by ${to}: ${why}` : `is not read there by any version: ${why}`;
+};
+
+const sectionFindings = (section: Section, file: Settings, versions: Versions): ConfigFinding[] => {
+  const values = file[section];
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return [];
+  const given = values as Settings;
+  const access = accessOf(versions.to);
+  const found = everyName
+    .filter((key) => isSet(given[key]))
+    .flatMap((key): ConfigFinding[] => {
+      const shown = `${section}.${key}`;
+      if (isNew('section', key, versions)) return [newFinding(shown, versions)];
+      if (access === undefined || access.section.includes(key)) return [];
+      const isMergeable = !isSet(given['trusted-ca-file']) || given['trusted-ca-file'] === given['ca-file'];
+      return [
+        finding(
+          'fail',
+          shown,
+          ignoredText('section', key, shown, versions.to),
+          isMergeable
+            ? insteadInSection(section, key)
+            : 'put the certificates of both CAs into the trusted-ca-file, set client-cert-auth: true, and remove ca-file',
+          key === 'ca-file' && isMergeable ? true : undefined,
+        ),
+      ];
+    });
+  const isTrustedOnly =
+    isSet(given['trusted-ca-file']) && !isSet(given['ca-file']) && !isOn(given['client-cert-auth']);
+  const who = section === 'client-transport-security' ? 'clients' : 'peers';
+  return isTrustedOnly && changesTrusted(versions)
+    ? [...found, trustedFinding(`${section}.trusted-ca-file`, `${section}.client-cert-auth`, who, versions)]
+    : found;
+};
+
+const topFindings = (file: Settings, versions: Versions): ConfigFinding[] => {
+  const access = accessOf(versions.to);
+  return everyName
+    .filter((key) => isSet(file[key]))
+    .flatMap((key): ConfigFinding[] => {
+      if (isNew('top', key, versions)) return [newFinding(key, versions)];
+      // Its names have rules of their own.
+      if (access === undefined || access.top.includes(key) || key.includes('skip-client-san')) return [];
+      const section: Section = isPeer(key) ? 'peer-transport-security' : 'client-transport-security';
+      const isCa = key === 'ca-file' || key === 'peer-ca-file';
+      return [
+        {
+          ...finding('fail', key, ignoredText('top', key, key, versions.to), insteadInSection(section, key)),
+          // Nobody needed a certificate so far: an operator decides that, not a plan.
+          ...(isCa ? ({ isFixed: true, isLater: true } as const) : {}),
+        },
+      ];
+    });
+};
+
+/** What of a configuration file decides who may connect, and is not the same in the version `to`. Pure. */
+export const accessInFile = (file: Settings, versions: Versions): ConfigFinding[] => [
+  ...sections.flatMap((section) => sectionFindings(section, file, versions)),
+  ...topFindings(file, versions),
+];
+
+const trustedPairs = [
+  { ca: 'trusted-ca-file', old: 'ca-file', auth: 'client-cert-auth', who: 'clients' },
+  { ca: 'peer-trusted-ca-file', old: 'peer-ca-file', auth: 'peer-client-cert-auth', who: 'peers' },
+] as const;
+
+type Given = {
+  readonly has: (key: string) => boolean;
+  readonly get: (key: string) => string | undefined;
+  readonly shown: (key: string) => string;
+  readonly unknown: (key: string, to: Minor) => string;
+};
+const givenFindings = ({ has, get, shown, unknown }: Given, versions: Versions): ConfigFinding[] => {
+  const access = accessOf(versions.to);
+  const given = flagNames.filter((key) => has(key) && isSet(get(key)));
+  const dropped = given
+    .filter((key) => access?.flags.includes(key) === false && !key.includes('skip-client-san'))
+    .map((key) => finding('fail', shown(key), unknown(key, versions.to), instead(key)));
+  const trusted = trustedPairs
+    .filter(({ ca, old, auth }) => given.includes(ca) && !given.includes(old) && !isOn(get(auth)))
+    .filter(() => changesTrusted(versions))
+    .map(({ ca, auth, who }) => trustedFinding(shown(ca), shown(auth), who, versions));
+  return [...dropped, ...trusted];
+};
+
+/** The same of a command line. Pure. */
+export const accessInFlags = (
+  flags: ReadonlyMap<string, string>,
+  env: Readonly<Record<string, string>>,
+  versions: Versions,
+): ConfigFinding[] => {
+  // With a configuration file a server reads no other flag; it still ends at an unknown one.
+  const isFile = flags.has('config-file');
+  const found = givenFindings(
+    {
+      has: (key) => flags.has(key),
+      get: (key) => flags.get(key) ?? env[variableOf(key)],
+      shown: (key) => `--${key}`,
+      unknown: (_, to) => `is not known to ${to}: the server would not start`,
+    },
+    versions,
+  );
+  return isFile ? found.filter(({ message }) => message.startsWith('is not known')) : found;
+};
+
+const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+/** The same of a server's environment. Pure. */
+export const accessInEnvironment = (
+  env: Readonly<Record<string, string>>,
+  flags: ReadonlyMap<string, string>,
+  versions: Versions,
+): ConfigFinding[] => [
+  ...givenFindings(
+    {
+      has: (key) => env[variableOf(key)] !== undefined,
+      get: (key) => env[variableOf(key)] ?? flags.get(key),
+      shown: variableOf,
+      unknown: (key, to) => `is ignored by ${to}: ${opens(key)}`,
+    },
+    versions,
+  ),
+  ...flagNames
+    .filter((key) => isSet(env[variableOf(key)]) && isNew('flags', key, versions))
+    .map((key) => newFinding(variableOf(key), versions)),
+];
+
+/** Where a finding of `accessInFile` about a CA of the old form stands: the section, or the top of the file. */
+export const caFileIn = (key: string): { readonly section: Section; readonly isTop: boolean } | undefined => {
+  if (key === 'ca-file') return { section: 'client-transport-security', isTop: true };
+  if (key === 'peer-ca-file') return { section: 'peer-transport-security', isTop: true };
+  const section = sections.find((one) => key === `${one}.ca-file`);
+  return section === undefined ? undefined : { section, isTop: false };
+};

@@ -1,0 +1,171 @@
+import { yamlValue } from '../../../core/yaml-value.ts';
+import { rowOf } from '../../../api-specs/etcd/versions.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { accessInFile, accessInFlags } from './access.ts';
+import { finding } from './finding.ts';
+import type { ConfigFinding } from './finding.ts';
+import { MODE, RETENTION, isDuration, modeFindings, retentionFindings } from './retention.ts';
+import { typeFindings } from './configuration-types.ts';
+import { fileFindings36, flagFindings36 } from './settings-36.ts';
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/** spec/store#items-5: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
+const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
+  const [old, list] = [file['log-output'], file['log-outputs']];
+  const isListTime = to !== '3.2' && to !== '3.3';
+  const asList =
+    isListTime && typeof list === 'string'
+      ? [
+          finding(
+            'fail',
+            'log-outputs',
+            'is a single text and must be a list: the server would not start',
+            `log-outputs: [${list}]`,
+          ),
+        ]
+      : [];
+  if (old === undefined || old === null) return asList;
+  if (to === '3.3' && typeof old !== 'string')
+    return [
+      finding(
+        'fail',
+        'log-output',
+        'is no text; in 3.3 it is one text: the server would not start',
+        'log-output: stderr',
+      ),
+    ];
+  if (!isListTime) return asList;
+  const isStop = to === '3.4' && typeof old === 'string';
+  const message = `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`;
+  return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
+};
+
+export const GATEWAY = 'enable-grpc-gateway';
+/** spec/store#interfaces: clients put through the gateway; without this line they would get 404 from every member that is upgraded. */
+const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
+  rowOf(`${to}.0`)?.wantsGatewayInFile === true && file[GATEWAY] === undefined
+    ? [
+        finding(
+          'warn',
+          GATEWAY,
+          `is not set: ${to} switches the JSON gateway (/v3beta/…) off when it reads a configuration file`,
+          `${GATEWAY}: true`,
+          true,
+        ),
+      ]
+    : [];
+
+/** What the version `to` would make of a configuration file. `from`: the version that reads it now (default: the minor before). Pure. */
+export const lintFile = (file: Settings, to: Minor, from?: Minor): ConfigFinding[] => {
+  const row = rowOf(`${to}.0`);
+  const removed = (row?.removed ?? [])
+    .filter(({ key }) => file[key] !== undefined && file[key] !== null)
+    .map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
+  const isRead = ({ key }: ConfigFinding): boolean => !removed.some((one) => one.key === key);
+  const compaction =
+    row?.retention === 'string' ? [...retentionFindings(file, to), ...modeFindings(file)] : [];
+  return [
+    ...accessInFile(file, { from, to }),
+    ...compaction,
+    ...logFindings(file, to),
+    ...gatewayFindings(file, to),
+    ...typeFindings(file).filter(isRead),
+    ...removed,
+    ...fileFindings36(file, to).filter(isRead),
+  ];
+};
+
+/** Flags of a command line by name, without the dashes. */
+export const flagsOf = (words: readonly string[]): Map<string, string> => {
+  const flags = new Map<string, string>();
+  words.forEach((word, i) => {
+    const found = /^--?([a-z][a-z0-9-]*)(?:=([\s\S]*))?$/.exec(word);
+    if (found === null) return;
+    const next = words[i + 1];
+    flags.set(found[1] as string, found[2] ?? (next !== undefined && !next.startsWith('-') ? next : 'true'));
+  });
+  return flags;
+};
+
+/** Values of flags that the version `to` does not read. */
+const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] => {
+  const row = rowOf(`${to}.0`);
+  const found: ConfigFinding[] = [];
+  const [retention, mode] = [flags.get(RETENTION), flags.get(MODE) ?? 'periodic'];
+  if (
+    row?.retention === 'string' &&
+    retention !== undefined &&
+    mode === 'periodic' &&
+    !isDuration(retention)
+  ) {
+    found.push(
+      finding(
+        'fail',
+        `--${RETENTION}`,
+        `is ${retention}, which is not a duration: the server would not start`,
+        'write 24 (hours), 24h or 90m',
+      ),
+    );
+  }
+  const limit = flags.get('max-request-bytes');
+  if (limit !== undefined && !/^\d+$/.test(limit))
+    found.push(
+      finding(
+        'fail',
+        '--max-request-bytes',
+        `is ${limit}, which is not a whole number: the server would not start`,
+        'write bytes: 1572864',
+      ),
+    );
+  if (row?.retention === 'number' && flags.has(MODE))
+    found.push(finding('fail', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
+  return found;
+};
+
+/** What the version `to` would make of a command line, beside these variables (spec/store#measured-configuration). Pure. */
+export const lintFlags = (
+  words: readonly string[],
+  to: Minor,
+  from?: Minor,
+  env: Readonly<Record<string, string>> = {},
+): ConfigFinding[] => {
+  const row = rowOf(`${to}.0`);
+  const flags = flagsOf(words);
+  const found = (row?.removed ?? [])
+    .filter(({ key }) => flags.has(key))
+    .map(({ flag, instead }) =>
+      finding('fail', flag, `is not known from ${to} on: the server would not start`, instead),
+    );
+  if ((to === '3.5' || to === '3.6') && flags.has('log-output'))
+    found.push(
+      finding(
+        'fail',
+        '--log-output',
+        'is not known from 3.5 on: the server would not start',
+        '--log-outputs',
+      ),
+    );
+  found.push(
+    ...accessInFlags(flags, env, { from, to }),
+    ...valueFindings(flags, to),
+    ...flagFindings36(flags, to),
+  );
+  return found;
+};
+
+/** The content of a configuration file, or why it cannot be read. */
+export const parseConfig = async (
+  text: string,
+): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
+  const { parseDocument } = await import('../cluster/yaml.ts');
+  const document = parseDocument(text);
+  const error = document.errors[0];
+  if (error !== undefined) return { broken: error.message.trimEnd() };
+  const parsed = yamlValue(document);
+  if ('problem' in parsed) return { broken: parsed.problem };
+  const file = parsed.value ?? {};
+  return typeof file === 'object' && !Array.isArray(file)
+    ? { file: file as Settings }
+    : { broken: 'it is not a mapping of settings' };
+};

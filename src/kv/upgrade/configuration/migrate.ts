@@ -1,0 +1,115 @@
+import { messageOf } from '../../../core/error-message.ts';
+import { AppError } from '../../../core/problem.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { caFileIn, type Section } from './access.ts';
+import { GATEWAY, lintFile, parseConfig } from './configuration.ts';
+import { fixSetting36, isSetting36 } from './migrate-36.ts';
+import { MODE, RETENTION } from './retention.ts';
+
+type Settings = Readonly<Record<string, unknown>>;
+
+type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
+/** In place, so that the comments around the line stay where they are. */
+const renameToList = (
+  content: unknown,
+  key: string,
+  values: readonly unknown[],
+  document: { createNode(value: unknown, options?: { flow: boolean }): unknown },
+): void => {
+  const pair = (content as Content).items?.find(
+    (item) => String((item.key as { value?: unknown }).value) === key,
+  );
+  if (pair === undefined) return;
+  const old = pair.value as { comment?: string | null };
+  (pair.key as { value: unknown }).value = 'log-outputs';
+  pair.value = Object.assign(document.createNode(values, { flow: true }) as object, { comment: old.comment });
+};
+
+type Scalar = { value: unknown; type?: string };
+type Document = {
+  readonly contents: unknown;
+  get(key: string, keepScalar: true): unknown;
+  set(key: string, value: unknown): void;
+  delete(key: string): unknown;
+  createNode(value: unknown, options?: { flow: boolean }): unknown;
+  getIn(path: readonly string[], keepScalar?: boolean): unknown;
+  setIn(path: readonly string[], value: unknown): void;
+  deleteIn(path: readonly string[]): unknown;
+};
+/** The CA that 3.3 reads as `ca-file`, in the form that every version reads; the comments of the line stay with it. */
+const fixCaFile = (document: Document, key: string, section: Section, isTop: boolean): string[] => {
+  const [from, to] = [isTop ? [key] : [section, 'ca-file'], [section, 'trusted-ca-file']];
+  const value = document.getIn(from);
+  const pair = isTop
+    ? undefined
+    : (document.getIn([section], true) as Content).items?.find(
+        (item) => String((item.key as { value?: unknown }).value) === 'ca-file',
+      );
+  if (document.getIn(to) !== undefined || pair === undefined) {
+    if (document.getIn(to) === undefined) document.setIn(to, value);
+    document.deleteIn(from);
+  } else (pair.key as { value: unknown }).value = 'trusted-ca-file';
+  document.setIn([section, 'client-cert-auth'], true);
+  const note = isTop
+    ? ': no version read it there, and connections without a certificate are rejected now'
+    : '';
+  return [`${key} → ${to.join('.')}, with client-cert-auth: true${note}`];
+};
+
+const fixRetention = (document: Document, file: Settings): string[] => {
+  const changes: string[] = [];
+  const node = document.get(RETENTION, true) as Partial<Scalar> | undefined;
+  if (typeof node?.value === 'number') {
+    node.value = String(node.value);
+    node.type = 'QUOTE_DOUBLE';
+    changes.push(`${RETENTION}: ${String(file[RETENTION])} → "${String(file[RETENTION])}"`);
+  }
+  if (file[RETENTION] !== 0 && (file[MODE] === undefined || file[MODE] === '')) {
+    document.set(MODE, 'periodic');
+    changes.push(`${MODE}: periodic added`);
+  }
+  return changes;
+};
+
+/** One finding put right in the document; what was changed, for people. */
+const fix = (document: Document, file: Settings, key: string): string[] => {
+  if (key === RETENTION) return fixRetention(document, file);
+  const ca = caFileIn(key);
+  if (ca !== undefined) return fixCaFile(document, key, ca.section, ca.isTop);
+  if (isSetting36(key)) return fixSetting36(document, file, key);
+  if (key === GATEWAY) {
+    document.set(GATEWAY, true);
+    return [`${GATEWAY}: true added`];
+  }
+  renameToList(document.contents, key, [file[key]].flat(), document);
+  return [`${key} → log-outputs`];
+};
+
+export type Migrated = { readonly text: string; readonly changes: readonly string[] };
+/** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
+export const migrateConfig = async (
+  text: string,
+  to: Minor,
+  /** `roll`: members of the version before still run, and names that only the new one knows have to wait. */
+  when: 'roll' | 'after' = 'roll',
+): Promise<Migrated> => {
+  const { parseDocument } = await import('../cluster/yaml.ts');
+  const parsed = await parseConfig(text);
+  if ('broken' in parsed)
+    throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
+  const document = parseDocument(text);
+  const { file } = parsed;
+  const fixed = lintFile(file, to).filter(
+    ({ isFixed, isLater }) => isFixed === true && (isLater !== true || when === 'after'),
+  );
+  try {
+    const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
+    return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+  } catch (error) {
+    // What the reader lets through and the writer does not: an anchor with control characters, a file without a mapping.
+    throw new AppError('config', `it cannot be changed for ${to}: ${messageOf(error)}`, {
+      code: 'CONFIG_BROKEN',
+      cause: error,
+    });
+  }
+};

@@ -1,0 +1,194 @@
+import {
+  durationsInFile,
+  gatedIn36,
+  gatesIn36,
+  newIn36,
+  refusedValues,
+  renamedIn36,
+} from '../../../api-specs/etcd/settings.ts';
+import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
+import { type ConfigFinding, finding, later } from './finding.ts';
+
+export const GATES = 'feature-gates';
+const isSince36 = (to: Minor): boolean => compareVersions(to, '3.6') >= 0;
+const isThere = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** `1m30s` in nanoseconds; undefined for what is no duration. */
+export const nanosecondsOf = (text: string): number | undefined => {
+  const units = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
+  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)];
+  return Math.round(
+    parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units], 0),
+  );
+};
+
+/** Which gates a text `A=true,B=false` sets. */
+const gatesIn = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => (one.split('=')[0] ?? '').trim())
+    .filter((one) => one !== '');
+
+type Names = { readonly has: (key: string) => boolean; readonly shown: (key: string) => string };
+
+/** Both names of one setting, or a switch and its gate: the server exits. */
+const doubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
+  ...renamedIn36
+    .filter(({ old, now }) => has(old) && has(now))
+    .map(({ old, now }) =>
+      finding(
+        'fail',
+        shown(old),
+        `and ${shown(now)} are one setting: 3.6 would not start with both`,
+        `keep ${shown(old)} until every member runs 3.6`,
+      ),
+    ),
+  ...gatedIn36
+    .filter(({ old, gate }) => has(old) && gates.includes(gate))
+    .map(({ old, gate }) =>
+      finding(
+        'fail',
+        shown(old),
+        `and the gate ${gate} are one setting: 3.6 would not start with both`,
+        `keep ${shown(old)} until every member runs 3.6`,
+      ),
+    ),
+];
+
+/** The old names serve 3.5 and 3.6: a member that is rolled back starts with them. */
+const renamed = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
+  ...renamedIn36
+    .filter(({ old, now }) => has(old) && !has(now))
+    .map(({ old, now }) =>
+      later(shown(old), `is called ${now} from 3.6 on, and 3.7 does not know the old name`, shown(now)),
+    ),
+  ...gatedIn36
+    .filter(({ old, gate }) => has(old) && !gates.includes(gate))
+    .map(({ old, gate }) =>
+      later(
+        shown(old),
+        `is the gate ${gate} from 3.6 on, and 3.7 does not know the old name`,
+        `${shown(GATES)} ${gate}=…`,
+      ),
+    ),
+];
+
+const unknownGates = ({ shown }: Names, gates: readonly string[]): ConfigFinding[] =>
+  gates
+    .filter((gate) => !gatesIn36.includes(gate))
+    .map((gate) =>
+      finding(
+        'fail',
+        shown(GATES),
+        `names ${gate}, which is no gate of 3.6: the server would not start`,
+        `one of ${gatesIn36.join(', ')}`,
+      ),
+    );
+
+const names36 = (names: Names, gates: readonly string[]): ConfigFinding[] => [
+  ...doubled(names, gates),
+  ...renamed(names, gates),
+  ...unknownGates(names, gates),
+];
+
+type Settings = Readonly<Record<string, unknown>>;
+const mappedGates = (value: object): string =>
+  Object.entries(value)
+    .map(([gate, on]) => `${gate}=${String(on)}`)
+    .join(',');
+
+const gateShape = (file: Settings): ConfigFinding[] => {
+  const value = file[GATES];
+  if (!isThere(value) || typeof value === 'string') return [];
+  const isMap = typeof value === 'object' && !Array.isArray(value);
+  return [
+    finding(
+      'fail',
+      GATES,
+      'is no text: 3.6 would not start',
+      `${GATES}: "${isMap ? mappedGates(value as object) : 'Gate=true'}"`,
+      isMap ? true : undefined,
+    ),
+  ];
+};
+
+const durations = (file: Settings): ConfigFinding[] =>
+  durationsInFile.flatMap((key) => {
+    const value = file[key];
+    if (typeof value !== 'string') return [];
+    const nanoseconds = nanosecondsOf(value);
+    return [
+      finding(
+        'fail',
+        key,
+        `is "${value}"; in the file it is a number of nanoseconds, and the server would not start`,
+        nanoseconds === undefined ? 'a number of nanoseconds' : `${key}: ${nanoseconds}`,
+        nanoseconds === undefined ? undefined : true,
+      ),
+    ];
+  });
+
+const fileValues = (file: Settings, to: Minor): ConfigFinding[] =>
+  refusedValues
+    .filter(({ minor, key, value }) => compareVersions(to, minor) >= 0 && file[key] === value)
+    .map(({ key, value, instead }) =>
+      finding('warn', key, `${value} is ignored in the file from 3.6 on`, instead),
+    );
+
+/** Keys that 3.5 ignores: a setting that was made for 3.6 is lost after a downgrade. */
+const unknownTo35 = (file: Settings): ConfigFinding[] =>
+  newIn36
+    .filter((key) => isThere(file[key]))
+    .map((key) => finding('warn', key, 'is ignored before 3.6', oldNameOf(key)));
+const oldNameOf = (key: string): string => {
+  const old = renamedIn36.find(({ now }) => now === key)?.old;
+  return old ?? (key === GATES ? 'the experimental- keys of its gates' : 'leave it out');
+};
+
+/** What 3.5 and 3.6 make of a file, as far as it changes between them. Pure. */
+export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
+  const found = durations(file);
+  if (to === '3.5') return [...found, ...unknownTo35(file)];
+  if (!isSince36(to)) return [];
+  const text = typeof file[GATES] === 'string' ? (file[GATES] as string) : '';
+  const names = { has: (key: string) => isThere(file[key]), shown: (key: string) => key };
+  return [...found, ...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
+};
+
+/** The new names that people guess: as flags they do not exist. */
+const guessed = (flags: ReadonlyMap<string, string>): ConfigFinding[] =>
+  gatedIn36
+    .map(({ old, gate }) => ({ name: old.replace('experimental-', ''), gate }))
+    .filter(({ name }) => flags.has(name))
+    .map(({ name, gate }) =>
+      finding(
+        'fail',
+        `--${name}`,
+        'is not defined: the server would not start',
+        `--${GATES}=${gate}=${flags.get(name)}`,
+      ),
+    );
+
+/** What 3.5 and 3.6 make of a command line. Pure. */
+export const flagFindings36 = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] => {
+  if (to === '3.5')
+    return newIn36
+      .filter((key) => flags.has(key))
+      .map((key) =>
+        finding(
+          'fail',
+          `--${key}`,
+          'is not known before 3.6: the server would not start',
+          oldNameOf(key).replace(/^experimental-/, '--experimental-'),
+        ),
+      );
+  if (!isSince36(to)) return [];
+  const names = { has: (key: string) => flags.has(key), shown: (key: string) => `--${key}` };
+  const values = refusedValues
+    .filter(({ key, value }) => flags.get(key) === value)
+    .map(({ key, value, instead }) =>
+      finding('fail', `--${key}`, `is ${value}: the server would not start`, instead),
+    );
+  return [...names36(names, gatesIn(flags.get(GATES) ?? '')), ...guessed(flags), ...values];
+};

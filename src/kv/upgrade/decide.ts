@@ -1,0 +1,297 @@
+import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { isReadyFor } from './downgrade.ts';
+import { alarmMessages } from './guards/no-alarms.ts';
+import { stopFinding } from './guards/quorum-survives.ts';
+import { hasFreshSnapshot } from '../engine/progress.ts';
+import type { Progress } from '../engine/progress.ts';
+import { crosses, isSwitched, kindOf } from './plan-kind.ts';
+import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/types.ts';
+
+/**
+ * old: runs the old version · stopping: asked to end, still there · stopped: down by our hand · started: new version, gate not passed ·
+ * done: gate passed · fallen: passed its gate and is down now · sick: down, and not by our hand.
+ */
+export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
+
+const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
+  const { begun, ended } = progress;
+  const { name } = seen;
+  // Nothing is left to do with it but to wait, and nothing with a member that the plan does not name.
+  const isThrough = ended.has(`${name}.gate`) || !plan.order.includes(name);
+  if (seen.is_reachable && !isSwitched(plan, progress, seen)) return 'old';
+  if (isThrough) return seen.is_reachable ? 'done' : 'fallen';
+  if (seen.is_reachable) return 'started';
+  if (begun.has(`${name}.start`)) return seen.host?.is_running === true ? 'started' : 'stopped';
+  if (begun.has(`${name}.stop`)) return seen.host?.is_running === true ? 'stopping' : 'stopped';
+  // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
+  return plan.steps.some(({ id }) => id === `${name}.stop`) ? 'sick' : 'stopped';
+};
+
+export type Decision =
+  /** `isCrossing`: with these steps the last member of the old version is replaced. */
+  | {
+      readonly kind: 'steps';
+      readonly member?: string;
+      readonly steps: readonly Step[];
+      readonly isCrossing?: true;
+    }
+  /** `hasFallen`: it had passed its gate; whoever watches over it may bring it up again in a moment. */
+  | { readonly kind: 'revert'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
+  /** It passed its gate, its process has ended, and the cluster's version has moved: only the new version can be started. */
+  | { readonly kind: 'restart'; readonly member: string; readonly steps: readonly Step[] }
+  /** A revert was begun, and the cluster's version has moved since: it is impossible, or not needed. */
+  | { readonly kind: 'drop-revert'; readonly member: string; readonly reason: string }
+  /** Once this member is replaced the cluster's version moves, and nobody has confirmed that. */
+  | { readonly kind: 'ask'; readonly member: string }
+  | { readonly kind: 'hold'; readonly member: string; readonly isLast: boolean }
+  | { readonly kind: 'refuse'; readonly findings: readonly Finding[] }
+  | { readonly kind: 'done' };
+
+const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Step['kind'][]>> = {
+  old: ['snapshot', 'move-leader', 'stop', 'copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
+  stopping: ['stop', 'copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
+  stopped: ['copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
+  started: ['gate', 'settle'],
+  done: ['settle'],
+};
+
+/** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
+const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
+  const model = steps.find((step) => step.kind === 'settle');
+  const id = `${name}.settle`;
+  return model === undefined || !order.includes(name) || steps.some((step) => step.id === id)
+    ? steps
+    : [...steps, { ...model, id, member: name }];
+};
+
+const stepsFor = (
+  plan: Plan,
+  progress: Progress,
+  { taken_at }: Pick<Observation, 'taken_at'>,
+  name: string,
+  state: keyof typeof remaining,
+  isLast: boolean,
+): Step[] => {
+  const { begun, ended } = progress;
+  const isSaved = hasFreshSnapshot(progress, name, Date.parse(taken_at));
+  return withSettle(plan, name).filter(({ id, kind, member }) => {
+    if (member !== name || !remaining[state].includes(kind)) return false;
+    if (kind === 'settle') return !isLast && !ended.has(id);
+    if (kind === 'snapshot') return !isSaved;
+    // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
+    return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(`${name}.start`);
+  });
+};
+
+const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
+  kind: 'refuse',
+  findings: [{ guard, level: 'fail', member, message, hint }],
+});
+
+/**
+ * A member that answers and is not healthy: cut off from its peers, most of the time. Stopping it would cost no quorum, but it could not pass its
+ * gate afterwards; and with it nobody else may be stopped. An operator who took a sick member into account is not asked again.
+ */
+const sickMember = (plan: Plan, { members }: Observation): Decision | undefined => {
+  const sick = members.find(({ is_reachable, is_healthy }) => is_reachable && !is_healthy);
+  if (sick === undefined || plan.options.accept.includes('all-members-healthy')) return undefined;
+  const why = sick.health_reason ?? sick.errors[0] ?? '/health says so';
+  return refusal(
+    'all-members-healthy',
+    sick.name,
+    `${sick.name} is not healthy: ${why}`,
+    'read its log, see whether its peers reach it; then opsctl kv resume',
+  );
+};
+
+/** What to do with the next member that still runs the old version. */
+const nextOld = (
+  plan: Plan,
+  progress: Progress,
+  observation: Observation,
+  name: string,
+  oldCount: number,
+): Decision => {
+  const [alarm] = alarmMessages(observation);
+  if (alarm !== undefined)
+    return refusal('no-alarms', alarm.member, alarm.message, `${alarm.hint}; then opsctl kv resume`);
+  const sick = sickMember(plan, observation);
+  if (sick !== undefined) return sick;
+  const finding = stopFinding(observation, name, plan.options.accept);
+  if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
+  const isLast = oldCount === 1;
+  const { hold_last, hold_after = Number.POSITIVE_INFINITY } = plan.options;
+  if ((isLast && hold_last) || upgradedIn(plan, progress, observation).length >= hold_after)
+    return { kind: 'hold', member: name, isLast };
+  const isCrossing = isLast && crosses(plan);
+  if (isCrossing && !progress.isCrossingConfirmed) return { kind: 'ask', member: name };
+  const own = stepsFor(plan, progress, observation, name, 'old', isLast);
+  const steps = withHandOver({ plan, progress, observation, name }, own);
+  return isCrossing
+    ? { kind: 'steps', member: name, steps, isCrossing: true }
+    : { kind: 'steps', member: name, steps };
+};
+
+/** Members of the plan that run the new version now. */
+export const upgradedIn = (
+  plan: Plan,
+  progress: Progress,
+  { members }: Pick<Observation, 'members'>,
+): string[] =>
+  plan.order.filter((name) =>
+    members.some((seen) => seen.name === name && seen.is_reachable && isSwitched(plan, progress, seen)),
+  );
+
+/** The point of no return: spec/store#states-4. The old version refuses to start once the cluster's version has moved, and never before. */
+const hasMoved = (
+  plan: Pick<Plan, 'to' | 'kind'>,
+  { hasCrossed }: Pick<Progress, 'hasCrossed'>,
+  { members }: Pick<Observation, 'members'>,
+): boolean =>
+  crosses(plan) &&
+  (hasCrossed || members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to));
+
+type HandOver = {
+  readonly plan: Plan;
+  readonly progress: Progress;
+  readonly observation: Observation;
+  readonly name: string;
+};
+const slowMs = 50;
+/** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
+const transfereeOf = ({ plan, progress, observation, name: leader }: HandOver): string | undefined => {
+  const able = observation.members.filter(
+    (seen) => seen.name !== leader && seen.is_healthy && isSwitched(plan, progress, seen),
+  );
+  const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
+  return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
+};
+
+/** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
+const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
+  const { observation, name } = handOver;
+  const seen = observation.members.find((member) => member.name === name) as MemberSeen;
+  const target = transfereeOf(handOver);
+  const rest = steps.filter(({ kind }) => kind !== 'move-leader');
+  if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)
+    return rest;
+  const move: Step = {
+    id: `${name}.move-leader`,
+    kind: 'move-leader',
+    member: name,
+    target,
+    title: `transfer the leadership from ${name} to ${target}`,
+    why: 'an upgraded member leads from now on',
+    commands: [],
+  };
+  return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
+};
+
+const restartKinds: readonly Step['kind'][] = ['start', 'gate'];
+/**
+ * A new version that ended by itself after its gate. Until the cluster's version has moved the old one is known to run, whether or not another member
+ * still runs it; afterwards only the new one can be started. Without its process a member cannot be only cut off.
+ */
+const fallenMember = (
+  plan: Plan,
+  progress: Progress,
+  observation: Observation,
+  states: ReadonlyMap<string, State>,
+): Decision | undefined => {
+  const hasEnded = (name: string): boolean =>
+    observation.members.find((seen) => seen.name === name)?.host?.is_running === false;
+  const member = plan.order.find((name) => states.get(name) === 'fallen' && hasEnded(name));
+  if (member === undefined) return undefined;
+  if (hasMoved(plan, progress, observation)) {
+    const steps = plan.steps.filter((step) => step.member === member && restartKinds.includes(step.kind));
+    return { kind: 'restart', member, steps };
+  }
+  return {
+    kind: 'revert',
+    member,
+    reason: `${member} passed its health check on ${plan.to}, and its process has ended since`,
+    hasFallen: true,
+  };
+};
+const unanswering = (name: string): Decision =>
+  refusal(
+    'all-members-healthy',
+    name,
+    `${name} does not answer, and this run did not stop it`,
+    'start it, then opsctl kv resume',
+  );
+
+/** A member that runs neither of the plan's two versions. */
+const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefined => {
+  const wrong = members.find(
+    ({ server_version }) =>
+      server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
+  );
+  return wrong === undefined
+    ? undefined
+    : refusal(
+        'version-path',
+        wrong.name,
+        `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
+        'somebody changed its binary; put the right one back',
+      );
+};
+
+/**
+ * A member that was begun with is brought to its end first. Not unasked where that would cross: the last member of the old version is stopped after
+ * the confirmation only, so without one it went down by itself (its stop was begun while there were others, and not done), or before the plan.
+ */
+const openMember = (
+  plan: Plan,
+  { begun, isCrossingConfirmed }: Progress,
+  states: ReadonlyMap<string, State>,
+  name: string,
+  steps: readonly Step[],
+): Decision => {
+  const isLast = [...states.values()].every((state) => state !== 'old');
+  const isStarted = states.get(name) === 'started' || begun.has(`${name}.start`);
+  if (!isLast || isStarted || !crosses(plan) || isCrossingConfirmed)
+    return { kind: 'steps', member: name, steps };
+  return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
+};
+
+/** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
+export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
+  if (progress.reverting !== undefined)
+    return hasMoved(plan, progress, observation)
+      ? { kind: 'drop-revert', ...progress.reverting }
+      : { kind: 'revert', ...progress.reverting };
+  const states = new Map(observation.members.map((seen) => [seen.name, stateOf(plan, progress, seen)]));
+  const names = [...plan.order, ...[...states.keys()].filter((name) => !plan.order.includes(name))];
+  const old = names.filter((name) => states.get(name) === 'old');
+  const steps = (name: string): Step[] =>
+    stepsFor(
+      plan,
+      progress,
+      observation,
+      name,
+      states.get(name) as keyof typeof remaining,
+      old.every((other) => other === name),
+    );
+  const first = (...wanted: State[]): string | undefined =>
+    names.find((name) => wanted.includes(states.get(name) as State));
+  const foreign = foreignVersion(plan, observation);
+  if (foreign !== undefined) return foreign;
+  // Members that are down by our hand come first: nothing else may be stopped before they are back.
+  const open = first('stopping', 'stopped', 'started');
+  if (open !== undefined) return openMember(plan, progress, states, open, steps(open));
+  const broken = first('fallen', 'sick');
+  if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
+  const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
+  if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
+  // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.
+  const next =
+    old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
+  // Before the first stop, and again when somebody has taken it back since: a member of the older version would not be taken in.
+  const enabling = plan.steps.filter(({ kind }) => kind === 'enable-downgrade');
+  if (next !== undefined && kindOf(plan) === 'downgrade' && !isReadyFor(plan.to, observation.members))
+    return { kind: 'steps', steps: enabling };
+  if (next !== undefined) return nextOld(plan, progress, observation, next, old.length);
+  const confirm = plan.steps.filter(({ kind }) => kind === 'confirm' && !progress.ended.has('confirm'));
+  return confirm.length > 0 ? { kind: 'steps', steps: confirm } : { kind: 'done' };
+};

@@ -1,0 +1,135 @@
+import { resolve } from 'node:path';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { argvOf, shellLine } from '../cluster/command-line.ts';
+import { flagsOf, lintFile, lintFlags } from '../configuration/configuration.ts';
+import { lintEnvironment } from '../configuration/environment.ts';
+import { configPath } from '../supervisors/data-dir-stats.ts';
+import type { MemberSeen, MemberSpec } from '../../engine/types.ts';
+import { guard, sees, type Log } from './guard.ts';
+
+type MemberHost = MemberSeen['host'];
+
+type Way = { readonly from: Minor | undefined; readonly to: Minor; readonly isLocal: boolean };
+/** With what the new version is started: by opsctl, as the cluster file says; by a service, as the version that runs was started. */
+type Start = {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly inWords: string;
+  readonly inEnv: string;
+};
+const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
+  const named = argvOf(member.new_command, member.new_binary);
+  if (isLocal || member.new_command !== undefined)
+    return { words: named ?? [], env: member.env ?? {}, inWords: 'in new_command', inEnv: 'in env' };
+  return host?.command === undefined || host.environment === undefined
+    ? undefined
+    : {
+        words: host.command,
+        env: host.environment,
+        inWords: 'in the command line of its service',
+        inEnv: 'in the environment of its service',
+      };
+};
+
+const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }: Way, log: Log): void => {
+  const start = startOf(member, host, isLocal);
+  if (start === undefined) {
+    if (host !== undefined)
+      log.unknown({
+        member: member.name,
+        message: `${member.name}: whether ${to} understands its flags and variables is not known: ${host.command_error ?? 'this driver does not show its command line'}`,
+        hint: 'check them with opsctl kv config lint FILE --command LINE',
+      });
+    return;
+  }
+  const flags = flagsOf(start.words);
+  // A script of the operator's may hold the flags, or set the variables.
+  if (isLocal && flags.size === 0 && Object.keys(start.env).length === 0 && host?.config === undefined)
+    log.unknown({
+      member: member.name,
+      message: `${member.name}: whether ${to} understands its flags and variables is not known: new_command ${shellLine(start.words)} names none of them`,
+      hint: 'write the flags into new_command, or check them with opsctl kv config lint FILE --command LINE',
+    });
+  const found = [
+    ...lintFlags(start.words, to, from, start.env).map((one) => ({ ...one, where: start.inWords })),
+    ...lintEnvironment(start.env, flags, to, from).map((one) => ({ ...one, where: start.inEnv })),
+  ];
+  for (const { level, key, message, hint, where } of found)
+    log[level]({
+      member: member.name,
+      message: `${member.name}: ${key} ${message}`,
+      hint: `${where}: ${hint}`,
+    });
+};
+
+const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {
+  if (host?.config_error !== undefined)
+    log.fail({
+      member: member.name,
+      message: `${member.name}: ${host.config_error}`,
+      hint: 'fix the configuration file',
+    });
+};
+
+/** A relative directory counts from where the process runs, and its successor runs there too. Anywhere else it would be another one, and empty. */
+const checkDataDirectory = (member: MemberSpec, host: MemberHost, log: Log): void => {
+  const directory = host?.config?.['data-dir'];
+  if (typeof directory !== 'string' || directory.startsWith('/')) return;
+  const where = host?.working_directory;
+  const found = where === undefined ? undefined : resolve(where, directory);
+  if (found !== undefined && (found === member.data_dir || found === host?.real_data_dir)) return;
+  const why =
+    found === undefined
+      ? 'which is relative, and no process of it runs that would say to what'
+      : `which is ${found} from where it runs; data_dir is ${member.data_dir}`;
+  log.fail({
+    member: member.name,
+    message: `${member.name}: data-dir is ${directory} in its configuration file, ${why}`,
+    hint: `write the whole path there${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
+  });
+};
+
+const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log: Log): void => {
+  for (const { level, key, message, hint, isFixed, isLater, isAccess } of host?.config === undefined
+    ? []
+    : lintFile(host.config, to, from)) {
+    const isRewritten =
+      isFixed === true && isLater !== true && isAccess !== true && member.config_file !== undefined;
+    if (isRewritten)
+      log.warn({
+        member: member.name,
+        message: `${member.name}: ${key} ${message}`,
+        hint: `the plan rewrites it: ${hint}`,
+      });
+    else
+      log[level]({
+        member: member.name,
+        message: `${member.name}: ${key} ${message}`,
+        // Not `config migrate` first: the running version could not start with that file any more.
+        hint:
+          isFixed === true && isLater !== true && isAccess !== true
+            ? `name it in the cluster file (config_file: ${configPath(member) ?? 'PATH'}): then the plan rewrites it between stop and start`
+            : hint,
+      });
+  }
+};
+
+/** spec/store#measured-configuration: one configuration file cannot serve two versions when it sets the retention; the server exits at its start. */
+export const configurationFits = guard(
+  'configuration-fits',
+  'the new version understands the configuration',
+  ({ observation, cluster, from, to }, log) => {
+    if (to === undefined) return;
+    const isLocal = [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every(
+      (one) => one === 'local' || one === 'ssh',
+    );
+    for (const member of cluster.members) {
+      const host = observation.members.find(({ name }) => name === member.name)?.host;
+      checkStart(member, host, { from, to, isLocal }, log);
+      checkReadable(member, host, log);
+      if (isLocal) checkDataDirectory(member, host, log);
+      checkFile(member, host, { from, to, isLocal }, log);
+    }
+  },
+  sees.host,
+);

@@ -1,0 +1,84 @@
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import type {
+  ClusterFile,
+  Finding,
+  MemberSeen,
+  Observation,
+  PlanKind,
+  PlanOptions,
+} from '../../engine/types.ts';
+
+export type GuardInput = {
+  readonly observation: Observation;
+  readonly cluster: ClusterFile;
+  readonly options: PlanOptions;
+  /** The lowest running version and the one to go to; undefined when they cannot be told. */
+  readonly from?: Minor;
+  readonly to?: Minor;
+  /** Absent: an upgrade. */
+  readonly kind?: PlanKind | undefined;
+  /** Members were switched already: not every one is as the plan began. */
+  readonly isUnderWay?: boolean;
+};
+/** One precondition. It speaks for itself: a `pass` says what was seen to be good. Pure. */
+export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
+
+type Said = Omit<Finding, 'guard' | 'level'>;
+/** `unknown` is for what could not be observed: it is never a pass. */
+export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
+/** What a guard must have seen of a member before it may say that the member is good. */
+type Sees = (member: MemberSeen) => boolean;
+export const sees = {
+  answer: ({ is_reachable }) => is_reachable,
+  host: ({ host }) => host !== undefined,
+} as const satisfies Readonly<Record<string, Sees>>;
+
+const unseenFinding = (id: string, good: string, members: readonly MemberSeen[], isSeen: Sees): Finding[] => {
+  const unseen = members.filter((member) => !isSeen(member)).map(({ name }) => name);
+  if (unseen.length === 0) return [];
+  return [
+    {
+      guard: id,
+      level: 'unknown',
+      message: `${unseen.join(', ')} could not be looked at: not known whether ${good}`,
+    },
+  ];
+};
+
+type Texts = {
+  /** What a passed guard found; absent: the general statement. */
+  readonly found?: (input: GuardInput) => string | undefined;
+  /** Why the guard does not apply to this cluster or this path. Such a guard passes without a look. */
+  readonly skips?: (input: GuardInput) => string | undefined;
+};
+
+/** `pass` when nothing was found, and every member was seen. */
+export const guard = (
+  id: string,
+  good: string,
+  look: (input: GuardInput, log: Log) => void,
+  isSeen: Sees = sees.answer,
+  texts: Texts = {},
+): Guard => {
+  const passed = ({ observation }: GuardInput, message: string): Finding[] => {
+    const unseen = unseenFinding(id, good, observation.members, isSeen);
+    return unseen.length > 0 ? unseen : [{ guard: id, level: 'pass', message }];
+  };
+  return {
+    id,
+    findings: (input) => {
+      const skipped = texts.skips?.(input);
+      if (skipped !== undefined) return passed(input, `does not apply: ${skipped}`);
+      const found: Finding[] = [];
+      const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
+      look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
+      return found.length > 0 ? found : passed(input, texts.found?.(input) ?? good);
+    },
+  };
+};
+
+const mebibyte = 1024 * 1024;
+export const mebibytes = (bytes: number): string =>
+  bytes < mebibyte
+    ? `${Math.round(bytes / 1024)} KiB`
+    : `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;

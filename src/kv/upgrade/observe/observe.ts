@@ -1,0 +1,203 @@
+import type { Host } from '../../../platform/host.ts';
+import { messageOf } from '../../../core/error-message.ts';
+import { AppError } from '../../../core/problem.ts';
+import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import type { Access } from '../../engine/access.ts';
+import type { Driver } from '../supervisors/driver.ts';
+import type { Store } from '../../client/etcd-client.ts';
+import { cannotHash, hashMembers, mostHashedBytes } from './hashes.ts';
+import type { Seen } from './see-member.ts';
+import { seeMembers } from './see-members.ts';
+import { seeQuotas, seeV2 } from './store-limits.ts';
+import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
+import type { ClusterFile, MemberSeen, Observation } from '../../engine/types.ts';
+
+export type Look = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  /** Without a driver nothing of the hosts is looked at. */
+  readonly driver?: Driver;
+  /** Sizes of whole data directories too: only when a copy of them is planned. */
+  readonly sizes?: boolean;
+  /** Authentication, leases and hashes too. */
+  readonly isDeep?: boolean;
+  /** Directory of the run that is prepared: whether there is room on this machine. */
+  readonly runDirectory?: string;
+};
+const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
+
+/** The leader that more than half of all members name. */
+const agreedLeader = (members: readonly MemberSeen[]): string | undefined => {
+  const votes = new Map<string, number>();
+  for (const { leader_id } of members)
+    if (leader_id !== undefined) votes.set(leader_id, (votes.get(leader_id) ?? 0) + 1);
+  const [id] = [...votes].find(([, count]) => count > members.length / 2) ?? [];
+  return members.find(({ member_id }) => id !== undefined && member_id === id)?.name;
+};
+
+const minors = (members: readonly MemberSeen[]): Minor[] =>
+  members
+    .flatMap(({ server_version }) => minorOf(server_version) ?? [])
+    .sort((a, b) => compareVersions(a, b));
+
+/** Facts of the whole, from those of the members. Pure. */
+export const observationFrom = (
+  cluster: string,
+  takenAt: string,
+  seen: readonly Seen[],
+  auth: Observation['auth'],
+  leases: Leases,
+): Observation => {
+  const source =
+    seen.find((member) => member.listed !== undefined && member.leader_id !== undefined) ??
+    seen.find((member) => member.listed !== undefined);
+  const versions = minors(seen);
+  const leader = agreedLeader(seen);
+  const cluster_version = seen.find(
+    (member) => member.cluster_version !== undefined && member.cluster_version !== 'not_decided',
+  )?.cluster_version;
+  const alarms = new Map(
+    seen
+      .flatMap((member) => member.alarms ?? [])
+      .map((alarm) => [`${alarm.member_id} ${alarm.alarm}`, alarm]),
+  );
+  return {
+    taken_at: takenAt,
+    cluster,
+    members: seen.map(({ listed: _, alarms: __, ...member }) => member),
+    listed: source?.listed ?? [],
+    alarms: [...alarms.values()],
+    auth,
+    ...leases,
+    ...(leader === undefined ? {} : { leader }),
+    ...(cluster_version === undefined ? {} : { cluster_version }),
+    ...(versions.length === 0 ? {} : { lowest: versions[0] as Minor, highest: versions.at(-1) as Minor }),
+  };
+};
+
+/** On versions without an answer for it, a read without a user shows it (spec/store#measured-answers). */
+export const seeAuth = async (access: Access, url: string): Promise<Observation['auth']> => {
+  const anonymous = access.anonymous(url);
+  try {
+    await anonymous.range('opsctl', { isSerializable: true, limit: 1 });
+    return { is_on: false };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.category !== 'auth')
+      return { is_on: undefined, problem: messageOf(error) };
+  }
+  try {
+    await access.store(url).range('opsctl', { isSerializable: true, limit: 1 });
+    return { is_on: true };
+  } catch (error) {
+    return { is_on: true, problem: messageOf(error) };
+  }
+};
+
+type Leases = { readonly lease_count?: number; readonly shortest_lease_seconds?: number };
+const asked = 50;
+const seeLeases = async (store: Store): Promise<Leases> => {
+  const ids = await orUndefined(store.row().then(store.leases));
+  if (ids === undefined) return {};
+  const seen = await Promise.all(ids.slice(0, asked).map((id) => orUndefined(store.timeToLive(id))));
+  const times = seen.flatMap((lease) =>
+    lease === undefined || lease.granted_seconds <= 0 ? [] : [lease.granted_seconds],
+  );
+  return {
+    lease_count: ids.length,
+    ...(times.length === 0 ? {} : { shortest_lease_seconds: Math.min(...times) }),
+  };
+};
+
+/** Whether the members hold the same data: asked at a revision that all of them have, and only where it costs their clients nothing. */
+const seeHashes = async (
+  access: Access,
+  seen: readonly Seen[],
+): Promise<Pick<Observation, 'hashes' | 'not_hashed'>> => {
+  if (seen.length < 2) return {};
+  const why = whyNotHashed(seen);
+  if (why !== undefined) return { not_hashed: why };
+  const revision = Math.min(...seen.map((member) => member.revision as number));
+  const hashes = await hashMembers(
+    seen.map(({ name, client_url }) => ({ name, store: access.store(client_url) })),
+    revision,
+  );
+  const missing = seen.filter(({ name }) => hashes.every((row) => row.name !== name)).map(({ name }) => name);
+  const not_hashed = `${missing.join(', ')} gave no hash at revision ${revision}`;
+  return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing.length === 0 ? {} : { not_hashed }) };
+};
+const whyNotHashed = (seen: readonly Seen[]): string | undefined => {
+  const unable = seen.find(({ server_version }) => cannotHash(server_version));
+  if (unable !== undefined) return `${minorOf(unable.server_version)} cannot hash its data`;
+  const sick = seen.find(({ is_healthy, revision }) => !is_healthy || revision === undefined);
+  if (sick !== undefined) return `${sick.name} could not be asked`;
+  const big = seen.find(({ db_size_bytes = 0 }) => db_size_bytes > mostHashedBytes);
+  return big === undefined
+    ? undefined
+    : `${big.name} has ${Math.round((big.db_size_bytes ?? 0) / 2 ** 20)} MiB, and its clients would feel the pause`;
+};
+
+const seeOperator = async (
+  { files }: Host,
+  cluster: ClusterFile,
+  runDirectory: string,
+): Promise<NonNullable<Observation['operator']>> => {
+  const [snapshots, run] = await Promise.all([
+    seeDirectory(files, snapshotDirectory(cluster, runDirectory)),
+    seeDirectory(files, runDirectory),
+  ]);
+  return { snapshots, run };
+};
+
+const withQuotas = (seen: readonly Seen[], quotas: ReadonlyMap<string, number>): Seen[] =>
+  seen.map((member) => {
+    const quota_bytes = quotas.get(member.name);
+    return quota_bytes === undefined ? member : { ...member, quota_bytes };
+  });
+
+/** All members, with the facts of their hosts when there is a driver. */
+const seeWithHosts = async ({ host, cluster, access, driver, sizes = false }: Look): Promise<Seen[]> => {
+  const [seen, facts] = await Promise.all([
+    seeMembers(host, cluster, access),
+    Promise.all(cluster.members.map((spec) => driver?.facts(spec, { sizes }))),
+  ]);
+  return seen.map((member, i) => ({ ...member, ...(facts[i] === undefined ? {} : { host: facts[i] }) }));
+};
+
+/** What costs more than a look at each member: authentication, leases, hashes and data of the old interface. */
+const seeDeep = async (
+  { host, access, isDeep = false }: Look,
+  seen: readonly Seen[],
+): Promise<
+  readonly [Observation['auth'], Leases, Pick<Observation, 'hashes' | 'not_hashed'>, Pick<Observation, 'v2'>]
+> => {
+  // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
+  const asker = seen.find((member) => member.is_healthy);
+  if (!isDeep || asker === undefined) return [{ is_on: undefined }, {}, {}, {}];
+  return Promise.all([
+    seeAuth(access, asker.client_url),
+    seeLeases(access.store(asker.client_url)),
+    seeHashes(access, seen),
+    seeV2(host, access, asker).then((found) => ({ v2: found })),
+  ]);
+};
+
+/** Everything that can be seen of a cluster, read-only, all members at the same time. */
+export const observe = async (look: Look): Promise<Observation> => {
+  const { host, cluster, access, isDeep = false, runDirectory } = look;
+  const seen = await seeWithHosts(look);
+  const [quotas, [auth, leases, hashes, v2]] = await Promise.all([
+    isDeep ? seeQuotas(cluster, access, seen) : new Map<string, number>(),
+    seeDeep(look, seen),
+  ]);
+  const operator =
+    runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
+  const at = new Date(host.now()).toISOString();
+  return {
+    ...observationFrom(cluster.name, at, withQuotas(seen, quotas), auth, leases),
+    ...hashes,
+    ...v2,
+    ...operator,
+  };
+};

@@ -1,0 +1,223 @@
+import { timingAfter } from './time-left.ts';
+import type { Timing } from './time-left.ts';
+import type { Observation, Outcome, StepKind, UpgradeEvent } from '../../engine/types.ts';
+
+export type CellState = 'none' | 'waiting' | 'running' | 'done' | 'failed';
+export type LiveMember = {
+  readonly name: string;
+  readonly version: string;
+  readonly isLeader: boolean;
+  readonly isDown: boolean;
+  readonly wasReverted: boolean;
+  readonly cells: Readonly<Partial<Record<StepKind, CellState>>>;
+  readonly downMs?: number;
+  /** Its database: how long snapshot and start take depends on it. */
+  readonly sizeBytes?: number;
+};
+/** What the table shows, folded from the events so far. */
+export type LiveState = {
+  readonly title: string;
+  readonly columns: readonly StepKind[];
+  readonly members: readonly LiveMember[];
+  /** Cells of steps that belong to no member. */
+  readonly confirm: CellState;
+  readonly now: string;
+  readonly elapsedMs: number;
+  readonly canary?: {
+    readonly writes: number;
+    readonly failed: number;
+    readonly lastMs: number;
+    readonly longestGapMs: number;
+    /** Since when no write was taken. */
+    readonly waitingSince?: number;
+  };
+  /** Lines that stay above the table: warnings, notes, unexpected log lines. */
+  readonly said: readonly string[];
+  readonly outcome?: Outcome;
+  readonly isRollback: boolean;
+  readonly timing?: Timing | undefined;
+};
+export const emptyState: LiveState = {
+  title: '',
+  isRollback: false,
+  columns: [],
+  members: [],
+  confirm: 'none',
+  now: '',
+  elapsedMs: 0,
+  said: [],
+};
+
+const order: readonly StepKind[] = [
+  'snapshot',
+  'move-leader',
+  'stop',
+  'copy-data',
+  'check-data',
+  'configure',
+  'start',
+  'gate',
+  'settle',
+];
+
+const started = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
+  const { plan, action } = event;
+  const memberOf = (name: string): LiveMember => {
+    const seen = plan.observation.members.find((member) => member.name === name);
+    const kinds = plan.steps.filter((step) => step.member === name).map((step) => step.kind);
+    const cells = Object.fromEntries(kinds.map((kind) => [kind, 'waiting' as const]));
+    return {
+      name,
+      version: seen?.server_version ?? '?',
+      isLeader: plan.observation.leader === name,
+      isDown: seen?.is_reachable === false,
+      wasReverted: false,
+      cells,
+      ...(seen?.db_size_bytes === undefined ? {} : { sizeBytes: seen.db_size_bytes }),
+    };
+  };
+  return {
+    ...emptyState,
+    now: 'looking at the members',
+    title:
+      action === 'rollback'
+        ? `rollback of ${plan.cluster} to ${plan.from}`
+        : `${action} of ${plan.cluster} from ${plan.from} to ${plan.to}`,
+    isRollback: action === 'rollback',
+    columns: order.filter((kind) => plan.steps.some((step) => step.kind === kind)),
+    members: plan.observation.members.map(({ name }) => memberOf(name)),
+    confirm: plan.steps.some((step) => step.kind === 'confirm') ? 'waiting' : 'none',
+  };
+};
+
+const changeMember = (
+  state: LiveState,
+  name: string,
+  change: (member: LiveMember) => LiveMember,
+): LiveState => ({
+  ...state,
+  members: state.members.map((member) => (member.name === name ? change(member) : member)),
+});
+const setCell = (
+  state: LiveState,
+  event: UpgradeEvent & { event: 'step-started' | 'step-finished' | 'step-failed' },
+  cell: CellState,
+): LiveState => {
+  const { kind, member } = event.step;
+  if (kind === 'confirm') return { ...state, confirm: cell };
+  if (member === undefined) return state;
+  // A step that the plan did not have (the leader moved on the way) gets its column now.
+  const columns = state.columns.includes(kind)
+    ? state.columns
+    : order.filter((one) => one === kind || state.columns.includes(one));
+  return changeMember({ ...state, columns }, member, (one) => ({
+    ...one,
+    cells: { ...one.cells, [kind]: cell },
+  }));
+};
+
+/** A gap lasts from the moment a write is tried until one is taken: the pause between two canary writes is none of the cluster's doing. */
+const canaryAfter = (
+  before: LiveState['canary'],
+  event: UpgradeEvent & { event: 'canary' },
+): LiveState['canary'] => {
+  const last = before ?? { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0 };
+  const since = last.waitingSince ?? event.elapsed_ms - event.latency_ms;
+  const longestGapMs = Math.max(last.longestGapMs, Math.round(event.elapsed_ms - since));
+  if (!event.ok)
+    return { ...last, writes: last.writes + 1, failed: last.failed + 1, longestGapMs, waitingSince: since };
+  return { writes: last.writes + 1, failed: last.failed, lastMs: event.latency_ms, longestGapMs };
+};
+const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
+const log = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });
+
+/** Every member as the observation shows it; a version or a leader that it does not know stays. */
+const withObserved = (state: LiveState, { members, leader }: Observation): LiveState => ({
+  ...state,
+  members: state.members.map((one) => {
+    const seen = members.find((member) => member.name === one.name);
+    return {
+      ...one,
+      version: seen?.server_version ?? one.version,
+      isDown: seen?.is_reachable === false,
+      ...(seen?.db_size_bytes === undefined ? {} : { sizeBytes: seen.db_size_bytes }),
+      isLeader: leader === undefined ? one.isLeader : leader === one.name,
+    };
+  }),
+});
+
+const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
+  switch (event.event) {
+    case 'member-down':
+      return changeMember(state, event.member, (one) => ({ ...one, isDown: true, isLeader: false }));
+    case 'member-up':
+      return changeMember(state, event.member, (one) => ({
+        ...one,
+        isDown: false,
+        downMs: event.down_ms,
+        version: event.version ?? one.version,
+      }));
+    case 'leader-changed':
+      return { ...state, members: state.members.map((one) => ({ ...one, isLeader: one.name === event.to })) };
+    case 'reverting':
+      return log(
+        {
+          ...changeMember(state, event.member, (one) => ({ ...one, wasReverted: true })),
+          now: `${event.member} is rolled back`,
+        },
+        `${event.member} is rolled back: ${event.reason}`,
+      );
+    case 'reverted':
+      return changeMember(state, event.member, (one) => ({ ...one, isDown: false }));
+    case 'observed':
+      return withObserved(state, event.observation);
+    default:
+      return state;
+  }
+};
+
+/** The state after one more event. Pure. */
+export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => ({
+  ...shownAfter(before, event),
+  timing: timingAfter(before.timing, event),
+});
+const shownAfter = (before: LiveState, event: UpgradeEvent): LiveState => {
+  const state = { ...before, elapsedMs: Math.max(before.elapsedMs, event.elapsed_ms) };
+  switch (event.event) {
+    case 'run-started':
+      return started(event);
+    case 'step-started':
+      return {
+        ...setCell(state, event, 'running'),
+        now: `${event.number}/${event.count} ${event.step.title}`,
+      };
+    case 'step-finished':
+      return setCell(state, event, 'done');
+    case 'step-failed':
+      return log(setCell(state, event, 'failed'), `${event.step.title}: ${event.reason}`);
+    case 'waiting':
+      return {
+        ...state,
+        now: `${event.step.title}: ${Math.ceil(event.remaining_ms / 1000)} s left (${event.reason})`,
+      };
+    case 'gate-check':
+      if (event.ok !== false)
+        return event.check === 'version'
+          ? changeMember(state, event.member, (one) => ({
+              ...one,
+              version: versionIn(event.detail) ?? one.version,
+            }))
+          : state;
+      return { ...state, now: `${event.member} is not ready yet: ${event.check}: ${event.detail}` };
+    case 'canary':
+      return { ...state, canary: canaryAfter(state.canary, event) };
+    case 'log-line':
+      return event.expected ? state : log(state, `log of ${event.member}: ${event.line}`);
+    case 'note':
+      return log(state, event.text);
+    case 'run-finished':
+      return { ...state, outcome: event.outcome, now: event.message };
+    default:
+      return memberEvent(state, event);
+  }
+};

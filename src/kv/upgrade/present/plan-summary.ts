@@ -1,0 +1,83 @@
+import { kindOf } from '../plan-kind.ts';
+import type { Plan, StepKind } from '../../engine/types.ts';
+import { wrap } from '../../../core/wrap.ts';
+import { estimateLines } from './estimate.ts';
+import { findingsText } from './text.ts';
+
+export type SummaryLook = {
+  readonly columns: number;
+  /** Lines that may be used; what is asked below needs its own. */
+  readonly rows: number;
+  /** How long members took in earlier runs of this cluster. */
+  readonly tookMs?: readonly number[];
+};
+
+/** Short words for what is done with a member; the rest goes without saying. */
+const words: Readonly<Partial<Record<StepKind, string>>> = {
+  'move-leader': 'move the leadership',
+  snapshot: 'snapshot',
+  stop: 'stop',
+  'copy-data': 'copy the data',
+  'check-data': 'look at the data',
+  configure: 'configuration',
+  start: 'start',
+  gate: 'health check',
+  settle: 'wait',
+};
+
+const clipped = (line: string, columns: number): string =>
+  line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
+/** The first ones, and how many there are besides. */
+const firstOf = (lines: readonly string[], count: number, what: string): string[] =>
+  lines.length <= count
+    ? [...lines]
+    : [...lines.slice(0, count - 1), `  … and ${lines.length - count + 1} more ${what}`];
+
+const memberLines = (plan: Plan): string[] => {
+  const { order, steps, observation } = plan;
+  const width = Math.max(...order.map((name) => name.length));
+  const crossing = steps.find(({ is_point_of_no_return: isCrossing }) => isCrossing === true)?.member;
+  return order.map((name) => {
+    const done = steps.flatMap(({ kind, member }) => (member === name ? (words[kind] ?? []) : []));
+    const version = observation.members.find((seen) => seen.name === name)?.server_version ?? '?';
+    const marks = [
+      ...(name === observation.leader ? ['leader'] : []),
+      ...(name === crossing ? ['point of no return'] : []),
+    ];
+    const mark = marks.length === 0 ? '' : ` (${marks.join(', ')})`;
+    return `  ${name.padEnd(width)}  ${version}${mark}: ${[...new Set(done)].join(', ')}`;
+  });
+};
+
+const warningLines = (plan: Plan, columns: number, most: number): string[] => {
+  const warnings = plan.findings.filter(({ level }) => level === 'warn');
+  if (warnings.length === 0) return [];
+  const whole = findingsText(warnings, columns).split('\n');
+  if (whole.length <= most) return whole;
+  const short = warnings.map((one) => findingsText([one]).replace(/\n.*/s, ''));
+  return firstOf(short, most, 'warnings: opsctl kv check');
+};
+
+const wayOf = (plan: Plan): string =>
+  kindOf(plan) === 'restart' ? `restart on ${plan.from}` : `${plan.from} → ${plan.to}`;
+
+/**
+ * What has to be known to decide, in no more lines than a terminal has above its question: each member with what is done to it, the
+ * point of no return, the duration, and the warnings. Pure.
+ */
+export const planSummary = (plan: Plan, { columns, rows, tookMs = [] }: SummaryLook): string => {
+  const { cluster, order, observation, steps, digest } = plan;
+  const head = `Plan for ${cluster}: ${wayOf(plan)}, ${order.length} of ${observation.members.length} members, ${steps.length} steps`;
+  const estimate = estimateLines(plan, tookMs);
+  const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
+  const room = Math.max(6, rows - 1 - estimate.length - foot.length);
+  const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, in the same way');
+  const warnings = warningLines(plan, columns, room - members.length);
+  return [head, ...estimate, ...members, ...warnings, ...foot]
+    .map((line) => clipped(line, columns))
+    .join('\n');
+};
+
+/** Lines that a question takes at a terminal, with its prompt. Pure. */
+export const questionRows = (question: string, columns: number): number =>
+  wrap(question, columns - 2, '  ').split('\n').length + 2;

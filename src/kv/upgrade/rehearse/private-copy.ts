@@ -1,0 +1,181 @@
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { join } from 'node:path';
+import { argvOf } from '../cluster/command-line.ts';
+import type { ClusterFile, MemberSpec } from '../../engine/types.ts';
+
+/** One member of the private copy: where it is, and how its data is made from the snapshot. */
+export type PrivateMember = {
+  readonly spec: MemberSpec;
+  readonly restore: readonly string[];
+  readonly settings: Readonly<Record<string, string>>;
+};
+export type PrivateCopy = { readonly cluster: ClusterFile; readonly members: readonly PrivateMember[] };
+
+/** Settings that name addresses, directories or the cluster: those of the copy take their place. */
+const ownSettings = [
+  'name',
+  'data-dir',
+  'wal-dir',
+  'listen-client-urls',
+  'advertise-client-urls',
+  'listen-peer-urls',
+  'initial-advertise-peer-urls',
+  'initial-cluster',
+  'initial-cluster-token',
+  'initial-cluster-state',
+  'listen-metrics-urls',
+  'discovery',
+  'discovery-srv',
+  'force-new-cluster',
+];
+/** Certificates: the copy speaks plain HTTP on loopback. */
+const isSecurity = (name: string): boolean =>
+  /(^|-)(cert|key|ca)-file$|client-cert-auth$|auto-tls$|cipher-suites$|crl-file$|cert-allowed/.test(name);
+const isOwn = (name: string): boolean => ownSettings.includes(name) || isSecurity(name);
+
+/** The words of a command without the flags that the copy sets itself. Pure. */
+export const withoutOwnFlags = (words: readonly string[]): string[] => {
+  const kept: string[] = [];
+  for (let i = 0; i < words.length; i += 1) {
+    const word = words[i] as string;
+    const name = /^--?([a-z0-9-]+)(=.*)?$/s.exec(word);
+    if (name === null || !isOwn(name[1] as string)) kept.push(word);
+    else if (name[2] === undefined && words[i + 1]?.startsWith('-') === false) i += 1;
+  }
+  return kept;
+};
+
+/** The server takes `ETCD_CERT_FILE` for `--cert-file`, and so on. */
+const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter(
+      ([name]) => !name.startsWith('ETCD_') || !isOwn(name.slice(5).toLowerCase().replaceAll('_', '-')),
+    ),
+  );
+
+export type CopyOptions = {
+  readonly directory: string /** Client and peer port of each member, in pairs. */;
+  readonly ports: readonly number[];
+  readonly snapshot: string;
+};
+const urlAt = (port: number | undefined): string => `http://127.0.0.1:${port}`;
+
+type Own = { readonly name: string; readonly client: string; readonly peer: string; readonly data: string };
+const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<string, string> => ({
+  name,
+  'data-dir': data,
+  'listen-client-urls': client,
+  'advertise-client-urls': client,
+  'listen-peer-urls': peer,
+  'initial-advertise-peer-urls': peer,
+  'initial-cluster': initial,
+  'initial-cluster-token': 'rehearsal',
+  'initial-cluster-state': 'new',
+});
+
+const specOf = (member: MemberSpec, own: Own, initial: string, directory: string): MemberSpec => {
+  const command = (which: 'old' | 'new'): string[] => {
+    const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+    if (member.config_file !== undefined) return [binary, ...withConfig(words, member, directory)];
+    return [
+      binary,
+      ...withoutOwnFlags(words),
+      ...Object.entries(settingsOf(own, initial)).flatMap(([key, value]) => [`--${key}`, value]),
+    ];
+  };
+  return {
+    name: own.name,
+    client_url: own.client,
+    peer_url: own.peer,
+    data_dir: own.data,
+    pid_file: childPath(directory, pathPart(`${own.name}.pid`)),
+    log_file: childPath(directory, pathPart(`${own.name}.log`)),
+    ...(member.old_binary === undefined ? {} : { old_binary: member.old_binary }),
+    ...(member.new_binary === undefined ? {} : { new_binary: member.new_binary }),
+    old_command: command('old'),
+    new_command: command('new'),
+    ...(member.config_file === undefined ? {} : { config_file: configAt(directory, own.name) }),
+    ...(member.env === undefined ? {} : { env: withoutOwnVariables(member.env) }),
+  };
+};
+const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): string[] => {
+  const cluster = ['--initial-cluster', initial, '--initial-cluster-token', 'rehearsal'];
+  return [
+    'snapshot',
+    'restore',
+    snapshot,
+    '--name',
+    name,
+    '--data-dir',
+    data,
+    ...cluster,
+    '--initial-advertise-peer-urls',
+    peer,
+  ];
+};
+
+/** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data directories. Pure. */
+export const privateCopy = (
+  cluster: ClusterFile,
+  { directory, ports, snapshot }: CopyOptions,
+): PrivateCopy => {
+  const places = cluster.members.map(({ name }, i): Own => {
+    return {
+      name,
+      client: urlAt(ports[2 * i]),
+      peer: urlAt(ports[2 * i + 1]),
+      data: childPath(directory, pathPart(`${name}.data`)),
+    };
+  });
+  const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
+  const members = cluster.members.map((member, i): PrivateMember => {
+    const own = places[i] as Own;
+    return {
+      spec: specOf(member, own, initial, directory),
+      restore: restoreWords(own, initial, snapshot),
+      settings: settingsOf(own, initial),
+    };
+  });
+  const { to, user, timeouts } = cluster;
+  const kept = {
+    ...(to === undefined ? {} : { to }),
+    ...(user === undefined ? {} : { user }),
+    ...(timeouts === undefined ? {} : { timeouts }),
+  };
+  const specs = members.map(({ spec }) => spec);
+  return {
+    cluster: {
+      name: `${cluster.name}-rehearsal`,
+      ...kept,
+      driver: 'local',
+      snapshot_dir: join(directory, 'snapshots'),
+      members: specs,
+    },
+    members,
+  };
+};
+
+export const configAt = (directory: string, name: string): string =>
+  childPath(directory, pathPart(`${name}.conf.yaml`));
+/** A configuration file that the command names is the copy's own one. */
+const withConfig = (words: readonly string[], member: MemberSpec, directory: string): string[] =>
+  words.map((word) =>
+    member.config_file === undefined
+      ? word
+      : word.replaceAll(member.config_file, configAt(directory, member.name)),
+  );
+
+/** The member's configuration with the addresses and directories of the copy; comments and everything else stay. */
+export const privateConfig = async (
+  text: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<string> => {
+  const { parseDocument } = await import('../cluster/yaml.ts');
+  const document = parseDocument(text);
+  // What gets another value keeps its place and its comments.
+  // A file of comments alone has nothing to delete from.
+  for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security'])
+    if (settings[name] === undefined && document.has(name)) document.delete(name);
+  for (const [name, value] of Object.entries(settings)) document.set(name, value);
+  return document.toString();
+};

@@ -1,0 +1,226 @@
+import { withSnapshot } from '../../client/snapshot-file.ts';
+import { join } from 'node:path';
+import type { Host } from '../../../platform/host.ts';
+import { AppError } from '../../../core/problem.ts';
+import { assertTrustedProgram } from '../../../platform/trust.ts';
+import type { Access } from '../../engine/access.ts';
+import { accessWith } from '../../engine/access.ts';
+import { localDriver } from '../supervisors/local.ts';
+import { whyFailed } from '../supervisors/service.ts';
+import type { ClusterFile, Observation, PlanOptions, Report, UpgradeEvent } from '../../engine/types.ts';
+import { readCluster } from '../cluster/cluster-file.ts';
+import { runSelf, upgradeCopy } from './child.ts';
+import { type PrivateCopy, configAt, privateConfig, privateCopy } from './private-copy.ts';
+import { type SnapshotKeys, snapshotKeys } from './snapshot-keys.ts';
+
+export type RehearsalInput = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly observation: Observation;
+  /** A verified snapshot file. */
+  readonly snapshot: string;
+  /** An empty directory for the copy. */
+  readonly directory: string;
+  readonly isReal: boolean;
+  readonly versions: { readonly old: string; readonly new: string };
+  readonly options: PlanOptions;
+  readonly onEvent: (event: UpgradeEvent) => void;
+  readonly signal: AbortSignal;
+};
+export type RehearsalResult = {
+  readonly mode: 'real servers' | 'simulated servers';
+  readonly outcome: Report['outcome'] | 'refused';
+  readonly message: string;
+  readonly keys_before: number;
+  readonly keys_after?: number;
+  readonly report?: Report;
+};
+const HEALTHY_WITHIN_MS = 60_000;
+
+/** Real servers need both programs of a version on this machine and the ctl program, which alone can restore a snapshot. */
+export const canBeReal = (cluster: ClusterFile): boolean =>
+  cluster.simulated !== true &&
+  cluster.ctl_binary !== undefined &&
+  cluster.driver !== 'ssh' &&
+  cluster.members.every(
+    (member) =>
+      (member.old_command ?? member.old_binary) !== undefined &&
+      (member.new_command ?? member.new_binary) !== undefined,
+  );
+
+const restoreCopy = async (
+  { host, cluster, directory, signal }: RehearsalInput,
+  copy: PrivateCopy,
+): Promise<void> => {
+  await assertTrustedProgram(host, 'ctl_binary', [cluster.ctl_binary as string]);
+  for (const { spec, restore, settings } of copy.members) {
+    const done = await host.processes.run(cluster.ctl_binary as string, restore, {
+      env: { ETCDCTL_API: '3' },
+      signal,
+    });
+    if (done.code !== 0)
+      throw new AppError(
+        'unknown',
+        `the snapshot could not be restored for ${spec.name}: ${whyFailed(done)}`,
+        {
+          code: 'RESTORE_FAILED',
+        },
+      );
+    const original = cluster.members.find((member) => member.name === spec.name)?.config_file;
+    if (original === undefined) continue;
+    const text = await host.files.read(original);
+    await host.files.replace(
+      configAt(directory, spec.name),
+      await privateConfig(text ?? '', settings),
+      0o600,
+    );
+  }
+};
+const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
+  const { host, directory, snapshot } = input;
+  const copy = privateCopy(input.cluster, {
+    directory,
+    snapshot,
+    ports: await host.network.freePorts(2 * input.cluster.members.length),
+  });
+  await restoreCopy(input, copy);
+  await host.files.replace(join(directory, 'cluster.yaml'), JSON.stringify(copy.cluster, null, 2), 0o600);
+  const driver = localDriver(host);
+  for (const { spec } of copy.members) await driver.start(spec, 'old');
+  return copy.cluster;
+};
+
+const startSimulated = async (
+  { host, directory, versions, cluster, signal }: RehearsalInput,
+  content: SnapshotKeys,
+): Promise<ClusterFile> => {
+  const keys = join(directory, 'keys.json');
+  await host.files.replace(keys, JSON.stringify(content), 0o600);
+  const dir = join(directory, 'copy');
+  const args = [
+    'mock',
+    'kv',
+    'start',
+    '--dir',
+    dir,
+    '--members',
+    String(cluster.members.length),
+    '--version',
+    versions.old,
+    '--new-version',
+    versions.new,
+    '--keys',
+    keys,
+    '-o',
+    'name',
+  ];
+  await runSelf(host, join(directory, 'home'), args, signal);
+  return readCluster(host, join(dir, 'cluster.yaml'));
+};
+
+const accessTo = (host: Host, copy: ClusterFile, access: Access): Access =>
+  accessWith(host, undefined, copy.user === undefined ? undefined : access.user);
+const waitHealthy = async (
+  { host, signal }: RehearsalInput,
+  copy: ClusterFile,
+  access: Access,
+): Promise<void> => {
+  const until = host.elapsed() + HEALTHY_WITHIN_MS;
+  for (const { name, client_url } of copy.members) {
+    const { health } = access.store(client_url);
+    while (!(await health().catch(() => undefined))?.is_healthy) {
+      if (host.elapsed() > until)
+        throw new AppError('unknown', `member ${name} of the private copy did not become healthy`, {
+          code: 'REHEARSAL_FAILED',
+        });
+      await host.sleep(50, signal);
+    }
+  }
+};
+const countKeys = async (copy: ClusterFile, access: Access): Promise<number | undefined> => {
+  for (const { client_url } of copy.members) {
+    const found = await access
+      .store(client_url)
+      .range('\0', { rangeEnd: '\0', limit: 1, keysOnly: true })
+      .catch(() => undefined);
+    if (found !== undefined) return found.count;
+  }
+  return undefined;
+};
+const stopCopy = async (
+  { host, directory, isReal }: RehearsalInput,
+  copy: ClusterFile | undefined,
+): Promise<void> => {
+  if (!isReal) {
+    const dir = join(directory, 'copy');
+    if ((await host.files.info(dir)) !== undefined)
+      await runSelf(host, join(directory, 'home'), [
+        'mock',
+        'kv',
+        'stop',
+        '--dir',
+        dir,
+        '--kill',
+        '-o',
+        'name',
+      ]).catch(() => '');
+    return;
+  }
+  const driver = localDriver(host);
+  await Promise.all((copy?.members ?? []).map((member) => driver.kill(member)));
+};
+
+const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): string[] => {
+  const file = isReal ? join(directory, 'cluster.yaml') : join(directory, 'copy', 'cluster.yaml');
+  const chosen = [
+    ...(options.copy_data ? ['--copy-data'] : []),
+    ...(options.to === undefined ? [] : ['--to', options.to]),
+    '--stable-for',
+    String(options.stable_seconds),
+    // Nobody depends on the copy.
+    '--stable-before-last',
+    '1',
+  ];
+  return ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', ...chosen];
+};
+
+/** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */
+export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
+  const { host, directory, isReal } = input;
+  // Simulated servers get every key; real ones restore the file themselves, whatever its size.
+  const content = isReal ? undefined : withSnapshot(host.files, input.snapshot, snapshotKeys);
+  await host.files.makeDirectory(join(directory, 'home'), 0o700);
+  let copy: ClusterFile | undefined;
+  try {
+    copy = content === undefined ? await startCopy(input) : await startSimulated(input, content);
+    const mine = accessTo(host, copy, access);
+    await waitHealthy(input, copy, mine);
+    const before = (await countKeys(copy, mine)) ?? content?.keys.length ?? 0;
+    const run = await upgradeCopy(
+      host,
+      join(directory, 'home'),
+      upgradeArgs(directory, isReal, input.options),
+      input.onEvent,
+    );
+    const after = await countKeys(copy, mine);
+    const mode = isReal ? 'real servers' : 'simulated servers';
+    if (run.report === undefined)
+      return {
+        mode,
+        outcome: 'refused',
+        message: run.complaint ?? `the upgrade of the copy ended with code ${run.code}`,
+        keys_before: before,
+        keys_after: after,
+      };
+    return {
+      mode,
+      outcome: run.report.outcome,
+      message: run.report.message,
+      keys_before: before,
+      keys_after: after,
+      report: run.report,
+    };
+  } finally {
+    await stopCopy(input, copy);
+  }
+};

@@ -1,0 +1,127 @@
+import type { Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Access } from '../engine/access.ts';
+import type { Driver } from './supervisors/driver.ts';
+import type { Journal } from '../engine/journal.ts';
+import { progressOf } from '../engine/progress.ts';
+import { newWay, oldWay } from './plan-kind.ts';
+import type { MemberWatch } from './observe/member-watch.ts';
+import type { Window } from './window/window-types.ts';
+import type {
+  ClusterFile,
+  MemberSeen,
+  MemberSpec,
+  Observation,
+  Plan,
+  Step,
+  Unstamped,
+} from '../engine/types.ts';
+
+/** `proved`: it has passed its health check, and has to stay good for a time. */
+export type Replacing = 'changing' | 'proved';
+
+/** Everything one run carries: the parts every step needs. */
+export type Run = {
+  readonly id: string;
+  readonly directory: string;
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly plan: Plan;
+  readonly driver: Driver;
+  readonly access: Access;
+  readonly journal: Journal;
+  /** Aborted by the first Ctrl-C, or when the lock is lost: the member in work is brought to its end, then the run stops. */
+  readonly signal: AbortSignal;
+  /** SIGKILL after the stop's grace. Only when the operator said so. */
+  readonly canKill: boolean;
+  /** Throws when the lock in the store went to somebody else; a key that was deleted is put there again. */
+  holdLock(): Promise<void>;
+  /** Writes the run's progress where another machine finds it. Never fails. */
+  shareProgress(): Promise<void>;
+  emit(event: Unstamped): void;
+  /** Processes of the members that passed their gate. */
+  readonly members: MemberWatch;
+  /** This process goes on with a run that had ended before: what the operator was told then may be tried again. */
+  readonly isResume: boolean;
+  /** Members that are being replaced or reverted now. */
+  readonly replacing: Map<string, Replacing>;
+  /** What this process does once. */
+  readonly once: { areGuardsAsked: boolean };
+  /** Members that this process has started again after their process had ended past the point of no return. */
+  readonly restarted: Set<string>;
+  /** What is asked before each member, beside the guards. */
+  readonly window?: Window | undefined;
+  /** Members that the operator has let pass. */
+  readonly admitted: Set<string>;
+  /** The last line of each member's log before its start. */
+  readonly logMarks: Map<string, readonly string[]>;
+  /** When each member was stopped, by `elapsed`. */
+  readonly downSince: Map<string, number>;
+};
+
+/** What the checks of one member need to know: of an upgrade, or of another operation on the cluster. */
+export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
+  readonly plan: Pick<Plan, 'observation' | 'to'>;
+  readonly journal: Pick<Journal, 'entries'>;
+  readonly logMarks?: Run['logMarks'];
+};
+
+export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>
+  cluster.members.find((member) => member.name === name) as MemberSpec;
+export const seenIn = (observation: Observation, name: string): MemberSeen =>
+  observation.members.find((member) => member.name === name) as MemberSeen;
+
+/** Which member a name stood for when it was stopped: as planned, or as it was seen just before, when an operator had removed and added it since. */
+export const identityOf = (
+  { plan, journal }: Pick<Checking, 'plan' | 'journal'>,
+  name: string,
+): Pick<MemberSeen, 'member_id' | 'cluster_id'> => {
+  const { member_id, cluster_id } = seenIn(plan.observation, name);
+  const noted = journal.entries.findLast(
+    (entry) =>
+      entry.kind === 'begin' && entry.step === `${name}.stop` && entry.note?.['member_id'] !== undefined,
+  );
+  return { member_id: noted?.kind === 'begin' ? String(noted.note?.['member_id']) : member_id, cluster_id };
+};
+
+export type Detail = Readonly<Record<string, unknown>>;
+/** A step's effect. What it returns is written into the journal with its end. */
+export type Act = (run: Run, step: Step) => Promise<Detail | undefined>;
+
+/** The member did not do what it should, and can be given its old version back. */
+export class MemberFailure extends Error {
+  readonly member: string;
+  constructor(member: string, reason: string) {
+    super(reason);
+    this.name = 'MemberFailure';
+    this.member = member;
+  }
+}
+
+const LOCK_LOST = 'LOCK_LOST';
+/** Why a run stops whose lock in the store went to somebody else. */
+export const lockLost = ({ message }: AppError): AppError =>
+  new AppError('stopped', `the lock in the store was lost while it could not be written: ${message}`, {
+    code: LOCK_LOST,
+    tryThis: ['opsctl kv status', 'opsctl kv resume, when the other one has ended'],
+  });
+/** Why the run was asked to stop. */
+export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'journal' | 'plan'>): AppError => {
+  const { reason } = signal;
+  if (reason instanceof AppError && reason.detail.code === LOCK_LOST) return reason;
+  const { ended } = progressOf(journal.entries);
+  const upgraded = plan.order.filter((name) => ended.has(`${name}.gate`));
+  const where =
+    upgraded.length === 0
+      ? `every member runs ${oldWay(plan)} still`
+      : `${upgraded.join(', ')} on ${newWay(plan)}, the rest on ${oldWay(plan)}`;
+  return new AppError('stopped', `stopped after the current step, as asked: ${where}`, {
+    code: 'STOPPED',
+    tryThis: [
+      'opsctl kv resume',
+      ...(upgraded.length === 0
+        ? ['opsctl kv abort, to give it up']
+        : [`opsctl kv rollback, to bring all back to ${oldWay(plan)}`]),
+    ],
+  });
+};

@@ -1,0 +1,200 @@
+import { sh } from '../../../core/shell.ts';
+import type { ShellScript } from '../../../core/shell.ts';
+import { AppError } from '../../../core/problem.ts';
+import { filled, shellLine } from '../cluster/command-line.ts';
+import type { MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
+import { argumentsLike } from './container-arguments.ts';
+import type { Inspected } from './container-arguments.ts';
+import type { ProcessState, Which } from './driver.ts';
+import { lastLine, valuesIn } from './service.ts';
+import type { Ask, MakeService, Script } from './service.ts';
+
+/** The name under which the container of the version before is kept, with everything it was started with. */
+const keptName = ({ container }: MemberSpec, { from, run }: Move): string => `${container}-${from}-${run}`;
+
+const stateFormat =
+  '{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Restarting}}';
+/** Pure. */
+export const containerState = (line: string, container: string | undefined): ProcessState => {
+  const [status = '', pid = '', code = '', isOutOfMemory, isRestarting] = line.trim().split(' ');
+  const why = `container ${container} ended (exit code ${code}${isOutOfMemory === 'true' ? ', out of memory' : ''})`;
+  if (isRestarting === 'true') return { state: 'gone', reason: `${why} and waits for its next restart` };
+  if (status === 'running' || status === 'paused') return { state: 'running', pid: Number(pid) };
+  if (status === 'created' || status === 'configured' || status === 'initialized')
+    return { state: 'starting', awaits: `container ${container}, which is created` };
+  if (status === 'exited' || status === 'dead' || status === 'stopped' || status === 'removing')
+    return { state: 'gone', reason: why };
+  return { state: 'unknown', reason: `container ${container} is ${status === '' ? 'in no state' : status}` };
+};
+
+const look = (
+  tool: ShellScript,
+  { container }: MemberSpec,
+): ShellScript => sh`s=$(${tool} inspect -f ${stateFormat} ${container} 2>/dev/null) && { echo "state=$s"; exit 0; }
+${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${String(tool)} does not answer" >&2; exit 9; }
+echo state=; exit 0`;
+
+const policyFormat =
+  '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
+
+/** The container named NAME is the one of this id, or none has that name. `$1` name. */
+const helpers = (tool: ShellScript): ShellScript =>
+  sh`idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
+
+const stage = (tool: ShellScript, member: MemberSpec, move: Move): ShellScript => {
+  const [name, image] = [member.container, member.new_image];
+  return sh`set -e
+${helpers(tool)}
+id=$(idof ${name}) || { echo "there is no container ${name}" >&2; exit 3; }
+owner=$(${tool} inspect -f '{{index .Config.Labels "com.docker.compose.project"}}{{index .Config.Labels "PODMAN_SYSTEMD_UNIT"}}' ${name} 2>/dev/null | sed 's/<no value>//g')
+[ -z "$owner" ] || echo "owner=$owner"
+if [ -n ${image} ]; then ${tool} image inspect ${image} >/dev/null 2>&1 || ${tool} pull ${image} >&2; echo "next.image=$(${tool} image inspect -f '{{.Id}}' ${image})"; fi
+echo "previous.image=$(${tool} inspect -f '{{.Image}}' ${name})"
+echo "previous.restart=$(${tool} inspect -f ${policyFormat} ${name})"
+echo "previous.container=${keptName(member, move)}"
+echo "previous.container_id=$id"`;
+};
+
+/** Whatever has the name and is not the recorded container was made by this run from the new image. */
+const freeName = (tool: ShellScript, name: string | undefined, id: string | undefined): ShellScript =>
+  sh`at=$(idof ${name}) || at=
+if [ -n "$at" ] && [ "$at" != ${id} ]; then ${tool} rm -f ${name} >/dev/null; fi`;
+
+const activateNew = (tool: ShellScript, member: MemberSpec, { previous }: Placement): ShellScript => {
+  const { container: kept, container_id: id } = previous;
+  const name = member.container;
+  return sh`set -e
+${helpers(tool)}
+at=$(idof ${kept}) || at=
+if [ "$at" != ${id} ]; then
+  ${tool} update --restart=no ${id} >/dev/null 2>&1 || true
+  ${tool} rename ${id} ${kept}
+fi
+${freeName(tool, name, id)}`;
+};
+const activateOld = (tool: ShellScript, member: MemberSpec, { previous }: Placement): ShellScript => {
+  const [name, id] = [member.container, previous.container_id];
+  return sh`set -e
+${helpers(tool)}
+[ -n "$(idof ${id})" ] || { echo "the container ${previous.container} (${previous.container_id}) is not there any more" >&2; exit 5; }
+at=$(idof ${name}) || at=
+if [ "$at" != ${id} ]; then
+  ${freeName(tool, name, id)}
+  ${tool} rename ${id} ${name}
+fi
+${previous.restart === undefined || previous.restart === 'no' || previous.restart === '' ? sh`` : sh`${tool} update --restart=${previous.restart} ${id} >/dev/null 2>&1 || true`}`;
+};
+
+const parsed = (text: string, what: string): Inspected => {
+  try {
+    return (JSON.parse(text) as Inspected[])[0] ?? {};
+  } catch (cause) {
+    throw new AppError('stopped', `${what} could not be inspected`, { code: 'COMMAND_FAILED', cause });
+  }
+};
+
+/** The container as it was, on the new image. Its environment goes through a private file: it may hold secrets, and a command line is in a process list. */
+const likeBefore = async (
+  tool: ShellScript,
+  member: MemberSpec,
+  placement: Placement,
+  ask: Ask,
+): Promise<ShellScript> => {
+  const { previous, next } = placement;
+  const [container, image] = [
+    parsed(await ask(sh`${tool} inspect ${previous.container_id}`), `container ${previous.container}`),
+    parsed(await ask(sh`${tool} image inspect ${previous.image}`), `image ${previous.image}`),
+  ];
+  const { words, env } = argumentsLike(container, image, next.image as string, previous.restart);
+  const file = env.length === 0 ? sh`` : sh`--env-file "$F" `;
+  return sh`set -e
+umask 077; F=$(mktemp); trap 'rm -f "$F"' EXIT
+printf %s ${Buffer.from(env.map((line) => `${line}\n`).join('')).toString('base64')} | base64 -d > "$F"
+${tool} run -d --name ${member.container} ${file}${words} >/dev/null`;
+};
+
+const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, string | undefined> => ({
+  container: member.container,
+  image,
+  name: member.name,
+  data_dir: member.data_dir,
+  client_url: member.client_url,
+});
+const explicit = (member: MemberSpec, { next }: Placement): ShellScript =>
+  sh`${filled(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
+
+/** `stop` of the tool kills after its time: here the end is asked for and waited for, and the operator decides about more. */
+const stopScript = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
+  const seconds = Math.ceil(graceMs / 1000);
+  return sh`[ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ] || exit 0
+${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${container} | sed 's/^$/SIGTERM/')" ${container} >/dev/null || exit 3
+i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
+exit 0`;
+};
+
+const startScript = (
+  tool: ShellScript,
+  member: MemberSpec,
+  which: Which,
+  placement: Placement | undefined,
+): Script => {
+  if (which === 'old') return sh`${tool} start ${member.container} >/dev/null`;
+  if (placement === undefined) return sh`echo "nothing was recorded of the container before" >&2; exit 3`;
+  const made =
+    member.new_command === undefined
+      ? (ask: Ask): Promise<ShellScript> => likeBefore(tool, member, placement, ask)
+      : async (): Promise<ShellScript> => explicit(member, placement);
+  return async (ask) => sh`at=$(${tool} inspect -f '{{.Id}}' ${member.container} 2>/dev/null) || at=
+if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
+${await made(ask)}`;
+};
+
+/** The same words in the same order as the scripts; in brackets stands what only the container itself tells. */
+const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string[] => {
+  const { container } = member;
+  const words = container === undefined ? [] : [container];
+  if (kind === 'stop') return [String(sh`${tool} kill --signal=[its stop signal] ${words}`)];
+  if (kind !== 'start') return [];
+  const run =
+    member.new_command === undefined
+      ? String(sh`${tool} run -d --name ${words} [the same arguments] ${[member.new_image ?? '']}`)
+      : shellLine(filled(member.new_command, wordsFor(member)));
+  return [
+    String(sh`${tool} update --restart=no ${words} || true`),
+    String(sh`${tool} rename ${words} ${words}-[version]-[run]`),
+    run,
+  ];
+};
+
+/** docker, and podman, which answers to the same words. */
+export const containerService =
+  (name: 'docker' | 'podman', tool = name === 'docker' ? sh`docker` : sh`podman`): MakeService =>
+  () => ({
+    // Each version is asked in a container of its own.
+    factsMs: 60_000,
+    look: (member) => look(tool, member),
+    pid: ({ container }) => sh`${tool} inspect -f '{{.State.Pid}}' ${container}`,
+    stateFrom: (done, { container }) => {
+      if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
+      const line = valuesIn(done.stdout).get('state') ?? '';
+      return line.trim() === ''
+        ? { state: 'gone', reason: `there is no container ${container}` }
+        : containerState(line, container);
+    },
+    stop: (member, graceMs) => stopScript(tool, member, graceMs),
+    kill: ({ container }) => sh`${tool} kill ${container} >/dev/null`,
+    stage: (member, move) => stage(tool, member, move),
+    activate: (member, which, placement) => {
+      if (placement?.previous.container_id === undefined) return sh`true`;
+      return which === 'new' ? activateNew(tool, member, placement) : activateOld(tool, member, placement);
+    },
+    start: (member, which, placement) => startScript(tool, member, which, placement),
+    logTail: ({ container }, lines) => sh`${tool} logs --tail ${lines} ${container} 2>&1`,
+    version: (member, which) =>
+      which === 'new'
+        ? member.new_image === undefined
+          ? undefined
+          : sh`${tool} run --rm --network=none --entrypoint ${member.new_binary ?? 'etcd'} ${member.new_image} --version`
+        : sh`${tool} run --rm --network=none --entrypoint ${member.old_binary ?? 'etcd'} "$(${tool} inspect -f '{{.Image}}' ${member.container})" --version`,
+    describe: (kind, member) => describe(tool, kind, member),
+  });

@@ -1,0 +1,333 @@
+import { messageOf } from '../../../core/error-message.ts';
+import { AppError } from '../../../core/problem.ts';
+import { sh } from '../../../core/shell.ts';
+import type { Exit, Host, Started } from '../../../platform/host.ts';
+import { findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
+import { argvOf, shellLine } from '../cluster/command-line.ts';
+import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
+import { versionsOfBinaries, type Versions } from './binary-version.ts';
+import { copyFrom, copyMs, copyScript } from './copy-data.ts';
+import type { DataCopy, Driver, Which } from './driver.ts';
+import { configFacts, directoryFacts } from './data-dir-stats.ts';
+import { keptConfig } from './kept-config.ts';
+import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
+import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
+import { namedWal } from './wal-directory.ts';
+import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
+import { localProcesses, type ProcessInfo } from './process-table.ts';
+import {
+  environmentFor,
+  keepRecord,
+  limitsIn,
+  packEnvironment,
+  readProcess,
+  recordHere,
+  recordPath,
+  recordProblems,
+  unpackWords,
+} from './process-record.ts';
+import { placeProblems, startedProgram } from './host-preflight.ts';
+import { whyFailed } from './service.ts';
+
+const pollMs = 10;
+const tailBytes = 256 * 1024;
+
+/** The process of the pid file; else a server of this member that its start command put into the background. */
+const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> => {
+  const table = localProcesses(host);
+  return ((await memberProcess(table, member)).process ?? (await unnamedServer(table, member)))?.pid;
+};
+
+export const localDriver = (host: Host): Driver => {
+  const versionOf = versionsOfBinaries(host);
+  return {
+    kind: 'local',
+    facts: (member, { sizes }) => facts(host, member, sizes, versionOf),
+    process: async (member) => {
+      const pid = await pidOf(host, member);
+      return pid === undefined ? { state: 'gone' } : { state: 'running', pid };
+    },
+    stop: (member, graceMs) => end(host, member, graceMs, (pid) => askToEnd(host, pid)),
+    kill: async (member) =>
+      void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
+    start: (member, which, placement) => start(host, member, which, placement),
+    copyData: (member, ending, walDir) => copyData(host, member, ending, walDir),
+    stage: (member, move) => stage(host, member, move),
+    // Each version has a program of its own, which its command names: nothing is put anywhere.
+    activate: async () => {},
+    discard: async () => {},
+    readFile: (_, path) => host.files.read(path),
+    writeFile: async (_, path, text) => host.files.replace(path, text, (await host.files.info(path))?.mode),
+    logTail: (member, lines) => logTail(host, member.log_file, lines),
+    describe,
+  };
+};
+
+const stage = async (host: Host, member: MemberSpec, move: Move): Promise<Placement> => {
+  const { files } = host;
+  const kept = keptConfig(member, move);
+  const text = member.config_file === undefined ? undefined : await files.read(member.config_file);
+  const isKept = kept !== undefined && text !== undefined;
+  if (isKept) await files.replace(kept, text, (await files.info(member.config_file as string))?.mode);
+  const [first] = await processesOf(localProcesses(host), member);
+  await keepRecord(host, first?.pid, recordPath(member, move.from));
+  const runs_as = identityOf(first);
+  return {
+    member: member.name,
+    previous: { minor: move.from, ...(isKept ? { config: kept } : {}) },
+    next: { minor: move.to },
+    ...(runs_as === undefined ? {} : { runs_as }),
+  };
+};
+
+const copyData = async (
+  { processes }: Host,
+  member: MemberSpec,
+  ending: string,
+  walDir: string | undefined,
+): Promise<DataCopy> => {
+  const done = await processes.run('/bin/sh', ['-s'], {
+    input: String(copyScript(member.data_dir as string, ending, walDir)),
+    timeoutMs: copyMs,
+  });
+  if (done.code === 0) return copyFrom(done.stdout, member);
+  throw new AppError('stopped', `${member.name}: the copy failed: ${whyFailed(done)}`, {
+    code: 'COMMAND_FAILED',
+  });
+};
+
+const facts = async (
+  host: Host,
+  member: MemberSpec,
+  sizes: boolean,
+  versionOf: Versions,
+): Promise<HostFacts> => {
+  const table = localProcesses(host);
+  const found = await memberProcess(table, member);
+  const running = await processesOf(table, member, found);
+  const [first, server] = [running[0], running.at(-1)];
+  const config = await configFacts(host.files, member);
+  const wal = namedWal(member, config.config, server);
+  const walDir = wal?.startsWith('/') === true ? wal : undefined;
+  const [directory, versions, places, place] = await Promise.all([
+    directoryFacts(host.files, member.data_dir, sizes, walDir).catch(
+      (error: unknown): HostFacts => ({ problems: [`data directory: ${messageOf(error)}`] }),
+    ),
+    versionFacts(member, versionOf),
+    placeProblems(host.files, member, first?.cwd ?? host.cwd),
+    placeFacts(table, member, first),
+  ]);
+  const problems = [
+    ...(directory.problems ?? []),
+    ...(found.problem === undefined ? [] : [found.problem]),
+    ...places,
+    ...successorProblems(host, member, first, server),
+    ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
+  ];
+  return {
+    ...runningFacts(found.process),
+    ...directory,
+    ...versions,
+    ...ownerFacts(server?.uid, directory.data_place),
+    ...place,
+    ...commandFacts(server),
+    ...config,
+    clock_skew_ms: 0,
+    ...(problems.length === 0 ? {} : { problems }),
+  };
+};
+/** Why root or this user must not run the programs of a member, or write to its files. `service`: users who may own those files. */
+const trustProblems = async (
+  host: Host,
+  member: MemberSpec,
+  service: readonly number[],
+): Promise<string[]> => {
+  const versions = ['old', 'new'] as const;
+  const programs = versions.map((which) => [`${which}_binary`, startedProgram(member, which)] as const);
+  const found = await Promise.all([
+    ...programs.map(async ([key, path]) =>
+      path === undefined ? undefined : ([key, await findProgramDistrust(host, [path])] as const),
+    ),
+    ...versions.map(async (which) => {
+      const found = await findProgramDistrust(host, commandOf(member, which) ?? [], service);
+      return [`${which}_command`, found] as const;
+    }),
+    ...(['pid_file', 'log_file'] as const).map(async (key) => {
+      const path = member[key];
+      return path === undefined
+        ? undefined
+        : ([key, await findDistrust(host, path, service, 'write')] as const);
+    }),
+  ]);
+  const problems = found.flatMap((one) =>
+    one?.[1] === undefined ? [] : [`${one[0]}: ${one[1].reason}; if you trust its content: ${one[1].fix}`],
+  );
+  return [...new Set(problems)];
+};
+const ownLimits = ({ files }: Host): Record<string, string> => {
+  try {
+    return limitsIn(files.readNow('/proc/self/limits') ?? '');
+  } catch {
+    return {};
+  }
+};
+const successorProblems = (
+  host: Host,
+  member: MemberSpec,
+  first: ProcessInfo | undefined,
+  server: ProcessInfo | undefined,
+): string[] => [
+  ...processProblems(member, first, server, host.uid),
+  ...recordProblems(first && readProcess(host, first.pid), host.uid, ownLimits(host)),
+];
+const runningFacts = (named: ProcessInfo | undefined): HostFacts => ({
+  is_running: named !== undefined,
+  ...(named === undefined ? {} : { pid: named.pid }),
+  ...(named?.state === 'T' ? { is_suspended: true } : {}),
+});
+const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<HostFacts> => {
+  const [fresh, old] = await Promise.all([
+    versionOf(startedProgram(member, 'new')),
+    versionOf(startedProgram(member, 'old')),
+  ]);
+  return {
+    ...(fresh.version === undefined
+      ? { new_binary_error: fresh.error as string }
+      : { new_binary_version: fresh.version }),
+    ...(old.version === undefined ? {} : { old_binary_version: old.version }),
+  };
+};
+
+/** Most members end within some milliseconds, and every one of them is down time; one that takes seconds is looked at less often. */
+const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
+  const began = host.elapsed();
+  while (host.processes.isAlive(pid)) {
+    const now = host.elapsed();
+    if (now > until) return false;
+    await host.sleep(Math.min(pollMs, Math.max(1, (now - began) / 20)));
+  }
+  return true;
+};
+
+/** A process that was suspended takes no signal before it goes on. */
+const askToEnd = ({ processes }: Host, pid: number): void => {
+  processes.signal(pid, 'SIGTERM');
+  processes.signal(pid, 'SIGCONT');
+};
+
+const killWithinMs = 10_000;
+/** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data directory and ports. */
+const end = async (
+  host: Host,
+  member: MemberSpec,
+  withinMs: number,
+  ask: (pid: number) => void,
+): Promise<boolean> => {
+  const until = host.elapsed() + withinMs;
+  const processes = await processesOf(localProcesses(host), member);
+  // On a full disk the record that the stage of this version wrote has to do.
+  await keepRecord(host, processes[0]?.pid, recordPath(member)).catch(() => {});
+  for (const { pid } of processes) {
+    if (host.processes.isAlive(pid)) ask(pid);
+    if (!(await ended(host, pid, until))) return false;
+  }
+  return true;
+};
+
+/** Nobody saw its process: whoever owns the data directory is who ran it. */
+const ownerOfData = async ({ files }: Host, { data_dir }: MemberSpec): Promise<Identity | undefined> => {
+  const info =
+    data_dir === undefined ? undefined : await files.info((await files.realPath(data_dir)) ?? data_dir);
+  return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
+};
+const withoutOperators = ({ env }: Host): Record<string, undefined> =>
+  Object.fromEntries(
+    Object.keys(env)
+      .filter(isOperatorVariable)
+      .map((name) => [name, undefined]),
+  );
+
+/** A process whose environment is known gets nothing of the operator's. */
+const withoutAny = ({ env }: Host): Record<string, undefined> =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, undefined]));
+
+const start = async (host: Host, member: MemberSpec, which: Which, placement: Placement | undefined) => {
+  const argv = commandOf(member, which);
+  if (argv === undefined)
+    throw new AppError('config', `member ${member.name} has no ${which}_command`, { code: 'CLUSTER_FILE' });
+  const running = await pidOf(host, member);
+  if (running !== undefined)
+    throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, {
+      code: 'ALREADY_RUNNING',
+    });
+  const identity = placement?.runs_as ?? (await ownerOfData(host, member));
+  const record = await recordHere(host, member, placement);
+  const kept = record === undefined ? {} : environmentFor(record, member, argv);
+  const command = record === undefined ? argv : [...unpackWords(kept), ...argv];
+  const words = launchWords(member, command, identity, host.uid, record);
+  const env =
+    record === undefined
+      ? { ...withoutOperators(host), ...member.env }
+      : { ...withoutAny(host), PATH: host.env['PATH'], ...packEnvironment(kept) };
+  const launch = (log: { readonly logFile?: string }): Promise<Started> =>
+    host.processes.start('/bin/sh', words, { env, detached: true, ...log });
+  const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch(
+    (error: unknown) => {
+      // A log that cannot be written must not keep a member from its way back.
+      if (which === 'old') return launch({});
+      throw error;
+    },
+  );
+  const isWritten = (): boolean =>
+    Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
+  // Until the shell has written it the pid file still names the process before.
+  while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
+  return { pid: started.pid, exited: lastExit(host, member, started.exited) };
+};
+
+const backgroundWithinMs = 1000;
+/** Whether the server was put into the background; the pid file names it from now on. */
+const isInBackground = async (host: Host, member: MemberSpec): Promise<boolean> => {
+  const until = host.elapsed() + backgroundWithinMs;
+  while (host.elapsed() < until) {
+    const pid = await pidOf(host, member);
+    if (pid !== undefined) {
+      if ((await memberProcess(localProcesses(host), member)).process === undefined)
+        await host.files.replace(member.pid_file as string, `${pid}\n`);
+      return true;
+    }
+    await host.sleep(pollMs);
+  }
+  return false;
+};
+/** A start command that ends well may have done that: it is no end of the member. */
+const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
+  const exit = await exited;
+  // What could not be looked at, or written on a full disk, is no end either.
+  const goesOn = exit.code === 0 && (await isInBackground(host, member).catch(() => true));
+  // Nobody is told of its end: whoever wants to know looks.
+  return goesOn ? new Promise(() => {}) : exit;
+};
+
+/** Read at once: it is part of what happens between a stop and a start. */
+const logTail = async (host: Host, path: string | undefined, lines: number): Promise<readonly string[]> => {
+  const log = path === undefined ? undefined : host.files.openParts(path);
+  if (log === undefined) return [];
+  try {
+    const text = Buffer.from(log.read(Math.max(0, log.size - tailBytes), tailBytes)).toString();
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .slice(-lines);
+  } finally {
+    log.close();
+  }
+};
+
+const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
+  if (kind === 'stop') return [String(sh`kill -TERM "$(cat ${[member.pid_file ?? '']})"`)];
+  if (kind === 'copy-data') return [`cp -aL ${shellLine([member.data_dir ?? ''])} COPY`];
+  if (kind !== 'start') return [];
+  const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+  return [String(sh`${argv} >> ${[member.log_file ?? '']} 2>&1 &`)];
+};

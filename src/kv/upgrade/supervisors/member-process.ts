@@ -1,0 +1,157 @@
+import { basename, resolve } from 'node:path';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import type { MemberSpec } from '../../engine/types.ts';
+import type { ProcessInfo, ProcessTable } from './process-table.ts';
+
+/** `problem`: there is a process, and it is not this member. */
+export type Found = { readonly process?: ProcessInfo; readonly problem?: string };
+
+const programsOf = (member: MemberSpec): Set<string> => {
+  const paths = [member.old_binary, member.new_binary];
+  for (const which of ['old', 'new'] as const)
+    paths.push(argvOf(member[`${which}_command`], member[`${which}_binary`])?.[0]);
+  return new Set(paths.flatMap((path) => (path === undefined ? [] : [basename(path)])));
+};
+const isProgram = (member: MemberSpec, { words }: ProcessInfo): boolean =>
+  programsOf(member).has(basename(words[0] ?? ''));
+
+/** Settings in the environment count only for a server: the shell of somebody who exported them is none. */
+const settingOf = (
+  member: MemberSpec,
+  running: ProcessInfo,
+  flag: string,
+  variable: string,
+): string | undefined =>
+  flagsOf(running.words.slice(1)).get(flag) ??
+  (isProgram(member, running) ? running.env.get(variable) : undefined);
+
+/** A path that a process was started with, as that process sees it. */
+const pathOf = async (
+  table: ProcessTable,
+  running: ProcessInfo,
+  named: string | undefined,
+): Promise<string | undefined> => {
+  if (named === undefined) return undefined;
+  const path = resolve(running.cwd ?? '/', named);
+  return (await table.realPath(path)) ?? path;
+};
+const ownPath = async (table: ProcessTable, path: string | undefined): Promise<string | undefined> =>
+  path === undefined ? undefined : ((await table.realPath(path)) ?? resolve(path));
+
+const directoryOf = (
+  table: ProcessTable,
+  member: MemberSpec,
+  running: ProcessInfo,
+): Promise<string | undefined> =>
+  pathOf(table, running, settingOf(member, running, 'data-dir', 'ETCD_DATA_DIR'));
+
+/** Its configuration file, or the one that its command line names. */
+const configOf = ({ config_file, old_command, old_binary }: MemberSpec): string | undefined =>
+  config_file ?? flagsOf(argvOf(old_command, old_binary) ?? []).get('config-file');
+const hasOwnConfig = async (
+  table: ProcessTable,
+  member: MemberSpec,
+  running: ProcessInfo,
+): Promise<boolean> => {
+  const own = await ownPath(table, configOf(member));
+  const named = settingOf(member, running, 'config-file', 'ETCD_CONFIG_FILE');
+  return own !== undefined && own === (await pathOf(table, running, named));
+};
+
+const isNamedLike = (words: readonly string[], member: MemberSpec): boolean => {
+  const marks = [member.data_dir, member.client_url, member.config_file].filter((mark) => mark !== undefined);
+  const names = programsOf(member);
+  return words.some((word) => marks.some((mark) => word.includes(mark)) || names.has(basename(word)));
+};
+
+/** Why this process is not that member; undefined when it is, as far as can be seen. A pid that was given to another program must never be signalled. */
+const otherwise = async (
+  table: ProcessTable,
+  member: MemberSpec,
+  running: ProcessInfo,
+): Promise<string | undefined> => {
+  const [directory, own] = await Promise.all([
+    directoryOf(table, member, running),
+    ownPath(table, member.data_dir),
+  ]);
+  if (directory !== undefined && own !== undefined)
+    return directory === own ? undefined : `which runs on the data directory ${directory}`;
+  // A script of the operator's own says nothing of what it started: the server below it does.
+  const isOurs =
+    isNamedLike(running.words, member) ||
+    (await hasOwnConfig(table, member, running)) ||
+    (await serversBelow(table, member, running)).length > 0;
+  return isOurs ? undefined : `which is ${basename(running.words[0] ?? '?')}`;
+};
+
+/** The process that the pid file names, when it runs and is this member. */
+export const memberProcess = async (table: ProcessTable, member: MemberSpec): Promise<Found> => {
+  const pid = member.pid_file === undefined ? undefined : await table.pidIn(member.pid_file);
+  const running = pid === undefined ? undefined : await table.get(pid);
+  if (running === undefined || running.state === 'Z') return {};
+  // Empty for the moment in which a process becomes another program: the shell that starts a member, its wrapper, the server.
+  if (running.words.join('') === '') return { process: running };
+  const why = await otherwise(table, member, running);
+  return why === undefined
+    ? { process: running }
+    : { problem: `${member.pid_file} names process ${pid}, ${why} and not this member` };
+};
+
+const isServer = async (table: ProcessTable, member: MemberSpec, running: ProcessInfo): Promise<boolean> => {
+  if (!isProgram(member, running) || running.state === 'Z') return false;
+  const [directory, own] = await Promise.all([
+    directoryOf(table, member, running),
+    ownPath(table, member.data_dir),
+  ]);
+  if (directory !== undefined) return directory === own;
+  return (
+    (await hasOwnConfig(table, member, running)) ||
+    (member.config_file !== undefined &&
+      running.words.some((word) => word.includes(member.config_file as string)))
+  );
+};
+
+/** A server of this member that no pid file names: its start command put it into the background. */
+export const unnamedServer = async (
+  table: ProcessTable,
+  member: MemberSpec,
+): Promise<ProcessInfo | undefined> => {
+  const servers = await table.all(programsOf(member));
+  const isOwn = await Promise.all(servers.map((running) => isServer(table, member, running)));
+  return servers.find((_, at) => isOwn[at]);
+};
+
+const descendsFrom = async (table: ProcessTable, child: ProcessInfo, pid: number): Promise<boolean> => {
+  let at = child.parent;
+  for (let steps = 0; at > 1 && steps < 100; steps += 1) {
+    if (at === pid) return true;
+    at = (await table.get(at))?.parent ?? 0;
+  }
+  return false;
+};
+
+/** Servers of this member below a process of it: a shell that started one does not hand the stop on. */
+const serversBelow = async (
+  table: ProcessTable,
+  member: MemberSpec,
+  running: ProcessInfo,
+): Promise<ProcessInfo[]> => {
+  if (isProgram(member, running)) return [];
+  const found: ProcessInfo[] = [];
+  for (const one of await table.all(programsOf(member)))
+    if ((await descendsFrom(table, one, running.pid)) && (await isServer(table, member, one)))
+      found.push(one);
+  return found;
+};
+
+/** The process of the pid file, else a server that its start command put into the background; and what is below it. */
+export const processesOf = async (
+  table: ProcessTable,
+  member: MemberSpec,
+  found?: Found,
+): Promise<readonly ProcessInfo[]> => {
+  const named = found ?? (await memberProcess(table, member));
+  const first = named.process ?? (await unnamedServer(table, member));
+  return first === undefined ? [] : [first, ...(await serversBelow(table, member, first))];
+};

@@ -1,0 +1,254 @@
+import { messageOf } from '../../../core/error-message.ts';
+import { AppError } from '../../../core/problem.ts';
+import { sh } from '../../../core/shell.ts';
+import type { ShellScript } from '../../../core/shell.ts';
+import type { Finished, Host } from '../../../platform/host.ts';
+import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../../engine/types.ts';
+import { copyFrom, copyMs, copyScript } from './copy-data.ts';
+import type { Driver, ProcessState } from './driver.ts';
+import { factsFrom, factsScript } from './host-facts.ts';
+import { keptConfig } from './kept-config.ts';
+import { fileFunctions, lastLine, valuesIn } from './service.ts';
+import type { Ask, Script, Service } from './service.ts';
+import type { Shell } from './shell.ts';
+import { startedFacts } from './wal-directory.ts';
+
+const failure = (member: MemberSpec, what: string, done: Finished): AppError => {
+  const said = lastLine(done);
+  return new AppError(
+    'stopped',
+    `${member.name}: ${what} failed (${done.timedOut ? 'no answer in time' : `exit code ${done.code}`}${said === '' ? '' : `: ${said}`})`,
+    { code: 'COMMAND_FAILED' },
+  );
+};
+
+const extraMs = 10_000;
+
+type ShellFor = (member: MemberSpec) => Shell;
+/** Runs a script on a member's host; anything but success is an error that says what was tried. */
+type Must = (member: MemberSpec, what: string, script: ShellScript, timeoutMs?: number) => Promise<Finished>;
+const mustWith =
+  (shellFor: ShellFor): Must =>
+  async (member, what, script, timeoutMs) => {
+    const done = await shellFor(member).run(script, { timeoutMs });
+    if (done.code !== 0) throw failure(member, what, done);
+    return done;
+  };
+
+/** Members that were started and not seen running since, by name: how each is started once more; undefined when that was done. */
+type Awaited = Map<string, (() => Promise<unknown>) | undefined>;
+/** A program that its service manager could not even run is started once more: the version is not what failed. */
+const startedAgain = async (
+  state: ProcessState,
+  { name }: MemberSpec,
+  awaited: Awaited,
+): Promise<ProcessState> => {
+  const again = awaited.get(name);
+  if (state.state !== 'gone' || state.hasNotRun !== true || again === undefined) return state;
+  awaited.set(name, undefined);
+  await again();
+  return { state: 'starting', awaits: `its second start, because ${state.reason}` };
+};
+const look = async (
+  service: Service,
+  shell: Shell,
+  member: MemberSpec,
+  awaited: Awaited,
+): Promise<ProcessState> => {
+  try {
+    const ask: Ask = async (script) => (await shell.run(script)).stdout;
+    const state =
+      service.processOf === undefined
+        ? service.stateFrom(await shell.run(service.look(member)), member, awaited.has(member.name))
+        : await service.processOf(member, ask);
+    if (state.state === 'running') awaited.delete(member.name);
+    return await startedAgain(state, member, awaited);
+  } catch (error) {
+    return { state: 'unknown', reason: messageOf(error) };
+  }
+};
+
+/** Questions on the way to a script of that member. */
+const askWith =
+  (must: Must, member: MemberSpec, what: string): Ask =>
+  async (script) =>
+    (await must(member, what, script)).stdout;
+const made = async (script: Script, ask: Ask): Promise<ShellScript> =>
+  typeof script === 'function' ? script(ask) : script;
+
+const startMs = 60_000;
+const killMs = 30_000;
+const processWork = (
+  service: Service,
+  shellFor: ShellFor,
+  must: Must,
+): Pick<Driver, 'process' | 'stop' | 'kill' | 'start'> => {
+  const awaited: Awaited = new Map();
+  return {
+    process: (member) => look(service, shellFor(member), member, awaited),
+    stop: async (member, graceMs) => {
+      awaited.delete(member.name);
+      const script = await made(service.stop(member, graceMs), askWith(must, member, 'the stop'));
+      const done = await shellFor(member).run(script, {
+        timeoutMs: graceMs + extraMs,
+      });
+      if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
+      return done.code === 0;
+    },
+    kill: async (member) =>
+      void (await must(
+        member,
+        'ending it',
+        await made(service.kill(member), askWith(must, member, 'ending it')),
+        killMs,
+      )),
+    start: async (member, which, placement) => {
+      const start = async (): Promise<unknown> => {
+        const script = service.start(member, which, placement);
+        return must(member, 'the start', await made(script, askWith(must, member, 'the start')), startMs);
+      };
+      await start();
+      awaited.set(member.name, start);
+      return {};
+    },
+  };
+};
+
+/** The old file stays whole until the new one is. A link stays a link: the file that it leads to is written. */
+const writeScript = (path: string, text: string): ShellScript => sh`set -e
+F=$(readlink -f ${path}) || F=${path}
+cp -p "$F" "$F.incoming"
+printf %s ${Buffer.from(text).toString('base64')} | base64 -d > "$F.incoming"
+mv -f "$F.incoming" "$F"`;
+const fileWork = (must: Must): Pick<Driver, 'copyData' | 'readFile' | 'writeFile'> => ({
+  copyData: async (member, ending, walDir) => {
+    const script = copyScript(member.data_dir as string, ending, walDir);
+    return copyFrom((await must(member, 'the copy', script, copyMs)).stdout, member);
+  },
+  readFile: async (member, path) => {
+    const script = sh`[ -e ${path} ] || exit 0; echo file; base64 < ${path}`;
+    const { stdout } = await must(member, `reading ${path}`, script);
+    return stdout.startsWith('file\n') ? Buffer.from(stdout.slice(5), 'base64').toString() : undefined;
+  },
+  writeFile: async (member, path, text) =>
+    void (await must(member, `writing ${path}`, writeScript(path, text))),
+});
+
+const keepConfigScript = (member: MemberSpec, move: Move): ShellScript => {
+  const kept = keptConfig(member, move);
+  return kept === undefined
+    ? sh``
+    : sh`put ${member.config_file} ${kept} || exit 1
+echo previous.config=${kept}`;
+};
+
+/** The lines of a stage script as a record. Pure. */
+const placementFrom = (text: string, member: string, move: Move): Placement => {
+  const values = valuesIn(text);
+  const of = (prefix: string): Partial<Installed> =>
+    Object.fromEntries(
+      [...values].flatMap(([key, value]) =>
+        key.startsWith(prefix) && value !== '' ? [[key.slice(prefix.length), value]] : [],
+      ),
+    );
+  return {
+    member,
+    previous: { minor: move.from, ...of('previous.') },
+    next: { minor: move.to, ...of('next.') },
+  };
+};
+
+const placementWork = (service: Service, must: Must): Pick<Driver, 'stage' | 'activate' | 'discard'> => ({
+  stage: async (member, move) => {
+    const script = sh`${fileFunctions}
+( ${service.stage?.(member, move) ?? sh`true`}
+)
+c=$?; [ $c = 0 ] || exit $c
+${keepConfigScript(member, move)}
+exit 0`;
+    const done = await must(member, 'preparing the new version', script, copyMs);
+    const runs_as = await service.runsAs?.(
+      member,
+      askWith(must, member, 'looking at its process'),
+      move.from,
+    );
+    return {
+      ...placementFrom(done.stdout, member.name, move),
+      ...(runs_as === undefined ? {} : { runs_as }),
+    };
+  },
+  activate: async (member, which, placement) => {
+    const script = service.activate?.(member, which, placement);
+    if (script !== undefined) await must(member, 'the switch of the program', script, copyMs);
+  },
+  discard: async (member, placement) => {
+    const script = service.discard?.(member, placement);
+    if (script !== undefined) await must(member, 'the cleanup', script);
+  },
+});
+
+type Parts = {
+  readonly host: Host;
+  readonly service: Service;
+  readonly must: Must;
+  readonly work: Pick<Driver, 'process'>;
+};
+const lookAt = async (
+  { host, service, must, work }: Parts,
+  member: MemberSpec,
+  sizes: boolean,
+): Promise<HostFacts> => {
+  const what = 'looking at the host';
+  const fromMs = host.now();
+  try {
+    // A service that knows more says also whether the process is there.
+    const [done, own] = await Promise.all([
+      must(member, what, factsScript(service, member, sizes), service.factsMs),
+      service.facts?.(member, askWith(must, member, what)),
+    ]);
+    const asked = { fromMs, untilMs: host.now() };
+    const state: ProcessState =
+      own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
+    const facts = await factsFrom(done.stdout, member, asked, state);
+    const problems = [...(facts.problems ?? []), ...(own?.problems ?? [])];
+    const seen = { ...facts, ...own, ...(problems.length === 0 ? {} : { problems }) };
+    return { ...seen, ...(await startedFacts(member, seen, sizes, askWith(must, member, what))) };
+  } catch (error) {
+    const reason = messageOf(error);
+    return {
+      problems: [reason],
+      new_binary_error: `its host could not be looked at: ${reason}`,
+      ...(error instanceof AppError && error.detail.code === 'SSH' ? { is_unreachable: true } : {}),
+    };
+  }
+};
+
+/** A driver made of shell scripts: here or over ssh, for every kind of installation. */
+export const scriptDriver = (
+  host: Host,
+  cluster: ClusterFile,
+  shellFor: ShellFor,
+  service: Service,
+): Driver => {
+  const must = mustWith(shellFor);
+  const work = processWork(service, shellFor, must);
+  return {
+    kind: cluster.driver ?? 'local',
+    facts: (member, { sizes }) => lookAt({ host, service, must, work }, member, sizes),
+    ...work,
+    ...placementWork(service, must),
+    ...fileWork(must),
+    logTail: async (member, lines) => {
+      const done = await shellFor(member)
+        .run(service.logTail(member, lines))
+        .catch(() => undefined);
+      const text = done?.stdout ?? '';
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .slice(-lines);
+    },
+    describe: (kind, member, which) =>
+      service.describe(kind, member, which).map((command) => shellFor(member).shown(command)),
+  };
+};

@@ -1,0 +1,226 @@
+import { trustFunctions } from './trust-script.ts';
+import { sh, shellLine } from '../../../core/shell.ts';
+import type { ShellScript } from '../../../core/shell.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import type { MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
+import type { ProcessState, Which } from './driver.ts';
+import { askedVersion, fileFunctions, lastLine, valuesIn, waitFor } from './service.ts';
+import type { MakeService } from './service.ts';
+
+const shown = [
+  ...['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus', 'NRestarts', 'Job'],
+  'StatusText',
+];
+const show = ({ unit }: MemberSpec): ShellScript =>
+  sh`systemctl show ${shown.flatMap((name) => ['-p', name])} -- ${unit}`;
+
+/** What systemd could not do before the program ran, in its own words (systemd.exec(5), "Process Exit Codes"). */
+const beforeTheProgram: Readonly<Record<string, string>> = {
+  200: 'CHDIR',
+  203: 'EXEC',
+  205: 'LIMITS',
+  209: 'STDOUT',
+  216: 'GROUP',
+  217: 'USER',
+  218: 'CAPABILITIES',
+  219: 'CGROUP',
+  226: 'NAMESPACE',
+  228: 'SECCOMP',
+  238: 'STATE_DIRECTORY',
+};
+/** The control group of the process before was still going away (github.com/systemd/systemd/issues/23164): it says nothing of the program. */
+const noGroup = '219';
+
+const statusText = (status: string): string =>
+  status === ''
+    ? ''
+    : `, exit status ${[status, beforeTheProgram[status]].filter((part) => part !== undefined).join('/')}`;
+
+/**
+ * spec/store#measured-service-managers. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
+ * without a process; and between `start --no-block` and the manager's own turn it is `inactive` with a job. Pure.
+ */
+export const unitState = (text: string, unit: string | undefined): ProcessState => {
+  const seen = valuesIn(text);
+  const of = (key: string): string => seen.get(key) ?? '';
+  const pid = Number(of('MainPID'));
+  const own = pid > 1 ? { pid } : {};
+  const status = of('ExecMainStatus');
+  const ended = `${of('Result')}${statusText(status)}`;
+  if (of('LoadState') === 'not-found') return { state: 'gone', reason: `there is no unit ${unit}` };
+  switch (of('ActiveState')) {
+    case 'active':
+    case 'reloading':
+    case 'deactivating':
+      return pid > 1
+        ? { state: 'running', ...own }
+        : { state: 'gone', reason: `${unit} has no main process` };
+    case 'activating':
+      // It ended and the manager will try again: what crashed once at its start crashes again.
+      if (of('SubState') === 'auto-restart' && status !== noGroup)
+        return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart` };
+      return {
+        state: 'starting',
+        awaits: `${unit} is ${of('ActiveState')} (${of('SubState')})`,
+        ...own,
+      };
+    case 'failed':
+      return {
+        state: 'gone',
+        reason: `${unit} failed (${ended})`,
+        ...(status === noGroup ? { hasNotRun: true } : {}),
+      };
+    case 'inactive':
+      return of('Job') === '' || of('Job') === '0'
+        ? { state: 'gone', reason: `${unit} is inactive` }
+        : { state: 'starting', awaits: `the start job of ${unit}` };
+    default:
+      return { state: 'unknown', reason: `systemctl show printed no ActiveState of ${unit}` };
+  }
+};
+
+/** The one command that the unit starts, with its specifiers and variables as they stand in its files. */
+const execStart = (unit: string | undefined): ShellScript => sh`systemctl cat -- ${unit} | awk '
+/\\\\$/ { sub(/\\\\$/, " "); part = part $0; next }
+{ line = part $0; part = "" }
+line ~ /^[ \\t]*ExecStart[ \\t]*=/ { sub(/^[^=]*=[ \\t]*/, "", line); if (line == "") n = 0; else { n++; last = line } }
+END { if (n != 1) exit 1; print last }'`;
+
+/** Where the running program lies: the file that the unit starts. `$L` is that command, `$M` its prefix characters, `$P` the program. */
+const program = (member: MemberSpec): ShellScript =>
+  member.binary_path === undefined
+    ? sh`L=$(${execStart(member.unit)}) || { echo "the unit ${member.unit} has not exactly one ExecStart" >&2; exit 3; }
+M=$(printf %s "$L" | sed 's/^\\([-@:+!|]*\\).*/\\1/'); L=\${L#"$M"}
+P=\${L%%[[:space:]]*}
+case "$P" in /*) ;; *) P=$(command -v "$P") || { echo "$P is not found" >&2; exit 3; };; esac`
+    : sh`P=${member.binary_path}
+case "$P" in *.opsctl-*) echo "binary_path $P is a program that opsctl keeps; leave binary_path out" >&2; exit 3;; esac`;
+
+/** The program of the main process itself, even when its file was replaced since it was started; a wrapper's is not. */
+const runningProgram = ({ unit }: MemberSpec): ShellScript => sh`R=$(readlink -f "$P"); [ -n "$R" ] || R=$P
+X=$(systemctl show -p MainPID --value -- ${unit}) || X=0
+E=$(readlink "/proc/$X/exe" 2>/dev/null) || E=
+if [ "\${E%% (deleted)}" = "$R" ]; then S=/proc/$X/exe; else S=$R; fi`;
+
+const dropIn = (unit: string | undefined, minor: Minor): string =>
+  `/etc/systemd/system/${unit}.d/90-opsctl-${minor}.conf`;
+
+/** Written beside its own file and renamed: a crash of the member while it is written starts what it started before. */
+const select = (member: MemberSpec, file: string, target: string): ShellScript => sh`${program(member)}
+D=${file}; mkdir -p "$(dirname "$D")"
+printf '# Written by opsctl: which program this member runs.\\n[Service]\\nExecStart=\\nExecStart=%s%s%s\\n' "$M" ${target} "\${L#"\${L%%[[:space:]]*}"}" > "$D.incoming"
+mv -f "$D.incoming" "$D"
+systemctl daemon-reload
+case "$(${execStart(member.unit)})" in "$M"${target}|"$M"${target}" "*) ;; *) echo "another drop-in of ${member.unit} overrides ExecStart after $D" >&2; exit 3;; esac`;
+
+const recorded = (file: string | undefined, sha256: string | undefined): ShellScript =>
+  sh`[ "$(digest ${file} 2>/dev/null)" = ${sha256} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
+
+/** A link that the operator or a package made is put back, as long as it leads to the recorded program. */
+const linkAgain = (target: string | undefined, sha256: string | undefined): ShellScript =>
+  target === undefined
+    ? sh``
+    : sh`rm -f "$P.incoming"; ln -s ${target} "$P.incoming"
+if [ "$(digest "$P.incoming" 2>/dev/null)" = ${sha256} ]; then mv -fT "$P.incoming" "$P"; exit 0; fi
+rm -f "$P.incoming"`;
+
+/** A run of an earlier opsctl left no record: only a program that the cluster file names can be put back. */
+const withoutRecord = ({ binary_path, old_binary }: MemberSpec): ShellScript =>
+  binary_path === undefined || old_binary === undefined
+    ? sh`true`
+    : sh`set -e
+${fileFunctions}
+[ "$(digest ${binary_path} 2>/dev/null)" = "$(digest ${old_binary})" ] || put ${old_binary} ${binary_path}`;
+
+const stage = (member: MemberSpec, { from, to }: Move): ShellScript =>
+  member.new_binary === undefined
+    ? sh`true`
+    : sh`set -e
+${fileFunctions}
+${program(member)}
+${trustFunctions}
+trusted "$P" || exit 3
+trusted ${member.new_binary} || exit 3
+${runningProgram(member)}
+B=\${P%%.opsctl-*}
+old=$(digest "$S"); new=$(digest ${member.new_binary})
+K=$B.opsctl-${from}-$(printf %.12s "$old"); N=$B.opsctl-${to}-$(printf %.12s "$new")
+keep() { if [ "$(digest "$2" 2>/dev/null)" != "$3" ]; then rm -f "$2.incoming"; cp "$1" "$2.incoming"; chmod 755 "$2.incoming"; mv -f "$2.incoming" "$2"; fi; }
+keep "$S" "$K" "$old"; keep ${member.new_binary} "$N" "$new"
+printf 'previous.program=%s\\nprevious.program_sha256=%s\\nnext.program=%s\\nnext.program_sha256=%s\\n' "$K" "$old" "$N" "$new"
+${member.binary_path === undefined ? sh`echo ${`next.drop_in=${dropIn(member.unit, to)}`}` : sh`if [ -L "$P" ]; then echo "previous.link_target=$(readlink "$P")"; fi`}`;
+
+type Recorded = Placement & { readonly next: { readonly program: string } };
+const isRecorded = (placement: Placement | undefined): placement is Recorded =>
+  placement?.next.program !== undefined && placement.previous.program !== undefined;
+
+const activateDropIn = (member: MemberSpec, which: Which, { next }: Recorded, file: string): ShellScript =>
+  which === 'new'
+    ? sh`set -e
+${fileFunctions}
+${recorded(next.program, next.program_sha256)}
+${select(member, file, next.program)}`
+    : sh`rm -f ${file} && systemctl daemon-reload`;
+
+const activateFile = (member: MemberSpec, which: Which, { next, previous }: Recorded): ShellScript => {
+  const { program: source, program_sha256: sha256 } = which === 'new' ? next : previous;
+  return sh`set -e
+${fileFunctions}
+P=${member.binary_path}
+${which === 'old' ? linkAgain(previous.link_target, sha256) : sh``}
+[ "$(digest "$P" 2>/dev/null)" != ${sha256} ] || exit 0
+${recorded(source, sha256)}
+put ${source} "$P"`;
+};
+
+const activate = (member: MemberSpec, which: Which, placement: Placement | undefined): ShellScript => {
+  if (!isRecorded(placement)) return which === 'old' ? withoutRecord(member) : sh`true`;
+  const file = placement.next.drop_in;
+  return file === undefined
+    ? activateFile(member, which, placement)
+    : activateDropIn(member, which, placement, file);
+};
+
+const describe = (kind: StepKind, member: MemberSpec): string[] => {
+  const [unit, program, path] = [member.unit, member.new_binary, member.binary_path].map((word) =>
+    shellLine([word ?? '']),
+  );
+  if (kind === 'stop') return [`systemctl stop ${unit}`];
+  if (kind !== 'start') return [];
+  const start = `systemctl start ${unit}`;
+  if (member.new_binary === undefined) return [start];
+  return member.binary_path === undefined
+    ? [`systemctl edit ${unit}  # ExecStart= with ${program}`, start]
+    : [`cp -p ${program} ${path}`, start];
+};
+
+export const systemdService: MakeService = () => ({
+  look: show,
+  pid: ({ unit }) => sh`systemctl show -p MainPID --value -- ${unit}`,
+  stateFrom: (done, { unit }) =>
+    done.code === 0
+      ? unitState(done.stdout, unit)
+      : { state: 'unknown', reason: `systemctl show: ${lastLine(done)}` },
+  stop: ({ unit }, graceMs) => sh`systemctl stop --no-block -- ${unit} || exit 3
+${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
+  // A stop that is still waiting would hold the start back.
+  kill: ({ unit }) => sh`systemctl stop --no-block -- ${unit}; systemctl kill --signal=SIGKILL -- ${unit}
+${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
+  stage,
+  activate,
+  discard: (_member, { next }) =>
+    next.program === undefined
+      ? sh`true`
+      : sh`[ -e ${next.drop_in ?? '/nonexistent'} ] || rm -f ${next.program}`,
+  start: ({ unit }) =>
+    sh`systemctl reset-failed -- ${unit} 2>/dev/null; systemctl start --no-block -- ${unit}`,
+  logTail: ({ unit }, lines) => sh`journalctl -u ${unit} -n ${lines} --no-pager -o cat`,
+  version: (member, which) =>
+    which === 'new'
+      ? askedVersion(member.new_binary)
+      : sh`${program(member)}
+${runningProgram(member)}
+[ -e "$S" ] || P=${member.old_binary} S=${member.old_binary}
+trusted "$P" && "$S" --version`,
+  describe,
+});

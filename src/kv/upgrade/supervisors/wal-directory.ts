@@ -1,0 +1,134 @@
+import { resolve } from 'node:path';
+import { sh } from '../../../core/shell.ts';
+import type { ShellScript } from '../../../core/shell.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/types.ts';
+import { isPartOf, placeFrom, placeScript } from './places.ts';
+import { ownerFacts } from './process-facts.ts';
+import { wordsIn } from './process-table.ts';
+import { valuesIn } from './service.ts';
+import type { Ask } from './service.ts';
+
+/** What a running server was started with, as far as it names directories. */
+export type StartedWith = {
+  readonly words: readonly string[];
+  readonly env: ReadonlyMap<string, string>;
+  readonly cwd?: string | undefined;
+};
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+/**
+ * The directory of the write-ahead log as something names it: the cluster file, the command line or the environment of the running process,
+ * the command, the environment of the cluster file, the configuration file. Undefined: it is part of the data directory. Pure.
+ */
+export const namedWal = (
+  member: MemberSpec,
+  config: HostFacts['config'],
+  running?: StartedWith,
+): string | undefined => {
+  const flags = [
+    flagsOf(running?.words.slice(1) ?? []),
+    flagsOf(argvOf(member.old_command, member.old_binary) ?? []),
+  ];
+  // With a configuration file a server reads neither flags nor environment.
+  const isByFile =
+    flags.some((one) => one.has('config-file')) || running?.env.has('ETCD_CONFIG_FILE') === true;
+  const given = isByFile
+    ? []
+    : [
+        ...flags.map((one) => one.get('wal-dir')),
+        running?.env.get('ETCD_WAL_DIR'),
+        member.env?.['ETCD_WAL_DIR'],
+      ];
+  const named = [member.wal_dir, ...given, config?.['wal-dir']].map(text).find((one) => one !== undefined);
+  if (named === undefined || named.startsWith('/') || running?.cwd === undefined) return named;
+  return resolve(running.cwd, named);
+};
+
+/** Where the log of a member is, from what was seen of its host: undefined if it is part of the data directory. */
+export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): string | undefined => {
+  const named = namedWal(member, host?.config);
+  // A relative path was resolved where the process runs.
+  const seen = host?.wal_place?.path;
+  if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
+  return named;
+};
+
+/** A log that is part of the data directory, whatever links lead to it, needs no place of its own. Pure. */
+export const walFacts = (
+  data: PlaceSeen | undefined,
+  wal: PlaceSeen | undefined,
+  hasOwnWal: boolean,
+): HostFacts => {
+  const isSeparate = wal !== undefined && (data === undefined || !isPartOf(wal, data));
+  return {
+    ...(isSeparate ? { wal_place: wal } : {}),
+    ...(data?.exists === true && wal === undefined && !hasOwnWal ? { is_wal_missing: true } : {}),
+  };
+};
+
+/** What the process was started with, and as whom it runs. Only those variables are read: others may be secrets. */
+const startedScript = (pid: number): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
+encode() { base64 | tr -d '\\n'; }
+echo "words=$(encode < cmdline)"; echo "cwd=$(readlink cwd | encode)"
+echo "env=$(tr '\\0' '\\n' < environ 2>/dev/null | grep -E '^ETCD_(WAL_DIR|CONFIG_FILE)=' | encode)"
+echo "uid=$(awk '/^Uid:/ { print $3 }' status)"
+exit 0`;
+const plain = (coded = ''): string => Buffer.from(coded, 'base64').toString();
+const startedFrom = (output: string): { readonly started: StartedWith; readonly uid?: number } => {
+  const values = valuesIn(output);
+  const uid = values.get('uid');
+  const cwd = plain(values.get('cwd')).trim();
+  const env = plain(values.get('env'))
+    .split('\n')
+    .filter((line) => line.includes('='))
+    .map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]);
+  return {
+    started: {
+      words: wordsIn(plain(values.get('words'))),
+      env: new Map(env),
+      ...(cwd === '' ? {} : { cwd }),
+    },
+    ...(/^\d+$/.test(uid ?? '') ? { uid: Number(uid) } : {}),
+  };
+};
+
+/** A path of a process that has its own file systems counts only if it is the same directory on the host. */
+const sharedScript = (
+  path: string,
+  pid: number | undefined,
+  wantsSizes: boolean,
+): ShellScript => sh`${placeScript(path)}
+${pid === undefined ? sh`` : sh`[ "$(readlink /proc/${pid}/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ] || [ "$R" -ef "/proc/${pid}/root"${path} ] || echo is_elsewhere=true`}
+${wantsSizes ? sh`[ ! -d "$R" ] || echo "wal_kib=$(du -skL "$R" | cut -f1)"` : sh`:`}
+exit 0`;
+
+/** The owner of the process and the write-ahead log of a member on another host or under a service manager. */
+export const startedFacts = async (
+  member: MemberSpec,
+  facts: HostFacts,
+  wantsSizes: boolean,
+  ask: Ask,
+): Promise<HostFacts> => {
+  const { pid, data_place: data, config } = facts;
+  const seen = pid === undefined ? undefined : startedFrom(await ask(startedScript(pid)));
+  const owner = facts.owner_mismatch === undefined ? ownerFacts(seen?.uid, data) : {};
+  const named = namedWal(member, config, seen?.started);
+  if (named === undefined || !named.startsWith('/')) return owner;
+  const isGiven = member.wal_dir !== undefined;
+  const output = await ask(sharedScript(named, isGiven ? undefined : pid, wantsSizes));
+  const values = valuesIn(output);
+  if (values.has('is_elsewhere')) return owner;
+  const found = walFacts(data, placeFrom(output, named, member), true);
+  const kib = values.get('wal_kib');
+  const isCounted = found.wal_place !== undefined && /^\d+$/.test(kib ?? '');
+  return {
+    ...owner,
+    ...found,
+    is_wal_missing: false,
+    ...(isCounted ? { data_dir_bytes: (facts.data_dir_bytes ?? 0) + Number(kib) * 1024 } : {}),
+  };
+};

@@ -1,0 +1,110 @@
+import { messageOf } from '../../../core/error-message.ts';
+import type { Host } from '../../../platform/host.ts';
+import type { Access } from '../../engine/access.ts';
+import { canaryKey } from '../../client/own-keys.ts';
+import type { Replacing } from '../run.ts';
+import type { CanaryReport, ClusterFile, Unstamped } from '../../engine/types.ts';
+
+/** Milliseconds from one write to the next, as it is now. */
+export type Pace = () => number;
+/** Fast while a member is replaced, slower while it has to stay good, and slow while a run waits or a person thinks. */
+const slowestMs = { changing: 0, proved: 100, none: 1000 } as const;
+const defaultPerSecond = 50;
+export const paceOf =
+  (replacing: ReadonlyMap<string, Replacing>, perSecond = defaultPerSecond): Pace =>
+  () => {
+    const states = [...replacing.values()];
+    const now = states.includes('changing') ? 'changing' : (states[0] ?? 'none');
+    return Math.max(slowestMs[now], 1000 / perSecond);
+  };
+/** On a busy store or machine the canary is not what makes it busy: it rests at least three times as long as a write took, but not for ever. */
+const restAfter = (tookMs: number): number => Math.min(3 * tookMs, 200);
+/** How soon a change of the pace is noticed. */
+const sliceMs = 50;
+export type Canary = { stop(): Promise<CanaryReport> };
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
+const quantile = (sorted: readonly number[], share: number): number | undefined =>
+  sorted.length === 0 ? undefined : tenths(sorted[Math.floor(sorted.length * share)] as number);
+
+const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return { median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
+};
+
+/** One write at a time, to the member that took the last one, else to the next; each is told. */
+const writerThrough = (
+  host: Host,
+  cluster: ClusterFile,
+  access: Access,
+  key: string,
+  emit: (event: Unstamped) => void,
+) => {
+  const stores = cluster.members.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
+  const latencies: number[] = [];
+  let at = 0;
+  const write = async (value: string): Promise<{ ok: boolean }> => {
+    const began = host.elapsed();
+    let message = '';
+    for (let tries = 0; tries < stores.length; tries += 1) {
+      const { name, store } = stores[at] as (typeof stores)[number];
+      try {
+        await store.put(key, value);
+        const latency_ms = tenths(host.elapsed() - began);
+        latencies.push(latency_ms);
+        emit({ event: 'canary', ok: true, latency_ms, member: name });
+        return { ok: true };
+      } catch (error) {
+        message = messageOf(error);
+        at = (at + 1) % stores.length;
+      }
+    }
+    emit({
+      event: 'canary',
+      ok: false,
+      latency_ms: Math.round(host.elapsed() - began),
+      member: stores[at]?.name ?? '',
+      error: message,
+    });
+    return { ok: false };
+  };
+  return { write, latencies, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
+};
+
+/** Writes all the time, like a client that knows every member: what users of the cluster see during the window. */
+export const startCanary = (
+  host: Host,
+  cluster: ClusterFile,
+  access: Access,
+  run: string,
+  emit: (event: Unstamped) => void,
+  pace: Pace = () => 1000 / defaultPerSecond,
+): Canary => {
+  const { write, latencies, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
+  let [writes, failed, longestGapMs, isOver] = [0, 0, 0, false];
+  const work = (async () => {
+    // Since when nobody took a write: the canary's own pause is none of the cluster's doing.
+    let waiting: number | undefined;
+    while (!isOver) {
+      const began = host.elapsed();
+      waiting ??= began;
+      const { ok } = await write(String(writes));
+      writes += 1;
+      const wroteAt = host.elapsed();
+      longestGapMs = Math.max(longestGapMs, wroteAt - waiting);
+      if (ok) waiting = undefined;
+      else failed += 1;
+      const pause = (): number => Math.max(pace(), ok ? restAfter(wroteAt - began) : 0);
+      for (let left = pause(); left > 0 && !isOver; left = pause() - (host.elapsed() - wroteAt))
+        await host.sleep(Math.min(left, sliceMs));
+    }
+  })();
+  return {
+    stop: async () => {
+      isOver = true;
+      await work;
+      await remove();
+      return { writes, failed, longest_gap_ms: Math.round(longestGapMs), ...quantilesOf(latencies) };
+    },
+  };
+};

@@ -1,0 +1,107 @@
+import type { Context } from '../cli/command.ts';
+import { prepareFiles } from './apply.ts';
+import type { Asking } from './read-labels.ts';
+import type { LiveLabel } from './definition.ts';
+import { deploymentOf } from './deployment.ts';
+import { baseOf } from './base.ts';
+import { emptyLock } from './lock-file.ts';
+import { labelKey, newLabelKey, recordFrom } from './lock-entries.ts';
+import { changeLock, withRecord } from './lock-store.ts';
+import type { Prepared } from './prepared.ts';
+import { absolute } from './read-files.ts';
+import { lockPlaceOf } from './wishes.ts';
+
+export type Adopted = {
+  readonly key: string;
+  readonly title: string;
+  readonly id: string | null;
+  readonly file: string;
+  /** `known`: its record stays as it is. `missing`: the service has no such label yet. */
+  readonly status: 'adopted' | 'known' | 'missing';
+};
+
+/** A file that names the revision it was written from keeps that protection: the record starts there. */
+const startOf = async (
+  context: Context,
+  { wish, live }: Prepared,
+  asking: Asking,
+): Promise<LiveLabel | undefined> => {
+  if (live === undefined || wish.wanted.revision === undefined) return live;
+  const base = await baseOf(context, wish.wanted, live, undefined, asking);
+  const then = typeof base === 'object' ? base.label : undefined;
+  return then !== undefined && 'id' in then ? (then as LiveLabel) : live;
+};
+
+/** Files of earlier versions name their revision; the lock file has taken its place. */
+const withoutRevision = async (context: Context, prepared: readonly Prepared[]): Promise<void> => {
+  const files = new Set(
+    prepared.flatMap(({ wish }) =>
+      wish.wanted.revision === undefined || wish.document.file === undefined ? [] : [wish.document.file],
+    ),
+  );
+  for (const file of files) {
+    const path = absolute(context, file);
+    const text = (await context.host.files.read(path)) ?? '';
+    const after = text.replace(/^revision:[^\n]*\n/gm, '');
+    if (after !== text) await context.host.files.replace(path, after);
+  }
+};
+
+type Row = { readonly prepared: Prepared; readonly start: LiveLabel | undefined };
+
+const adoptInto = async (
+  context: Context,
+  directory: string,
+  rows: readonly Row[],
+  deployment: string,
+): Promise<Adopted[]> => {
+  const adopted: Adopted[] = [];
+  const change = (lock: typeof emptyLock): typeof emptyLock => {
+    adopted.splice(0);
+    return rows.reduce((now, { prepared, start }) => {
+      const { wish, wanted, live } = prepared;
+      const { file } = lockPlaceOf(context, wish);
+      const key = labelKey(now, wish.wanted, deployment, file) ?? newLabelKey(now, wish.wanted, new Set());
+      const known = now.labels[key]?.deployments[deployment];
+      const isKnown = known !== undefined && known.id === live?.id;
+      const base = { key, title: wanted.title, id: live?.id ?? null, file: wish.source };
+      adopted.push({ ...base, status: start === undefined ? 'missing' : isKnown ? 'known' : 'adopted' });
+      if (start === undefined || isKnown) return now;
+      const record = recordFrom(wish.wanted, start, now.labels[key], deployment, permissionsNow(prepared));
+      return withRecord(now, key, file, deployment, record);
+    }, lock);
+  };
+  if (context.isDryRun) change(emptyLock);
+  else await changeLock(context, directory, change);
+  return adopted;
+};
+
+const permissionsNow = ({ permissions }: Prepared) =>
+  permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
+
+/**
+ * Writes the lock file for labels that exist: from then on each definition is bound to its label in this deployment,
+ * whatever either is called. Nothing in the service changes, and records that are there stay.
+ */
+export const adoptFiles = async (
+  context: Context,
+  files: readonly string[],
+  options: Asking & { readonly deployment?: string },
+): Promise<Adopted[]> => {
+  const admin = options.admin ?? false;
+  const asked = { publish: false, prune: false, admin, ...options };
+  const { prepared } = await prepareFiles(context, files, asked);
+  const deployment = await deploymentOf(context, options.deployment);
+  const groups = new Map<string, Row[]>();
+  for (const one of prepared) {
+    const { directory } = lockPlaceOf(context, one.wish);
+    if (directory === undefined) continue;
+    const start = await startOf(context, one, options);
+    groups.set(directory, [...(groups.get(directory) ?? []), { prepared: one, start }]);
+  }
+  const adopted: Adopted[] = [];
+  for (const [directory, rows] of groups)
+    adopted.push(...(await adoptInto(context, directory, rows, deployment)));
+  if (!context.isDryRun) await withoutRevision(context, prepared);
+  return adopted;
+};

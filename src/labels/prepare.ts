@@ -1,0 +1,243 @@
+import type { Context } from '../cli/command.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import { baseOf, revisionOf } from './base.ts';
+import { limitProblems, lockProblems, rightProblems } from './desired.ts';
+import type { LabelDef, LiveLabel } from './definition.ts';
+import { type Drift, driftOf } from './drift.ts';
+import { type LiveLabels, readLive } from './find-live.ts';
+import { liveFrom } from './from-label.ts';
+import { inParallel } from './in-parallel.ts';
+import { inDeployment, labelKey, newLabelKey } from './lock-entries.ts';
+
+import { permissionPlan } from './permissions.ts';
+import { isIdle, planFrom } from './plan.ts';
+import type { LockEntry, Prepared } from './prepared.ts';
+import { placed } from './read-files.ts';
+import { type Asking, allLocks, allPermissions, getLimits, getUserCapabilities } from './read-labels.ts';
+import { ambiguousTitle, titleOf } from './resolve-label.ts';
+import type { LimitsJson, UserCapabilitiesJson } from './api-types.ts';
+import type { Session } from './session.ts';
+import { type Wish, lockPlaceOf } from './wishes.ts';
+
+const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | undefined)[] => {
+  const taken = new Map<string, Wish>();
+  const takenIn = new Map<string, Set<string>>();
+  return wishes.map((wish) => {
+    const { directory, file } = lockPlaceOf(session.context, wish);
+    const lock = directory === undefined ? undefined : session.locks.get(directory);
+    if (directory === undefined || lock === undefined) return undefined;
+    const known = labelKey(lock, wish.wanted, session.deployment, file);
+    const here = takenIn.get(directory) ?? new Set<string>();
+    const key = known ?? newLabelKey(lock, wish.wanted, here);
+    takenIn.set(directory, here.add(key));
+    const other = taken.get(`${directory}/${key}`);
+    if (other !== undefined) {
+      const text = `means the same label (${key} in the lock file) as ${other.source}`;
+      const wrong = problem('title', 'rule', text, 'say `key:` or `was:` in both files');
+      throw usageError('a label is defined twice; nothing was sent', placed(wish.document, [wrong]));
+    }
+    taken.set(`${directory}/${key}`, wish);
+    return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
+  });
+};
+
+type Sought = { readonly wish: Wish; readonly entry: LockEntry | undefined };
+const recordHere = ({ deployment }: Session, entry: LockEntry | undefined) =>
+  entry?.record?.deployments[deployment];
+
+const seekOf = (session: Session, { wish, entry }: Sought) => {
+  const { wanted } = wish;
+  const ids = [recordHere(session, entry)?.id, wanted.id].flatMap((id) => (id === undefined ? [] : [id]));
+  return { ids, titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
+};
+
+/** Labels to which definitions are bound: the title that one happens to have is no reason for another to take it. */
+const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<string> =>
+  new Set(
+    sought.flatMap((one) => {
+      const id = recordHere(session, one.entry)?.id;
+      return id === undefined ? [] : [id];
+    }),
+  );
+
+/** A person who types a title means the one label that reads like it; a file may also mean a new label. */
+const refuseSimilar = (
+  { wanted: { title, id }, document }: Wish,
+  labels: LiveLabels,
+  owned: ReadonlySet<string>,
+): void => {
+  const [similar] = labels.similarTo(title).filter((label) => !owned.has(label.id ?? ''));
+  if (similar === undefined || id !== undefined) return;
+  const other = titleOf(similar);
+  const text = `differs only in case from the title ${JSON.stringify(other)} of labels/${similar.id}`;
+  const wrong = problem('title', 'rule', text, `add \`was: ${JSON.stringify(other)}\` to rename that label`);
+  throw new AppError(
+    'unsafe',
+    `no label has the exact title ${JSON.stringify(title)}; no changes were made`,
+    {
+      code: 'SIMILAR_TITLE',
+      problems: placed(document, [wrong]),
+      tryThis: [
+        `to create a second label, run \`opsctl labels create --title ${JSON.stringify(title)}\` and apply the file again`,
+      ],
+    },
+  );
+};
+
+/** By the lock file's id, by the file's, else by title or by the old title in `was`. */
+const liveOf = (
+  session: Session,
+  sought: Sought,
+  labels: LiveLabels,
+  owned: ReadonlySet<string>,
+): LiveLabel | undefined => {
+  const { ids, titles } = seekOf(session, sought);
+  const own = recordHere(session, sought.entry)?.id;
+  for (const id of ids) {
+    const label = labels.withId(id);
+    if (label !== undefined) return liveFrom(label);
+  }
+  for (const title of titles) {
+    const found = labels.withTitle(title).filter(({ id = '' }) => id === own || !owned.has(id));
+    if (found.length > 1) {
+      const { line, column } = sought.wish.document.placeOf('title');
+      const path = `${sought.wish.source}:${line}:${column}: title`;
+      throw ambiguousTitle(title, found, { path, hint: 'add the id: of the one that is meant' });
+    }
+    if (found[0] !== undefined) return liveFrom(found[0]);
+  }
+  refuseSimilar(sought.wish, labels, owned);
+  return undefined;
+};
+
+/** What freezes at publish is the published revision's, which differs from a newer draft. */
+const withPublished = async (context: Context, live: LiveLabel, asking: Asking): Promise<LiveLabel> => {
+  if (!live.hasUnpublishedChanges || !live.fields.some((field) => field.maxEntries !== undefined))
+    return live;
+  const then = await revisionOf(context, live.id, 'published', asking);
+  const fields = live.fields.map((field) => {
+    const publishedEntries = then?.fields.find(({ id }) => id === field.id)?.maxEntries;
+    return publishedEntries === undefined ? field : { ...field, publishedEntries };
+  });
+  return { ...live, fields };
+};
+
+const deletedDrift = (live: LiveLabel | undefined, id: string | undefined): Drift[] =>
+  live === undefined && id !== undefined ? [{ what: `labels/${id} (deleted)`, isLost: true, at: {} }] : [];
+
+const withDrift = async (
+  session: Session,
+  { wish, entry }: Sought,
+  wanted: LabelDef,
+  live: LiveLabel | undefined,
+  permissions: Prepared['permissions'],
+): Promise<Pick<Prepared, 'base' | 'drift'>> => {
+  const record = recordHere(session, entry);
+  if (live === undefined) return { base: undefined, drift: deletedDrift(live, record?.id) };
+  const base = await baseOf(session.context, wish.wanted, live, record, session.options);
+  if (base === 'gone') {
+    const what = 'nobody can say what, because that revision is gone';
+    return { base: undefined, drift: [{ what, isLost: true, at: {} }] };
+  }
+  const said = permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
+  return { base, drift: base === undefined ? [] : driftOf(wanted, base, live, said) };
+};
+
+type Known = { readonly limits: LimitsJson; readonly user: () => Promise<UserCapabilitiesJson> };
+
+/** What the service would refuse, found before anything is sent; asked only about labels that change. */
+const problemsOf = async (
+  { context }: Session,
+  wanted: LabelDef,
+  live: LiveLabel | undefined,
+  plan: Prepared['plan'],
+  known: Known,
+) => {
+  if (isIdle(plan) && plan.problems.length === 0) return [];
+  const locks = live === undefined ? [] : await allLocks(context, `labels/${live.id}`);
+  const user = plan.action === 'create' ? await known.user() : undefined;
+  return [
+    ...plan.problems,
+    ...limitProblems(wanted, live, known.limits),
+    ...lockProblems(plan, locks),
+    ...rightProblems(plan, live, user),
+  ];
+};
+
+const permissionsOf = async (
+  { context, options }: Session,
+  { permissions: wanted }: LabelDef,
+  live: LiveLabel | undefined,
+): Promise<Prepared['permissions']> => {
+  if (wanted === undefined) return undefined;
+  const now = live === undefined ? [] : await allPermissions(context, `labels/${live.id}`, options);
+  return { live: now, plan: permissionPlan(wanted, now, false) };
+};
+
+const prepareOne = async (
+  session: Session,
+  sought: Sought,
+  found: LiveLabel | undefined,
+  known: Known,
+): Promise<Prepared> => {
+  const { context, options, deployment } = session;
+  const { wish, entry } = sought;
+  const wanted = inDeployment(wish.wanted, entry?.record, deployment);
+  const live = found && (await withPublished(context, found, options));
+  const made = planFrom(wanted, live, { prune: options.prune, publish: options.publish });
+  const planned = await permissionsOf(session, wanted, live);
+  const drift = await withDrift(session, sought, wanted, live, planned);
+  const problems = await problemsOf(session, wanted, live, made, known);
+  return {
+    wish,
+    wanted,
+    entry,
+    live,
+    ...drift,
+    plan: { ...made, problems },
+    ...(planned === undefined ? {} : { permissions: planned }),
+  };
+};
+
+const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
+  let value: Promise<T> | undefined;
+  return () => (value ??= read());
+};
+
+/** All definitions with what the service has: pages of labels once, then only what changes, some reads at a time. */
+export const prepareAll = async (session: Session, wishes: readonly Wish[]): Promise<Prepared[]> => {
+  const { context, options } = session;
+  const entries = entriesOf(session, wishes);
+  const sought = wishes.map((wish, i): Sought => ({ wish, entry: entries[i] }));
+  const [limits, labels] = await Promise.all([
+    getLimits(context),
+    readLive(
+      context,
+      sought.map((one) => seekOf(session, one)),
+      options,
+    ),
+  ]);
+  const owned = ownedBy(session, sought);
+  const lives = sought.map((one) => liveOf(session, one, labels, owned));
+  refuseShared(sought, lives);
+  const known: Known = { limits, user: once(() => getUserCapabilities(context)) };
+  return inParallel(sought, (one, i) => prepareOne(session, one, lives[i], known));
+};
+
+/** Two definitions that lead to one label would undo each other. */
+const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | undefined)[]): void => {
+  const first = new Map<string, Sought>();
+  for (const [i, live] of lives.entries()) {
+    const one = sought[i];
+    if (live === undefined || one === undefined) continue;
+    const other = first.get(live.id);
+    if (other === undefined) {
+      first.set(live.id, one);
+      continue;
+    }
+    const text = `means labels/${live.id}, as ${other.wish.source} does`;
+    throw new AppError('usage', 'a label is defined twice; nothing was sent', {
+      problems: placed(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),
+    });
+  }
+};

@@ -1,0 +1,108 @@
+import type { CheckFinding } from '../../core/finding.ts';
+import type { Category } from '../../core/problem.ts';
+import type { Result } from '../../core/result.ts';
+import type { Context } from '../../cli/command.ts';
+import { trackerNaming } from '../names/tracker-naming.ts';
+import type { Defaults } from './change.ts';
+import { type Journal, openJournal } from './journal.ts';
+import { journalPath } from './journal-path.ts';
+import { makeKnownNames } from './known-labels.ts';
+import { makeObserver } from './observe.ts';
+import { lockJournal, refuseContradiction, refuseRepeat, scanInput, targetMark } from './earlier-run.ts';
+import { open } from './open-input.ts';
+import { Lost } from './lost-rows.ts';
+import type { BulkOptions } from './options.ts';
+import { type Input, outcomes } from './outcomes.ts';
+import { resumeLineOf } from './resume-line.ts';
+import type { Counts, Outcome, Run } from './run.ts';
+
+/** Rows that no request was sent for are wrong usage, not a refusal of the service. */
+const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' => {
+  if (failed === 0) return 'done';
+  if (done + skipped > 0) return 'partial';
+  return invalid === failed ? 'usage' : 'refused';
+};
+
+/** A CI service shows no more, and memory does not grow with the file. */
+const MOST_FAILURES = 100;
+
+/** The same rows; the first failures are kept for a report, each with the line of the file. */
+async function* noted(
+  batches: AsyncIterable<Outcome[]>,
+  failures: CheckFinding[],
+  file: string | undefined,
+): AsyncGenerator<Outcome[]> {
+  for await (const batch of batches) {
+    for (const { line, error } of batch)
+      if (error !== undefined && failures.length < MOST_FAILURES)
+        failures.push({
+          ...{ rule: error.code ?? 'row', level: 'fail', message: error.message, line },
+          ...(file === undefined ? {} : { file }),
+        });
+    yield batch;
+  }
+}
+
+type Begun = { readonly input: Input; readonly journal?: Journal; readonly release?: () => Promise<void> };
+
+/** Checks the whole file and an earlier run of it before the first row is sent, and opens the journal. */
+const begin = async (
+  context: Context,
+  values: BulkOptions,
+  input: Input,
+  defaults: Defaults,
+): Promise<Begun> => {
+  if (context.isDryRun) {
+    if (input.isFile === true) await scanInput(context, input, defaults, '', new Set());
+    return { input };
+  }
+  const target = targetMark(await context.target('tracker'));
+  const path = await journalPath(context, values, input, target);
+  const release = await lockJournal(context.host, path);
+  try {
+    const checked = await refuseRepeat({ context, values, input, defaults, journal: path, target });
+    const journal = await openJournal(context.host, path, values.resume ?? false, checked.digest);
+    return { input: checked.input, journal, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+};
+
+export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
+  refuseContradiction(values);
+  const defaults: Defaults = { resource: values.resource, op: values.op };
+  const { input, journal, release } = await begin(context, values, await open(context, values), defaults);
+  const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  const taken = [...(journal?.past.lines.values() ?? [])].flatMap(({ id }) => (id === undefined ? [] : [id]));
+  const run: Run = {
+    context,
+    source: input.format,
+    defaults,
+    lost: new Lost(),
+    callers: new Map(),
+    names: new Map(),
+    known: makeKnownNames(context, [
+      ...(values['create-labels'] ? ['labels'] : []),
+      ...(values['create-categories'] ? ['categories'] : []),
+    ]),
+    ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
+  };
+  // Names of rows are read once for the run, and not before it.
+  if (journal !== undefined) await trackerNaming.forget(context);
+  const resumeLine = resumeLineOf(values);
+  const failures: CheckFinding[] = [];
+  const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine, release });
+  const rows = noted(done, failures, input.path === '-' ? undefined : values.file);
+  return {
+    kind: 'rows',
+    rows,
+    inBatches: true,
+    view: {
+      columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'],
+      name: 'line',
+      findings: () => failures,
+    },
+    exit: () => exitOf(counts),
+  };
+};

@@ -1,0 +1,242 @@
+import { AppError, type Problem, problem } from '../../core/problem.ts';
+import { type Delimiter, type Line, type ReadOptions, type Reader, delimiters } from './line.ts';
+
+/** What breaks a record, and where: `at` counts UTF-16 units from the start of the record. */
+type Fault = { readonly at: number; readonly what: string; readonly hint: string };
+type Split =
+  | { readonly cells: string[] }
+  /** A quoted cell continues in the next line; `at` is its first quote. */
+  | { readonly openAt: number }
+  | { readonly fault: Fault };
+
+/** Where the quoted cell ends that starts there; a doubled quote is one of its characters. */
+const closingQuote = (text: string, start: number): number => {
+  for (let end = text.indexOf('"', start); end !== -1; end = text.indexOf('"', end + 2))
+    if (text[end + 1] !== '"') return end;
+  return -1;
+};
+
+const afterQuote = (at: number): Fault => ({
+  at,
+  what: 'text follows the closing quote of a cell',
+  hint: 'double each quote that is part of a cell: "say ""hi"" twice"',
+});
+const withinCell = (at: number): Fault => ({
+  at,
+  what: 'a quote is inside a cell that does not start with a quote',
+  hint: 'put the whole cell in quotes and double the quote: "5"" pipe"',
+});
+const bareReturn = (at: number): Fault => ({
+  at,
+  what: 'a carriage return is outside quotes',
+  hint: 'end lines with LF or CRLF, and put a cell that contains a line end in quotes',
+});
+
+/** A cell without quotes, and what RFC 4180 does not allow in it. */
+const plainFault = (cell: string, at: number): Fault | undefined => {
+  const quote = cell.indexOf('"');
+  if (quote !== -1) return withinCell(at + quote);
+  const end = cell.indexOf('\r');
+  return end === -1 ? undefined : bareReturn(at + end);
+};
+
+type Cell = { readonly cell: string; readonly end: number };
+
+const quotedCell = (
+  text: string,
+  at: number,
+  delimiter: string,
+): Cell | Exclude<Split, { cells: string[] }> => {
+  const end = closingQuote(text, at + 1);
+  if (end === -1) return { openAt: at };
+  const isLast = end + 1 === text.length;
+  if (!isLast && text[end + 1] !== delimiter) return { fault: afterQuote(end + 1) };
+  return { cell: text.slice(at + 1, end).replaceAll('""', '"'), end: end + 1 };
+};
+
+const plainCell = (text: string, at: number, delimiter: string): Cell | { readonly fault: Fault } => {
+  const next = text.indexOf(delimiter, at);
+  const end = next === -1 ? text.length : next;
+  const cell = text.slice(at, end);
+  const fault = plainFault(cell, at);
+  return fault === undefined ? { cell, end } : { fault };
+};
+
+/** Splits one record of RFC 4180 without its line end. Pure. */
+export const splitCsv = (text: string, delimiter = ','): Split => {
+  if (!/["\r]/.test(text)) return { cells: text.split(delimiter) };
+  const cells: string[] = [];
+  for (let at = 0; ; ) {
+    const found = text[at] === '"' ? quotedCell(text, at, delimiter) : plainCell(text, at, delimiter);
+    if (!('cell' in found)) return found;
+    cells.push(found.cell);
+    if (found.end === text.length) return { cells };
+    at = found.end + 1;
+  }
+};
+
+/** The delimiter that splits the header into the most names. */
+const delimiterOf = (header: string): Delimiter => {
+  const counted = (Object.keys(delimiters) as Delimiter[]).map((delimiter) => {
+    const split = splitCsv(header, delimiter);
+    return { delimiter, count: 'cells' in split ? split.cells.length : 0 };
+  });
+  return counted.reduce((best, one) => (one.count > best.count ? one : best)).delimiter;
+};
+
+/** RFC 4180: a line ends with CRLF or LF; within quotes both are part of the cell. */
+const withoutEnd = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text);
+
+/** A malformed table is rejected whole: after a wrong quote nothing tells where the next row starts. */
+const malformed = (name: string, found: readonly Problem[]): AppError => {
+  const [first] = found;
+  const where = [name, first?.line, first?.column].filter((one) => one !== undefined).join(':');
+  return new AppError('usage', `malformed CSV: ${where}: ${first?.message ?? ''}`, {
+    code: 'MALFORMED_CSV',
+    problems: found.map(({ hint: _, ...one }) => ({ ...one, file: name })),
+    tryThis: [...new Set(found.flatMap(({ hint }) => hint ?? []))],
+  });
+};
+
+/** The place of a fault in the file: a record may have several lines. */
+const placed = (start: number, record: string, { at, what, hint }: Fault): Problem => {
+  const before = record.slice(0, at).split('\n');
+  return {
+    ...problem('', 'format', what, hint),
+    line: start + before.length - 1,
+    column: (before.at(-1) ?? '').length + 1,
+  };
+};
+
+/** The mark of the byte order is no part of a name, and neither are spaces at the end of the line. */
+const headerText = (whole: string): string =>
+  withoutEnd(whole)
+    .replace(/^\uFEFF/, '')
+    .replace(/" +$/, '"');
+
+type Header = { readonly names: readonly string[]; readonly repeated: ReadonlySet<string> };
+
+/** Names of the columns. A column that may not repeat is an error that names both columns. */
+const headerFrom = (cells: readonly string[], line: number, isList: (column: string) => boolean) => {
+  const names = cells.map((cell) => cell.trim());
+  const first = new Map<string, number>();
+  const repeated = new Set<string>();
+  const problems: Problem[] = [];
+  for (const [i, name] of names.entries()) {
+    const before = first.get(name);
+    if (before === undefined) first.set(name, i);
+    else if (isList(name)) repeated.add(name);
+    else if (name !== '')
+      problems.push({
+        ...problem(
+          '',
+          'rule',
+          `column ${i + 1} repeats the name of column ${before + 1}, ${JSON.stringify(name)}`,
+          'rename or remove one of the columns; only columns of a list field, such as labels, may repeat',
+        ),
+        line,
+      });
+  }
+  return { header: { names, repeated } satisfies Header, problems };
+};
+
+/** The cells by name; empty cells are left out, and the cells of repeated columns become one list. */
+const rowFrom = ({ names, repeated }: Header, cells: readonly string[]): Record<string, unknown> => {
+  const row: Record<string, unknown> = {};
+  for (const [i, cell] of cells.entries()) {
+    const name = names[i] ?? '';
+    if (cell === '') continue;
+    if (!repeated.has(name)) row[name] = cell;
+    else row[name] = [...((row[name] ?? []) as string[]), cell];
+  }
+  return row;
+};
+
+/** A value below no name would go nowhere, and a row of another length is a row that was cut or shifted. */
+const rowFault = (
+  { names }: Header,
+  cells: readonly string[],
+): { what: string; hint: string } | undefined => {
+  if (cells.length !== names.length)
+    return {
+      what: `the row has ${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}, the header has ${names.length}`,
+      hint: 'write a delimiter for each column, also before an empty cell, and put a cell that contains the delimiter in quotes',
+    };
+  const nameless = cells.findIndex((cell, i) => cell !== '' && names[i] === '');
+  return nameless === -1
+    ? undefined
+    : {
+        what: `column ${nameless + 1} has a value, but no name in the header`,
+        hint: 'name the column, or empty it',
+      };
+};
+
+class CsvReader implements Reader {
+  readonly #name: string;
+  readonly #options: ReadOptions;
+  #header: Header | undefined;
+  #delimiter: Delimiter | undefined;
+  #line = 0;
+  #start = 0;
+  #held: string[] = [];
+
+  constructor(name: string, options: ReadOptions) {
+    this.#name = name;
+    this.#options = options;
+    this.#delimiter = options.delimiter;
+  }
+
+  take(next: string, bytes: number): Line | undefined {
+    this.#line += 1;
+    if (this.#held.length === 0) this.#start = this.#line;
+    this.#held.push(next);
+    // Only a quote ends a quoted cell: the text before it is not split again at each line.
+    if (this.#held.length > 1 && !next.includes('"')) return undefined;
+    const whole = this.#held.join('\n');
+    this.#held = [];
+    if (whole.trim() === '') return undefined;
+    const record = this.#header === undefined ? headerText(whole) : withoutEnd(whole);
+    this.#delimiter ??= delimiterOf(record);
+    const split = splitCsv(record, this.#delimiter);
+    if ('fault' in split) throw malformed(this.#name, [placed(this.#start, record, split.fault)]);
+    if ('openAt' in split) {
+      this.#held = [whole];
+      return undefined;
+    }
+    return this.#header === undefined
+      ? this.#begin(split.cells)
+      : this.#row(this.#header, record, split.cells, bytes);
+  }
+
+  end(): undefined {
+    if (this.#held.length === 0) return;
+    const record = this.#held.join('\n');
+    const split = splitCsv(record, this.#delimiter);
+    const at = 'openAt' in split ? split.openAt : 0;
+    const fault = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
+    throw malformed(this.#name, [placed(this.#start, record, fault)]);
+  }
+
+  #begin(cells: readonly string[]): undefined {
+    const { isList = () => false, onDelimiter } = this.#options;
+    const { header, problems } = headerFrom(cells, this.#start, isList);
+    if (problems.length > 0) throw malformed(this.#name, problems);
+    this.#header = header;
+    onDelimiter?.(this.#delimiter ?? ',');
+  }
+
+  #row(header: Header, record: string, cells: string[], bytes: number): Line {
+    const fault = rowFault(header, cells);
+    if (fault !== undefined) throw malformed(this.#name, [placed(this.#start, record, { at: 0, ...fault })]);
+    // The mark of a line in the journal does not depend on its line ends.
+    return {
+      line: this.#start,
+      bytes,
+      text: record.replaceAll('\r\n', '\n'),
+      row: rowFrom(header, cells),
+    };
+  }
+}
+
+/** Reads a table of RFC 4180, line by line. */
+export const csvReader = (name: string, options: ReadOptions): Reader => new CsvReader(name, options);

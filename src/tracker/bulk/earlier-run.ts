@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { utf8Decoder } from '../../core/utf8.ts';
+import type { Context, Target } from '../../cli/command.ts';
+import { thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
+import type { Host } from '../../platform/host.ts';
+import type { Defaults } from './change.ts';
+import { type Past, journalUnwritable, lineMark, parseJournal, readJournalText } from './journal.ts';
+import type { BulkOptions } from './options.ts';
+import { type Input, readOptions } from './outcomes.ts';
+import { bulkLineOf } from './resume-line.ts';
+import type { Line } from './line.ts';
+import { readRows } from './rows.ts';
+
+/** Service and account of a run as one word: rows that were sent to one are not there in another. */
+export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
+  createHash('sha256')
+    .update(isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers]))
+    .digest('hex')
+    .slice(0, 16);
+
+/** One run of a file at a time: two would send every row twice. Returns what gives the lock back. */
+export const lockJournal = async (host: Host, journal: string): Promise<() => Promise<void>> => {
+  const path = `${journal}.lock`;
+  const mine = thisProcess(host);
+  const seen = await tryLock(host, path, mine).catch((error: unknown) => {
+    throw journalUnwritable(journal, error);
+  });
+  if (seen === true) return () => unlock(host, path, mine);
+  const by = seen.kind === 'held' && seen.by ? ` (process ${seen.by.pid} on ${seen.by.machine})` : '';
+  throw new AppError('unsafe', `another run of this file is in progress${by}; no changes were made`, {
+    code: 'RUN_IN_PROGRESS',
+    tryThis: ['wait until that run exits, then run the command again with --resume'],
+  });
+};
+
+type Scan = { readonly digest: string; readonly marks: ReadonlySet<string> };
+
+/** Passes bytes on and adds them to a digest. */
+async function* digested(
+  bytes: AsyncIterable<Uint8Array>,
+  hash: ReturnType<typeof createHash>,
+): AsyncIterable<Uint8Array> {
+  for await (const piece of bytes) {
+    hash.update(piece);
+    yield piece;
+  }
+}
+
+const assertUtf8 = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<void> => {
+  const decoder = utf8Decoder(name);
+  for await (const piece of bytes) decoder.push(piece);
+  decoder.end();
+};
+
+const marksIn = async (
+  rows: AsyncIterable<readonly Line[]>,
+  wanted: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> => {
+  const found = new Set<string>();
+  for await (const lines of rows) {
+    if (wanted.size === 0) continue;
+    for (const { text } of lines) {
+      const mark = lineMark(text);
+      if (wanted.has(mark)) found.add(mark);
+    }
+  }
+  return found;
+};
+
+/**
+ * Reads a file once before the first row is sent. Throws for text that is not UTF-8 and for malformed CSV, so that no file is
+ * applied in part. `wanted` are the marks of rows to look for.
+ */
+export const scanInput = async (
+  { host }: Context,
+  input: Input,
+  defaults: Defaults,
+  target: string,
+  wanted: ReadonlySet<string>,
+): Promise<Scan> => {
+  const hash = createHash('sha256').update(target);
+  const bytes = digested(host.files.stream(input.path), hash);
+  const isRead = input.format === 'csv' || wanted.size > 0;
+  const marks = isRead
+    ? await marksIn(readRows(bytes, input.format, readOptions(input, defaults)), wanted)
+    : new Set<string>();
+  if (!isRead) await assertUtf8(bytes, input.name ?? input.path);
+  return { digest: hash.digest('hex').slice(0, 32), marks };
+};
+
+/** Marks of the rows that an earlier run sent; a refused row left nothing behind. */
+const sentMarks = ({ lines }: Past): Set<string> =>
+  new Set([...lines.values()].flatMap(({ state, hash }) => (state === 'failed' ? [] : [hash])));
+const doneCount = ({ lines }: Past): number =>
+  [...lines.values()].filter(({ state }) => state === 'done').length;
+
+const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
+  const done = doneCount(past);
+  const line = bulkLineOf(values);
+  return new AppError(
+    'unsafe',
+    `an earlier run of this file ${past.isPartial === true ? 'ended with refused rows' : 'was interrupted'} after ${done} completed ${done === 1 ? 'row' : 'rows'}: use --resume to continue it or --restart to send every row again; no changes were made`,
+    { code: 'UNFINISHED_RUN', tryThis: [`${line} --resume`, `${line} --restart`], data: { completed: done } },
+  );
+};
+
+const HEAD_BYTES = 120;
+/** The first line of a journal; it holds the digest of its input. */
+const headOf = async ({ files }: Host, path: string): Promise<string> => {
+  const parts = files.openParts(path);
+  if (parts === undefined) return '';
+  try {
+    return Buffer.from(parts.read(0, HEAD_BYTES)).toString('latin1').split('\n')[0] ?? '';
+  } finally {
+    parts.close();
+  }
+};
+
+/** An unfinished run of the same content under another path: a CI job checks out into a new directory each time. */
+const runElsewhere = async (
+  host: Host,
+  own: string,
+  digest: string,
+): Promise<{ readonly path: string; readonly past: Past } | undefined> => {
+  const directory = dirname(own);
+  for (const name of await host.files.list(directory)) {
+    if (!name.endsWith('.journal') || name === basename(own)) continue;
+    const path = childPath(directory, pathPart(name));
+    if (!(await headOf(host, path)).endsWith(` ${digest}`)) continue;
+    const past = parseJournal((await host.files.read(path)) ?? '', path);
+    if (!past.isFinished && past.isPartial !== true && sentMarks(past).size > 0) return { path, past };
+  }
+  return undefined;
+};
+
+/** The first piece of a stream, and the whole stream. */
+const peeked = async (bytes: AsyncIterable<Uint8Array>) => {
+  const at = bytes[Symbol.asyncIterator]();
+  const first = await at.next();
+  const whole = (async function* () {
+    if (first.done !== true) yield first.value;
+    for (let next = await at.next(); next.done !== true; next = await at.next()) yield next.value;
+  })();
+  return { first: first.done === true ? new Uint8Array() : first.value, whole };
+};
+
+/** Whether the first rows of a stream are rows that an earlier run sent. */
+const startsLike = async (
+  first: Uint8Array,
+  input: Input,
+  defaults: Defaults,
+  past: Past,
+): Promise<boolean> => {
+  const known = sentMarks(past);
+  const end = first.lastIndexOf(10) + 1;
+  const bytes = (async function* () {
+    yield end === 0 ? first : first.slice(0, end);
+  })();
+  try {
+    for await (const lines of readRows(bytes, input.format, readOptions(input, defaults)))
+      if (lines.some(({ text }) => known.has(lineMark(text)))) return true;
+  } catch (error) {
+    // The run itself reports malformed rows.
+    if (!(error instanceof AppError)) throw error;
+  }
+  return false;
+};
+
+export type Begin = {
+  readonly context: Context;
+  readonly values: BulkOptions;
+  readonly input: Input;
+  readonly defaults: Defaults;
+  readonly journal: string;
+  readonly target: string;
+};
+
+/** The earlier run of a journal that is in the way of a new run; undefined when it is finished or is to be continued. */
+const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undefined> => {
+  if (values.resume === true || values.restart === true) return undefined;
+  const text = await readJournalText(context.host, journal);
+  const past = text?.includes('\n') ? parseJournal(text, journal) : undefined;
+  return past === undefined || past.isFinished ? undefined : past;
+};
+
+/** Refuses to send rows again that an interrupted run has sent. Returns the input, and the digest of a file. */
+export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest: string | undefined }> => {
+  const { context, values, input, defaults, journal, target } = begin;
+  const past = await pastOf(begin);
+  const wanted = past === undefined ? new Set<string>() : sentMarks(past);
+  if (input.isFile !== true) {
+    if (past === undefined || wanted.size === 0) return { input, digest: undefined };
+    const { first, whole } = await peeked(input.bytes);
+    if (await startsLike(first, input, defaults, past)) throw unfinishedRun(past, values);
+    return { input: { ...input, bytes: whole }, digest: undefined };
+  }
+  const { digest, marks } = await scanInput(context, input, defaults, target, wanted);
+  const isSame = past?.isPartial !== true || past.digest === digest;
+  if (past !== undefined && marks.size > 0 && isSame) throw unfinishedRun(past, values);
+  const isFree = values.resume === true || values.restart === true || values.journal !== undefined;
+  const elsewhere = isFree ? undefined : await runElsewhere(context.host, journal, digest);
+  if (elsewhere !== undefined) throw unfinishedRun(elsewhere.past, { ...values, journal: elsewhere.path });
+  return { input, digest };
+};
+
+export const refuseContradiction = ({ resume, restart }: BulkOptions): void => {
+  if (resume === true && restart === true)
+    throw invalidArguments([problem('--restart', 'exclusive', 'cannot be combined with --resume')]);
+};

@@ -1,0 +1,199 @@
+import { crc32 } from 'node:zlib';
+import type { AppendFile, Host } from '../../platform/host.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { whyUnwritable } from '../../core/write-failure.ts';
+
+/** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
+export type LineState = {
+  readonly state: 'sent' | 'done' | 'failed';
+  readonly hash: string;
+  readonly id?: string;
+};
+export type Past = {
+  readonly startedAt: number;
+  readonly lines: ReadonlyMap<number, LineState>;
+  /** True when the run reached the end of its input and did every row. */
+  readonly isFinished: boolean;
+  /** True when the run reached the end of its input and the service refused rows. */
+  readonly isPartial?: boolean;
+  /** Digest of the input, if it was a file. */
+  readonly digest?: string;
+};
+
+/** Tells a line from what it was when a run was started. */
+export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
+
+const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[ep]$/;
+const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
+
+/** Guesses about a row would make it twice, or never. */
+const damaged = (path: string, line: number): AppError =>
+  new AppError('config', `${path}:${line} is damaged: it is no entry of a journal of a bulk run`, {
+    code: 'FILE_DAMAGED',
+    tryThis: [
+      'put the line right by hand: s, d or f, the row, its mark, and behind d the id of the record',
+      '--restart sends every row again, also rows that were done',
+    ],
+  });
+
+/** Adds what one entry of a row says. */
+const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: readonly string[]): void => {
+  const line = Number(number);
+  if (kind === 's' && lines.get(line)?.state !== 'done') lines.set(line, { state: 'sent', hash });
+  if (kind === 'd') lines.set(line, { state: 'done', hash, ...(id ? { id } : {}) });
+  if (kind === 'f') lines.set(line, { state: 'failed', hash });
+};
+
+/**
+ * Reads a journal; a torn last line is left out. Format: `h <ms> <digest of the input>`, `s <line> <hash>`,
+ * `d <line> <hash> <id>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused.
+ */
+export const parseJournal = (text: string, path: string): Past => {
+  const lines = new Map<number, LineState>();
+  const whole = text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1);
+  for (const [at, entry] of whole.entries()) {
+    if (!isWhole(entry, at)) throw damaged(path, at + 1);
+    addEntry(lines, entry.split(' '));
+  }
+  const [, startedAt = 0, digest] = (whole[0] ?? '').split(' ');
+  return {
+    startedAt: Number(startedAt),
+    lines,
+    isFinished: whole.at(-1) === 'e',
+    isPartial: whole.at(-1) === 'p',
+    ...(digest === undefined ? {} : { digest }),
+  };
+};
+
+/**
+ * Written before a row is sent and after its answer, so that a killed run knows which rows are in doubt. Entries of one turn
+ * are written in one piece.
+ */
+export type Journal = {
+  readonly past: Past;
+  /** Resolves when it is written: the row may be sent then, and not before. */
+  sent(line: number, hash: string): Promise<void>;
+  done(line: number, hash: string, id: unknown): void;
+  failed(line: number, hash: string): void;
+  /** Notes that the run reached the end of its input. */
+  finish(isWhole: boolean): void;
+  /** Writes what waits: before the outcome of a row is shown. */
+  flush(): void;
+  close(): void;
+};
+
+/** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
+export const journalUnwritable = (path: string, error: unknown): AppError =>
+  new AppError('config', `the journal ${path} cannot be written: ${whyUnwritable(error)}`, {
+    code: 'JOURNAL_UNWRITABLE',
+    tryThis: ['name another file with --journal, on a disk that has room'],
+    cause: error,
+  });
+
+/** A new journal takes the place of an old one, and of nothing else. */
+const refuseOtherFile = (path: string, before: string | undefined): void => {
+  const [head = ''] = (before ?? '').split('\n');
+  const isTorn = head === before && /^(h( \d*)?)?$/.test(head);
+  if (before !== undefined && !isTorn && !HEAD.test(head))
+    throw new AppError('config', `${path} is there already and is no journal of a bulk run`, {
+      code: 'NOT_A_JOURNAL',
+      tryThis: ['name another file with --journal'],
+    });
+};
+
+/** The text of a journal; undefined when the file does not exist. */
+export const readJournalText = async (host: Host, path: string): Promise<string | undefined> => {
+  const info = await host.files.info(path);
+  if (info !== undefined && info.kind !== 'file')
+    throw invalidArguments([problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
+  const text = await host.files.read(path);
+  refuseOtherFile(path, text);
+  return text;
+};
+
+const open = async (
+  host: Host,
+  path: string,
+  before: string | undefined,
+  digest: string | undefined,
+): Promise<AppendFile> => {
+  try {
+    if (before !== undefined)
+      await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
+    else
+      await host.files.replace(path, `h ${host.now()}${digest === undefined ? '' : ` ${digest}`}\n`, 0o600);
+    return host.files.append(path, 0o600);
+  } catch (error) {
+    throw journalUnwritable(path, error);
+  }
+};
+
+const entries = (host: Host, path: string, file: AppendFile) => {
+  let waiting = '';
+  let failure: AppError | undefined;
+  let written: Promise<void> | undefined;
+  const flush = (): void => {
+    // What could not be written is never sent, now or later.
+    if (failure !== undefined) throw failure;
+    if (waiting === '') return;
+    try {
+      file.write(waiting);
+      waiting = '';
+    } catch (error) {
+      failure = journalUnwritable(path, error);
+      throw failure;
+    }
+  };
+  return {
+    add(entry: string): void {
+      waiting += entry;
+    },
+    flush,
+    written: (): Promise<void> =>
+      (written ??= host.turn().then(() => {
+        written = undefined;
+        flush();
+      })),
+    close(): void {
+      try {
+        if (failure === undefined) flush();
+        file.sync();
+      } finally {
+        failure ??= journalUnwritable(path, new Error('it is closed'));
+        file.close();
+      }
+    },
+  };
+};
+
+/** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
+export const openJournal = async (
+  host: Host,
+  path: string,
+  resume: boolean,
+  digest?: string,
+): Promise<Journal> => {
+  const text = await readJournalText(host, path);
+  const before = resume && text?.includes('\n') ? text : undefined;
+  const past: Past =
+    before === undefined
+      ? { startedAt: host.now(), lines: new Map(), isFinished: false }
+      : parseJournal(before, path);
+  const { add, written, flush, close } = entries(host, path, await open(host, path, before, digest));
+  return {
+    past,
+    sent(line, hash) {
+      add(`s ${line} ${hash}\n`);
+      return written();
+    },
+    done: (line, hash, id) => add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
+    failed: (line, hash) => add(`f ${line} ${hash}\n`),
+    finish: (isWhole) => add(isWhole ? 'e\n' : 'p\n'),
+    flush,
+    close,
+  };
+};

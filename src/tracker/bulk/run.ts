@@ -1,0 +1,263 @@
+import type { LooseInput, Operation, Table } from '../../core/operation.ts';
+import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
+import { fill } from '../../core/path.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Context } from '../../cli/command.ts';
+import { resolveParams } from '../names/naming.ts';
+import { fieldReferences } from '../names/references.ts';
+import { trackerNaming } from '../names/tracker-naming.ts';
+import { type Change, type Defaults, type Source, changeFrom, changeProblems } from './change.ts';
+import { type Journal, type LineState, lineMark } from './journal.ts';
+import { Lost } from './lost-rows.ts';
+import type { makeObserver } from './observe.ts';
+import type { KnownNames } from './known-labels.ts';
+import type { Line } from './line.ts';
+
+/** What became of one line, in the order in which they were finished. */
+export type Outcome = {
+  readonly line: number;
+  readonly status: 'done' | 'found' | 'skipped' | 'would' | 'failed';
+  readonly op?: string;
+  readonly resource?: string;
+  readonly id?: unknown;
+  readonly request?: unknown;
+  readonly error?: { readonly code: string; readonly message: string; readonly problems: readonly Problem[] };
+};
+/** `invalid` are the failed rows that nothing was sent for. */
+export type Counts = { done: number; failed: number; skipped: number; invalid: number };
+
+export type Run = {
+  readonly context: Context;
+  readonly source: Source;
+  readonly defaults: Defaults;
+  /** None in a dry run. */
+  readonly journal?: Journal;
+  readonly observe?: ReturnType<typeof makeObserver>;
+  /** Connections that were lost in this run. */
+  readonly lost?: Lost;
+  /** Names that rows of a dry run create, and where. */
+  readonly names: Map<string, number>;
+  /** The names that rows may use without making a record. */
+  readonly known: KnownNames;
+  /** What sends the rows of one operation, made at its first row. */
+  readonly callers: Map<Operation, ReturnType<Context['caller']>>;
+};
+
+const TABLE: Table = tracker.table;
+
+const callerOf = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
+  const known = callers.get(operation);
+  if (known !== undefined) return known;
+  const caller = context.caller(tracker, operation, { transport: 'pooled' });
+  callers.set(operation, caller);
+  return caller;
+};
+
+const isText = (value: unknown): boolean =>
+  typeof value === 'string' || (Array.isArray(value) && value.some((item) => typeof item === 'string'));
+/** Whether something in a row may be a name; ids need no question. */
+const mayHaveNames = ({ input }: Change): boolean => {
+  for (const name in input.params) if (isText(input.params[name])) return true;
+  for (const name in input.body)
+    if (fieldReferences[name] !== undefined && isText(input.body[name])) return true;
+  return false;
+};
+
+/** Names in a row's path and body as ids; ids stay what they are. */
+const resolved = async (context: Context, change: Change): Promise<Change> => {
+  const input = await resolveParams(trackerNaming, context, change.operation, change.input);
+  const body: Record<string, unknown> = { ...input.body };
+  for (const [name, value] of Object.entries(body)) {
+    const kind = fieldReferences[name]?.kind;
+    if (kind === undefined) continue;
+    const one = (item: unknown) =>
+      typeof item === 'string' ? trackerNaming.resolve(context, kind, item, name) : item;
+    body[name] = Array.isArray(value) ? await Promise.all(value.map(one)) : await one(value);
+  }
+  return { ...change, input: { ...input, ...(change.operation.body ? { body } : {}) } };
+};
+
+const failed = (line: number, change: Partial<Change>, error: AppError): Outcome => ({
+  line,
+  status: 'failed',
+  ...(change.verb ? { op: change.verb, resource: change.resource } : {}),
+  error: {
+    code: error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_'),
+    message: error.message,
+    problems: error.detail.problems ?? [],
+  },
+});
+const invalid = (problems: readonly Problem[]): AppError =>
+  new AppError('usage', problems.map(problemText).join('; '), { code: 'INVALID_ROW', problems });
+
+/** A failure that the next rows would meet as well ends the run; it can be resumed. */
+const endsRun = (error: AppError): boolean =>
+  ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
+
+/** A line and what tells it from others. */
+type Marked = { readonly line: number; readonly hash: string };
+
+/** The row of a run before, that was sent without an answer and has arrived all the same. */
+const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<Outcome | undefined> => {
+  const id = await run.observe?.(change);
+  if (id === undefined) return undefined;
+  run.journal?.done(line, hash, id);
+  return { line, status: 'found', op: change.verb, resource: change.resource, id };
+};
+
+/** After a lost connection: the record that the row made, or undefined when the row is to be sent again. */
+const recovered = async (
+  run: Run,
+  marked: Marked,
+  change: Change,
+  error: AppError,
+  tries: number,
+): Promise<Outcome | undefined> => {
+  const { context, lost = new Lost(), observe } = run;
+  context.log.info(`row ${marked.line}: ${error.message}; checking whether the service applied the row`);
+  await context.host.sleep(PAUSE_MS * 4 ** (tries - 1), context.signal);
+  if (change.verb !== 'create' || observe === undefined) return undefined;
+  const id = await lost.alone(() => observe(change, 'fresh'));
+  if (id === undefined) return undefined;
+  run.journal?.done(marked.line, marked.hash, id);
+  return { line: marked.line, status: 'found', op: change.verb, resource: change.resource, id };
+};
+/** A proxy that drops a connection mostly takes the next one. */
+const PAUSE_MS = 100;
+
+const idOf = (answer: unknown, { params = {} }: LooseInput): unknown =>
+  (answer as { id?: unknown } | undefined)?.id ?? Object.values(params)[0];
+
+/** Sends a row once and notes its record. */
+const sendOnce = async (
+  run: Run,
+  journal: Journal,
+  { line, hash }: Marked,
+  { verb: op, resource, input, operation }: Change,
+): Promise<Outcome> => {
+  const { lost = new Lost() } = run;
+  const call = await callerOf(run, operation);
+  const id = idOf(await lost.call(() => call(input)), input);
+  run.observe?.take(id);
+  journal.done(line, hash, id);
+  if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
+  return { line, status: 'done', op, resource, id };
+};
+
+/** What a refusal of the service means for a row. Throws what ends the run. */
+const refusedRow = (
+  journal: Journal,
+  { line, hash }: Marked,
+  change: Change,
+  error: AppError,
+  isRepeated: boolean,
+): Outcome => {
+  const { verb: op, resource } = change;
+  if (endsRun(error)) throw error;
+  const wasSent = isRepeated || journal.past.lines.get(line)?.state === 'sent';
+  if (op === 'delete' && error.category === 'not-found' && wasSent) {
+    journal.done(line, hash, undefined);
+    return { line, status: 'found', op, resource };
+  }
+  journal.failed(line, hash);
+  return failed(line, change, error);
+};
+
+/** Sends a row. After a lost connection it is looked up, and sent again only when the service does not have it. */
+const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
+  await journal.sent(marked.line, marked.hash);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await sendOnce(run, journal, marked, change);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (run.lost?.mayRecover(error, tries, run.context.signal) !== true)
+        return refusedRow(journal, marked, change, error, tries > 1);
+      const arrived = await recovered(run, marked, change, error, tries);
+      if (arrived !== undefined) return arrived;
+    }
+  }
+};
+
+/** spec/tracker: the service takes each name of these once. */
+const UNIQUE_NAMES: ReadonlySet<string> = new Set(['labels', 'categories']);
+/** Names that a dry run remembers: memory does not grow with the file. */
+const MOST_NAMES = 200_000;
+
+/** A name that another row of the same file creates as well: the service would refuse the second. */
+const twice = ({ names }: Run, line: number, change: Change): Outcome | undefined => {
+  const name = change.input.body?.name;
+  if (change.verb !== 'create' || !UNIQUE_NAMES.has(change.resource) || typeof name !== 'string')
+    return undefined;
+  const key = `${change.resource} ${name}`;
+  const before = names.get(key);
+  if (before === undefined && names.size < MOST_NAMES) names.set(key, line);
+  return before === undefined
+    ? undefined
+    : failed(line, change, invalid([problem('name', 'rule', `is created by line ${before} as well`)]));
+};
+
+/** What a row would send, in a dry run. */
+const would = (line: number, { operation, input, verb: op, resource }: Change): Outcome => {
+  const path = tracker.basePath + fill(operation.path, input.params ?? {});
+  const { method, body } = operation;
+  return {
+    line,
+    status: 'would',
+    op,
+    resource,
+    request: body === undefined ? { method, path } : { method, path, body: input.body ?? {} },
+  };
+};
+
+const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Outcome> => {
+  const { line } = marked;
+  try {
+    const ready = mayHaveNames(change) ? await resolved(run.context, change) : change;
+    const problems = [...changeProblems(ready), ...(await run.known.problems(ready))];
+    if (problems.length > 0) return failed(line, change, invalid(problems));
+    if (run.journal === undefined) return twice(run, line, ready) ?? would(line, ready);
+    const isInDoubt = change.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';
+    return (
+      (isInDoubt ? await found(run, marked, ready) : undefined) ??
+      (await send(run, run.journal, marked, ready))
+    );
+  } catch (error) {
+    if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe')
+      return failed(line, change, error);
+    throw error;
+  }
+};
+
+/** What the journal knows of a line; a line that was another one then ends the run. */
+const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined => {
+  const known = journal?.past.lines.get(line);
+  if (known === undefined || known.hash === hash) return known;
+  throw new AppError(
+    'unsafe',
+    `line ${line} is not what it was when this run was started; no changes were made`,
+    {
+      code: 'INPUT_CHANGED',
+      tryThis: ['run the unchanged file with --resume, or send every row again with --restart'],
+    },
+  );
+};
+
+/** One line from text to outcome. Throws only what ends the whole run. */
+export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Outcome | Promise<Outcome> => {
+  if (row === undefined) return failed(line, {}, invalid(wrong ? [wrong] : []));
+  const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
+  const known = before(run, marked);
+  if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
+  const change = changeFrom(TABLE, row, run.source, run.defaults);
+  return 'operation' in change ? carriedOut(run, marked, change) : failed(line, {}, invalid(change));
+};
+
+/** Adds an outcome to the tally that decides the exit code. */
+export const count = (counts: Counts, outcome: Outcome): void => {
+  if (outcome.status === 'failed') {
+    counts.failed += 1;
+    if (outcome.error?.code === 'INVALID_ROW') counts.invalid += 1;
+  } else if (outcome.status === 'skipped') counts.skipped += 1;
+  else counts.done += 1;
+};

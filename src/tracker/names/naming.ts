@@ -1,0 +1,189 @@
+import { type Field, type Fields, bare, list, orNull, str } from '../../core/field.ts';
+import type { LooseInput, Operation } from '../../core/operation.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Context, Flag, Flags, Values } from '../../cli/command.ts';
+import { flagName } from '../../core/field-flags.ts';
+import { createFlags, withoutNewNames } from './new-names.ts';
+
+/** How a service's things are called by name: which fields point at what, and who finds the id. */
+export type Naming = {
+  readonly paramKind: (param: string) => string | undefined;
+  readonly fields: Readonly<Record<string, { readonly kind: string; readonly alias?: string }>>;
+  /** Lists of inputs that a name alone can make: `--label bug` is `labels: [{name: 'bug'}]`. */
+  readonly inputs: Readonly<Record<string, { readonly kind: string; readonly alias: string }>>;
+  readonly isId: (text: string) => boolean;
+  /** `isFresh` asks the service even when the name was read a moment ago. */
+  readonly resolve: (
+    context: Context,
+    kind: string,
+    text: string,
+    path: string,
+    isFresh?: boolean,
+  ) => Promise<string | number>;
+  /** Takes the names out of a list that was read anyway, for TAB. */
+  readonly learn: (
+    context: Context,
+    operation: Operation,
+    input: LooseInput,
+    answer: unknown,
+  ) => Promise<void>;
+  /** After a change: names that were read before may mean other things now. */
+  readonly forget: (context: Context) => Promise<void>;
+};
+
+const textField = (field: Field): Field => {
+  const text = bare(field).type === 'array' ? list(str()) : str();
+  const kept = {
+    ...(field.required ? { required: true as const } : {}),
+    ...(field.default === undefined ? {} : { default: field.default }),
+  };
+  return {
+    ...(field.nullable ? orNull(text) : text),
+    ...kept,
+    ...(field.summary ? { summary: field.summary } : {}),
+  };
+};
+
+/** The field that the short flag stands for: of `group_id` and `group_ids` the one that is not deprecated. */
+const owners = (naming: Naming, fields: Fields): Map<string, string> => {
+  const found = new Map<string, string>();
+  for (const [name, field] of Object.entries(fields)) {
+    const alias = naming.inputs[name]?.alias ?? naming.fields[name]?.alias;
+    if (alias === undefined || fields[alias] !== undefined) continue;
+    const before = found.get(alias);
+    if (before === undefined || fields[before]?.deprecated !== undefined || field.deprecated === undefined) {
+      if (field.deprecated === undefined || before === undefined) found.set(alias, name);
+    }
+  }
+  return found;
+};
+
+/** Flags with ids widened to names, and a short flag for each: `--owner @ana` beside `--owner-ids`. */
+export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record<string, Flag> => {
+  const out: Record<string, Flag> = { ...flags };
+  for (const name of Object.keys(fields)) {
+    const field = fields[name];
+    const reference = naming.fields[name];
+    const flag = out[flagName(name)];
+    if (!field || !reference || !flag) continue;
+    out[flagName(name)] = { ...flag, field: textField(field), value: 'name|id', complete: reference.kind };
+  }
+  for (const [alias, name] of owners(naming, fields)) {
+    const field = fields[name];
+    const kind = naming.inputs[name]?.kind ?? naming.fields[name]?.kind ?? alias;
+    if (!field) continue;
+    const isList = bare(field).type === 'array';
+    const { required: _, ...text } = textField(naming.inputs[name] ? list(str()) : field);
+    out[alias] = {
+      effects: [],
+      field: text as Field,
+      summary: `${field.summary ?? name}, by name or id (${flagName(name)})`,
+      value: naming.inputs[name] ? 'name' : 'name|id',
+      complete: kind,
+      ...(isList ? { repeat: true } : {}),
+    };
+  }
+  return { ...out, ...createFlags(naming, fields) };
+};
+
+const texts = (naming: Naming, value: unknown): unknown[] =>
+  (Array.isArray(value) ? value : [value]).flatMap((item) => {
+    const parts = String(item).split(',');
+    // Names may hold commas; ids and mention names never do.
+    return parts.length > 1 && parts.every((part) => naming.isId(part.trim()) || part.trim().startsWith('@'))
+      ? parts.map((part) => part.trim())
+      : [item];
+  });
+
+/** `ana,ben` is two names when no single thing is called so. */
+const oneOrMore = async (
+  naming: Naming,
+  context: Context,
+  kind: string,
+  text: string,
+  path: string,
+): Promise<unknown[]> => {
+  const find = (name: string) => naming.resolve(context, kind, name, path);
+  try {
+    return [await find(text)];
+  } catch (error) {
+    const parts = text.split(',').map((part) => part.trim());
+    if (
+      parts.length < 2 ||
+      parts.includes('') ||
+      !(error instanceof AppError) ||
+      error.detail.code !== 'NO_SUCH_NAME'
+    )
+      throw error;
+    const found: unknown[] = [];
+    for (const part of parts) found.push(await find(part));
+    return found;
+  }
+};
+
+const ids = async (
+  naming: Naming,
+  context: Context,
+  kind: string,
+  value: unknown,
+  path: string,
+): Promise<unknown> => {
+  if (value === null || value === undefined) return value;
+  if (!Array.isArray(value)) return naming.resolve(context, kind, String(value), path);
+  const found: unknown[] = [];
+  for (const text of texts(naming, value))
+    found.push(...(await oneOrMore(naming, context, kind, String(text), path)));
+  return found;
+};
+
+/** Values with names turned into ids and short flags folded into the fields they stand for. */
+export const resolveValues = async (
+  naming: Naming,
+  context: Context,
+  fields: Fields,
+  values: Values,
+): Promise<Values> => {
+  const out: Record<string, unknown> = { ...values };
+  for (const name of Object.keys(fields)) {
+    const kind = naming.fields[name]?.kind;
+    const given = out[flagName(name)];
+    if (kind !== undefined && given !== undefined)
+      out[flagName(name)] = await ids(naming, context, kind, given, `--${flagName(name)}`);
+  }
+  for (const [alias, name] of owners(naming, fields)) {
+    const given = out[alias];
+    if (given === undefined) continue;
+    delete out[alias];
+    const kind = naming.fields[name]?.kind;
+    const input = naming.inputs[name];
+    const found = input
+      ? (given as string[]).map((text) => ({ name: text }))
+      : await ids(naming, context, kind ?? alias, given, `--${alias}`);
+    const before = out[flagName(name)];
+    out[flagName(name)] = Array.isArray(before) && Array.isArray(found) ? [...before, ...found] : found;
+  }
+  return withoutNewNames(naming, context, fields, out);
+};
+
+/** Path parameters given by name become ids. */
+export const resolveParams = async (
+  naming: Naming,
+  context: Context,
+  operation: Operation,
+  input: LooseInput,
+  isFresh = false,
+): Promise<LooseInput> => {
+  const params: Record<string, unknown> = { ...input.params };
+  for (const name of Object.keys(operation.params ?? {})) {
+    const kind = naming.paramKind(name);
+    if (kind !== undefined && params[name] !== undefined)
+      params[name] = await naming.resolve(
+        context,
+        kind,
+        String(params[name]),
+        `<${name.replace(/-public-id$/, '')}>`,
+        isFresh,
+      );
+  }
+  return { ...input, params };
+};

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { neutral, prefixOf, inputInDialect, operationInDialect } from '../../src/api/dialect.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
+
+const unlink = tracker.table.epics['unlink-planningtool'];
+
+test.each<[string, string]>([
+  ['/api/v3', '/api/v3'],
+  ['api/v3/', '/api/v3'],
+  ['//x//', '/x'],
+  ['/', ''],
+  ['', ''],
+])('%j as a prefix is %j', (given, expected) => {
+  expect(prefixOf(given)).toBe(expected);
+});
+
+test.each([{}, { planningWord: '' }, { planningWord: 'planningtool' }])(
+  'without a word of its own everything stays what it is: %j',
+  (wording) => {
+    const input = { body: { planningtool_id: 1 } };
+    expect(operationInDialect(unlink, wording)).toBe(unlink);
+    expect(inputInDialect(input, wording)).toBe(input);
+    expect(neutral(input, wording)).toBe(input);
+  },
+);
+
+test("the deployment's word goes into the path and the names of fields at any depth, and out of answers again", () => {
+  const wording = { planningWord: 'acmeplan' };
+  const given = {
+    params: { 'epic-public-id': 7 },
+    body: { planningtool_id: 'a', name: 'planningtool_x', nested: [{ planningtool_url: null, other: 1 }] },
+  };
+  expect(operationInDialect(unlink, wording).path).toBe('/epics/{epic-public-id}/unlink-acmeplan');
+  expect(inputInDialect(given, wording)).toEqual({
+    params: { 'epic-public-id': 7 },
+    body: { acmeplan_id: 'a', name: 'planningtool_x', nested: [{ acmeplan_url: null, other: 1 }] },
+  });
+  expect(neutral([{ acmeplan_id: 1, acmeplanner: 2, x: { acmeplan_name: 'acmeplan_' } }], wording)).toEqual([
+    { planningtool_id: 1, acmeplanner: 2, x: { planningtool_name: 'acmeplan_' } },
+  ]);
+});

@@ -1,0 +1,57 @@
+import type { AppError } from '../../src/core/problem.ts';
+import { expect, test } from 'vitest';
+import { expectShape } from '../../src/api/response-shape.ts';
+import { labels } from '../../src/api-specs/tracker/labels.ts';
+import { int, obj, orNull } from '../../src/core/field.ts';
+import { op } from '../../src/core/operation.ts';
+
+test.each([
+  [labels.list, null, 'the answer is null, not the list'],
+  [labels.list, { error: 'weird' }, 'the answer is an object, not the list'],
+  [labels.get, [{ id: 1 }], 'the answer is a list, not the object'],
+  [labels.get, 'soon', 'the answer is a plain value, not the object'],
+])('JSON of another shape is no success: %#', (operation, value, what) => {
+  expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(`GET /x: ${what}`);
+});
+
+test('what a row gives passes, whatever stands inside; the answer to a change is not looked at', () => {
+  expectShape(labels.list, [], 'http://t.example/x');
+  expectShape(labels.list, [{ brand_new: true }], 'http://t.example/x');
+  expectShape(labels.get, {}, 'http://t.example/x');
+  expectShape(labels.update, undefined, 'http://t.example/x');
+  expectShape(labels.create, [], 'http://t.example/x');
+  expect(expectShape(labels.delete, 'anything', 'http://t.example/x')).toBeUndefined();
+});
+
+test('an object that came instead is kept for the message; anything else is not', () => {
+  const dataOf = (value: unknown): unknown => {
+    try {
+      return expectShape(labels.list, value, 'http://t.example/x');
+    } catch (error) {
+      return (error as AppError).detail.data;
+    }
+  };
+  expect(dataOf({ error: 'weird' })).toEqual({ error: 'weird' });
+  expect(dataOf('soon')).toBeUndefined();
+});
+
+const base = { path: '/x', summary: 's', cites: 'spec/tracker#labels' } as const;
+const read = op({ ...base, method: 'GET', ok: 200, returns: obj({ id: int() }) });
+const passes = (operation: Parameters<typeof expectShape>[0], value: unknown): boolean => {
+  try {
+    expectShape(operation, value, 'http://t.example/x');
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test('null passes only where the row may be null, and any value where the row is no list and no object', () => {
+  expect(passes(read, null)).toBe(false);
+  expect(passes(op({ ...read, returns: orNull(obj({ id: int() })) }), null)).toBe(true);
+  expect(passes(op({ ...read, returns: orNull(obj({ id: int() })) }), [])).toBe(false);
+  expect(passes(op({ ...read, returns: int() }), 'soon')).toBe(true);
+  expect(passes(op({ ...base, method: 'GET', ok: 200 }), [])).toBe(true);
+  expect(passes(read, undefined)).toBe(true);
+  expect(passes(op({ ...read, method: 'POST' }), [])).toBe(true);
+});

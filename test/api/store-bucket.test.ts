@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import type { Bucket } from '../../src/api/rate.ts';
+import type { RateStore } from '../../src/api/rate-store.ts';
+import { storeBucket } from '../../src/api/shared-rate.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+const bucket = (store: Partial<RateStore>, ownCalls: string[] = []) => {
+  const host = fakeHost();
+  const lost: string[] = [];
+  const own: Bucket = {
+    admit: async () => {
+      ownCalls.push('admit');
+      return () => undefined;
+    },
+    block: () => void ownCalls.push('block'),
+    open: () => void ownCalls.push('open'),
+  };
+  const made = storeBucket(host, {
+    open: async () => store as RateStore,
+    key: 'k',
+    limit: 2,
+    own: () => own,
+    onLost: (why) => lost.push(why),
+  });
+  return { host, made, lost, ownCalls };
+};
+
+test('a request waits as long as the store says, and its answer is told to the store', async () => {
+  const told: string[] = [];
+  const turns = [{ waitMs: 3000 }, { waitMs: 1000 }, { place: 'p1' }] as const;
+  let turn = 0;
+  const { host, made } = bucket({
+    take: async () => turns[turn++] ?? { place: 'late' },
+    answered: async (_, place, windowMs) => void told.push(`${place} ${windowMs}`),
+  });
+  const start = host.now();
+  const waits: number[] = [];
+  const answered = await made.admit((ms) => waits.push(ms));
+  expect(waits).toEqual([3000]);
+  expect(host.now() - start).toBeGreaterThanOrEqual(4000);
+  await answered('answered');
+  expect(told).toEqual(['p1 60000']);
+  await (await made.admit())('lost');
+  await (await made.admit())('unsent');
+  expect(told.slice(1)).toEqual(['late 120000', 'late 0']);
+});
+
+test('a store that cannot be reached is said once, and this machine keeps to its own bucket from then on', async () => {
+  const failing = async (): Promise<never> => {
+    throw new Error('connection refused');
+  };
+  const { made, lost, ownCalls } = bucket({ take: failing, answered: failing, block: failing });
+  await made.admit();
+  await made.admit();
+  made.block(5);
+  expect([lost, ownCalls]).toEqual([['connection refused'], ['admit', 'admit', 'block']]);
+});
+
+test('a store that is lost between request and answer does not fail the request', async () => {
+  const { made, lost } = bucket({
+    take: async () => ({ place: 'p' }),
+    answered: async () => {
+      throw new Error('gone');
+    },
+  });
+  await (await made.admit())('answered');
+  expect(lost).toEqual(['gone']);
+});

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pageFrom } from '../../src/kv/upgrade/present/page.ts';
+import { launchChromium, noChromium } from '../support/chromium.ts';
+import { failedReport, failedRun, goodRun, report } from '../kv/upgrade/events.ts';
+
+describe.skipIf(noChromium())('the report in a browser', () => {
+  let browser: Browser;
+  let directory: string;
+  beforeAll(async () => {
+    browser = await launchChromium();
+    directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
+    writeFileSync(join(directory, 'good.html'), pageFrom(report, goodRun));
+    writeFileSync(join(directory, 'failed.html'), pageFrom(failedReport, failedRun));
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const open = async (name: string, width: number, colorScheme: 'light' | 'dark' = 'light') => {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(`file://${directory}/${name}.html`);
+    return { page, asked };
+  };
+
+  it.each([360, 768, 1280])('at %i pixels the page itself never scrolls sideways', async (width) => {
+    const { page } = await open('good', width);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    await page.close();
+  });
+  it('asks for nothing but itself', async () => {
+    const { page, asked } = await open('good', 1280);
+    expect(asked).toEqual([`file://${directory}/good.html`]);
+    await page.close();
+  });
+  it.each(['light', 'dark'] as const)('%s: text stands out from its ground', async (scheme) => {
+    const { page } = await open('good', 1280, scheme);
+    // Relative luminance of text and ground (WCAG): 4.5 is enough for small text.
+    const worst = await page.evaluate(`(() => {
+      const part = (n) => (n /= 255) <= 0.03928 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4;
+      const light = (color) => { const [r, g, b] = color.match(/[\\d.]+/g).map(Number); return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };
+      const ground = (element) => { for (let at = element; at; at = at.parentElement) { const color = getComputedStyle(at).backgroundColor; if (!/, 0\\)$/.test(color)) return color; } return 'rgb(255, 255, 255)'; };
+      const found = [...document.querySelectorAll('h1, h2, p, td, th, .badge, .card b, .card span, dt, dd, summary')].map((element) => {
+        const [a, b] = [light(getComputedStyle(element).color), light(ground(element))].sort((x, y) => y - x);
+        return (a + 0.05) / (b + 0.05);
+      });
+      return Math.min(...found);
+    })()`);
+    expect(worst).toBeGreaterThan(4.5);
+    await page.close();
+  });
+  it('draws what each member ran, and says it when pointed at', async () => {
+    const { page } = await open('failed', 1280);
+    const titles = await page.locator('svg title').allTextContents();
+    expect(titles).toEqual(
+      expect.arrayContaining(['n2 was unavailable for 200 ms', 'n2 was rolled back to the old version']),
+    );
+    const boxes = await page
+      .locator('svg rect.down')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
+    expect(Math.min(...boxes)).toBeGreaterThan(0.5);
+    await page.close();
+  });
+  it('folds and unfolds its details without a script', async () => {
+    const { page } = await open('good', 1280);
+    await page.getByText('Steps (9)').click();
+    expect(await page.getByText('n2.snapshot').isVisible()).toBe(true);
+    await page.close();
+  });
+});

@@ -1,0 +1,204 @@
+/** Which commands become tools, and what a call of a tool may contain. */
+import { describe, expect, it } from 'vitest';
+import type { Argument, Flag } from '../../../src/cli/command.ts';
+import { effectsOf } from '../../../src/cli/effects.ts';
+import { globalFlags } from '../../../src/cli/globals.ts';
+import { groups } from '../../../src/cli/manifest.ts';
+import { argvOf, checkArguments } from '../../../src/cli/mcp/arguments.ts';
+import { withVisibleNames } from '../../../src/cli/mcp/serve.ts';
+import { type Allowed, type Tool, toolsOf } from '../../../src/cli/mcp/tools.ts';
+import { MAX_USUAL_TOOLS, usualTools } from '../../../src/cli/mcp/usual-tools.ts';
+
+const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };
+const offered = (allowed: Partial<Allowed> = {}) => toolsOf(commands, { ...none, ...allowed });
+const all = offered({ mayWrite: true, groups: ['all'] });
+const named = (name: string, tools: readonly Tool[] = all): Tool => {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined) throw new Error(`no tool ${name}`);
+  return tool;
+};
+const shared = ['cluster', 'endpoints', 'user', 'password-file'];
+const problemsOf = (tool: Tool, given: Record<string, unknown>): string => {
+  try {
+    checkArguments(tool, given, shared);
+    return '';
+  } catch (error) {
+    const { detail } = error as { detail: { problems: { path: string; message: string; hint?: string }[] } };
+    return detail.problems.map(({ path, message, hint }) => `${path} ${message} ${hint ?? ''}`).join('\n');
+  }
+};
+/** A valid value for each required argument. */
+const requiredOf = (tool: Tool): Record<string, unknown> => {
+  const types = tool.inputSchema.properties as Record<string, { type: string | string[] }>;
+  const exampleOf = (type: string) =>
+    ({ integer: 1, number: 1, boolean: true, array: [], object: {} })[type] ?? 'x';
+  return Object.fromEntries(
+    (tool.inputSchema.required as string[]).map((name) => [
+      name,
+      exampleOf([types[name]?.type].flat()[0] ?? ''),
+    ]),
+  );
+};
+
+describe('tools that only read', () => {
+  const reading = all.filter(({ isReading }) => isReading);
+  it('offer no argument with an effect', () => {
+    expect(reading.length).toBeGreaterThan(100);
+    const withEffect = reading.flatMap(({ name, offered: parameters }) =>
+      parameters.filter(({ part }) => effectsOf(part)?.length !== 0).map((one) => `${name} ${one.name}`),
+    );
+    expect(withEffect).toEqual([]);
+  });
+  it('have no command that writes a file', () => {
+    expect(reading.filter(({ command }) => (command.effects ?? []).length > 0)).toEqual([]);
+    expect(named('tracker_files_download').isReading).toBe(false);
+  });
+  it('reject every hidden argument and every global flag', () => {
+    for (const tool of reading) {
+      const args: readonly Argument[] = tool.command.args ?? [];
+      const parts: [string, Flag | Argument][] = [
+        ...args.map((part): [string, Argument] => [part.name, part]),
+        ...Object.entries({ ...globalFlags, ...tool.command.flags } as Record<string, Flag>),
+      ];
+      const own = new Set([...tool.offered.map(({ name }) => name), 'jq']);
+      for (const [name] of parts.filter(([one]) => !own.has(one)))
+        expect([tool.name, name, problemsOf(tool, { ...requiredOf(tool), [name]: 'x' })]).toEqual([
+          tool.name,
+          name,
+          expect.stringContaining(`${name} is not an argument of this tool`),
+        ]);
+    }
+  });
+  it('accept their required arguments', () => {
+    for (const tool of all) expect([tool.name, problemsOf(tool, requiredOf(tool))]).toEqual([tool.name, '']);
+  });
+  it('name the start-up flag that gives a hidden value', () => {
+    expect(problemsOf(named('kv_check'), { cluster: 'c.yaml' })).toContain('opsctl mcp --cluster VALUE');
+    expect(problemsOf(named('kv_plan'), { out: 'x' })).toContain('opsctl mcp --set kv_plan.out=VALUE');
+  });
+});
+
+describe('a change', () => {
+  it('offers no argument that runs a program or chooses where requests and secrets go', () => {
+    const hidden = all
+      .filter(({ isReading }) => !isReading)
+      .flatMap(({ name, offered: parameters }) =>
+        parameters
+          .filter(({ part }) => part.effects?.some((one) => one === 'runs' || one === 'sends'))
+          .map((one) => `${name} ${one.name}`),
+      );
+    expect(hidden).toEqual([]);
+  });
+  it('accepts a text for the service that begins with a dash', () => {
+    const tool = named('tracker_labels_create');
+    expect(problemsOf(tool, { name: 'x', description: '- a list' })).toBe('');
+    expect(argvOf(tool, { name: 'x', description: '- a list' })).toContain('--description=- a list');
+  });
+});
+
+describe('arguments of a call', () => {
+  it.each<[string, Record<string, unknown>, string]>([
+    ['tracker_labels_get', { label: 'x', nosuch: 1 }, 'nosuch is not an argument'],
+    ['tracker_labels_get', { label: '--help' }, 'label must not begin with a dash'],
+    ['tracker_labels_get', { label: '-' }, 'label must not begin with a dash'],
+    ['tracker_labels_get', { label: ['x'] }, 'label must be a string'],
+    ['tracker_labels_get', { label: { a: 1 } }, 'label must be a string'],
+    ['tracker_labels_get', { label: null }, 'label must be a string'],
+    ['tracker_labels_get', { label: 'a\0b' }, 'label must not contain a zero byte'],
+    ['tracker_labels_get', {}, 'label is required'],
+    ['tracker_labels_get', { label: 'x', jq: ['.'] }, 'jq must be a string'],
+    ['tracker_labels_get', JSON.parse('{"label":"x","__proto__":{"a":1}}'), '__proto__ is not an argument'],
+    ['tracker_labels_get', { label: 'x', constructor: 'y' }, 'constructor is not an argument'],
+    ['tracker_stories_get', { story: '5' }, 'story must be a whole number'],
+    ['tracker_stories_get', { story: 1.5 }, 'story must be a whole number'],
+    ['tracker_stories_get', { story: [5] }, 'story must be a whole number'],
+    ['tracker_labels_list', { slim: 'true' }, 'slim must be true or false'],
+    ['tracker_search', { query: 'x', type: 'story' }, 'type must be a list'],
+    ['tracker_search', { query: 'x', type: ['-x'] }, 'type must not begin with a dash'],
+    ['tracker_labels_create', { body: '@/etc/passwd' }, 'body is the JSON itself, not a file'],
+    ['tracker_labels_create', { body: '-' }, 'body is the JSON itself, not a file'],
+    ['tracker_labels_create', { name: 'x', 'description-file': '-' }, 'must not begin with a dash'],
+    ['tracker_labels_create', { name: 'x', 'description-file': '@f' }, 'must not begin with @'],
+    ['tracker_apply', { file: '-' }, 'file must not begin with a dash'],
+  ])('%s %j is rejected', (name, given, message) => {
+    expect(problemsOf(named(name), given)).toContain(message);
+  });
+  it('a line of the protocol keeps an argument named __proto__ visible', () => {
+    const line = (name: string) => `{"id":1,"params":{"name":"x","arguments":{"label":"x","${name}":1}}}`;
+    for (const name of ['__proto__', String.raw`\u005f_proto__`])
+      expect(JSON.parse(withVisibleNames(line(name))).params.arguments).toEqual({
+        label: 'x',
+        '__proto__ ': 1,
+      });
+    expect(withVisibleNames(line('other'))).toBe(line('other'));
+    expect(withVisibleNames('{"__proto__"')).toBe('{"__proto__"');
+  });
+  it('a list stays a list, whatever its items contain', () => {
+    const words = argvOf(named('tracker_epics_create'), { name: 'x', label: ['[1]', 'a,b'] });
+    expect(words).toContain('--label=["[1]","a,b"]');
+  });
+  it('an argument after a missing one is rejected', () => {
+    const tool = named('kv_get', offered({ groups: ['kv'] }));
+    expect(argvOf(tool, { 'key-name': 'a', 'range-end': 'b' })).toEqual(['kv', 'get', '--', 'a', 'b']);
+    expect(() => argvOf(tool, { 'range-end': 'b' })).toThrow();
+  });
+});
+
+describe('the list of tools', () => {
+  it.each([false, true])(
+    `has at most ${MAX_USUAL_TOOLS} entries without --group (--allow-write: %s)`,
+    (mayWrite) => {
+      const tools = offered({ mayWrite });
+      expect(tools.length).toBeGreaterThan(30);
+      expect(tools.length).toBeLessThanOrEqual(MAX_USUAL_TOOLS);
+      expect(usualTools(mayWrite).length).toBeLessThanOrEqual(MAX_USUAL_TOOLS);
+    },
+  );
+  it('has every usual tool when files may be read', () => {
+    for (const mayWrite of [false, true]) {
+      const names = offered({ mayWrite, mayReadFiles: true }).map(({ name }) => name);
+      expect(names.toSorted()).toEqual([...usualTools(mayWrite)].toSorted());
+    }
+  });
+  it('has the tools of a group, of the beginning of a name, or all', () => {
+    expect(offered({ groups: ['labels'] }).every(({ name }) => name.startsWith('labels_'))).toBe(true);
+    expect(offered({ groups: ['tracker stories'] }).map(({ name }) => name)).toContain(
+      'tracker_stories_history',
+    );
+    expect(offered({ groups: ['kv_member'] }).map(({ name }) => name)).toEqual(['kv_member_list']);
+    expect(offered({ groups: ['all'] }).length).toBeGreaterThan(100);
+    expect(() => offered({ groups: ['nosuch'] })).toThrow('unknown --group: "nosuch"');
+  });
+});
+
+describe('values of the start-up', () => {
+  it('hold for every tool that has the flag', () => {
+    const tools = offered({ groups: ['all'], forAll: { cluster: 'c.yaml' } });
+    expect(argvOf(named('kv_check', tools), {})).toEqual(['kv', 'check', '--cluster=c.yaml']);
+    expect(argvOf(named('tracker_labels_list', tools), {})).toEqual(['tracker', 'labels', 'list']);
+    expect(problemsOf(named('kv_check', tools), { cluster: 'other' })).toContain('is not an argument');
+  });
+  it('fix an argument of one tool, which no call replaces', () => {
+    const forTools = { kv_snapshot_verify: { file: 's.db', restore: 'true', ctl: './etcdctl' } };
+    const tool = named('kv_snapshot_verify', offered({ forTools }));
+    expect(argvOf(tool, {})).toEqual([
+      ...['kv', 'snapshot', 'verify', '--restore=true', '--ctl=./etcdctl'],
+      ...['--', 's.db'],
+    ]);
+    expect(problemsOf(tool, { file: 'x' })).toContain('file is not an argument');
+  });
+  it('are rejected for an unknown tool or argument', () => {
+    expect(() => offered({ forTools: { nosuch: { a: '1' } } })).toThrow('unknown tool in --set: "nosuch"');
+    expect(() => offered({ forTools: { kv_plan: { nosuch: '1' } } })).toThrow(
+      'kv_plan has no argument "nosuch"',
+    );
+  });
+  it('--files offers arguments that only read files', () => {
+    const lint = named('labels_lint', offered({ mayReadFiles: true }));
+    expect(lint.offered.map(({ name }) => name)).toEqual(expect.arrayContaining(['file', 'rules']));
+    expect(offered().map(({ name }) => name)).not.toContain('labels_lint');
+    const plan = named('kv_plan', offered({ mayReadFiles: true }));
+    expect(plan.offered.map(({ name }) => name)).not.toContain('out');
+  });
+});

@@ -1,0 +1,411 @@
+import { consent } from '../support/consent.ts';
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
+import { openAppend } from '../../src/platform/node/append-file.ts';
+import { parseJournal } from '../../src/kv/engine/journal.ts';
+import {
+  call,
+  gatewayPut,
+  hasBinaries,
+  missingWrites,
+  pair,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
+import type { RealCluster, RealMember, Writer } from '../support/cluster.ts';
+import { opsctl } from '../support/program.ts';
+import type { Ran } from '../support/program.ts';
+import { whenJournal } from '../support/when-journal.ts';
+
+const { from, to } = pair;
+const mib = 1024 * 1024;
+/** The longer half of the suite. */
+const isSoak = process.env.OPSCTL_SOAK === '1';
+
+/** A file system of its own that can really be full. Only root may make one. */
+const mount = (path: string, bytes: number): void => {
+  mkdirSync(path, { recursive: true });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'none', path], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+};
+const unmount = (path: string): void => void execFileSync('umount', ['-l', path], { stdio: 'ignore' });
+const whyNoMount = (): string | undefined => {
+  const path = mkdtempSync(join(tmpdir(), 'kv-mount-'));
+  try {
+    mount(path, mib);
+    unmount(path);
+    return undefined;
+  } catch (error) {
+    return String((error as { stderr?: Buffer }).stderr ?? error).trim();
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+};
+const missing = hasBinaries(from, to) ? whyNoMount() : 'no real servers';
+if (missing !== undefined)
+  process.stderr.write(`left out: really full disks: ${missing} (mounting a tmpfs needs root)\n`);
+if (missing !== undefined && process.env['CI'] === 'true' && process.getuid?.() === 0)
+  throw new Error(`root cannot mount a tmpfs: ${missing}`);
+
+/** Takes what is left, to the last byte. */
+const fill = (directory: string, leaveBytes = 0): void => {
+  const path = join(directory, 'filler');
+  const file = openSync(path, 'a');
+  const { bavail, bsize } = statfsSync(directory);
+  let left = bavail * bsize - leaveBytes;
+  try {
+    for (const size of [mib, 4096, 1]) for (; left >= size; left -= size) writeSync(file, Buffer.alloc(size));
+  } catch {
+    // Full: that is what was wanted.
+  }
+  closeSync(file);
+};
+const free = (directory: string): void => rmSync(join(directory, 'filler'), { force: true });
+
+let cluster: RealCluster;
+let writer: Writer | undefined;
+let disk: string;
+let home: string;
+beforeEach(() => {
+  disk = mkdtempSync(join(tmpdir(), 'kv-disk-'));
+  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+});
+afterEach(async () => {
+  await writer?.stop();
+  writer = undefined;
+  await cluster?.stop();
+  for (let tries = 0; tries < 3; tries += 1)
+    try {
+      unmount(disk);
+    } catch {
+      break;
+    }
+  for (const path of [disk, home]) rmSync(path, { recursive: true, force: true });
+});
+
+const kv = (
+  verb: 'upgrade' | 'resume' | 'check',
+  more: string[] = [],
+  host?: (host: Host) => Host,
+  at = home,
+): Promise<Ran> =>
+  opsctl(
+    [
+      'kv',
+      verb,
+      '--cluster',
+      cluster.file,
+      ...(verb === 'check' ? [] : consent(verb)),
+      '-o',
+      'json',
+      ...more,
+    ],
+    {
+      home: at,
+      ...(host === undefined ? {} : { host }),
+    },
+  );
+const error = (ran: Ran): { code: string; message: string; hint: string } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const versions = async (): Promise<string[]> =>
+  Promise.all(
+    cluster.urls.map(
+      async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3) as string,
+    ),
+  );
+const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
+const filesBelow = (directory: string): string[] =>
+  existsSync(directory) ? (readdirSync(directory, { recursive: true }) as string[]) : [];
+const journalText = (directory: string): string => {
+  const name = filesBelow(directory).find((path) => path.endsWith('journal.jsonl')) as string;
+  return readFileSync(join(directory, name), 'utf8');
+};
+const nothingIsLost = async (): Promise<void> => {
+  const { acknowledged, failed } = (await writer?.stop()) ?? { acknowledged: [], failed: 0 };
+  writer = undefined;
+  expect(failed).toBe(0);
+  expect(acknowledged.length).toBeGreaterThan(10);
+  for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
+};
+/** On a full disk there is still room in the last block of each file: a line that takes it, so that the very next one does not fit. */
+const fillLastBlock = (path: string): void => {
+  const [file, end] = [openSync(path, 'a'), '"}\n'];
+  writeSync(file, '{"kind":"filler","pad":"');
+  try {
+    for (;;) writeSync(file, 'x');
+  } catch {
+    ftruncateSync(file, fstatSync(file).size - end.length);
+    writeSync(file, end);
+  }
+  closeSync(file);
+};
+const fillWith = (journal: string): void => {
+  fill(disk);
+  fillLastBlock(journal);
+};
+const resumed = async (at = home): Promise<void> => {
+  const ran = await kv('resume', [], undefined, at);
+  expect(`${ran.code} ${ran.stderr}`).toMatch(/^0 /);
+  expect(await versions()).toEqual([to, to, to]);
+};
+/** What was there before stands, whole; no lock is left behind that would keep the next one out. */
+const journalIsWhole = (at: string): void => {
+  const text = journalText(at);
+  expect(parseJournal(text).wholeBytes).toBe(Buffer.byteLength(text));
+  expect(filesBelow(at).filter((path) => path.endsWith('/lock'))).toEqual([]);
+};
+
+const real = describe.runIf(missing === undefined);
+
+real('a file on a full disk', () => {
+  it('takes a whole line or nothing of it', () => {
+    mount(disk, mib);
+    const path = join(disk, 'journal');
+    const file = openAppend(path);
+    file.write('first\n');
+    fill(disk);
+    expect(() => file.write(`${'x'.repeat(100_000)}\n`)).toThrow('ENOSPC');
+    free(disk);
+    file.write('second\n');
+    file.close();
+    expect(readFileSync(path, 'utf8')).toBe('first\nsecond\n');
+  });
+});
+
+real("a disk of the operator's machine is full", () => {
+  it('before: refused, with directory and figures, nothing is touched', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    mount(disk, mib);
+    fill(disk, 40_000);
+    cluster.write({ snapshot_dir: join(disk, 'snapshots') });
+    const before = pids();
+    const ran = await kv('upgrade');
+    expect(ran.code).toBe(10);
+    expect(error(ran).code).toBe('DISK_SPACE');
+    expect(error(ran).message).toMatch(
+      new RegExp(`${disk}/snapshots has \\d+ KiB free, \\d+ KiB are wanted for the snapshots of 3 members`),
+    );
+    expect(error(ran).hint).toContain('snapshot_dir');
+    const state = await kv('upgrade', [], undefined, disk);
+    expect(state.code).toBe(10);
+    expect(state.stderr).toContain('KiB are wanted for');
+    const [first] = (await kv('check'))
+      .json()
+      .findings.filter(({ guard }: { guard: string }) => guard === 'disk-space');
+    expect(first).toMatchObject({ level: 'fail' });
+    expect(pids()).toEqual(before);
+    expect(filesBelow(disk)).toEqual(['filler']);
+  });
+
+  it('before, and the operator takes the refusal as a warning: not even the lock can be written, and none is left', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    mount(disk, mib);
+    mkdirSync(join(disk, 'state', 'kv', 'test'), { recursive: true });
+    fill(disk);
+    const before = pids();
+    const ran = await kv('upgrade', ['--accept', 'disk-space'], undefined, disk);
+    expect(ran.code).toBe(10);
+    expect(error(ran).message).toMatch(/refused, nothing was changed: ENOSPC/);
+    expect(filesBelow(disk).filter((path) => path.endsWith('lock'))).toEqual([]);
+    expect(pids()).toEqual(before);
+  });
+
+  it('during a snapshot: no part of it stays, the member was not touched, a resume goes on', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    for (let i = 0; i < 60; i += 1)
+      await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
+    mount(disk, 60 * mib);
+    cluster.write({ snapshot_dir: join(disk, 'snapshots') });
+    writer = startWriter(cluster.urls);
+    const before = pids();
+    // Filled behind the last look at what is free: what is left is half a snapshot.
+    const late = (host: Host): Host => ({
+      ...host,
+      files: {
+        ...host.files,
+        replaceStream: (path, data, mode) => {
+          fill(disk, mib);
+          return host.files.replaceStream(path, data, mode);
+        },
+      },
+    });
+    const ran = await kv('upgrade', [], late);
+    expect(ran.code).toBe(8);
+    expect(error(ran).message).toMatch(
+      new RegExp(
+        `^n\\d: its snapshot could not be written: ENOSPC: no space left on device, write '${disk}/snapshots/test-n\\d-\\S+\\.db'$`,
+      ),
+    );
+    expect(error(ran).hint).toContain('make room');
+    expect(filesBelow(disk).sort()).toEqual(['filler', 'snapshots', 'snapshots/test.upgrade-progress.json']);
+    expect(pids()).toEqual(before);
+    // Still full: said before a byte is asked for.
+    const again = await kv('resume');
+    expect(again.code).toBe(8);
+    expect(error(again).message).toMatch(
+      / has 1\.0 MiB free, \d+ MiB are wanted for the snapshots of 3 members$/,
+    );
+    free(disk);
+    await resumed();
+    await nothingIsLost();
+  });
+
+  it.each([
+    ['before a member is touched', /"step":"n\d\.snapshot","detail/, 0],
+    ['in the moment in which a member is stopped', /"kind":"placed"/, 1],
+  ])(
+    'the journal, %s: the member in work is brought to its end, the run stops, a resume goes on',
+    async (_, fits, upgraded) => {
+      cluster = await startCluster({ size: 3, from, to });
+      mount(disk, 4 * mib);
+      writer = startWriter(cluster.urls);
+      const ran = await kv('upgrade', [], whenJournal(fits, fillWith), disk);
+      expect(ran.code).toBe(8);
+      expect(error(ran).code).toBe('JOURNAL_UNWRITABLE');
+      expect(error(ran).message).toMatch(
+        new RegExp(`the journal ${disk}/\\S+ cannot be written: the disk is full`),
+      );
+      if (upgraded === 0) expect(error(ran).message).toMatch(/^n\d: stop was not begun: /);
+      expect(ran.stderr).toContain('the report in ');
+      expect((await versions()).filter((version) => version === to)).toHaveLength(upgraded);
+      expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
+      journalIsWhole(disk);
+      free(disk);
+      if (upgraded > 0 || isSoak) await resumed(disk);
+      await nothingIsLost();
+    },
+  );
+
+  it('the record of what a member runs with: the member is not stopped, and a resume goes on', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    mount(disk, 4 * mib);
+    const ran = await kv('upgrade', [], whenJournal(/"begin","step":"n\d\.stop"/, fillWith), disk);
+    expect(ran.code).toBe(8);
+    expect(error(ran).code).toBe('PLACEMENT_UNWRITABLE');
+    expect(error(ran).message).toMatch(
+      /^n\d was not stopped: the record \S+ of what it runs with cannot be written: the disk is full/,
+    );
+    expect(await versions()).toEqual([from, from, from]);
+    free(disk);
+    await resumed(disk);
+  });
+
+  it('at the very end: what was done is reported as done, and what could not be written is said', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    mount(disk, 4 * mib);
+    const ran = await kv('upgrade', ['--no-canary'], whenJournal(/"begin","step":"confirm"/, fillWith), disk);
+    expect(ran.code).toBe(0);
+    expect(ran.json()).toMatchObject({ outcome: 'done' });
+    expect(ran.stderr).toContain('the report in ');
+    expect(await versions()).toEqual([to, to, to]);
+    journalIsWhole(disk);
+    free(disk);
+    await resumed(disk);
+  });
+
+  it('and the new version does not work either: the member gets its old one back all the same', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    cluster.write(
+      {},
+      cluster.members.map((member) => ({
+        ...member,
+        new_command: [...member.new_command, '--no-such-flag'],
+      })),
+    );
+    mount(disk, 4 * mib);
+    writer = startWriter(cluster.urls);
+    const ran = await kv('upgrade', [], whenJournal(/"kind":"placed"/, fillWith), disk);
+    expect(ran.code).toBe(12);
+    expect(error(ran).message).toMatch(/^(n\d) did not become healthy: .* \1 runs .* again/);
+    expect(await versions()).toEqual([from, from, from]);
+    journalIsWhole(disk);
+    await nothingIsLost();
+  });
+});
+
+/** A follower moves to the small disk. Its log of changes alone takes 128 MiB there. */
+const followerOnDisk = async (): Promise<string> => {
+  mount(disk, 400 * mib);
+  cluster = await startCluster({ size: 3, from, to });
+  const statuses = await Promise.all(
+    cluster.urls.map(async (url) =>
+      JSON.parse((await call(`${url}${pair.prefix}/maintenance/status`, {})).text),
+    ),
+  );
+  const old = cluster.members[
+    statuses.findIndex(({ leader, header }) => header.member_id !== leader)
+  ] as RealMember;
+  const words = (command: readonly string[]): string[] =>
+    command.map((word) => (word === old.data_dir ? join(disk, 'data') : word));
+  const moved = {
+    ...old,
+    data_dir: join(disk, 'data'),
+    old_command: words(old.old_command),
+    new_command: words(old.new_command),
+  };
+  cluster.kill(old, 'SIGTERM');
+  await cluster.gone(old);
+  execFileSync('cp', ['-a', old.data_dir, moved.data_dir]);
+  cluster.start(moved);
+  await cluster.healthy();
+  const members = cluster.members.map((member) => (member.name === old.name ? moved : member));
+  cluster.write({}, members);
+  return old.name;
+};
+
+real('the disk of a member is full', () => {
+  it('while its data directory is copied: the half copy goes, the member comes back up on its old version, a resume goes on', async () => {
+    const name = await followerOnDisk();
+    for (let i = 0; i < 100; i += 1)
+      await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
+    writer = startWriter(cluster.urls);
+    // Room for the 61 MiB that a start takes, none for a copy of as much and the data.
+    const filled = whenJournal(new RegExp(`"begin","step":"${name}.copy-data"`), () => fill(disk, 63 * mib));
+    const ran = await kv('upgrade', ['--copy-data'], filled);
+    expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
+    expect(error(ran).message).toContain(`${name}: could not copy the data directory: ENOSPC`);
+    expect(error(ran).message).toContain(`${name} runs ${from} again`);
+    expect(readdirSync(disk).sort()).toEqual(['data', 'filler']);
+    expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
+    free(disk);
+    await resumed();
+    expect(readdirSync(disk).filter((path) => /^data\.before-/.test(path))).toHaveLength(1);
+    await nothingIsLost();
+  });
+
+  it('when its turn comes: it is not stopped, because no version could start there again', async () => {
+    const name = await followerOnDisk();
+    writer = startWriter(cluster.urls);
+    const filled = whenJournal(new RegExp(`"begin","step":"${name}.snapshot"`), () => fill(disk, 30 * mib));
+    const before = cluster.pid(cluster.members.find((member) => member.name === name) as RealMember);
+    const ran = await kv('upgrade', [], filled);
+    expect(`${ran.code} ${ran.stderr}`).toMatch(/^8 /);
+    expect(error(ran).message).toMatch(
+      new RegExp(
+        `^${name} has 30 MiB free, \\d+ MiB are wanted on the disk of its data directory; it was not stopped`,
+      ),
+    );
+    expect(cluster.pid(cluster.members.find((member) => member.name === name) as RealMember)).toBe(before);
+    free(disk);
+    if (isSoak) await resumed();
+    await nothingIsLost();
+  });
+});

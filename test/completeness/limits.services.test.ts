@@ -1,0 +1,174 @@
+/** Whoever reads what others can make as large as they like takes a limit. This finds the readers; a new one has to say what bounds it. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { boundedLines, firstLine, wholeInput } from '../../src/api/input.ts';
+import { limits } from '../../src/core/limits.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { startTracker } from '../support/tracker-server.ts';
+import { realHost } from '../support/real-host.ts';
+
+const root = new URL('../../src/', import.meta.url).pathname;
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+);
+
+/** What reads without a limit of its own, and where that is right: file → what bounds it. */
+type Reader = {
+  readonly what: string;
+  readonly pattern: RegExp;
+  readonly bounded: Readonly<Record<string, string>>;
+};
+const readers: readonly Reader[] = [
+  {
+    what: 'standard input',
+    pattern: /stdin\.(bytes|lines)\(/,
+    bounded: {
+      'api/input.ts': 'limits.inputBytes',
+      'auth/read-secret.ts': 'limits.secretBytes',
+      'auth/programs/credential-input.ts': 'limits.credentialRequestBytes',
+      'tracker/bulk/open-input.ts': 'rows are read one by one, each with a limit',
+      'auth/methods/pasted-lines.ts': 'a person who types',
+    },
+  },
+  {
+    what: 'a file past Host',
+    pattern: /\bfs(\.promises)?\.(readFile(Sync)?|createReadStream)\(|[^.]\breadFileSync\(/,
+    bounded: {
+      'platform/node/read-file.ts': 'limits.fileBytes',
+      'platform/node/processes.ts': 'files of the kernel',
+      'platform/node/build-files.ts': 'files of this program',
+      'complete.ts': 'files of this program, and a cluster file for TAB',
+    },
+  },
+  {
+    what: 'rows of a list',
+    pattern: /context\.rows\(|\ballPages[<(]|bucket\.list\(|\bfor await .*\ball(Definitions|Titles)\(/,
+    bounded: {
+      'cli/derived/listed.ts': 'printed as they come',
+      'tracker/workspace/read.ts': 'limits.heldRows',
+      'tracker/names/resolve.ts': 'limits.heldRows',
+      'tracker/bulk/known-labels.ts': 'limits.heldRows',
+      'commands/pick-records.ts': 'what a person picks from',
+      'commands/labels/row-list.ts': 'printed as they come',
+      'labels/read-labels.ts': 'limits.heldRows, or handed on as they come',
+      'labels/find-live.ts': 'limits.heldRows',
+      'labels/resolve-label.ts': 'allTitles, which has limits.heldRows',
+      'labels/twins.ts': 'allTitles, which has limits.heldRows',
+      'kv/snapshots/bucket-destination.ts': 'limits.heldRows',
+      'kv/snapshots/described-bucket.ts': 'handed on as they come',
+      'support/pages.ts': 'handed on as they come',
+      'support/raw-requests.ts': 'printed as they come',
+    },
+  },
+  {
+    what: 'the body of a request',
+    pattern: /\b(incoming|request|message)\.read\((?!limit\b|limits\.)/,
+    bounded: {
+      'platform/node/incoming.ts': 'the limit it is called with, by the length of what is there',
+      'etcd-sim/gateway/client-handler.ts': 'the setting of the member, with room for base64',
+      'tracker/webhook-receiver.ts': 'limits.eventBytes, by its other name',
+    },
+  },
+];
+
+test.each(readers)('every reader of $what has a limit', ({ pattern, bounded }) => {
+  const found = sources.filter((name) => pattern.test(readFileSync(join(root, name), 'utf8')));
+  expect(
+    found.filter((name) => bounded[name] === undefined),
+    'take a limit of src/core/limits.ts',
+  ).toEqual([]);
+  expect(
+    Object.keys(bounded).filter((name) => !found.includes(name)),
+    'reads no more',
+  ).toEqual([]);
+});
+
+/** Sizes that bound no reader: what is written, kept or shown, pieces, forms on a disk or a wire, and what is counted against room. */
+const otherSizes: Readonly<Record<string, string>> = {
+  'auth/credential-store/encryption.ts': 'keyBytes',
+  'cli/trace.ts': 'SHOWN_BYTES KEPT_BYTES WHOLE_BYTES',
+  'kv/client/etcd-client.ts': 'defaultSendBytes',
+  'kv/client/grpc.ts': 'prefixBytes BYTES',
+  'kv/client/snapshot-content.ts': 'headerBytes elementBytes metaBytes',
+  'kv/client/snapshot.ts': 'trailerBytes pageBytes',
+  'etcd-sim/member/data-dir.ts': 'MOST_DB_BYTES',
+  'kv/upgrade/execute/health-verdict.ts': 'v2Bytes leastBytes',
+  'kv/upgrade/guards/disk-space.ts': 'runBytes walBytes',
+  'kv/engine/shared-progress.ts': 'mostBytes',
+  'kv/upgrade/observe/hashes.ts': 'mostHashedBytes',
+  'kv/upgrade/observe/store-limits.ts': 'mostV2Bytes',
+  'kv/upgrade/supervisors/local.ts': 'tailBytes',
+  'kv/upgrade/supervisors/ssh.ts': 'mostPathBytes',
+  // Deeper files go to the package for YAML.
+  'core/yaml.ts': 'MAX_DEPTH',
+  'mock-server/journal.ts': 'COMPACT_AT_BYTES TIDY_AT_BYTES',
+  'mock-server/noted-body.ts': 'KEPT_BYTES BLOCK_BYTES',
+  'mock-server/randomness.ts': 'POOL_BYTES',
+  'mock-server/tracker/cache.ts': 'LONG_BYTES',
+  'platform/node/chunk-queue.ts': 'MOST_BYTES',
+  'platform/node/http1.ts': 'READ_BYTES',
+  'platform/node/http2.ts': 'windowBytes',
+  'platform/node/jq-run.ts': 'RING_BYTES',
+  'platform/node/small-heap.ts': 'COLLECT_BYTES',
+};
+
+test('no reader has a limit of its own in bytes, depth or hops', () => {
+  const size =
+    /^(?:export )?const ([A-Z_]*(?:BYTES|DEEPEST|DEPTH|ALIASES|HOPS)[A-Z_]*|[a-z]\w*(?:Bytes|Depth|Hops))(?:: number)? = [\d_]/gm;
+  const found = sources
+    .map(
+      (name) =>
+        [name, [...readFileSync(join(root, name), 'utf8').matchAll(size)].map(([, it]) => it)] as const,
+    )
+    .filter(([, names]) => names.length > 0)
+    .map(([name, names]) => [name, names.join(' ')]);
+  expect(Object.fromEntries(found), 'the limit of a reader is a row of src/core/limits.ts').toEqual(
+    otherSizes,
+  );
+});
+
+const inputOf = (size: number) =>
+  async function* () {
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    for (let left = size; left > 0; left -= piece.length)
+      yield piece.subarray(0, Math.min(left, piece.length));
+  };
+const hostWith = (size: number) => {
+  const host = fakeHost();
+  return { terminal: { ...host.terminal, stdin: { ...host.terminal.stdin, bytes: inputOf(size) } } };
+};
+
+test('standard input: n bytes and n + 1', async () => {
+  expect((await wholeInput(hostWith(limits.inputBytes))).length).toBe(limits.inputBytes);
+  for (const read of [wholeInput, firstLine])
+    await expect(read(hostWith(limits.inputBytes + 1))).rejects.toMatchObject({ category: 'usage' });
+  expect(await firstLine(hostWith(0))).toBeUndefined();
+  const drained = async (size: number): Promise<number> => {
+    let seen = 0;
+    for await (const part of boundedLines(hostWith(size))) seen += part.length;
+    return seen;
+  };
+  expect(await drained(limits.inputBytes)).toBe(limits.inputBytes);
+  await expect(drained(limits.inputBytes + 1)).rejects.toMatchObject({ category: 'usage' });
+});
+
+test('a file that is read whole: n + 1 bytes', async () => {
+  const { host, directory, close } = await realHost();
+  const path = join(directory, 'large');
+  await host.files.create(path, '');
+  await host.files.truncate(path, limits.fileBytes + 1);
+  await expect(host.files.readBytes(path)).rejects.toMatchObject({ code: 'EFBIG' });
+  await close();
+});
+
+test('a body of the mock server: n bytes and n + 1', async () => {
+  const server = await startTracker({}, 'empty');
+  const body = (size: number): string => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`;
+  const statusOf = async (size: number): Promise<number> =>
+    (await server.ask('POST', '/labels', body(size))).status;
+  // Within the limit it is read, and its name is too long.
+  expect(await statusOf(limits.bodyBytes)).toBe(400);
+  expect(await statusOf(limits.bodyBytes + 1)).toBe(413);
+  await server.close();
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { NetworkError, type TlsFailure } from '../../../src/platform/host.ts';
+import { type Failed, tlsFailure } from '../../../src/kv/client/tls-failure.ts';
+
+const named = { ca: '--cacert ca.pem', cert: '--cert me.pem' };
+const failed = (more: Partial<Failed> = {}): Failed => ({
+  at: '10.0.0.1:2379',
+  isHttps: true,
+  tls: { named: {} },
+  speaks: undefined,
+  ...more,
+});
+const text = (
+  trouble: TlsFailure | undefined,
+  more: Partial<Failed> = {},
+  code: NetworkError['code'] = 'TLS',
+  sent = false,
+): string | undefined =>
+  tlsFailure(new NetworkError(code, 'x', sent, undefined, trouble), failed(more))?.message;
+const of = (kind: TlsFailure['kind'], names?: string[]): TlsFailure => ({
+  kind,
+  reason: 'why',
+  ...(names === undefined ? {} : { names }),
+});
+
+describe('a failure of TLS names what to change', () => {
+  it.each<[string | undefined, RegExp]>([
+    [
+      text(of('untrusted')),
+      /^10\.0\.0\.1:2379: .*not signed by an authority that is known here; .*--cacert, or as ca_file/,
+    ],
+    [
+      text(of('untrusted'), { tls: { ca: 'x', named } }),
+      /not signed by an authority in --cacert ca\.pem; name the file/,
+    ],
+    [text(of('expired')), /has expired; renew it on the member/],
+    [text(of('too-early')), /not valid yet; check the clocks/],
+    [
+      text(of('name', ['a.example', '10.1.1.1'])),
+      /is for a\.example, 10\.1\.1\.1, not for 10\.0\.0\.1; write one of its names as server_name/,
+    ],
+    [text(of('name')), /for another name \(why\); write that name as server_name .*--server-name/],
+    [text(of('client-certificate')), /demands a client certificate; name one with --cert and --key/],
+    [
+      text(of('client-certificate'), { tls: { cert: 'x', named } }),
+      /refused the client certificate of --cert me\.pem \(why\)/,
+    ],
+    [text(of('protocol')), /no secure connection could be agreed on \(why\)/],
+    [text(of('protocol'), { speaks: 'plain' }), /does not speak TLS; write http:\/\//],
+    [text(undefined, { isHttps: false, speaks: 'tls' }, 'RESET', true), /speaks TLS; write https:\/\//],
+    [
+      text(undefined, {}, 'RESET', true),
+      /closed the connection; if it demands a client certificate: --cert and --key/,
+    ],
+  ])('%s', (message, expected) => {
+    expect(message).toMatch(expected);
+  });
+  it('what has nothing to do with TLS is left to others', () => {
+    expect(text(undefined, {}, 'REFUSED')).toBeUndefined();
+    expect(text(undefined, { isHttps: false }, 'RESET', true)).toBeUndefined();
+    expect(text(undefined, { tls: { cert: 'x', named } }, 'RESET', true)).toBeUndefined();
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { heldBy, isHeldForWindow, resumedOptions } from '../../../src/kv/engine/holds.ts';
+import { refuseOtherMembers } from '../../../src/kv/engine/same-members.ts';
+import { refuseUnseenHold } from '../../../src/kv/engine/unseen-hold.ts';
+import type { JournalEntry, PlanOptions } from '../../../src/kv/engine/types.ts';
+import { clusterFile, observed, planOptions, planned } from '../../support/observations.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+const closed = (outcome: 'held' | 'stopped', held_for?: 'window' | 'impact' | 'operator'): JournalEntry => ({
+  ...{ kind: 'closed', at, outcome, message: 'held before n1' },
+  ...(held_for === undefined ? {} : { held_for }),
+});
+const passed = (...names: string[]): JournalEntry[] =>
+  names.map((name) => ({ kind: 'end', at, step: `${name}.gate` }));
+const resumed = (holds?: Pick<PlanOptions, 'hold_last' | 'hold_after'>): JournalEntry => ({
+  ...{ kind: 'resumed', at, owner: { host: 'h', pid: 1 }, action: 'upgrade' },
+  ...(holds === undefined ? {} : { holds }),
+});
+const planOf = (patch: Partial<PlanOptions>) => planned(observed(), clusterFile(), planOptions(patch));
+
+describe('what a run holds for', () => {
+  it('is its last word, and nothing before it', () => {
+    expect(heldBy([])).toBeUndefined();
+    expect(heldBy([closed('held')])).toBe('held before n1');
+    expect(heldBy([closed('stopped')])).toBeUndefined();
+    expect(heldBy([closed('held'), resumed()])).toBeUndefined();
+    expect(
+      [undefined, 'window', 'impact', 'operator'].map((why) =>
+        isHeldForWindow([closed('held', why as never)]),
+      ),
+    ).toEqual([false, true, true, false]);
+  });
+
+  it('is not passed by a command that does not name it', () => {
+    const refuse =
+      (entries: JournalEntry[], isNamed = false, hasWindow = false) =>
+      () =>
+        refuseUnseenHold({ run: 'r', entries }, { isNamed, hasWindow });
+    expect(refuse([closed('held')])).toThrow('run r holds: held before n1');
+    expect(refuse([closed('held')], true)).not.toThrow();
+    expect(refuse([closed('held')], false, true)).toThrow();
+    expect(refuse([closed('held', 'window')], false, true)).not.toThrow();
+    expect(refuse([closed('held', 'window')])).toThrow();
+    expect(refuse([closed('stopped')])).not.toThrow();
+    const hints = (entries: JournalEntry[]): unknown => {
+      try {
+        refuse(entries)();
+      } catch (error) {
+        return (error as { detail: { tryThis: string[] } }).detail.tryThis.length;
+      }
+      return 0;
+    };
+    expect([hints([closed('held')]), hints([closed('held', 'impact')])]).toEqual([3, 4]);
+  });
+
+  it('is still in front of a run that was stopped before it, and behind one that has held', () => {
+    const plan = planOf({ hold_last: true, hold_after: 1 });
+    const left = (entries: JournalEntry[], given = {}) => resumedOptions(plan, entries, given);
+    expect(left([closed('stopped')])).toEqual({ hold_last: true, hold_after: 1 });
+    expect(left([closed('held')])).toEqual({ hold_last: false, hold_after: undefined });
+    // A window is no hold of the plan.
+    expect(left([closed('held', 'window')])).toEqual({ hold_last: true, hold_after: 1 });
+    expect(left([closed('held'), resumed({ hold_last: false, hold_after: 2 })])).toEqual({
+      ...{ hold_last: false, hold_after: 2 },
+    });
+    const again = [closed('held'), resumed({ hold_last: true, hold_after: 2 }), closed('held')];
+    expect(left(again)).toEqual({ hold_last: false, hold_after: undefined });
+    expect(left([closed('held'), resumed()])).toEqual({ hold_last: false, hold_after: undefined });
+  });
+
+  it('a hold that was asked for by the last resume counts, and not one from before it', () => {
+    const plan = planOf({ hold_last: true });
+    const left = (...entries: JournalEntry[]) => resumedOptions(plan, entries, {});
+    const first = resumed({ hold_last: false, hold_after: 1 });
+    expect(left(first)).toEqual({ hold_last: false, hold_after: 1 });
+    expect(left(first, resumed({ hold_last: true }))).toEqual({ hold_last: true, hold_after: undefined });
+    expect(left(closed('held'), first)).toEqual({ hold_last: false, hold_after: 1 });
+    expect(left(first, closed('stopped'))).toEqual({ hold_last: false, hold_after: 1 });
+    expect(left(closed('held', 'operator'))).toEqual({ hold_last: true, hold_after: undefined });
+  });
+
+  it('counts from here when the resume says after how many', () => {
+    const plan = planOf({});
+    expect(resumedOptions(plan, passed('n2'), { after: 1 })).toEqual({ hold_last: false, hold_after: 2 });
+    expect(resumedOptions(plan, passed('n2', 'nX'), { after: 0 }).hold_after).toBe(1);
+    expect(resumedOptions(plan, [], { last: true }).hold_last).toBe(true);
+    expect(resumedOptions(planOf({ hold_last: true }), [], { last: false }).hold_last).toBe(false);
+  });
+});
+
+it('a run of another cluster of the same name does not go on here, in whatever order members are named', () => {
+  const plan = planned();
+  const file = clusterFile();
+  refuseOtherMembers({ ...file, members: file.members.toReversed() }, { run: 'r' }, plan);
+  expect(() => refuseOtherMembers(clusterFile(2), { run: 'r' }, plan)).toThrow('was made for other members');
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { ownerOf, taken } from '../../../src/kv/engine/lock-holder.ts';
+import type { Host } from '../../../src/platform/host.ts';
+
+const host = (env: Record<string, string>, uid = 1000): Host =>
+  ({
+    env,
+    uid,
+    hostname: 'bastion',
+    pid: 42,
+    processes: { startMark: () => 'm1', scope: () => ({ machineId: 'id', bootId: 'b', pidNamespace: 'n' }) },
+  }) as unknown as Host;
+
+test.each([
+  [{ USER: 'ada', LOGNAME: 'other' }, 1000, 'ada'],
+  [{ LOGNAME: 'grace' }, 1000, 'grace'],
+  [{}, 0, 'root'],
+  [{}, 1000, 'uid 1000'],
+  [{}, -1, undefined],
+])('the owner of a lock with %j and uid %i is %s', (env, uid, user) => {
+  const owner = ownerOf(host(env as Record<string, string>, uid));
+  expect(owner).toEqual({
+    ...(user === undefined ? {} : { user }),
+    host: 'bastion',
+    pid: 42,
+    start_mark: 'm1',
+    machine_id: 'id',
+    boot_id: 'b',
+    pid_namespace: 'n',
+  });
+});
+
+test('a lock that is taken says who holds it, where, since when, and in which run', () => {
+  const owner = ownerOf(host({ USER: 'ada' }));
+  const error = taken({ owner, since: '2026-01-02T03:04:05.000Z', run: 'r-1' }, '/run/lock', 'wait for it');
+  expect(error.message).toMatch(/: ada on bastion, process 42, since .*2026.* \(\/run\/lock\)$/);
+  expect(error.detail).toMatchObject({
+    code: 'LOCKED',
+    tryThis: ['wait for it', 'opsctl kv status'],
+    data: { run: 'r-1', owner },
+  });
+  const nameless = taken({ owner: ownerOf(host({}, -1)), since: 'yesterday', run: 'r-1' }, 'here', 'hint');
+  expect(nameless.message).toMatch(/: somebody on bastion, process 42, since yesterday \(here\)$/);
+});

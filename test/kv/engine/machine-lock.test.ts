@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { lockMachine } from '../../../src/kv/engine/machine-lock.ts';
+import { realHost } from '../../support/real-host.ts';
+
+const held = { run: 'run-1', owner: 'ada', since: '2026-01-01T00:00:00Z' } as never;
+
+test('a lock that a killed command left empty is waited for and taken over', async () => {
+  const { host, directory, close } = await realHost();
+  const path = `${directory}/shop/lock`;
+  await host.files.makeDirectory(`${directory}/shop`, 0o700);
+  // Created, and not written before the kill.
+  await host.files.create(path, '', 0o600);
+  const lock = await lockMachine(host, directory, 'shop', held);
+  expect(host.files.readNow(path)).toContain('run-1');
+  await lock.release();
+  expect(host.files.readNow(path)).toBeUndefined();
+  await close();
+});
+
+test('a take-over that was killed before its claim was written is waited for and repeated', async () => {
+  const { host, directory, close } = await realHost();
+  const path = `${directory}/shop/lock`;
+  await host.files.makeDirectory(`${directory}/shop`, 0o700);
+  // No process has this number.
+  const gone = {
+    pid: 2 ** 30,
+    machine: host.hostname,
+    ...host.processes.scope(),
+    nonce: 'gone',
+    sinceMs: host.now(),
+  };
+  await host.files.create(path, JSON.stringify(gone), 0o600);
+  await host.files.create(`${path}.claim-gone`, '', 0o600);
+  const lock = await lockMachine(host, directory, 'shop', held);
+  expect(host.files.readNow(path)).toContain('run-1');
+  await lock.release();
+  await close();
+});
+
+test('a lock whose holder lives is refused at once', async () => {
+  const { host, directory, close } = await realHost();
+  const lock = await lockMachine(host, directory, 'shop', held);
+  expect(((await host.files.info(`${directory}/shop`))?.mode ?? 0) & 0o777).toBe(0o700);
+  await expect(lockMachine(host, directory, 'shop', held)).rejects.toMatchObject({ category: 'unsafe' });
+  await lock.release();
+  await close();
+});

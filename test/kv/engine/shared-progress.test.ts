@@ -1,0 +1,264 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Shared,
+  adoptRun,
+  removeShared,
+  shareProgress,
+  sharedRun,
+} from '../../../src/kv/engine/shared-progress.ts';
+import type { Store } from '../../../src/kv/client/etcd-client.ts';
+import type { ClusterFile, JournalEntry } from '../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { clusterFile, observed, planned, seen } from '../../support/observations.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+const owner = { user: 'ada', host: 'bastion', pid: 1 };
+const run = '20260101T000000Z-1';
+const KEY = 'opsctl/upgrade-progress';
+const FILE = '/snapshots/test.upgrade-progress.json';
+const opened: JournalEntry = {
+  ...{ kind: 'opened', at, run, action: 'upgrade', plan: planned(), owner, cluster_file: '/c.yaml' },
+};
+const begun = (step: string): JournalEntry => ({ kind: 'begin', at, step });
+const turns = async (count = 20): Promise<void> => {
+  for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** One store with one key. `onPut` is heard before an answer; a store that is away answers nothing. */
+const bed = (file: Partial<ClusterFile> = {}, onPut: () => void = () => {}) => {
+  const host = fakeHost();
+  const state = { value: undefined as string | undefined, puts: [] as string[], isAway: false };
+  const answered = async <T>(work: () => T): Promise<T> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (state.isAway) throw new Error('no quorum');
+    return work();
+  };
+  const store = {
+    put: (key: string, value: string) =>
+      answered(() => {
+        onPut();
+        state.puts.push(key);
+        state.value = value;
+        return { revision: 1 };
+      }),
+    del: (key: string) =>
+      answered(() => {
+        if (key === KEY) state.value = undefined;
+      }),
+    range: (key: string) =>
+      answered(() => ({ kvs: state.value === undefined || key !== KEY ? [] : [{ value: state.value }] })),
+  };
+  const cluster = clusterFile(3, file);
+  const stores = [store] as unknown as readonly Store[];
+  const share = (entries: readonly JournalEntry[]): Shared =>
+    shareProgress({ host, cluster, stores, run, entries });
+  return { host, state, cluster, stores, share };
+};
+const entriesIn = (text: string | undefined): JournalEntry[] => JSON.parse(text ?? '{}').entries;
+
+describe('the progress of a run in the store', () => {
+  it('is its journal, with who runs it and when it was written', async () => {
+    const { host, state, share } = bed();
+    await share([opened, begun('n2.stop')]).flush();
+    expect(state.puts).toEqual([KEY]);
+    expect(JSON.parse(state.value ?? '')).toMatchObject({
+      ...{ format: 1, cluster: 'test', run, written_at: new Date(host.now()).toISOString() },
+      entries: [{ kind: 'opened', owner, run }, begun('n2.stop')],
+    });
+  });
+  it('holds no command, no configuration, and nothing of the hosts but how much v2 data they have', async () => {
+    const { state, share } = bed();
+    const facts = { ...seen('n1').host, v2_bytes: 7 };
+    const { host: _, ...bare } = seen('n3');
+    const members = [seen('n1', { host: facts }), seen('n2', { host: { is_running: true } }), bare];
+    const plan = planned(observed([seen('n1'), seen('n2'), seen('n3')]));
+    const steps = plan.steps.map((step) => ({ ...step, commands: ['rm secret'], replaces: 'secret' }));
+    const finding = { guard: 'g', level: 'warn', message: 'secret' } as const;
+    const whole = {
+      ...{ ...plan, steps, findings: [finding] },
+      observation: { ...plan.observation, members },
+    } as never;
+    await share([{ ...opened, plan: whole } as JournalEntry]).flush();
+    expect(state.value).not.toContain('secret');
+    const [first] = entriesIn(state.value) as [Extract<JournalEntry, { kind: 'opened' }>];
+    expect(first.plan.steps).toHaveLength(steps.length);
+    expect(first.plan.steps[0]).toMatchObject({ commands: [] });
+    expect(first.plan.findings).toEqual([]);
+    expect(first.plan.observation.members.map(({ host }) => host)).toEqual([
+      ...[{ v2_bytes: 7 }, undefined, undefined],
+    ]);
+    expect(first.plan.observation.members[0]).not.toHaveProperty('listed_ids');
+    expect(first.plan.observation.members[1]).not.toHaveProperty('host');
+  });
+  it('is written soon after a line, never twice at a time, and not again when nothing came', async () => {
+    const entries: JournalEntry[] = [opened];
+    const { state, share } = bed({}, () => {
+      if (entries.length < 3) entries.push(begun(`n${entries.length}.stop`));
+    });
+    const shared = share(entries);
+    for (let i = 0; i < 3; i += 1) shared.touch();
+    await turns();
+    expect([state.puts.length, entriesIn(state.value).length]).toEqual([3, 3]);
+    await shared.flush();
+    expect(state.puts).toHaveLength(3);
+  });
+  it('is complete before a member is stopped, but no line that keeps coming holds it up', async () => {
+    const entries: JournalEntry[] = [opened];
+    const { state, share } = bed({}, () => {
+      entries.push(begun('n2.stop'));
+    });
+    const shared = share(entries);
+    let isFlushed = false;
+    void shared.flush().then(() => {
+      isFlushed = true;
+    });
+    await turns(8);
+    expect(isFlushed).toBe(true);
+    expect(state.puts.length).toBeGreaterThan(1);
+    void shared.end(true);
+    await turns();
+  });
+  it('of up to 512 KiB is written, what is longer is not, and is not tried for ever', async () => {
+    const padded = (text: string): JournalEntry[] => [
+      ...[opened, { kind: 'failed', at, step: 'x', reason: text } as JournalEntry],
+    ];
+    const base = bed();
+    await base.share(padded('')).flush();
+    const room = 512 * 1024 - Buffer.byteLength(base.state.value ?? '');
+    const full = bed();
+    await full.share(padded('x'.repeat(room))).flush();
+    expect(full.state.value).toHaveLength(512 * 1024);
+    const { state, share } = bed({ snapshot_dir: '/snapshots' });
+    const shared = share(padded('x'.repeat(room + 1)));
+    shared.touch();
+    await shared.flush();
+    await shared.end(false);
+    expect(state.puts).toEqual([]);
+  });
+  it('lies beside the snapshots too, where the cluster file names their directory', async () => {
+    const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
+    await share([opened]).flush();
+    expect(host.files.readNow(FILE)).toBe(`${state.value}\n`);
+    expect([host.files.mode('/snapshots'), host.files.mode(FILE)]).toEqual([0o700, 0o600]);
+    const without = bed();
+    await without.share([opened]).flush();
+    expect(Object.keys(without.host.files.all())).toEqual([]);
+  });
+  it('that cannot be written stops nothing', async () => {
+    const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
+    state.isAway = true;
+    host.files.makeDirectory = () => Promise.reject(new Error('ENOSPC'));
+    const shared = share([opened]);
+    shared.touch();
+    await shared.flush();
+    await shared.end(true);
+    host.files.remove = () => Promise.reject(new Error('EROFS'));
+    await shared.end(true);
+    expect(state.value).toBeUndefined();
+  });
+  it('goes with the end of the run, also what is being written then, and stays where the run can go on', async () => {
+    const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
+    const entries: JournalEntry[] = [opened];
+    const shared = share(entries);
+    shared.touch();
+    await shared.end(false);
+    expect(entriesIn(state.value)).toHaveLength(1);
+    entries.push(begun('n2.stop'));
+    shared.touch();
+    entries.push(begun('n2.start'));
+    await shared.end(true);
+    shared.touch();
+    await turns();
+    expect([state.value, host.files.readNow(FILE)]).toEqual([undefined, undefined]);
+  });
+  it('is removed by whoever gives the run up', async () => {
+    const { host, state, cluster, stores, share } = bed({ snapshot_dir: '/snapshots' });
+    await share([opened]).flush();
+    await removeShared({ host, cluster, stores });
+    expect([state.value, host.files.readNow(FILE)]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a run of another machine', () => {
+  const text = (entries: readonly unknown[], patch: object = {}): string =>
+    JSON.stringify({ format: 1, cluster: 'test', run, written_at: at, entries, ...patch });
+  /** What is in the store and beside the snapshots, and how many lines this machine has of that run. */
+  const found = async (value: string | undefined, file?: string, known = 0) => {
+    const made = bed(file === undefined ? {} : { snapshot_dir: '/snapshots' });
+    made.state.value = value;
+    if (file !== undefined) await made.host.files.replace(FILE, file);
+    const lines = [opened, ...Array.from({ length: 9 }, () => begun('n2.stop'))].slice(0, known);
+    if (known > 0)
+      await made.host.files.replace(
+        `/state/test/${run}/journal.jsonl`,
+        lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+      );
+    return { ...made, run: await sharedRun(made, '/state') };
+  };
+
+  it('is found with its lines, its place here, and who was at work on it last', async () => {
+    const resumed = { kind: 'resumed', at, owner: { host: 'b2', pid: 2 }, action: 'upgrade' } as const;
+    expect((await found(text([opened]))).run).toMatchObject({
+      ...{ run, directory: `/state/test/${run}`, owner, entries: [{ kind: 'opened' }] },
+    });
+    expect((await found(text([opened, resumed, begun('x')]))).run?.owner).toEqual(resumed.owner);
+    const nobody = (await found(text([begun('x')]))).run;
+    expect(nobody).not.toHaveProperty('owner');
+    expect(nobody?.entries).toHaveLength(1);
+  });
+  it('of an earlier version is read with the names of today', async () => {
+    const entries = [opened, { kind: 'returning', at, member: 'n2', reason: 'why' }];
+    expect((await found(text(entries))).run?.entries[1]).toMatchObject({ kind: 'reverting' });
+  });
+  it.each([
+    ['nothing', undefined],
+    ['no JSON', '{'],
+    ['another format', text([opened], { format: 2 })],
+    ['another cluster', text([opened], { cluster: 'other' })],
+    ['a name that is none of a run', text([opened], { run: '../../x' })],
+    ['a path that starts like a run', text([opened], { run: `${run}/../../../x` })],
+    ['a run with a line break', text([opened], { run: `${run}\n` })],
+    ['a run that is no text', text([opened], { run: [run] })],
+    ['no lines', text([], { entries: {} })],
+  ])('is none where there is %s', async (_, value) => {
+    expect((await found(value)).run).toBeUndefined();
+  });
+  it('is read from where there is more of it', async () => {
+    const [short, long] = [text([opened]), text([opened, begun('x')])];
+    expect((await found(short, long)).run?.entries).toHaveLength(2);
+    expect((await found(long, short)).run?.entries).toHaveLength(2);
+    expect((await found(undefined, short)).run?.entries).toHaveLength(1);
+    const away = bed({ snapshot_dir: '/snapshots' });
+    away.state.isAway = true;
+    await away.host.files.replace(FILE, short);
+    expect((await sharedRun(away, '/state'))?.run).toBe(run);
+  });
+  it('is not said to be none where the store does not answer and nothing lies beside the snapshots', async () => {
+    const away = bed({ snapshot_dir: '/snapshots' });
+    away.state.isAway = true;
+    const error: unknown = await sharedRun(away, '/state').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      category: 'network',
+      message: expect.stringContaining(
+        'whether another machine has an unfinished run of cluster test: no quorum',
+      ),
+      detail: { code: 'PROGRESS_UNREAD' },
+    });
+  });
+  it('is news only while this machine knows less of it', async () => {
+    const value = text([opened, begun('x')]);
+    expect((await found(value, undefined, 1)).run?.entries).toHaveLength(2);
+    expect((await found(value, undefined, 2)).run).toBeUndefined();
+    expect((await found(value, undefined, 3)).run).toBeUndefined();
+  });
+  it('has its journal here once it was taken over', async () => {
+    const made = await found(text([opened, begun('x')]));
+    expect(await adoptRun(made, '/state')).toMatchObject({ run, owner });
+    const path = `/state/test/${run}/journal.jsonl`;
+    const lines = made.host.files.readNow(path)?.split('\n') ?? [];
+    expect(lines.map((line) => line.slice(0, 16))).toEqual(['{"kind":"opened"', '{"kind":"begin",', '']);
+    expect([made.host.files.mode(path), made.host.files.mode(`/state/test/${run}`)]).toEqual([0o600, 0o700]);
+    // Now it is known here.
+    expect(await adoptRun(made, '/state')).toBeUndefined();
+  });
+});

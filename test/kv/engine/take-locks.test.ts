@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import type { AppError } from '../../../src/core/problem.ts';
+import { shareProgress } from '../../../src/kv/engine/shared-progress.ts';
+import { ownerOf } from '../../../src/kv/engine/lock-holder.ts';
+import { refuseOtherHere, whoIsAt } from '../../../src/kv/engine/machine-lock.ts';
+import { dropLock, whoIsIn } from '../../../src/kv/engine/locks.ts';
+import { refuseOther, takeLocks } from '../../../src/kv/engine/take-locks.ts';
+import { takeOver } from '../../../src/kv/engine/take-over.ts';
+import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { Store } from '../../../src/kv/client/etcd-client.ts';
+import { planned } from '../../support/observations.ts';
+import { STATE, smallCluster } from '../../support/small-cluster.ts';
+
+type Small = ReturnType<typeof smallCluster>;
+const KEY = 'opsctl/upgrade-lock';
+const FILE = `${STATE}/test/lock`;
+const run = '20260101T000000Z-1';
+const locking = ({ host, cluster, access }: Small, more: object = {}) =>
+  takeLocks({ ...{ host, state: STATE, cluster, access, run }, ...more });
+const urlsOf = ({ cluster }: Small): string[] => cluster.members.map(({ client_url }) => client_url);
+const storesOf = (small: Small): Store[] => urlsOf(small).map((url) => small.access.store(url));
+/** Somebody on another machine holds the lock in the store. */
+const held = (small: Small, owner: object = { user: 'eve', host: 'elsewhere', pid: 7 }): void => {
+  const value = JSON.stringify({ run: 'r9', owner, since: '2026-01-01T00:00:00Z' });
+  small.keys.set(KEY, { value, lease: '9', mod: 3, create: 3 });
+};
+const away = (small: Small): void => {
+  for (const name of ['n1', 'n2', 'n3']) small.end(name);
+};
+
+describe('both locks', () => {
+  it('name the run and its owner, and go with it', async () => {
+    const small = smallCluster();
+    const lock = await locking(small);
+    const expected = { run, owner: { host: 'testhost', pid: 4242 }, since: '2026-01-02T03:04:05.000Z' };
+    expect(JSON.parse(small.keys.get(KEY)?.value ?? '')).toMatchObject(expected);
+    expect(JSON.parse(small.host.files.readNow(FILE) ?? '')).toMatchObject(expected);
+    expect(await whoIsAt(small.host, STATE, 'test')).toMatchObject({ run });
+    expect(await whoIsIn(storesOf(small))).toMatchObject({ run });
+    small.keys.delete(KEY);
+    await lock.hold();
+    expect(small.keys.has(KEY)).toBe(true);
+    await lock.release();
+    expect([small.keys.has(KEY), small.host.files.readNow(FILE)]).toEqual([false, undefined]);
+    expect(await whoIsAt(small.host, STATE, 'test')).toBeUndefined();
+    expect(await whoIsIn(storesOf(small))).toBeUndefined();
+  });
+  it('are both let go when the store has another owner, also for one who would go on without it', async () => {
+    const small = smallCluster();
+    held(small);
+    const warned: string[] = [];
+    const warn = (text: string) => warned.push(text);
+    await expect(locking(small, { warn })).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
+    expect([warned, small.host.files.readNow(FILE)]).toEqual([[], undefined]);
+  });
+  it('of a store that does not answer: nothing new is begun, what was begun goes on with a word', async () => {
+    const small = smallCluster();
+    away(small);
+    await expect(locking(small)).rejects.toMatchObject({
+      ...{ category: 'unsafe', detail: { code: 'NO_LOCK', tryThis: ['try again', 'opsctl kv status'] } },
+      message: expect.stringMatching(/^refused, nothing was changed: no lock could be put into the store: ./),
+    });
+    expect(small.host.files.readNow(FILE)).toBeUndefined();
+    const warned: string[] = [];
+    const lock = await locking(small, { warn: (text: string) => warned.push(text) });
+    expect(warned).toEqual([
+      expect.stringMatching(/^no lock in the store \(.+\): only operators on this machine are kept out$/),
+    ]);
+    await lock.hold();
+    expect(small.host.files.readNow(FILE)).toContain(run);
+    await lock.release();
+    expect(small.host.files.readNow(FILE)).toBeUndefined();
+    expect(await whoIsIn(storesOf(small))).toBeUndefined();
+  });
+  it('tell a run whose lock went to somebody else', async () => {
+    const small = smallCluster();
+    const lost: AppError[] = [];
+    const lock = await locking(small, { onLost: (error: AppError) => void lost.push(error) });
+    small.keys.delete(KEY);
+    held(small);
+    await expect(lock.hold()).rejects.toThrow('eve on elsewhere, process 7');
+    await lock.release();
+    // It is not ours to take away.
+    expect(small.keys.has(KEY)).toBe(true);
+  });
+});
+
+describe('who looks before a plan', () => {
+  const refused = (small: Small) =>
+    refuseOther(small.host, STATE, small.cluster, small.access, urlsOf(small)).catch(
+      (error: unknown) => error,
+    );
+  it('is refused where somebody is at work, here or in the store', async () => {
+    const small = smallCluster();
+    expect(await refused(small)).toBeUndefined();
+    held(small);
+    expect(await refused(small)).toMatchObject({
+      ...{ category: 'unsafe', message: expect.stringContaining('eve on elsewhere, process 7, since') },
+      detail: {
+        code: 'LOCKED',
+        data: { run: 'r9' },
+        tryThis: [expect.stringContaining('60 s'), 'opsctl kv status'],
+      },
+    });
+    small.keys.delete(KEY);
+    const lock = await locking(small);
+    expect(await refused(small)).toMatchObject({
+      message: expect.stringContaining('testhost, process 4242'),
+      detail: { tryThis: ['wait until it has ended', 'opsctl kv status'] },
+    });
+    await lock.release();
+    expect(await refused(small)).toBeUndefined();
+  });
+  it('hears one member even when the others do not answer, and nothing of a process that has gone', async () => {
+    const small = smallCluster();
+    held(small);
+    for (const name of ['n1', 'n2']) small.end(name);
+    expect(await refused(small)).toMatchObject({ detail: { code: 'LOCKED' } });
+    held(small, { ...ownerOf(small.host), pid: 1 });
+    expect(await refused(small)).toBeUndefined();
+    // A record of version 0.1.0 may be of a process in a container with this host name.
+    held(small, { host: 'testhost', pid: 1 });
+    expect(await refused(small)).toMatchObject({ detail: { code: 'LOCKED' } });
+    away(small);
+    expect(await refused(small)).toBeUndefined();
+  });
+  it('hears of a lock that cannot be read that somebody unknown has it', async () => {
+    const small = smallCluster();
+    for (const value of ['garbage', '{"owner":{}}', 'null']) {
+      small.keys.set(KEY, { value, lease: '', mod: 3, create: 3 });
+      expect(await refused(small)).toMatchObject({
+        message: expect.stringContaining('somebody on an unknown host, process 0, since an unknown time'),
+      });
+    }
+  });
+  it('is told how to remove the lock of a machine that is gone, and to try again where none has a name yet', async () => {
+    const small = smallCluster();
+    const { host } = small;
+    const other = { pid: 7, machine: 'elsewhere', nonce: 'x', sinceMs: 0, run: 'r9', since: 'then' };
+    await host.files.replace(FILE, JSON.stringify({ ...other, owner: { host: 'elsewhere', pid: 7 } }));
+    await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /somebody on elsewhere, process 7, since then \(lock on this machine\)$/,
+      ),
+      detail: { tryThis: [expect.stringContaining(`rm ${FILE}`), 'opsctl kv status'] },
+    });
+    await host.files.replace(FILE, '');
+    await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
+      ...{ category: 'unsafe', message: `another opsctl takes ${FILE} just now` },
+      detail: { code: 'LOCKED', tryThis: ['try again', 'opsctl kv status'] },
+    });
+    expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
+    await host.files.replace(
+      FILE,
+      JSON.stringify({ ...other, machine: 'testhost', pid: 1, ...host.processes.scope() }),
+    );
+    expect(await refuseOtherHere(host, STATE, 'test')).toBeUndefined();
+    expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
+  });
+});
+
+it('the lock of a run that is over goes, that of another run stays', async () => {
+  const small = smallCluster();
+  held(small);
+  await dropLock(storesOf(small), 'r8');
+  expect(small.keys.has(KEY)).toBe(true);
+  await dropLock(storesOf(small), 'r9');
+  expect(small.keys.has(KEY)).toBe(false);
+  await dropLock(storesOf(small), 'r9');
+});
+
+describe('a run of another machine', () => {
+  const opened = (owner: object | undefined): JournalEntry =>
+    ({
+      ...{ kind: 'opened', at: '2026-01-01T00:00:00.000Z', run, action: 'upgrade', plan: planned() },
+      ...{ cluster_file: '/c', owner },
+    }) as JournalEntry;
+  const shared = async (entries: readonly JournalEntry[]): Promise<Small> => {
+    const small = smallCluster();
+    const { host, cluster } = small;
+    await shareProgress({ host, cluster, stores: storesOf(small), run, entries }).flush();
+    return small;
+  };
+  const taken = ({ host, cluster, access }: Small) => takeOver(host, STATE, cluster, access);
+  const words = 'was taken over: its progress was read from the store or from beside the snapshots';
+  it('is taken over once, and it is said whose it was', async () => {
+    const small = await shared([opened({ user: 'eve', host: 'elsewhere', pid: 7 })]);
+    expect(await taken(small)).toBe(`run ${run} of eve on elsewhere ${words}`);
+    expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toContain('"opened"');
+    expect(await taken(small)).toBeUndefined();
+    expect(await taken(await shared([opened({ host: 'elsewhere', pid: 7 })]))).toBe(
+      `run ${run} of somebody on elsewhere ${words}`,
+    );
+    const line: JournalEntry = { kind: 'begin', at: '', step: 'n2.stop' };
+    expect(await taken(await shared([line]))).toBe(`run ${run} ${words}`);
+  });
+  it('is left to whoever is at work on it', async () => {
+    const small = await shared([opened({ host: 'elsewhere', pid: 7 })]);
+    held(small);
+    await expect(taken(small)).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
+    expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toBeUndefined();
+  });
+  it('is none where nothing was shared, whoever is at work', async () => {
+    const small = smallCluster();
+    held(small);
+    expect(await taken(small)).toBeUndefined();
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { AppError } from '../../../../src/core/problem.ts';
+import type { Endpoint } from '../../../../src/kv/operations/endpoint.ts';
+import { proposalText, propose } from '../../../../src/kv/operations/health.ts';
+
+const host = { elapsed: () => 0 };
+const endpoint = (range: () => Promise<unknown>, is_healthy = true): Endpoint =>
+  ({
+    endpoint: '127.0.0.1:1',
+    store: { row: async () => ({}), range, health: async () => ({ is_healthy, status: 200 }) },
+  }) as unknown as Endpoint;
+const refused = async (): Promise<never> => {
+  throw new AppError('auth', 'user name is empty', {});
+};
+
+it('reports a committed proposal only if one was committed', async () => {
+  expect(
+    proposalText([
+      await propose(
+        host,
+        endpoint(async () => ({})),
+      ),
+    ]),
+  ).toMatch(/^127\.0\.0\.1:1 is healthy: successfully committed proposal: took = /);
+});
+it('reports that /health is true and that no proposal was made without a user', async () => {
+  const found = await propose(host, endpoint(refused));
+  expect(found).toMatchObject({ health: true, is_proposed: false });
+  expect(proposalText([found])).toBe('127.0.0.1:1 is healthy: /health is true; no proposal without a user');
+});
+it('reports an unhealthy endpoint if /health is false as well', async () => {
+  const found = await propose(host, endpoint(refused, false));
+  expect(found).toMatchObject({ health: false });
+  expect(proposalText([found])).toContain('is unhealthy: failed to commit proposal');
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { planNow } from '../../../src/kv/operations/plan-now.ts';
+import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations/types.ts';
+import type { Access } from '../../../src/kv/engine/access.ts';
+import type { Observation } from '../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { clusterFile } from '../../support/observations.ts';
+
+type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly away?: boolean };
+/** n2 is not healthy for so many looks; then the plan is made. Resolves with how many looks and how much time it took. */
+const planned = async (looks: number, sick: Sick = {}) => {
+  const host = fakeHost();
+  const cluster = clusterFile(3);
+  let seen = 0;
+  const isSick = (url: string): boolean => url === cluster.members[1]?.client_url && seen <= looks;
+  const store = (url: string) => ({
+    versions: async () => {
+      if (url === cluster.members[0]?.client_url) seen += 1;
+      if (isSick(url) && sick.away === true) throw new Error('connection refused');
+      return { server: '3.5.16', cluster: '3.5.0' };
+    },
+    health: async () => ({ is_healthy: !isSick(url), reason: 'etcdserver: leader changed' }),
+    status: async () => ({
+      member_id: '1',
+      ...(sick.leaderless === true && seen <= looks ? {} : { leader_id: '1' }),
+      errors: [],
+    }),
+    members: async () => [],
+    alarms: async () => (sick.alarm === true ? [{ member_id: '1', alarm: 'NOSPACE' }] : []),
+    quota: async () => undefined,
+  });
+  const start = host.elapsed();
+  const refusal = (observation: Observation): OperationRefusal => ({
+    refused: [{ guard: 'others-are-healthy', level: 'fail', message: 'n2 is not healthy' }],
+    findings: [],
+    observation,
+  });
+  const plan = async (observation: Observation) =>
+    observation.members[1]?.is_healthy === true
+      ? ({ id: 'made' } as unknown as OperationPlan)
+      : refusal(observation);
+  const place = { host, state: '/state', cluster, access: { store } as unknown as Access, driver: undefined };
+  const made = await planNow(place, { operation: 'replace-member', subject: 'n1', plan }).then(
+    () => 'planned',
+    (error: Error) => error.message,
+  );
+  return { made, seen, tookMs: host.elapsed() - start };
+};
+
+describe('an operation that is refused for a member that is not healthy', () => {
+  it('looks again for as long as an election may take, also where the new leader is known already', async () => {
+    expect(await planned(8)).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
+    expect(await planned(8, { leaderless: true })).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
+    expect(await planned(39)).toMatchObject({ made: 'planned', tookMs: 9750 });
+    expect(await planned(1000)).toMatchObject({
+      made: 'refused, nothing was changed: n2 is not healthy',
+      tookMs: 10_000,
+    });
+  });
+  it('does not wait for what no election brings: an alarm, a member that is not there', async () => {
+    expect(await planned(1, { alarm: true })).toMatchObject({ seen: 1, tookMs: 0 });
+    expect(await planned(1, { away: true })).toMatchObject({ seen: 1, tookMs: 0 });
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { removePlan } from '../../../src/kv/operations/remove-plan.ts';
+import { isRefused } from '../../../src/kv/operations/plan.ts';
+import type { ListedMember, MemberSeen } from '../../../src/kv/engine/types.ts';
+import { clusterOf, observationOf } from './observed.ts';
+
+const removed = (size: number, name: string, away: readonly string[] = []) => {
+  const observation = observationOf(
+    size,
+    (member): MemberSeen =>
+      away.includes(member.name) ? { ...member, is_reachable: false, is_healthy: false } : member,
+  );
+  const member = observation.listed.find((one) => one.name === name) as ListedMember;
+  return removePlan({ id: 'r', observation, cluster: clusterOf(observation) }, member);
+};
+const refusals = (...args: Parameters<typeof removed>): string[] => {
+  const made = removed(...args);
+  return isRefused(made) ? made.refused.map(({ message, hint }) => `${message} → ${hint}`) : [];
+};
+
+describe('a member is removed', () => {
+  it('one of two healthy ones: the leadership moves first, and what one member survives is said', () => {
+    const made = removed(2, 'n1');
+    if (isRefused(made)) throw new Error(JSON.stringify(made.refused));
+    expect(made.steps.map(({ kind }) => kind)).toEqual(['move-leader', 'remove']);
+    expect(made.findings.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+      '1 member stays: when it fails, nobody can write',
+    ]);
+  });
+  it('one of two, and the other one does not answer: the quorum is the first reason, with what to do', () => {
+    expect(refusals(2, 'n1', ['n2']).slice(0, 2)).toEqual([
+      'the quorum is lost: 1 of 2 members answers, and 2 have to agree to a removal → start n2 again; where the data are lost, opsctl kv restore rebuilds the cluster from a snapshot',
+      'the quorum would be lost: without n1 0 of 1 member would be healthy, and 1 is needed → bring n2 back first (opsctl kv status), or remove n2 instead: opsctl kv member remove n2',
+    ]);
+  });
+  it('the one of two that does not answer: nobody can agree to it', () => {
+    expect(refusals(2, 'n2', ['n2'])[0]).toMatch(/^the quorum is lost: 1 of 2 members answers/);
+  });
+  it('a healthy one of three while another is away: that one goes instead', () => {
+    expect(refusals(3, 'n2', ['n3'])).toEqual([
+      'the quorum would be lost: without n2 1 of 2 members would be healthy, and 2 are needed → bring n3 back first (opsctl kv status), or remove n3 instead: opsctl kv member remove n3',
+    ]);
+    expect(refusals(3, 'n3', ['n3'])).toEqual([]);
+  });
+  it('the last one is refused; one of four leaves three that survive a failure', () => {
+    expect(refusals(1, 'n1')).toEqual([
+      'n1 is the last voting member: the cluster would be gone → stop its process to end the cluster; opsctl kv snapshot save keeps its data',
+    ]);
+    const made = removed(4, 'n4');
+    expect(made.findings.filter(({ level }) => level !== 'pass')).toEqual([]);
+  });
+});

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { replaceActs } from '../../../../src/kv/operations/replace.ts';
+import type { Operation, OperationStep } from '../../../../src/kv/operations/types.ts';
+import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { Shell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { clusterFile } from '../../../support/observations.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** Which graces a process was asked to end with before its data was put aside. */
+const gracesOf = async (state: 'running' | 'gone'): Promise<number[]> => {
+  const graces: number[] = [];
+  const driver: Partial<Driver> = {
+    process: async () => ({ state }),
+    stop: async (_, graceMs) => graces.push(graceMs) > 0,
+  };
+  const cluster = clusterFile(3, { timeouts: { stop_seconds: 7 } });
+  const checking = runOn(fakeHost(), { cluster }, driver);
+  const shell = {
+    run: async () => ({ code: 0, signal: null, stdout: '/data/n2.kept', stderr: '', timedOut: false }),
+  } as unknown as Shell;
+  const operation = { cluster, checking, plan: { id: 'r', values: {} }, say: () => {} };
+  const act = replaceActs(() => shell)['set-aside'];
+  const done = await act?.(operation as unknown as Operation, { member: 'n2' } as OperationStep);
+  expect(done).toEqual({ kept: ['/data/n2.kept'] });
+  return graces;
+};
+
+it('a process that was started meanwhile has as long to end as the cluster file says', async () => {
+  expect(await gracesOf('running')).toEqual([7000]);
+  expect(await gracesOf('gone')).toEqual([]);
+});

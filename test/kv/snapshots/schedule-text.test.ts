@@ -1,0 +1,131 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { schedulers, scheduleText } from '../../../src/kv/snapshots/schedule.ts';
+import { calendarOf, everyProblem } from '../../../src/kv/snapshots/every.ts';
+
+const minute = 60_000;
+const calendar = { cron: '7 */6 * * *', systemd: '*-*-* 00/6:07:00' };
+const job = {
+  cluster: 'prod',
+  words: ['kv', 'snapshot', 'schedule', '/var/my backups/50%', '--once', '--keep-last', '8'],
+  program: ['/usr/bin/node', '/opt/opsctl/bin/opsctl.js'],
+  calendar,
+  image: 'registry.example/opsctl:1',
+};
+
+/** The text holds two files, each below its path. */
+const unitsIn = (text: string): readonly (readonly [name: string, text: string])[] =>
+  text
+    .split(/^(?=# \/etc\/systemd\/system\/)/m)
+    .filter((part) => part.trim() !== '')
+    .map((part) => [/system\/(\S+)/.exec(part)?.[1] ?? '', part] as const);
+
+const verifyUnits = async (): Promise<void> => {
+  const directory = mkdtempSync(join(tmpdir(), 'units-'));
+  try {
+    const units = unitsIn(await scheduleText('systemd', { ...job, program: [process.execPath] }));
+    expect(units.map(([name]) => name)).toEqual([
+      'opsctl-snapshot-prod.service',
+      'opsctl-snapshot-prod.timer',
+    ]);
+    for (const [name, text] of units) writeFileSync(join(directory, name), text);
+    const paths = units.map(([name]) => join(directory, name));
+    const verified = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], {
+      encoding: 'utf8',
+      env: { ...process.env, SYSTEMD_UNIT_PATH: `${directory}:` },
+    });
+    // Other units of the machine are read too: only what is said of ours counts.
+    expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
+    expect(verified.status, verified.stderr).toBe(0);
+    const read = spawnSync('systemd-analyze', ['calendar', calendar.systemd], { encoding: 'utf8' });
+    expect([read.status, read.stdout]).toEqual([0, expect.stringContaining('Next elapse')]);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+};
+
+describe('how often', () => {
+  it('a calendar says what divides an hour or a day, and nothing else', () => {
+    expect(calendarOf(15 * minute, 'x')).toEqual({ cron: '*/15 * * * *', systemd: '*:00/15:00' });
+    expect(calendarOf(360 * minute, '')).toEqual(calendar);
+    expect(calendarOf(1440 * minute, '')).toEqual({ cron: '7 2 * * *', systemd: '*-*-* 02:07:00' });
+    for (const minutes of [7, 45, 90, 300, 2880])
+      expect(calendarOf(minutes * minute, 'x'), `${minutes}`).toBeUndefined();
+  });
+  it('clusters begin at different minutes, each always at its own', () => {
+    const minutes = ['a', 'b', 'prod', 'staging'].map((name) => calendarOf(60 * minute, name)?.cron);
+    expect(new Set(minutes).size).toBe(4);
+    expect(calendarOf(60 * minute, 'prod')?.cron).toBe(minutes[2]);
+  });
+  it('less than five minutes is refused', () => {
+    expect(everyProblem('5m')).toBeUndefined();
+    expect(everyProblem('4m59s')).toBe('must be at least 5 minutes');
+    expect(everyProblem('often')).toBe('is not a duration');
+  });
+});
+
+describe('what a scheduler is given', () => {
+  it('systemd: one word stays one word, and a percent sign is no specifier', async () => {
+    const text = await scheduleText('systemd', job);
+    expect(text).toContain(
+      'ExecStart=/usr/bin/node /opt/opsctl/bin/opsctl.js kv snapshot schedule "/var/my backups/50%%" --once --keep-last 8\n',
+    );
+    expect(text).toContain('OnCalendar=*-*-* 00/6:07:00\n');
+    expect(text).toContain('Persistent=yes');
+  });
+  it('systemd itself finds nothing wrong with the units, and reads the calendar', ({ skip }) => {
+    const found = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' });
+    if (found.error !== undefined) return skip('there is no systemd-analyze');
+    return verifyUnits();
+  });
+  it('cron: the shell that runs the line gets the same words', async () => {
+    const line = (await scheduleText('cron', job)).split('\n')[1] ?? '';
+    const command = /^7 \*\/6 \* \* \* root \S+ \S+ (.*)$/.exec(line)?.[1] ?? '';
+    // cron turns \% into % before the shell sees it.
+    const seen = spawnSync('sh', ['-c', `printf '%s\\n' ${command.replaceAll('\\%', '%')}`], {
+      encoding: 'utf8',
+    });
+    expect(seen.stdout.trimEnd().split('\n')).toEqual(job.words);
+  });
+  it('Kubernetes: a CronJob whose container has these arguments and no rights', async () => {
+    const object = parse(await scheduleText('kubernetes', job));
+    expect(object).toMatchObject({
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      spec: { schedule: calendar.cron, concurrencyPolicy: 'Forbid' },
+    });
+    const { containers, securityContext } = object.spec.jobTemplate.spec.template.spec;
+    expect(containers[0]).toMatchObject({ image: job.image, args: job.words });
+    expect(securityContext.runAsNonRoot).toBe(true);
+  });
+  it('no secret stands in any of them', async () => {
+    for (const scheduler of schedulers)
+      expect(await scheduleText(scheduler, job)).not.toMatch(/AWS_SECRET_ACCESS_KEY=[^…]/);
+  });
+});
+
+describe('values of a schedule', () => {
+  it.each(['systemd', 'cron'] as const)('%s rejects a line break and names the value', async (scheduler) => {
+    for (const path of ['/var/x\n* * * * * root evil', '/a\rb', '/a\u0085b', '/a\u0000b'])
+      await expect(scheduleText(scheduler, { ...job, words: ['kv', path] })).rejects.toMatchObject({
+        ...{ category: 'usage', detail: { code: 'CONTROL_CHARACTER' } },
+        message: expect.stringContaining(JSON.stringify(path)),
+      });
+    await expect(scheduleText('systemd', { ...job, cluster: 'a\nb' })).rejects.toThrow('line breaks');
+  });
+  it('are data in a unit: no specifier, no variable, one word', async () => {
+    const text = await scheduleText('systemd', { ...job, cluster: '%h', words: ['/a b/%h/$HOME/"x"\\'] });
+    expect(text).toContain(
+      'ExecStart=/usr/bin/node /opt/opsctl/bin/opsctl.js "/a b/%%h/$$HOME/\\"x\\"\\\\"\n',
+    );
+    expect(text).toContain('Description=Snapshot of the etcd cluster %%h\n');
+  });
+  it('are data in a crontab: a percent sign is no line break', async () =>
+    expect(await scheduleText('cron', { ...job, words: ["/a 50%/it's$(id)"] })).toContain(
+      "root /usr/bin/node /opt/opsctl/bin/opsctl.js '/a 50\\%/it'\\''s$(id)'\n",
+    ));
+});

@@ -1,0 +1,295 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  clusterProblems,
+  clusterSchema,
+  readCluster,
+} from '../../../../src/kv/upgrade/cluster/cluster-file.ts';
+import { realHost } from '../../../support/real-host.ts';
+import type { RealHost } from '../../../support/real-host.ts';
+
+const member = (n: number, more: Record<string, unknown> = {}) => ({
+  name: `n${n}`,
+  client_url: `http://127.0.0.1:${n}`,
+  pid_file: `n${n}.pid`,
+  log_file: `n${n}.log`,
+  old_command: 'old --x',
+  new_command: ['new', '--x'],
+  ...more,
+});
+const file = (more: Record<string, unknown> = {}) => ({
+  name: 'a',
+  members: [member(1), member(2)],
+  ...more,
+});
+const found = (content: unknown): string =>
+  clusterProblems(content)
+    .map(({ path, message }) => `${path} ${message}`)
+    .join('; ');
+
+describe('a cluster file', () => {
+  it('is good as the document of the local driver describes it', () => {
+    expect(clusterProblems(file())).toEqual([]);
+  });
+  it('is good as the README shows it', async () => {
+    const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+    const [, text = ''] = /```yaml\n(name: orders\n[\s\S]*?)```/.exec(readme) ?? [];
+    const real = await realHost();
+    writeFileSync(join(real.directory, 'orders.yaml'), text);
+    const cluster = await readCluster(real.host, join(real.directory, 'orders.yaml'), 'upgrade');
+    expect(cluster).toMatchObject({
+      to: '3.3',
+      driver: 'local',
+      members: [{ name: 'n1', config_file: '/etc/kv/n1.yaml' }],
+    });
+    await real.close();
+  });
+  it('says a version without quotes as it was typed', async () => {
+    const real = await realHost();
+    const read = async (to: string): Promise<unknown> => {
+      writeFileSync(
+        join(real.directory, 'c.yaml'),
+        `name: a\nto: ${to}\nmembers: [{ name: n1, client_url: "http://127.0.0.1:1" }]\n`,
+      );
+      return readCluster(real.host, join(real.directory, 'c.yaml')).then(
+        (cluster) => cluster.to,
+        (error: Error) => error.message,
+      );
+    };
+    expect(await read('3.4')).toBe('3.4');
+    expect(await read('3.10')).toContain('got 3.10');
+    await real.close();
+  });
+  it.each<[string, unknown, RegExp]>([
+    ['no mapping', [], /must be a mapping/],
+    ['no members', { name: 'a' }, /members is required/],
+    ['an unknown key', file({ memebers: [] }), /memebers is not a known field/],
+    [
+      'an unknown key of a member',
+      file({ members: [member(1, { data_dri: '/x' })] }),
+      /members\[0\]\.data_dri/,
+    ],
+    ['no URL', file({ members: [{ name: 'n1' }] }), /members\[0\]\.client_url is required/],
+    [
+      'a bad URL',
+      file({ members: [member(1, { client_url: 'localhost:2379' })] }),
+      /client_url must be a URL/,
+    ],
+    [
+      'two members of one name',
+      file({ members: [member(1), member(2, { name: 'n1' })] }),
+      /members\[1\]\.name is the same/,
+    ],
+    [
+      'two members of one URL',
+      file({ members: [member(1), member(2, { client_url: 'http://127.0.0.1:1' })] }),
+      /members\[1\]\.client_url is the same/,
+    ],
+    [
+      'two members of one pid file',
+      file({ members: [member(1), member(2, { pid_file: 'n1.pid' })] }),
+      /members\[1\]\.pid_file is the same/,
+    ],
+    [
+      'local without a pid file',
+      file({ members: [member(1, { pid_file: undefined })] }),
+      /pid_file is required with driver local/,
+    ],
+    [
+      'local without a command',
+      file({ members: [member(1, { new_command: undefined })] }),
+      /new_command is required/,
+    ],
+    ['an open quote', file({ members: [member(1, { old_command: "a 'b" })] }), /closed quotes/],
+    ['systemd without a unit', file({ driver: 'systemd' }), /unit is required with driver systemd/],
+    [
+      'ssh, then systemd, without a unit',
+      // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+      file({ driver: 'ssh', ssh: { then: 'systemd' }, members: [member(1, { host: 'h1' })] }),
+      /unit is required with driver ssh, then systemd/,
+    ],
+    ['ssh without a host', file({ driver: 'ssh' }), /host is required with driver ssh/],
+    ['hooks without hooks', file({ driver: 'hooks' }), /hooks needs stop, start_old and start_new/],
+    ['an unknown driver', file({ driver: 'magic' }), /driver must be one of/],
+    ['a version that is no target', file({ to: '3.9' }), /to must be one of 3\.3, 3\.4, 3\.5/],
+    [
+      'a stop time of nothing',
+      file({ timeouts: { stop_seconds: 0 } }),
+      /timeouts\.stop_seconds must be at least 1/,
+    ],
+    [
+      'a password in the file',
+      file({ user: { name: 'root', password: 'x' } }),
+      /user\.password is not a known field/,
+    ],
+  ])('%s', (_, content, text) => {
+    expect(found(content)).toMatch(text);
+  });
+  it('everything that is wrong is said at once, in whatever state the rest is', () => {
+    const text = found({
+      nmae: 'a',
+      driver: 'magic',
+      members: [member(1), member(2, { name: 'n1', peer_url: 5 }), 'n3', null],
+      hooks: 'none',
+      to: '3.9',
+    });
+    for (const part of [
+      'nmae is not',
+      'name is required',
+      'driver must be one of',
+      'members[1].name is the same',
+      'members[1].peer_url must',
+      'members[2] must',
+      'members[3] must',
+      'hooks must',
+      'to must be one of',
+    ])
+      expect(text).toContain(part);
+    expect(text).not.toContain('hooks.');
+  });
+  it('every repetition is named, and what it repeats', () => {
+    const text = found(file({ members: [member(1), member(2), member(1), member(2, { name: 'n4' })] }));
+    expect(text).toContain('members[2].name is the same as that of members[0]');
+    expect(text).toContain('members[3].client_url is the same as that of members[1]');
+  });
+  it.each([
+    ...['host', 'unit', 'container', 'old_image', 'new_image', 'old_binary', 'new_binary', 'binary_path'],
+    ...['data_dir', 'pid_file', 'log_file', 'config_file', 'new_config_file', 'manifest'],
+  ])('rejects a %s that a program would read as a flag', (key) => {
+    for (const text of ['-oProxyCommand=touch ran', '--privileged', '/a\nb', '\u001b[2J']) {
+      const member = { name: 'n1', client_url: 'http://127.0.0.1:1', [key]: text };
+      expect(clusterProblems({ name: 'c', members: [member] }, 'read').map(({ path }) => path)).toEqual([
+        `members[0].${key}`,
+      ]);
+    }
+  });
+  it('rejects a jump host, a program and a directory that start with a dash', () => {
+    const members = [{ name: 'n1', client_url: 'http://127.0.0.1:1' }];
+    const ssh = { proxy_jump: '-oProxyCommand=x' };
+    const content = { name: 'c', members, ssh, ctl_binary: '-x', utl_binary: '-x', snapshot_dir: '-x' };
+    expect(clusterProblems(content, 'read').map(({ path }) => path)).toEqual([
+      ...['ctl_binary', 'utl_binary', 'snapshot_dir', 'ssh.proxy_jump'],
+    ]);
+  });
+  it.each(['..', '.hidden', '-o', '--help'])('rejects the name %j of a cluster and of a member', (name) => {
+    const content = { name, members: [{ name, client_url: 'http://127.0.0.1:1' }] };
+    expect(clusterProblems(content, 'read').map(({ path, message }) => `${path} ${message}`)).toEqual([
+      `name must start with a letter, a digit or "_"; got "${name}"`,
+      `members[0].name must start with a letter, a digit or "_"; got "${name}"`,
+    ]);
+  });
+  it('to look at a cluster, names and URLs are enough', () => {
+    expect(
+      clusterProblems({ name: 'a', members: [{ name: 'n1', client_url: 'http://x:1' }] }, 'read'),
+    ).toEqual([]);
+  });
+  it('its JSON Schema knows every key and forbids others', () => {
+    const schema = clusterSchema() as {
+      properties: Record<string, unknown>;
+      additionalProperties: boolean;
+      required: string[];
+    };
+    expect(Object.keys(schema.properties)).toEqual(
+      expect.arrayContaining(['name', 'members', 'driver', 'hooks', 'ssh', 'tls', 'user', 'timeouts']),
+    );
+    expect(schema).toMatchObject({ additionalProperties: false, required: ['name', 'members'] });
+  });
+});
+
+describe('reading a cluster file', () => {
+  let real: RealHost;
+  beforeEach(async () => {
+    real = await realHost();
+  });
+  afterEach(() => real.close());
+  it('paths are relative to the file, program names are not', async () => {
+    mkdirSync(join(real.directory, 'sub'));
+    writeFileSync(
+      join(real.directory, 'sub', 'c.yaml'),
+      'name: a\nmembers:\n  - {name: n1, client_url: "http://x:1", data_dir: d, pid_file: ../p, old_binary: bin/kv, new_binary: kv}\n',
+    );
+    const { members } = await readCluster(real.host, 'sub/c.yaml');
+    expect(members[0]).toMatchObject({
+      data_dir: join(real.directory, 'sub/d'),
+      pid_file: join(real.directory, 'p'),
+      old_binary: join(real.directory, 'sub/bin/kv'),
+      new_binary: 'kv',
+    });
+  });
+  it('so are certificates, the password file and the ctl program; with driver ssh paths of members are left as they are', async () => {
+    const parts =
+      'tls: {ca_file: ca.pem, cert_file: /etc/c.pem, key_file: ../k.pem, server_name: kv}\nuser: {name: root, password_file: pw}\nctl_binary: ./ctl\nsnapshot_dir: snaps\n';
+    const member =
+      'members:\n  - {name: n1, client_url: "https://x:1", data_dir: d, new_binary: bin/kv, host: h}\n';
+    mkdirSync(join(real.directory, 'sub'));
+    const read = async (text: string) => {
+      writeFileSync(join(real.directory, 'sub', 'c.yaml'), `name: a\n${text}`);
+      return readCluster(real.host, 'sub/c.yaml');
+    };
+    const at = (path: string): string => join(real.directory, path);
+    const here = await read(parts + member);
+    expect(here).toMatchObject({
+      tls: { ca_file: at('sub/ca.pem'), cert_file: '/etc/c.pem', key_file: at('k.pem'), server_name: 'kv' },
+      user: { name: 'root', password_file: at('sub/pw') },
+      ctl_binary: at('sub/ctl'),
+      snapshot_dir: at('sub/snaps'),
+    });
+    const away = await read(`driver: ssh\n${parts.replace('./ctl', 'ctl')}${member}`);
+    expect(away).toMatchObject({
+      ctl_binary: 'ctl',
+      tls: here.tls,
+      user: here.user,
+      members: [{ data_dir: 'd', new_binary: 'bin/kv' }],
+    });
+  });
+  it('the schema says to which directory a path is relative', () => {
+    type Described = { properties: Record<string, { description?: string }> };
+    const { properties } = clusterSchema() as unknown as {
+      properties: Record<string, Described & { items: Described; description?: string }>;
+    };
+    const files = [
+      properties['tls']?.properties['ca_file'],
+      properties['user']?.properties['password_file'],
+      properties['snapshot_dir'],
+    ];
+    for (const file of files) expect(file?.description).toContain('relative to this file');
+    expect(properties['members']?.items.properties['data_dir']?.description).toContain(
+      'with driver ssh a path of its host',
+    );
+  });
+  it('every problem has its line', async () => {
+    const text =
+      'name: my cluster\ndrivr: local\nmembers:\n  - name: n1\n    client_url: x:1\n  - client_url: http://x:2\n    data_dir: 5\ntimeouts: { gate_seconds: 0 }\n';
+    writeFileSync(join(real.directory, 'c.yaml'), text);
+    const error = await readCluster(real.host, 'c.yaml').catch((thrown) => thrown);
+    expect(
+      error.detail.problems.map(({ line, path }: { line: number; path: string }) => `${line} ${path}`),
+    ).toEqual([
+      '1 name',
+      '2 drivr',
+      '5 members[0].client_url',
+      '6 members[1].name',
+      '7 members[1].data_dir',
+      '8 timeouts.gate_seconds',
+    ]);
+    expect(error.message).toBe(
+      'c.yaml: line 1: name may hold letters A-Z and a-z, digits, ".", "_" and "-" only; got "my cluster"',
+    );
+  });
+  it('a directory is no cluster file', async () => {
+    await expect(readCluster(real.host, '.')).rejects.toMatchObject({
+      category: 'config',
+      detail: { tryThis: ['--cluster cluster.yaml'] },
+    });
+  });
+  it.each([
+    ['missing.yaml', undefined, /there is no cluster file missing\.yaml/],
+    ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],
+    ['wrong.yaml', 'name: a\n', /wrong\.yaml: line 1: members is required/],
+  ])('%s', async (name, text, message) => {
+    if (text !== undefined) writeFileSync(join(real.directory, name), text);
+    await expect(readCluster(real.host, name)).rejects.toThrow(message);
+    await expect(readCluster(real.host, name)).rejects.toMatchObject({ category: 'config' });
+  });
+});

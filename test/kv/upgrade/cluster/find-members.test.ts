@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { findProcess } from '../../../../src/kv/upgrade/cluster/find-members.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+const listed = {
+  id: '1',
+  name: 'n1',
+  peer_urls: ['http://10.0.0.1:2380'],
+  client_urls: ['http://10.0.0.1:2379'],
+  is_learner: false,
+};
+const words = (...all: string[]): string => `${all.join('\0')}\0`;
+const cwd = '/srv/n1';
+
+/** A machine with one process 71 that was started in /srv/n1 by that command line. */
+const found = (argv: string[], files: Record<string, string> = {}, links: Record<string, string> = {}) => {
+  const host = fakeHost({
+    files: { '/proc/1/cmdline': words('/sbin/init'), '/proc/71/cmdline': words(...argv), ...files },
+  });
+  const known: Record<string, string> = { '/proc/71/cwd': cwd, '/proc/71/exe': '/usr/bin/etcd', ...links };
+  return findProcess(
+    { ...host, files: { ...host.files, realPath: async (path: string) => known[path] } },
+    listed,
+  );
+};
+
+describe('the process of a member is found by its client URL', () => {
+  it('in its flags, whose paths become absolute', async () => {
+    expect(
+      await found([
+        'etcd',
+        '--name=n1',
+        '--data-dir',
+        'data',
+        '--advertise-client-urls',
+        'http://10.0.0.1:2379',
+        '--key-file=k.pem',
+      ]),
+    ).toMatchObject({
+      binary: '/usr/bin/etcd',
+      data_dir: '/srv/n1/data',
+      flags: [
+        '--name=n1',
+        '--data-dir',
+        '/srv/n1/data',
+        '--advertise-client-urls',
+        'http://10.0.0.1:2379',
+        '--key-file=/srv/n1/k.pem',
+      ],
+      env: {},
+    });
+  });
+  it('in its configuration file', async () => {
+    const text =
+      'name: n1\ndata-dir: /var/n1\nadvertise-client-urls: http://127.0.0.1:2379, http://10.0.0.1:2379\n';
+    expect(await found(['etcd', '--config-file', 'etcd.yml'], { '/srv/n1/etcd.yml': text })).toMatchObject({
+      config_file: '/srv/n1/etcd.yml',
+      data_dir: '/var/n1',
+      flags: ['--config-file', '/srv/n1/etcd.yml'],
+      relative: [],
+    });
+  });
+  it('in its environment, of which only settings of the server are kept, with whole paths', async () => {
+    const environ = words(
+      'PATH=/bin',
+      'ETCD_NAME=n1',
+      'ETCD_DATA_DIR=n1',
+      'ETCD_ROOT_PASSWORD=s3cret',
+      'ETCD_ON_K8S=yes',
+      'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379',
+    );
+    expect(await found(['/usr/bin/etcd'], { '/proc/71/environ': environ })).toMatchObject({
+      data_dir: '/srv/n1/n1',
+      env: { ETCD_NAME: 'n1', ETCD_DATA_DIR: '/srv/n1/n1', ETCD_LISTEN_CLIENT_URLS: 'http://10.0.0.1:2379' },
+    });
+  });
+});
+
+it('a data directory that nobody named is in the directory of the start, and named from now on', async () => {
+  const process = await found(['etcd', '--name', 'n1', '--listen-client-urls', 'http://10.0.0.1:2379']);
+  expect(process?.data_dir).toBe('/srv/n1/n1.etcd');
+  expect(process?.flags.slice(-2)).toEqual(['--data-dir', '/srv/n1/n1.etcd']);
+});
+it('a relative directory in the configuration file is said: the next start may be elsewhere', async () => {
+  const text = 'name: n1\ndata-dir: data\nlisten-client-urls: http://10.0.0.1:2379\n';
+  expect(await found(['etcd', '--config-file=/etc/n1.yml'], { '/etc/n1.yml': text })).toMatchObject({
+    data_dir: '/srv/n1/data',
+    relative: ['data-dir'],
+  });
+});
+it('its log and the pid file that names it are taken over', async () => {
+  const argv = [
+    'etcd',
+    '--name',
+    'n1',
+    '--data-dir',
+    '/var/n1',
+    '--listen-client-urls',
+    'http://10.0.0.1:2379',
+  ];
+  const files = { '/var/log/n1.log': 'started', '/var/log/other.pid': '72\n', '/srv/n1/server.pid': '71\n' };
+  expect(await found(argv, files, { '/proc/71/fd/2': '/var/log/n1.log' })).toMatchObject({
+    log_file: '/var/log/n1.log',
+    pid_file: '/srv/n1/server.pid',
+  });
+});
+it.each<[string, string[], Record<string, string>]>([
+  [
+    'another member on the same address',
+    ['etcd', '--name', 'n2', '--listen-client-urls', 'http://10.0.0.1:2379'],
+    {},
+  ],
+  ['another address', ['etcd', '--name', 'n1', '--listen-client-urls', 'http://10.0.0.2:2379'], {}],
+  [
+    'the shell of somebody who exported the settings',
+    ['bash'],
+    { '/proc/71/environ': words('ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379') },
+  ],
+])('%s is not it', async (_, argv, files) => {
+  expect(await found(argv, files)).toBeUndefined();
+});
+
+describe('the unit of a member', () => {
+  const group = (text: string) => ({ '/proc/71/cgroup': text });
+  const argv = ['etcd', '--name', 'n1', '--advertise-client-urls', 'http://10.0.0.1:2379'];
+  const unitOf = async (cgroup: Record<string, string>, mainPid: string): Promise<string | undefined> => {
+    const host = fakeHost({
+      files: { '/proc/71/cmdline': words(...argv), ...cgroup },
+      run: ({ args }) => ({ stdout: args.at(-1) === 'etcd@n1.service' ? `${mainPid}\n` : '' }),
+    });
+    const known: Record<string, string> = { '/proc/71/cwd': cwd };
+    return (
+      await findProcess(
+        { ...host, files: { ...host.files, realPath: async (path: string) => known[path] } },
+        listed,
+      )
+    )?.unit;
+  };
+  it.each([
+    ['in the one hierarchy', '0::/system.slice/system-etcd.slice/etcd@n1.service\n'],
+    ['in those of before', '12:cpu:/system.slice\n1:name=systemd:/system.slice/etcd@n1.service\n'],
+  ])('is the one of its control group, %s', async (_, cgroup) =>
+    expect(await unitOf(group(cgroup), '71')).toBe('etcd@n1.service'),
+  );
+  it('is not the service of the shell or the job that started it', async () => {
+    expect(await unitOf(group('0::/system.slice/etcd@n1.service\n'), '70')).toBeUndefined();
+  });
+  it.each([['0::/user.slice/user-0.slice/session-1.scope\n'], ['0::/\n'], ['']])(
+    'is none for %j',
+    async (cgroup) => {
+      expect(await unitOf(group(cgroup), '71')).toBeUndefined();
+    },
+  );
+});

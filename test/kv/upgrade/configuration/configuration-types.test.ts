@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/configuration.ts';
+import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
+import { typeFindings } from '../../../../src/kv/upgrade/configuration/configuration-types.ts';
+
+/** Each was given to real servers of 3.3, 3.4 and 3.5: those that are found here did not start. */
+describe('values of a kind that no server reads', () => {
+  it.each([
+    ['max-request-bytes', 'abc'],
+    ['max-request-bytes', '1048576'],
+    ['max-request-bytes', 1.5],
+    ['max-request-bytes', -1],
+    ['quota-backend-bytes', 'abc'],
+    ['snapshot-count', '1'],
+    ['heartbeat-interval', '100'],
+    ['debug', 'truly'],
+    ['auto-compaction-mode', 5],
+    ['name', 5],
+  ])('%s: %j', (key, value) => {
+    expect(typeFindings({ [key]: value })).toEqual([
+      expect.objectContaining({ level: 'fail', key, message: expect.stringContaining('would not start') }),
+    ]);
+  });
+  it.each([
+    ['max-request-bytes', 1_572_864],
+    ['max-request-bytes', '1_572_864'],
+    ['quota-backend-bytes', -1],
+    ['enable-v2', true],
+    ['enable-v2', 'yes'],
+    ['snapshot-count', null],
+    ['name', 'n1'],
+    ['something-else', { a: 1 }],
+  ])('%s: %j is read', (key, value) => {
+    expect(typeFindings({ [key]: value })).toEqual([]);
+  });
+});
+
+describe('what the versions make of compaction and log output', () => {
+  const levels = (file: Record<string, unknown>, to: '3.2' | '3.3' | '3.4' | '3.5'): string =>
+    lintFile({ 'enable-grpc-gateway': true, ...file }, to)
+      .map(({ level, key }) => `${level} ${key}`)
+      .join();
+  it.each([
+    [{ 'auto-compaction-mode': 'foo' }, '3.3', 'fail auto-compaction-mode'],
+    [
+      { 'auto-compaction-mode': 'revision', 'auto-compaction-retention': 'abc' },
+      '3.3',
+      'fail auto-compaction-retention',
+    ],
+    [{ 'auto-compaction-retention': [1] }, '3.3', 'fail auto-compaction-retention'],
+    [{ 'auto-compaction-retention': null }, '3.3', ''],
+    [{ 'log-output': ['stderr'] }, '3.3', 'fail log-output'],
+    [{ 'log-output': ['stderr'] }, '3.4', 'warn log-output'],
+    [{ 'log-outputs': 'stderr' }, '3.3', ''],
+    [{ 'log-outputs': 'stderr' }, '3.4', 'fail log-outputs'],
+    [{ 'log-outputs': 'stderr' }, '3.5', 'fail log-outputs'],
+    [{ debug: 'truly' }, '3.4', 'fail debug'],
+    [{ debug: 'truly' }, '3.5', 'warn debug'],
+  ] as const)('%j for %s', (file, to, expected) => expect(levels(file, to)).toBe(expected));
+  it('a flag that takes bytes takes digits', () => {
+    expect(lintFlags(['--max-request-bytes', '2MB'], '3.3').map(({ key }) => key)).toEqual([
+      '--max-request-bytes',
+    ]);
+    expect(lintFlags(['--max-request-bytes=2097152'], '3.3')).toEqual([]);
+  });
+  it('a broken file is not rewritten', async () => {
+    await expect(migrateConfig('a: [', '3.3')).rejects.toMatchObject({
+      category: 'config',
+      detail: { code: 'CONFIG_BROKEN' },
+    });
+    await expect(migrateConfig('- a', '3.3')).rejects.toThrow(
+      'it is no configuration file: it is not a mapping of settings',
+    );
+  });
+});

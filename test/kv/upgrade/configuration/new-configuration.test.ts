@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { withNewConfiguration } from '../../../../src/kv/upgrade/configuration/new-configuration.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { clusterFile, observed, seen } from '../../../support/observations.ts';
+
+const files = { '/new.yaml': 'name: n1\nmax-txn-ops: 7\n', '/broken.yaml': 'a: [' };
+const hostAfter = async (new_config_file: string | undefined) => {
+  const spec = clusterFile();
+  const members = spec.members.map((one) =>
+    one.name === 'n1' && new_config_file !== undefined ? { ...one, new_config_file } : one,
+  );
+  const before = observed([
+    seen('n1', { host: { free_bytes: 5, config_error: 'the old one is broken' } }),
+    seen('n2'),
+    seen('n3'),
+  ]);
+  const after = await withNewConfiguration(fakeHost({ files }), { ...spec, members }, before);
+  expect(after.members.slice(1)).toEqual(before.members.slice(1));
+  return after.members[0]?.host;
+};
+
+test('guards see the file that is put in the place of the old one, and what else is known of the host', async () => {
+  const host = await hostAfter('/new.yaml');
+  expect(host).toMatchObject({ free_bytes: 5, config: expect.anything() });
+  expect(JSON.stringify(host?.config)).toContain('max-txn-ops');
+  expect(host).not.toHaveProperty('config_error');
+});
+
+test('without a new file what was seen stays', async () => {
+  expect(await hostAfter(undefined)).toEqual({ free_bytes: 5, config_error: 'the old one is broken' });
+});
+
+test('a new file that is not there, or is broken, is said by its path', async () => {
+  expect((await hostAfter('/none.yaml'))?.config_error).toBe('there is no new_config_file /none.yaml');
+  expect((await hostAfter('/broken.yaml'))?.config_error).toMatch(
+    /^\/broken\.yaml is not a configuration file: /,
+  );
+});

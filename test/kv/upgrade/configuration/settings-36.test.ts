@@ -1,0 +1,179 @@
+/** The measured table of settings between 3.5 and 3.6: what stops a server, what it ignores, what is rewritten and when. */
+import { describe, expect, it } from 'vitest';
+import { flagsOf, lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/configuration.ts';
+import { lintEnvironment } from '../../../../src/kv/upgrade/configuration/environment.ts';
+import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
+import { nanosecondsOf } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
+import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/finding.ts';
+
+const levels = (found: readonly ConfigFinding[]): string =>
+  found.map(({ level, key }) => `${level} ${key}`).join();
+
+describe('flags of 3.6', () => {
+  it.each<[string, string[], string]>([
+    ['removed', ['--enable-v2=false'], 'fail --enable-v2'],
+    ['removed, experimental', ['--experimental-enable-v2v3', '/p'], 'fail --experimental-enable-v2v3'],
+    ['removed proxy', ['--proxy', 'off'], 'fail --proxy'],
+    [
+      'an old name alone serves both versions',
+      ['--experimental-corrupt-check-time=1m'],
+      'warn --experimental-corrupt-check-time',
+    ],
+    [
+      'both names of one setting',
+      ['--experimental-compaction-batch-limit=10', '--compaction-batch-limit=10'],
+      'fail --experimental-compaction-batch-limit',
+    ],
+    [
+      'a switch and its gate',
+      ['--experimental-initial-corrupt-check', '--feature-gates=InitialCorruptCheck=true'],
+      'fail --experimental-initial-corrupt-check',
+    ],
+    ['an unknown gate', ['--feature-gates=Foo=true'], 'fail --feature-gates'],
+    ['a known gate', ['--feature-gates=LeaseCheckpoint=true,SetMemberLocalAddr=true'], ''],
+    ['a guessed name', ['--initial-corrupt-check=true'], 'fail --initial-corrupt-check'],
+    ['a value that ends it', ['--v2-deprecation=not-yet'], 'fail --v2-deprecation'],
+    ['the skip option', ['--v2-deprecation=write-only-skip-check'], ''],
+    ['a fallback that is gone', ['--discovery-fallback=proxy'], 'fail --discovery-fallback'],
+    ['what both know', ['--snapshot-count=10000', '--name', 'n1'], ''],
+  ])('%s', (_, words, expected) => expect(levels(lintFlags(words, '3.6'))).toBe(expected));
+  it.each<[string, string[], string]>([
+    ['gates', ['--feature-gates=CompactHashCheck=true'], 'fail --feature-gates'],
+    ['a new name', ['--compaction-batch-limit=10'], 'fail --compaction-batch-limit'],
+    ['max-learners', ['--max-learners=2'], 'fail --max-learners'],
+    ['an old name', ['--experimental-compaction-batch-limit=10'], ''],
+  ])('back to 3.5: %s', (_, words, expected) => expect(levels(lintFlags(words, '3.5'))).toBe(expected));
+});
+
+describe('the environment of 3.6', () => {
+  const lint = (env: Record<string, string>, words: string[] = []) =>
+    levels(lintEnvironment(env, flagsOf(words), '3.6'));
+  it.each<[string, Record<string, string>, string[], string]>([
+    ['a removed setting is silently lost', { ETCD_ENABLE_V2: 'true' }, [], 'warn ETCD_ENABLE_V2'],
+    ['a value that ends it', { ETCD_V2_DEPRECATION: 'not-yet' }, [], 'fail ETCD_V2_DEPRECATION'],
+    ['the same setting twice', { ETCD_NAME: 'a' }, ['--name', 'b'], 'fail ETCD_NAME'],
+    [
+      'not read beside a file',
+      { ETCD_NAME: 'a', ETCD_ENABLE_V2: 'true' },
+      ['--config-file', 'f', '--name', 'b'],
+      '',
+    ],
+    ['what both know', { ETCD_NAME: 'a' }, ['--data-dir', 'd'], ''],
+  ])('%s', (_, env, words, expected) => expect(lint(env, words)).toBe(expected));
+});
+
+describe('the file of 3.6', () => {
+  it.each<[string, Record<string, unknown>, string]>([
+    ['a removed key is ignored', { 'enable-v2': true }, 'warn enable-v2'],
+    [
+      'a duration as a text',
+      { 'experimental-corrupt-check-time': '1m' },
+      'fail experimental-corrupt-check-time,warn experimental-corrupt-check-time',
+    ],
+    ['a duration as a number', { 'corrupt-check-time': 60_000_000_000 }, ''],
+    ['log outputs as a text', { 'log-outputs': 'stderr' }, 'fail log-outputs'],
+    ['retention as a number', { 'auto-compaction-retention': 24 }, 'fail auto-compaction-retention'],
+    [
+      'retention without a mode starts',
+      { 'auto-compaction-retention': '24h' },
+      'warn auto-compaction-retention',
+    ],
+    ['gates as a mapping', { 'feature-gates': { InitialCorruptCheck: true } }, 'fail feature-gates'],
+    ['gates as a text', { 'feature-gates': 'InitialCorruptCheck=true' }, ''],
+    ['a value that is ignored', { 'v2-deprecation': 'not-yet' }, 'warn v2-deprecation'],
+  ])('%s', (_, file, expected) => expect(levels(lintFile(file, '3.6'))).toBe(expected));
+  it('back to 3.5 new names are ignored', () => {
+    expect(levels(lintFile({ 'feature-gates': 'LeaseCheckpoint=true', 'max-learners': 2 }, '3.5'))).toBe(
+      'warn feature-gates,warn max-learners',
+    );
+  });
+  it.each([
+    ['1m', 60_000_000_000],
+    ['1m30s', 90_000_000_000],
+    ['0.5s', 500_000_000],
+    ['12ms', 12_000_000],
+    ['3ns', 3],
+    ['4us', 4000],
+    ['5µs', 5000],
+    ['2h', 7_200_000_000_000],
+    ['1h2ns', 3_600_000_000_002],
+    ['soon', undefined],
+    ['12', undefined],
+  ])('%s is %s nanoseconds', (text, nanoseconds) => expect(nanosecondsOf(text)).toBe(nanoseconds));
+});
+
+describe('the file rewritten for 3.6', () => {
+  const before = [
+    '# mine',
+    'name: n1',
+    'experimental-corrupt-check-time: 1m # slow disk',
+    'experimental-initial-corrupt-check: true',
+    'experimental-enable-lease-checkpoint: false # not yet',
+    'experimental-compaction-batch-limit: 100',
+    '',
+  ].join('\n');
+  it('during the roll it keeps the names that 3.5 knows', async () => {
+    const { text, changes } = await migrateConfig(before, '3.6');
+    expect(text).toBe(before.replace('1m #', '60000000000 #'));
+    expect(changes).toEqual(['experimental-corrupt-check-time: "1m" → 60000000000']);
+  });
+  it('afterwards it has the new names, with every comment', async () => {
+    const { text } = await migrateConfig(before, '3.6', 'after');
+    expect(text).toContain('# mine\nname: n1\n');
+    expect(text).toContain('corrupt-check-time: 60000000000 # slow disk');
+    expect(text).toContain('feature-gates: "InitialCorruptCheck=true,LeaseCheckpoint=false"');
+    expect(text).toContain('\ncompaction-batch-limit: 100');
+    expect(text).not.toContain('experimental');
+    expect((await migrateConfig(text, '3.6', 'after')).changes).toEqual([]);
+  });
+  it('a mapping of gates becomes the text that 3.6 wants', async () => {
+    const { text } = await migrateConfig(
+      'feature-gates:\n  LeaseCheckpoint: true\n  CompactHashCheck: false\n',
+      '3.6',
+    );
+    expect(text.trim()).toBe('feature-gates: "LeaseCheckpoint=true,CompactHashCheck=false"');
+  });
+});
+
+describe('what a finding says to do, and whether the plan does it', () => {
+  const about = (found: readonly ConfigFinding[]) => found.map(({ hint, isFixed }) => [hint, isFixed]);
+  const file = (content: Record<string, unknown>, to: '3.5' | '3.6') => about(lintFile(content, to));
+  it('gates of another shape: a mapping is rewritten, anything else is for the operator', () => {
+    expect(file({ 'feature-gates': { LeaseCheckpoint: true, CompactHashCheck: false } }, '3.6')).toEqual([
+      ['feature-gates: "LeaseCheckpoint=true,CompactHashCheck=false"', true],
+    ]);
+    for (const odd of [['LeaseCheckpoint'], true, 7])
+      expect(file({ 'feature-gates': odd }, '3.6')).toContainEqual(['feature-gates: "Gate=true"', undefined]);
+    expect(file({ 'feature-gates': null }, '3.6')).toEqual([]);
+  });
+  it('a duration as a text: one that can be read is rewritten', () => {
+    expect(file({ 'corrupt-check-time': '1m' }, '3.6')).toEqual([['corrupt-check-time: 60000000000', true]]);
+    expect(file({ 'corrupt-check-time': 'soon' }, '3.6')).toEqual([['a number of nanoseconds', undefined]]);
+  });
+  it('before 3.6 a new name has its old one, where there is one', () => {
+    expect(file({ 'compaction-batch-limit': 10 }, '3.5')).toEqual([
+      ['experimental-compaction-batch-limit', undefined],
+    ]);
+    expect(file({ 'feature-gates': 'A=true' }, '3.5')).toEqual([
+      ['the experimental- keys of its gates', undefined],
+    ]);
+    expect(file({ 'max-learners': 2 }, '3.5')).toEqual([['leave it out', undefined]]);
+    const flags = (...words: string[]) => lintFlags(words, '3.5').map(({ hint }) => hint);
+    expect(flags('--compaction-batch-limit=10')).toEqual(['--experimental-compaction-batch-limit']);
+    expect(flags('--max-learners=2')).toEqual(['leave it out']);
+  });
+  it('values that 3.6 ignores matter from 3.6 on', () => {
+    expect(file({ 'discovery-fallback': 'proxy' }, '3.6')).toEqual([['discovery-fallback: exit', undefined]]);
+    expect(file({ 'discovery-fallback': 'exit' }, '3.6')).toEqual([]);
+    expect(file({ 'v2-deprecation': 'not-yet' }, '3.5')).toEqual([]);
+    expect(lintFile({ 'max-learners': 2, 'feature-gates': 7, 'enable-grpc-gateway': true }, '3.4')).toEqual(
+      [],
+    );
+    expect(lintFlags(['--v2-deprecation=not-yet', '--max-learners=2'], '3.4')).toEqual([]);
+  });
+  it('a gate is known by its name, with spaces around it or without a value', () => {
+    const levelsOf = (text: string) => levels(lintFlags(['--feature-gates', text], '3.6'));
+    expect(levelsOf(' LeaseCheckpoint = true ,, CompactHashCheck')).toBe('');
+    expect(levelsOf('Foo')).toBe('fail --feature-gates');
+  });
+});

@@ -1,0 +1,100 @@
+/** Whoever a member rejected before its stop must be rejected by the version that takes its place. */
+import { describe, expect, it } from 'vitest';
+import { accessIsKept, recordAccess } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
+import { openGate, passGate } from '../../../../src/kv/upgrade/execute/gate.ts';
+import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
+import type { Probed } from '../../../../src/platform/host.ts';
+import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import { smallCluster } from '../../../support/small-cluster.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+const stop = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '' } as Step;
+const answers: Record<string, Probed['answer']> = {};
+/** n2 has TLS for clients and peers; the others are of no interest here. */
+const scene = async (
+  before: Record<string, Probed['answer']>,
+  kind: PlanKind = 'upgrade',
+  accept: string[] = [],
+) => {
+  const small = smallCluster(kind);
+  const plan = await small.plan();
+  const { cluster, access, driver } = small;
+  const { port } = new URL(cluster.members[1]?.client_url ?? '');
+  const members = cluster.members.map((one) =>
+    one.name === 'n2'
+      ? { ...one, client_url: `https://127.0.0.1:${port}`, peer_url: 'https://127.0.0.1:9' }
+      : one,
+  );
+  Object.assign(
+    answers,
+    { certificate: undefined, plain: undefined, 'peer-certificate': undefined, 'peer-plain': undefined },
+    before,
+  );
+  const probe = async (url: string): Promise<Probed> => {
+    const isPeer = new URL(url).port === '9';
+    const name = `${isPeer ? 'peer-' : ''}${url.startsWith('https:') ? 'certificate' : 'plain'}`;
+    const answer = answers[name];
+    return answer === undefined ? {} : { answer };
+  };
+  const host = { ...small.host, network: { ...small.host.network, probe } };
+  const options = { ...plan.options, accept };
+  const run = runOn(
+    host,
+    { cluster: { ...cluster, members }, access, plan: { ...plan, options } as Plan },
+    driver,
+  );
+  return { run, gate: openGate(run, 'n2', plan.from) };
+};
+
+describe('anonymous connections', () => {
+  it.each(['certificate', 'plain', 'peer-certificate', 'peer-plain'])(
+    '%s: rejected before, accepted now',
+    async (name) => {
+      const { run, gate } = await scene({ [name]: 'rejected' });
+      await recordAccess(run, stop);
+      expect(await accessIsKept(gate)).toMatchObject({
+        ok: true,
+        detail: expect.stringMatching(/^rejects .*, as before$/),
+      });
+      answers[name] = 'accepted';
+      expect(await accessIsKept(gate)).toMatchObject({ ok: false, isFinal: true });
+      await expect(passGate(gate, 0)).rejects.toBeInstanceOf(MemberFailure);
+      answers[name] = undefined;
+      expect(await accessIsKept(gate)).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(/^did not answer/),
+      });
+    },
+  );
+  it('the record of the first stop of a run counts', async () => {
+    const { run, gate } = await scene({ certificate: 'rejected' });
+    await recordAccess(run, stop);
+    Object.assign(answers, { certificate: 'accepted', plain: 'rejected' });
+    await recordAccess(run, stop);
+    expect(await accessIsKept(gate)).toMatchObject({ ok: false });
+  });
+  it('that were accepted before prove nothing; a journal of an earlier version has no record', async () => {
+    const { run, gate } = await scene({ certificate: 'accepted' });
+    expect((await accessIsKept(gate)).ok).toBeNull();
+    await recordAccess(run, stop);
+    expect(run.written).toEqual([]);
+    expect((await accessIsKept(gate)).ok).toBeNull();
+  });
+  it('that nobody answers before the stop are a warning of the run', async () => {
+    const { run } = await scene({});
+    await recordAccess(run, stop);
+    expect(run.told).toContainEqual(expect.objectContaining({ event: 'note', level: 'warn' }));
+  });
+  it('may be let in by a restart with another configuration, if the operator accepts it; never by an upgrade', async () => {
+    for (const [kind, accept, ok] of [
+      ['restart', ['configuration-fits'], true],
+      ['restart', [], false],
+      ['upgrade', ['configuration-fits'], false],
+    ] as const) {
+      const { run, gate } = await scene({ certificate: 'rejected' }, kind, [...accept]);
+      await recordAccess(run, stop);
+      answers['certificate'] = 'accepted';
+      expect((await accessIsKept(gate)).ok).toBe(ok);
+    }
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { acts } from '../../../../src/kv/upgrade/execute/apply-step.ts';
+import { AppError } from '../../../../src/core/problem.ts';
+import { identityOf } from '../../../../src/kv/upgrade/run.ts';
+import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import type { Placement, Step } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import type { ScriptedReply } from '../../../support/fake-host.ts';
+import { seen } from '../../../support/observations.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+const step = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '', why: '', commands: [] } as Step;
+type Identity = { readonly member_id: string; readonly cluster_id: string };
+
+/** Three good members; n2 says that it is this one. */
+const cluster = (n2: Identity) => {
+  const idOf = (url: string): Identity =>
+    url.includes(':20002') ? n2 : { member_id: url.includes(':20001') ? '1001' : '1003', cluster_id: '77' };
+  const listed = ['n1', 'n2', 'n3'].map((name, i) => ({
+    ID: i === 1 ? n2.member_id : String(1001 + i),
+    name,
+    peerURLs: [],
+    clientURLs: [],
+  }));
+  return fakeHost({
+    reply: ({ url }): ScriptedReply => {
+      if (url.endsWith('/version')) return { body: { etcdserver: '3.3.25', etcdcluster: '3.3.0' } };
+      if (url.endsWith('/health')) return { body: { health: 'true' } };
+      if (url.endsWith('/member/list')) return { body: { members: listed } };
+      if (url.endsWith('/alarm')) return { body: {} };
+      return {
+        body: {
+          header: { ...idOf(url), revision: '10', raft_term: '2' },
+          leader: '1001',
+          raftIndex: '100',
+          raftTerm: '2',
+          dbSize: '512',
+        },
+      };
+    },
+  });
+};
+const placement: Placement = { member: 'n2', previous: { minor: '3.3' }, next: { minor: '3.4' } };
+const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
+  const [stops, discards]: [string[], string[]] = [[], []];
+  const driver = {
+    facts: async () => seen('n2').host ?? {},
+    stage: async () => placement,
+    discard: async () => void discards.push('n2'),
+    stop: async ({ name }: { readonly name: string }) => {
+      stops.push(name);
+      return true;
+    },
+  };
+  const run = runOn(cluster(n2), patch, driver);
+  const ended = await acts.stop?.(run, step).then(
+    () => 'stopped',
+    (error: unknown) => error,
+  );
+  return { run, stops, discards, ended };
+};
+
+describe('stopping a member', () => {
+  it('that is the one of the plan needs no further line', async () => {
+    const { run, stops, ended } = await stopped({ member_id: '1002', cluster_id: '77' });
+    expect([ended, stops]).toEqual(['stopped', ['n2']]);
+    expect(run.written).toMatchObject([{ kind: 'placed', placement }]);
+    expect(identityOf(run, 'n2')).toEqual({ member_id: '1002', cluster_id: '77' });
+  });
+  it('that an operator removed and added since: its gate asks for the new id, after a crash too', async () => {
+    const { run, stops } = await stopped({ member_id: '1009', cluster_id: '77' });
+    expect(stops).toEqual(['n2']);
+    expect(run.written).toMatchObject([
+      { kind: 'begin', step: 'n2.stop', note: { member_id: '1009' } },
+      { kind: 'placed', placement },
+    ]);
+    expect(identityOf(run, 'n2')).toEqual({ member_id: '1009', cluster_id: '77' });
+    expect(run.told).toContainEqual({
+      event: 'note',
+      level: 'warn',
+      text: 'n2 is member 3f1 now, was 3ea when this was planned',
+    });
+  });
+  it('of another cluster behind the same URL is refused', async () => {
+    const { stops, ended } = await stopped({ member_id: '1002', cluster_id: '78' });
+    expect(ended).toMatchObject({
+      category: 'stopped',
+      message: 'n2 is in cluster 4e now, was in 4d: it was not stopped',
+    });
+    expect(stops).toEqual([]);
+  });
+  it('is refused when the lock went to somebody else', async () => {
+    const lost = new AppError('stopped', 'the lock in the store was lost', { code: 'LOCK_LOST' });
+    const { stops, discards, ended } = await stopped(
+      { member_id: '1002', cluster_id: '77' },
+      { holdLock: () => Promise.reject(lost) },
+    );
+    expect([ended, stops]).toEqual([lost, []]);
+    // What a crash of the member would start is as before.
+    expect(discards).toEqual(['n2']);
+  });
+});

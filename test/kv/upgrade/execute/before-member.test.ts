@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import {
+  beforeMember,
+  beforeReturn,
+  memberToBegin,
+} from '../../../../src/kv/upgrade/execute/before-member.ts';
+import type { Decision } from '../../../../src/kv/upgrade/decide.ts';
+import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import type { JournalEntry, Step } from '../../../../src/kv/engine/types.ts';
+import type { Window } from '../../../../src/kv/upgrade/window/window-types.ts';
+import { fakeHost, type FakeHostOptions } from '../../../support/fake-host.ts';
+import { clusterFile } from '../../../support/observations.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** It is 03:04:05 UTC, and members took a minute: the next one needs 75 s. */
+const now = 1_767_323_045_000;
+const runWith = (window: Partial<Window>, patch: Partial<Run> = {}, options: FakeHostOptions = {}) => {
+  const host = fakeHost(options);
+  const given: Window = { probes: [], pauseAtMostMs: 60_000, earlierMs: [60_000], ...window };
+  return { host, run: runOn(host, { window: given, ...patch }) };
+};
+const endsIn = (ms: number): Window['until'] => ({ atMs: now + ms, zone: 'Z', text: '04:00 Europe/Berlin' });
+const probes = [{ kind: 'command', command: 'probe' }] as const;
+
+describe('a window', () => {
+  it('has room for a member when it ends just then, and says how long is left', async () => {
+    expect(await beforeMember(runWith({ until: endsIn(75_000) }).run, 'n2', false)).toBeUndefined();
+    expect(await beforeMember(runWith({ until: endsIn(74_999) }).run, 'n2', false)).toMatchObject({
+      ...{ outcome: 'held', heldFor: 'window' },
+      message: expect.stringMatching(
+        /^held before n2: the window until 03:05 \(UTC\) ends in 1 min 1\d s, .*--until '04:00 Europe\/Berlin'$/,
+      ),
+    });
+  });
+  it.each([0, -1])('that ended %i ms ago is over', async (ms) => {
+    expect(await beforeMember(runWith({ until: endsIn(ms) }).run, 'n2', false)).toMatchObject({
+      message: expect.stringContaining('the window until 03:04 (UTC) is over, and n2 may need 1 min 15 s'),
+    });
+  });
+  it('counts what this run has learned before what earlier ones had', async () => {
+    const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+    const entries: JournalEntry[] = [
+      { kind: 'begin', at: at(0), step: 'n3.stop' },
+      { kind: 'end', at: at(8), step: 'n3.gate' },
+    ];
+    const { run } = runWith({ until: endsIn(10_000) });
+    expect(await beforeMember({ ...run, journal: { ...run.journal, entries } }, 'n2', false)).toBeUndefined();
+  });
+  it('gives a member of which nothing is known what its limits allow: its stop, and its health check twice', async () => {
+    const cluster = clusterFile(3, { timeouts: { stop_seconds: 7, gate_seconds: 5 } });
+    const of = (ms: number) =>
+      beforeMember(runWith({ until: endsIn(ms), earlierMs: [] }, { cluster }).run, 'n2', false);
+    // The data of the member adds a millisecond to each health check.
+    expect(await of(17_002)).toBeUndefined();
+    expect(await of(17_001)).toMatchObject({ message: expect.stringContaining('(what its limits allow)') });
+  });
+});
+
+describe('a pause', () => {
+  it('is in the journal and told, and looked at every fifteen seconds until it is over', async () => {
+    const codes = [0, 2, 0, 1];
+    const { run, host } = runWith(
+      { probes },
+      {},
+      { run: () => ({ code: codes.shift() ?? null, stdout: 'slow' }) },
+    );
+    expect(await beforeMember(run, 'n2', false)).toBe('look-again');
+    expect(run.written).toMatchObject([
+      { kind: 'paused', member: 'n2', reason: 'users are affected (slow)' },
+      { kind: 'continued', member: 'n2', waited_ms: 45_000 },
+    ]);
+    expect(run.told).toEqual([
+      { event: 'note', level: 'warn', text: 'paused before n2: users are affected (slow)' },
+      {
+        ...{ event: 'note', level: 'info' },
+        text: 'users are not affected any more: going on with n2 after 45.0 s',
+      },
+    ]);
+    expect(host.slept).toEqual([15_000, 15_000, 15_000]);
+  });
+  it('is none while every probe says no; the first that does not is the reason', async () => {
+    const quiet = runWith({ probes: [...probes, ...probes] }, {}, { run: () => ({ code: 1 }) });
+    expect(await beforeMember(quiet.run, 'n2', false)).toBeUndefined();
+    expect([quiet.run.written, quiet.host.ran.length]).toEqual([[], 2]);
+    const codes = [1, 0, 1, 1];
+    const second = runWith(
+      { probes: [...probes, ...probes] },
+      {},
+      { run: () => ({ code: codes.shift() ?? 1 }) },
+    );
+    expect(await beforeMember(second.run, 'n2', false)).toBe('look-again');
+    expect(second.run.written[0]).toMatchObject({ kind: 'paused' });
+  });
+  it('that lasts too long holds the run, with its last reason', async () => {
+    const codes = [0, 2];
+    const { run, host } = runWith(
+      { probes, pauseAtMostMs: 20_000 },
+      {},
+      { run: () => ({ code: codes.shift() ?? 2, stdout: 'x' }) },
+    );
+    expect(await beforeMember(run, 'n2', false)).toEqual({
+      ...{ outcome: 'held', category: 'stopped', heldFor: 'impact' },
+      message:
+        'held before n2: whether users are affected cannot be told (the command ended with exit code 2: x) after 20.0 s; go on with opsctl kv resume',
+    });
+    expect(host.slept).toEqual([15_000, 5000]);
+    expect(run.written.map(({ kind }) => kind)).toEqual(['paused']);
+  });
+  it('ends when the run is to stop, and with the window', async () => {
+    const stopped = runWith({ probes }, { signal: AbortSignal.abort() }, { run: () => ({ code: 0 }) });
+    expect(await beforeMember(stopped.run, 'n2', false)).toBe('look-again');
+    const over = runWith({ probes, until: endsIn(80_000) }, {}, { run: () => ({ code: 0 }) });
+    expect(await beforeMember(over.run, 'n2', false)).toMatchObject({ heldFor: 'window' });
+    expect(over.host.slept).toEqual([15_000]);
+  });
+});
+
+describe('the question before each member', () => {
+  const asking = (answer: boolean | Error, patch: Partial<Run> = {}) => {
+    const signals: AbortSignal[] = [];
+    const confirmEach = async (_: string, withdrawn: AbortSignal): Promise<boolean> => {
+      signals.push(withdrawn);
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    return { ...runWith({ confirmEach }, patch), signals };
+  };
+  it('that cannot be asked is answered: no', async () => {
+    const { run } = asking(new Error('no terminal'));
+    expect(await beforeMember(run, 'n2', false)).toMatchObject({
+      ...{ heldFor: 'operator', message: 'held before n2: nobody confirmed it; go on with opsctl kv resume' },
+    });
+    expect(run.admitted.size).toBe(0);
+  });
+  it('is taken back when a member ends or the run is to stop: the answer counts for nothing', async () => {
+    const ended = asking(true, { signal: AbortSignal.abort() });
+    expect(await beforeMember(ended.run, 'n2', false)).toBe('look-again');
+    expect([ended.run.admitted.size, ended.signals[0]?.aborted]).toEqual([0, true]);
+    const { run } = asking(false);
+    const members = { ...run.members, signal: () => AbortSignal.abort() };
+    expect(await beforeMember({ ...run, members }, 'n2', false)).toBe('look-again');
+  });
+  it('comes after the pause, which is asked about again', async () => {
+    const codes = [0, 1, 1, 0, 1];
+    const { run, host } = runWith(
+      { probes, confirmEach: async () => true },
+      {},
+      { run: () => ({ code: codes.shift() ?? 1 }) },
+    );
+    expect(await beforeMember(run, 'n2', false)).toBe('look-again');
+    expect(run.admitted.size).toBe(0);
+    expect(await beforeMember(run, 'n2', false)).toBe('look-again');
+    expect([...run.admitted]).toEqual(['n2']);
+    // Admitted, and users are affected again.
+    expect(await beforeMember(run, 'n2', false)).toBe('look-again');
+    expect(await beforeMember(run, 'n2', false)).toBeUndefined();
+    expect(host.ran).toHaveLength(6);
+  });
+  it('is asked before a return too, once, and only where there is a window', async () => {
+    const { run } = asking(true);
+    expect([await beforeReturn(run, 'n2'), await beforeReturn(run, 'n2')]).toEqual(['look-again', undefined]);
+    expect(await beforeReturn(runOn(fakeHost()), 'n2')).toBeUndefined();
+    expect(await beforeReturn(runWith({}).run, 'n2')).toBeUndefined();
+  });
+});
+
+describe('the member that a decision would begin with', () => {
+  const steps = (kinds: readonly Step['kind'][], more: object = {}): Decision =>
+    ({ kind: 'steps', member: 'n2', steps: kinds.map((kind) => ({ kind })), ...more }) as unknown as Decision;
+  it.each<[string, Decision, object | undefined]>([
+    ['a question', { kind: 'ask', member: 'n1' }, { member: 'n1', isLast: true }],
+    ['a stop', steps(['snapshot', 'stop', 'start']), { member: 'n2', isLast: false }],
+    ['the last stop', steps(['stop'], { isCrossing: true }), { member: 'n2', isLast: true }],
+    ['a member that is down', steps(['start', 'gate']), undefined],
+    ['a wait', steps(['settle']), undefined],
+    ['a member without a name', steps(['stop'], { member: undefined }), undefined],
+    ['the end', { kind: 'done' }, undefined],
+  ])('%s', (_, decision, expected) => {
+    expect(memberToBegin(decision)).toEqual(expected);
+  });
+});

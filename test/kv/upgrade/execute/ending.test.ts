@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import {
+  endedAfterCrossing,
+  heldWith,
+  refusedBy,
+  revertFailed,
+  revertedAfter,
+  stoppedBy,
+  stoppedWith,
+} from '../../../../src/kv/upgrade/execute/ending.ts';
+import { AppError } from '../../../../src/core/problem.ts';
+import type { JournalEntry, Plan } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { planned } from '../../../support/observations.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+const run = runOn(fakeHost());
+const restart = runOn(fakeHost(), { plan: { ...planned(), kind: 'restart' } as Plan });
+
+describe('the end of a run', () => {
+  it('that is stopped has its error and its message; the outcome may be another', () => {
+    const error = new AppError('stopped', 'why', { code: 'X' });
+    expect(stoppedWith(error)).toEqual({ outcome: 'stopped', message: 'why', category: 'stopped', error });
+    expect(stoppedWith(error, 'failed').outcome).toBe('failed');
+  });
+  it('that holds has no error, and says what for where that is not the plan', () => {
+    expect(heldWith('why')).toEqual({ outcome: 'held', category: 'stopped', message: 'why' });
+    expect(heldWith('why', 'window')).toMatchObject({ heldFor: 'window' });
+  });
+  it('that is refused hands every finding on', () => {
+    const finding = { guard: 'g', level: 'fail', message: 'm' } as const;
+    expect(refusedBy([finding, finding])).toMatchObject({
+      ...{ outcome: 'stopped', message: 'm (and 1 more)' },
+      error: { detail: { data: [finding, finding], tryThis: ['opsctl kv check shows every finding'] } },
+    });
+    expect(refusedBy([finding]).message).toBe('m');
+  });
+});
+
+describe('an error that ends a run', () => {
+  const of = (error: unknown, member?: string) => {
+    const { message, error: said, outcome } = stoppedBy(error, member);
+    return {
+      message,
+      outcome,
+      category: said?.category,
+      code: said?.detail.code,
+      tryThis: said?.detail.tryThis,
+    };
+  };
+  it.each(['stopped', 'unsafe', 'interrupted'] as const)(
+    'of the category %s is said as it is',
+    (category) => {
+      expect(of(new AppError(category, 'why', { code: 'X' }), 'n2')).toEqual({
+        ...{
+          message: 'why',
+          outcome: 'stopped',
+          category: 'stopped',
+          code: 'X',
+          tryThis: ['opsctl kv resume'],
+        },
+      });
+    },
+  );
+  it('of another category names the member, where one was in work', () => {
+    const lost = new AppError('network', 'lost');
+    expect(of(lost, 'n2')).toMatchObject({ message: 'n2: lost', code: 'STOPPED' });
+    expect(of(lost)).toMatchObject({ message: 'lost' });
+    expect(stoppedBy(lost, 'n2').error?.detail.cause).toBe(lost);
+  });
+});
+
+describe('a member that was given back', () => {
+  const ended = (...names: string[]): JournalEntry[] =>
+    names.map((name) => ({ kind: 'end', at: '', step: `${name}.gate` }));
+  it('leaves the others where they are, and says what can be done', () => {
+    const { error, ...rest } = revertedAfter(run, 'n2', 'n2 did not start');
+    expect(rest).toEqual({
+      ...{ outcome: 'rolled-back', category: 'rolled-back' },
+      message: 'n2 did not start. n2 runs 3.3 again; nothing else was touched',
+    });
+    expect(error).toMatchObject({
+      ...{ category: 'rolled-back', message: rest.message },
+      detail: {
+        code: 'MEMBER_REVERTED',
+        tryThis: [
+          'fix the new version of n2, then opsctl kv resume',
+          'opsctl kv rollback, to bring every member back to 3.3',
+        ],
+      },
+    });
+  });
+  it('of a restart has its configuration before', () => {
+    const entries = ended('n3');
+    const { message } = revertedAfter({ ...restart, journal: { ...restart.journal, entries } }, 'n2', 'why');
+    expect(message).toBe('why. n2 runs its configuration before again; n3 stays on its new configuration');
+  });
+  it('in vain says both reasons', () => {
+    const cause = new Error('no disk');
+    expect(revertFailed(run, 'n2', 'why', cause)).toMatchObject({
+      ...{ outcome: 'failed', message: 'why; its automatic rollback to 3.3 failed too: no disk' },
+      error: {
+        detail: {
+          ...{ code: 'REVERT_FAILED', cause },
+          tryThis: ['opsctl kv status', 'read the log of n2', 'opsctl kv resume'],
+        },
+      },
+    });
+  });
+  it('is impossible past the point of no return', () => {
+    expect(endedAfterCrossing(run, 'n2', '')).toMatchObject({
+      ...{ outcome: 'failed', category: 'stopped' },
+      message:
+        'n2 passed its health check on 3.4, and its process has ended since. The cluster is 3.4: n2 cannot run 3.3 any more',
+      error: {
+        detail: {
+          code: 'MEMBER_ENDED',
+          tryThis: [expect.stringContaining('resume'), expect.stringContaining('restore')],
+        },
+      },
+    });
+  });
+});

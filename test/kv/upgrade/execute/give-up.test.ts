@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { downgradeLeft, giveUp, refuseWhileDown } from '../../../../src/kv/upgrade/execute/give-up.ts';
+import type { JournalEntry, MemberSeen, PlanKind } from '../../../../src/kv/engine/types.ts';
+import { away, seen } from '../../../support/observations.ts';
+import { smallCluster } from '../../../support/small-cluster.ts';
+
+const plan = { kind: 'downgrade', from: '3.6', to: '3.5' } as const;
+const at = (server_version: string, cluster_version: string, downgrade_to?: string) =>
+  seen('n1', { server_version, cluster_version, ...(downgrade_to === undefined ? {} : { downgrade_to }) });
+
+describe('what becomes of a downgrade whose run is given up', () => {
+  it.each([
+    ['nothing was enabled', undefined, [at('3.6.14', '3.6.0'), at('3.6.14', '3.6.0')]],
+    ['enabled a moment ago', 'cancelled', [at('3.6.14', '3.6.0', '3.5.0'), at('3.6.14', '3.6.0')]],
+    ['enabled, and every member is ready', 'cancelled', [at('3.6.14', '3.5.0', '3.5.0')]],
+    ['cancelled a moment ago by somebody', 'cancelled', [at('3.6.14', '3.5.0')]],
+    ['one member has followed', 'enabled', [at('3.5.33', '3.5.0'), at('3.6.14', '3.5.0', '3.5.0')]],
+    ['every member has followed', undefined, [at('3.5.33', '3.5.0'), at('3.5.33', '3.5.0')]],
+  ] as const)('%s: %s', (_, left, members) => {
+    expect(downgradeLeft(plan, members)).toBe(left);
+  });
+  it('is no matter of an upgrade', () => {
+    const upgrade = { from: '3.5', to: '3.6' } as const;
+    expect(downgradeLeft(upgrade, [at('3.6.14', '3.5.0', '3.5.0')])).toBeUndefined();
+  });
+});
+
+it('a run is not given up while a member is down', () => {
+  const members = [seen('n1'), away('n2')];
+  expect(() => refuseWhileDown(members)).toThrow('n2 is down');
+  expect(refuseWhileDown(members.slice(0, 1))).toBeUndefined();
+});
+it('several members that are down are named together', () => {
+  const refused = (...names: string[]) => {
+    try {
+      refuseWhileDown([seen('n1'), ...names.map((name) => away(name))]);
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  };
+  expect(refused('n2')).toMatchObject({
+    ...{ category: 'unsafe', message: 'n2 is down: the run cannot be given up like this' },
+    detail: { code: 'MEMBER_DOWN', tryThis: ['opsctl kv resume', 'opsctl kv rollback'] },
+  });
+  expect(refused('n2', 'n3')).toMatchObject({ message: expect.stringMatching(/^n2, n3 are down: /) });
+  expect(refused()).toBeUndefined();
+});
+
+describe('a run that is given up', () => {
+  const entries = [{ kind: 'end', at: '', step: 'n2.gate' }] as JournalEntry[];
+  const given = async (kind: PlanKind, members: readonly MemberSeen[], canCancel = true) => {
+    const small = smallCluster(kind);
+    const made = await small.plan();
+    let closed = 0;
+    const { append } = small.host.files;
+    small.host.files.append = (...where) => ({
+      ...append(...where),
+      close: () => {
+        closed += 1;
+      },
+    });
+    if (!canCancel) for (const name of ['n1', 'n2', 'n3']) small.end(name);
+    const { host, cluster, access, driver } = small;
+    const found = { run: 'r', directory: '/state/test/r', entries };
+    const report = await giveUp({ host, cluster, access, driver, found, plan: made, members }).catch(
+      (error: unknown) => error,
+    );
+    const kinds = (host.files.readNow('/state/test/r/journal.jsonl') ?? '').match(/"kind":"[a-z-]+"/g);
+    return { report, kinds, closed: () => closed };
+  };
+  it('says who runs what, and closes its journal', async () => {
+    const members = [seen('n1', { server_version: '3.4.45' }), seen('n2', { server_version: '3.5.30' })];
+    const { report, kinds, closed } = await given('upgrade', members);
+    expect(report).toEqual({
+      ...{ run: 'r', outcome: 'aborted', upgraded: ['n2'], downgrade: null },
+      message: 'run r given up; on 3.5: n2',
+    });
+    expect([kinds, closed()]).toEqual([['"kind":"closed"'], 1]);
+    const nobody = await given('upgrade', [seen('n1', { server_version: '3.4.45' })]);
+    expect(nobody.report).toMatchObject({ message: 'run r given up; on 3.5: nobody', upgraded: [] });
+  });
+  it('whose downgrade cannot be cancelled is not given up, and its journal is closed all the same', async () => {
+    const members = [
+      seen('n1', { server_version: '3.6.12', cluster_version: '3.6.0', downgrade_to: '3.5.0' }),
+    ];
+    const { report, kinds, closed } = await given('downgrade', members, false);
+    expect(report).toMatchObject({
+      ...{ category: 'stopped', message: expect.stringMatching(/^run r was not given up: ./) },
+      detail: {
+        code: 'NOT_CANCELLED',
+        tryThis: ['opsctl kv status', 'opsctl kv abort', 'opsctl kv downgrade --cancel'],
+      },
+    });
+    expect([kinds, closed()]).toEqual([['"kind":"begin"'], 1]);
+  });
+});

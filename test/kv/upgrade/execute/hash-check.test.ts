@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { hashesAgree } from '../../../../src/kv/upgrade/execute/hash-check.ts';
+import type { Gate } from '../../../../src/kv/upgrade/execute/gate-verdict.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { clusterFile } from '../../../support/observations.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** What one member says at each question; the last answer is repeated. `undefined`: it does not answer. */
+type Says = readonly (readonly [hash: number, compacted: number] | undefined)[];
+/** n2 is in work; the others follow in their order. `server`: their versions, where they are not those of n2. */
+const comparing = async (says: readonly Says[], servers: readonly string[] = []) => {
+  let ranges = 0;
+  const storeOf = (answers: Says, server: string) => {
+    let asked = 0;
+    return {
+      status: async () => ({ db_size_bytes: 1 }),
+      row: async () => ({ can: { hashKv: true } }),
+      versions: async () => ({ server }),
+      range: async () => {
+        ranges += 1;
+        return { revision: ranges };
+      },
+      hashKv: async () => {
+        const answer = answers[Math.min(asked, answers.length - 1)];
+        asked += 1;
+        if (answer === undefined) throw new Error('no answer');
+        return { hash: answer[0], compact_revision: answer[1] };
+      },
+    };
+  };
+  const stores = says.map((answers, at) => storeOf(answers, servers[at] ?? '3.5.30'));
+  const run = runOn(fakeHost());
+  const gate = {
+    ...{ run, member: clusterFile().members[1], minor: '3.5', store: stores[0] },
+    others: stores.slice(1).map((store, at) => ({ name: `n${at * 2 + 1}`, store })),
+  } as unknown as Gate;
+  const verdict = await hashesAgree(gate).catch((error: unknown) => error);
+  return { verdict, ranges, told: run.told };
+};
+const nobody = 'skipped: no other member could be asked at the same revision';
+
+describe('the hash of a member beside those of the others', () => {
+  it('is asked for again while a compaction goes on, five times', async () => {
+    const [before, after] = [8, 9];
+    const never = await comparing([[[7, before]], [[7, after]]]);
+    expect([never.verdict, never.ranges]).toEqual([{ ok: null, detail: nobody }, 5]);
+    const own: Says = [...Array<readonly [number, number]>(4).fill([7, before]), [7, after]];
+    const late = await comparing([own, [[7, after]]]);
+    expect(late.verdict).toEqual({ ok: true, detail: 'same hash at revision 5 on n2, n1' });
+  });
+  it('cannot be compared where nobody else answers, or the member itself does not', async () => {
+    expect((await comparing([[[7, 0]]])).verdict).toEqual({ ok: null, detail: nobody });
+    expect((await comparing([[[7, 0]], [undefined]])).verdict).toEqual({ ok: null, detail: nobody });
+    expect((await comparing([[undefined], [[7, 0]], [[7, 0]]])).verdict).toEqual({
+      ok: null,
+      detail: nobody,
+    });
+  });
+  it('one other member of a version that can hash is enough; with none that can it is skipped', async () => {
+    expect((await comparing([[[7, 0]], [[7, 0]]], ['3.5.30', '3.2.32'])).verdict).toEqual({
+      ok: null,
+      detail: 'skipped: no other member runs a version that can hash its data',
+    });
+    expect((await comparing([[[7, 0]], [[7, 0]]])).verdict).toMatchObject({ ok: true });
+  });
+  it('that differs on another version after a compaction is told, and proves nothing', async () => {
+    const { verdict, told } = await comparing([[[7, 4]], [[8, 4]], [[8, 4]]], ['3.5.30', '3.4.45', '3.4.45']);
+    const detail = 'n2 (3.5.30) 00000007, n1 (3.4.45) 00000008, n3 (3.4.45) 00000008';
+    expect(verdict).toEqual({
+      ok: true,
+      detail: `different versions hash what a compaction left differently: ${detail}`,
+    });
+    expect(told).toMatchObject([
+      { event: 'note', level: 'warn', text: expect.stringContaining('different hashes at revision 1') },
+    ]);
+  });
+  it('that differs from the only other one fails the member: nobody can say which of them is right', async () => {
+    const { verdict, told } = await comparing([[[7, 0]], [[8, 0]]]);
+    expect(verdict).toMatchObject({
+      ...{ ok: false, isFinal: true },
+      detail: expect.stringMatching(/^different data at revision 1: .* replace-member n2 gives it/),
+    });
+    expect(told).toEqual([]);
+  });
+  it('that is the odd one of three fails the member, and that of another one stops the run', async () => {
+    const odd = await comparing([[[8, 0]], [[7, 0]], [[7, 0]]]);
+    expect(odd.verdict).toMatchObject({ ok: false, isFinal: true });
+    const other = await comparing([[[7, 0]], [[7, 0]], [[8, 0]]]);
+    expect(other.verdict).toMatchObject({
+      message: expect.stringMatching(/^n3 holds other data at revision 1: /),
+      detail: { code: 'DATA_DIFFERS', tryThis: ['opsctl kv replace-member n3, then opsctl kv resume'] },
+    });
+    const both = await comparing([[[7, 0]], [[7, 0]], [[7, 0]], [[8, 0]], [[9, 0]]]);
+    expect(both.verdict).toMatchObject({ message: expect.stringContaining('n5, n7 hold other data') });
+  });
+});

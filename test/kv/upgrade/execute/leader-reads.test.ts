@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { openGate, passGate } from '../../../../src/kv/upgrade/execute/gate.ts';
+import { readThroughOthers } from '../../../../src/kv/upgrade/execute/leader-reads.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** n2 is in work and answers nothing before `upAt` (by the host's clock); who was asked for a range, in order. */
+const starting = (upAt: number, isDown: (name: string) => boolean = () => false) => {
+  const asked: string[] = [];
+  const host = fakeHost({
+    reply: ({ url }) => {
+      if (url.includes(':20002') && host.elapsed() < upAt) return { status: 503, body: {} };
+      if (!url.endsWith('/status')) return { body: { etcdserver: '3.4.23', etcdcluster: '3.3.0' } };
+      // It knows no leader: the checks after its version go on and do not pass.
+      const header = { member_id: '1002', cluster_id: '77', revision: '10', raft_term: '2' };
+      return { body: { header, raftIndex: '100', raftTerm: '2', dbSize: '1' } };
+    },
+  });
+  const run = runOn(host, {}, { process: async () => ({ state: 'running' }) });
+  const gate = openGate(run, 'n2', '3.4');
+  const others = gate.others.map(({ name, store }) => ({
+    name,
+    store: {
+      ...store,
+      range: async () => {
+        asked.push(name);
+        if (isDown(name)) throw new Error('connection refused');
+        return { revision: 1, kvs: [], count: 0 };
+      },
+    },
+  }));
+  return { host, asked, gate: { ...gate, others } };
+};
+
+it('a member that starts is helped by reads through another one, until its first answer', async () => {
+  const { asked, gate } = starting(300);
+  await expect(passGate(gate, 900)).rejects.toThrow('leader: knows no leader');
+  expect(asked.length).toBeGreaterThan(10);
+  expect(asked.length).toBeLessThanOrEqual(21);
+  expect(new Set(asked)).toEqual(new Set(['n1']));
+});
+
+it('one that takes longer is left alone after a second', async () => {
+  const { host, asked, gate } = starting(60_000);
+  const began = host.elapsed();
+  await readThroughOthers(gate, new AbortController().signal);
+  expect(host.elapsed() - began).toBeGreaterThanOrEqual(1000);
+  expect(host.elapsed() - began).toBeLessThan(1100);
+  expect(asked.length).toBeLessThanOrEqual(67);
+});
+
+it('the next member is asked when one does not answer', async () => {
+  const { asked, gate } = starting(60_000, (name) => name === 'n1');
+  await readThroughOthers(gate, new AbortController().signal);
+  expect(asked.slice(0, 3)).toEqual(['n1', 'n3', 'n3']);
+});
+
+it('a cluster of one member has nobody to ask', async () => {
+  const { host, gate } = starting(0);
+  const began = host.elapsed();
+  await readThroughOthers({ ...gate, others: [] }, new AbortController().signal);
+  expect(host.elapsed()).toBe(began);
+});
+
+it('one other member is enough to help', async () => {
+  const { asked, gate } = starting(60_000);
+  await readThroughOthers({ ...gate, others: gate.others.slice(1) }, new AbortController().signal);
+  expect(new Set(asked)).toEqual(new Set(['n3']));
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { revertedAfter } from '../../../../src/kv/upgrade/execute/ending.ts';
+import {
+  logExcerpt,
+  markLog,
+  refusedDowngrade,
+  tellingLine,
+} from '../../../../src/kv/upgrade/execute/log-excerpt.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** What 3.6 says at its start on a log with a read of the v2 interface; measured. */
+const v2Panic = [
+  '{"level":"panic","caller":"etcdserver/apply_v2.go:31","msg":"detected disallowed v2 WAL for stage --v2-deprecation=write-only","method":"QGET"}',
+  'panic: detected disallowed v2 WAL for stage --v2-deprecation=write-only [recovered]',
+  '\tpanic: execute job failed',
+  'goroutine 178 [running]:',
+  'go.uber.org/zap/zapcore.CheckWriteAction.OnWrite(0x0?, 0x0?, {0x0?, 0x0?, 0x7244a9d0ee0?})',
+  'panic({0x105fcc0?, 0x7244a9d0ee0?})',
+  '\truntime/panic.go:860 +0x13a',
+  'go.uber.org/zap.(*Logger).Panic(0x0?, {0x12dbde2?, 0x4?}, {0x7244ab1bcc0, 0x1, 0x1})',
+  'created by go.etcd.io/etcd/pkg/v3/schedule.NewFIFOScheduler in goroutine 1',
+];
+
+describe('the line of a log that a message quotes', () => {
+  it('is the reason of a panic, not the end of its stack trace', () => {
+    expect(tellingLine(v2Panic)).toBe(v2Panic[1]);
+  });
+  it('is the last one that reports an error, else the last', () => {
+    const life = '2026-01-01 00:00:00.0 I | etcdserver: published';
+    expect(tellingLine(['2026-01-01 00:00:00.0 C | etcdmain: no', life])).toMatch(/etcdmain: no$/);
+    expect(tellingLine([life])).toBe(life);
+  });
+  it('was written after the start: the log of the version before is none', async () => {
+    const lines = ['2026-01-01 00:00:00.0 I | rafthttp: stopped peer 313b445161a2af13'];
+    const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
+    await markLog(run, 'n2');
+    expect(await logExcerpt(run, 'n2')).toBe(' (it wrote nothing to its log)');
+    lines.push('boom');
+    expect(await logExcerpt(run, 'n2')).toBe(' (its log ends: boom)');
+  });
+});
+
+describe('a member whose log holds v2 requests', () => {
+  it('gets its old version back, and the first hint empties its log: another program would not help', () => {
+    const run = runOn(fakeHost({}));
+    const hints = (reason: string) => revertedAfter(run, 'n2', reason).error?.detail.tryThis ?? [];
+    const [first, second] = hints(`n2 did not become healthy (its log ends: ${v2Panic[1]})`);
+    expect(first).toMatch(/^restart every member of 3\.5 with --snapshot-count=1/);
+    expect(second).toMatch(/^fix the new version of n2/);
+    expect(hints('n2 did not become healthy')[0]).toMatch(/^fix the new version of n2/);
+  });
+});
+
+it('four hundred lines of a log are looked at, and one that cannot be read says nothing', async () => {
+  const asked: number[] = [];
+  const run = runOn(
+    fakeHost(),
+    {},
+    {
+      logTail: async (_, lines) => {
+        asked.push(lines);
+        if (asked.length > 1) throw new Error('no ssh');
+        return ['a', 'b'];
+      },
+    },
+  );
+  await markLog(run, 'n2');
+  expect(run.logMarks.get('n2')).toEqual(['b']);
+  expect([await logExcerpt(run, 'n2'), await refusedDowngrade(run, 'n2')]).toEqual(['', false]);
+  expect(asked).toEqual([400, 400, 400]);
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import type { Gate } from '../../../../src/kv/upgrade/execute/gate-verdict.ts';
+import { isReady, membershipIsKept } from '../../../../src/kv/upgrade/execute/membership-check.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { observed, planned } from '../../../support/observations.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** `1001`, or `1001L` for a learner; undefined: it does not answer. */
+type List = readonly string[] | undefined;
+const listedAs = (ids: readonly string[]) =>
+  ids.map((id) => ({ id: id.replace('L', ''), is_learner: id.endsWith('L') }));
+const storeOf = (ids: List) => ({
+  members: async () => {
+    if (ids === undefined) throw new Error('connection refused');
+    return listedAs(ids);
+  },
+});
+const kept = (own: List, others: readonly List[], before: readonly string[] = ['1001', '1002']) => {
+  const plan = { ...planned(), observation: observed(undefined, { listed: listedAs(before) as never }) };
+  const gate = {
+    ...{ run: runOn(fakeHost(), { plan }), store: storeOf(own) },
+    others: others.map((ids, at) => ({ name: `n${at + 1}`, store: storeOf(ids) })),
+  } as unknown as Gate;
+  return membershipIsKept(gate);
+};
+const three = ['1001', '1002', '1003'];
+
+describe('the members that a member of the new version lists', () => {
+  it('are those of the first other one that answers, in any order', async () => {
+    expect(await kept(three, [three.toReversed()])).toEqual({
+      ...{ ok: true, detail: 'lists the same 3 members as n1' },
+    });
+    expect((await kept(three, [undefined, three])).detail).toBe('lists the same 3 members as n2');
+    expect((await kept(three, [three, ['1001']])).ok).toBe(true);
+  });
+  it('are named where they are others', async () => {
+    expect(await kept(['1001', '1002L'], [['1002', '1001']])).toEqual({
+      ...{ ok: false, detail: 'lists 3e9, 3ea (learner), not the same as n1: 3e9, 3ea' },
+    });
+    expect((await kept(three, [['1001', '1002']])).ok).toBe(false);
+  });
+  it('are compared with those of the plan only where there is no other member', async () => {
+    const skipped = { ok: null, detail: 'skipped: no other member could be asked for its list' };
+    expect(await kept(['1002', '1001'], [])).toEqual({
+      ...{ ok: true, detail: 'lists the same 2 members as it did before' },
+    });
+    expect((await kept(['1001'], [])).ok).toBe(false);
+    expect((await kept(['1001'], [], ['1001'])).ok).toBe(true);
+    expect(await kept(['1001'], [], [])).toEqual(skipped);
+    expect(await kept(['1001', '1002'], [undefined])).toEqual(skipped);
+    expect(await kept(['1001', '1002'], [undefined, undefined])).toEqual(skipped);
+  });
+  it('are not known while it does not answer itself', async () => {
+    await expect(kept(undefined, [three])).rejects.toThrow('connection refused');
+  });
+});
+
+it.each([
+  [200, 'ok', { ok: true, detail: '/readyz says ok' }],
+  [404, '', { ok: null, detail: 'skipped: this version has no /readyz' }],
+  [503, ' [-]data_corruption ', { ok: false, detail: '/readyz answers 503: [-]data_corruption' }],
+])('readiness is what /readyz answers: %i', async (status, text, verdict) => {
+  const store = { connection: { get: async () => ({ status, text }) } };
+  expect(await isReady({ store } as unknown as Gate)).toEqual(verdict);
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { handOver, moveLeader } from '../../../../src/kv/upgrade/execute/move-leader.ts';
+import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import type { Step } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** What the leader says of its leader once it was asked to hand over, one answer after the other; the last one is repeated. */
+const handed = async (answers: readonly (string | undefined)[], refusal?: Error) => {
+  const host = fakeHost();
+  let [isAsked, looks] = [false, 0];
+  const asked: unknown[] = [];
+  const store = {
+    status: async () => {
+      if (!isAsked) return { raft_index: host.elapsed() };
+      const leader_id = answers[Math.min(looks, answers.length - 1)];
+      looks += 1;
+      if (leader_id === undefined) throw new Error('no answer');
+      return { leader_id };
+    },
+    moveLeader: async (to: string) => {
+      asked.push(to);
+      isAsked = true;
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+  const stores: unknown[] = [];
+  const access = {
+    store: (url: string) => {
+      stores.push(url);
+      return store;
+    },
+  } as unknown as Run['access'];
+  const run = runOn(host, { access });
+  const step = { id: 'n1.move-leader', kind: 'move-leader', member: 'n1', target: 'n2' } as Step;
+  const began = host.elapsed();
+  const detail = await moveLeader(run, step);
+  return { run, host, detail, looks, asked, stores, ms: host.elapsed() - began, told: run.told };
+};
+
+describe('the leadership', () => {
+  it('is handed over, and has moved when the old leader says so', async () => {
+    const { detail, looks, asked, stores, told } = await handed(['1001', undefined, '1003', '1002', '1001']);
+    expect([detail, asked, looks]).toEqual([{ moved: true }, ['1002'], 4]);
+    expect(new Set(stores)).toEqual(new Set(['http://127.0.0.1:20001']));
+    expect(told).toEqual([{ event: 'leader-changed', from: 'n1', to: 'n2' }]);
+  });
+  it('that has moved at once is not waited for', async () => {
+    const { looks, ms } = await handed(['1002']);
+    expect([looks, ms < 20]).toEqual([1, true]);
+  });
+  it('is not waited for longer than five seconds', async () => {
+    const { detail, ms } = await handed(['1001']);
+    expect(detail).toEqual({ moved: true });
+    expect([ms >= 5000, ms < 5100]).toEqual([true, true]);
+  });
+  it('that the store keeps goes over at the stop', async () => {
+    const { detail, looks, told } = await handed(['1001'], new Error('bad leader transferee'));
+    expect([detail, looks]).toEqual([{ moved: false }, 0]);
+    expect(told).toEqual([
+      {
+        ...{ event: 'note', level: 'warn' },
+        text: 'leadership not moved: bad leader transferee; n1 hands it over when it stops',
+      },
+    ]);
+  });
+});
+
+it('a member that was added again since the plan is asked for by its new id', async () => {
+  const asked: string[] = [];
+  const host = fakeHost();
+  const store = {
+    status: async () => ({ raft_index: host.elapsed(), leader_id: '1009' }),
+    moveLeader: async (to: string) => void asked.push(to),
+  };
+  const run = runOn(host, { access: { store: () => store } as unknown as Run['access'] });
+  run.written.push({ kind: 'begin', at: '', step: 'n2.stop', note: { member_id: '1009' } });
+  expect(await handOver(run, 'n1', 'n2')).toEqual({ moved: true });
+  expect(asked).toEqual(['1009']);
+});

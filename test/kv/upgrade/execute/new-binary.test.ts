@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { hostOf, refuseWrongBinary, wrongBinary } from '../../../../src/kv/upgrade/execute/new-binary.ts';
+import type { HostFacts } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+const facts = (patch: Partial<HostFacts>): HostFacts => patch as HostFacts;
+
+it('a host is looked at patiently, and its sizes only where somebody wants them', async () => {
+  const wanted: unknown[] = [];
+  const run = runOn(
+    fakeHost(),
+    {},
+    {
+      facts: async ({ name }, want) => {
+        wanted.push([name, want]);
+        return facts({ new_binary_version: '3.4.45' });
+      },
+    },
+  );
+  await refuseWrongBinary(run, 'n2');
+  await hostOf(run, 'n3', true);
+  expect(wanted).toEqual([
+    ['n2', { sizes: false, isPatient: true }],
+    ['n3', { sizes: true, isPatient: true }],
+  ]);
+});
+
+it('an upgrade starts no program of another minor, and none that does not say what it is', () => {
+  const run = runOn(fakeHost());
+  const refused = (patch: Partial<HostFacts>) => () => wrongBinary(run, 'n2', facts(patch));
+  expect(refused({ new_binary_version: '3.4.1' })).not.toThrow();
+  expect(refused({ new_binary_version: '3.5.1' })).toThrow(
+    'n2: the new binary is 3.5.1; the upgrade goes to 3.4',
+  );
+  expect(refused({})).toThrow('n2: the new binary cannot be asked for its version: unknown; the upgrade');
+  expect(refused({ new_binary_error: 'ENOENT' })).toThrow('its version: ENOENT; the upgrade goes to 3.4');
+});

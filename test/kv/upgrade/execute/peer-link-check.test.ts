@@ -1,0 +1,139 @@
+/** A member is healthy only if every connection to it and from it works; what cannot be seen is not a pass. */
+import { describe, expect, it } from 'vitest';
+import { openGate, passGate } from '../../../../src/kv/upgrade/execute/gate.ts';
+import { peerLinksWork } from '../../../../src/kv/upgrade/execute/peer-link-check.ts';
+import { linksIn, linksInLog, peerErrors } from '../../../../src/kv/upgrade/observe/peer-links.ts';
+import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
+import { conducted, smallCluster } from '../../../support/small-cluster.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+const gateOn = async (log: readonly string[] = []) => {
+  const small = smallCluster();
+  const { host, cluster, access, driver } = small;
+  const run = runOn(
+    host,
+    { cluster, access, plan: await small.plan() },
+    { ...driver, logTail: async () => log },
+  );
+  return { small, run, gate: openGate(run, 'n2', run.plan.from) };
+};
+/** The same members, none of which counts its connections. */
+const withoutMetrics = async (log?: readonly string[]) => {
+  const { gate, ...rest } = await gateOn(log);
+  const blind = <T extends { store: object }>(one: T): T => {
+    const store = { ...one.store, connection: { get: async () => ({ status: 404, text: '' }) } };
+    return { ...one, store };
+  };
+  return { ...rest, gate: { ...blind(gate), others: gate.others.map(blind) } };
+};
+
+describe('the connections of a member', () => {
+  it('work in both directions', async () => {
+    const { gate } = await gateOn();
+    expect(await peerLinksWork(gate)).toEqual({
+      ok: true,
+      detail: 'connected with n1, n3 in both directions',
+    });
+  });
+  it.each([
+    ['from it', 'n2', ['n1', 'n3'], 'n2 to n1, n2 to n3'],
+    ['to it', 'n3', ['n2'], 'n3 to n2'],
+  ])('that do not work, %s', async (_, from, reachesNot, shown) => {
+    const { small, gate, run } = await gateOn();
+    Object.assign(small.members(from), { reachesNot });
+    expect(await peerLinksWork(gate)).toEqual({
+      ok: false,
+      detail: `no connection between members: ${shown}`,
+    });
+    await expect(passGate(gate, 0)).rejects.toBeInstanceOf(MemberFailure);
+    expect(run.told).toContainEqual(expect.objectContaining({ check: 'peer-links', ok: false }));
+  });
+  it('with a member that does not answer, or between others, are not its own', async () => {
+    const { small, gate } = await gateOn();
+    Object.assign(small.members('n1'), { reachesNot: ['n3'] });
+    small.end('n3');
+    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected with n1 in both directions' });
+  });
+  it('are read from the logs if a version does not count them', async () => {
+    const lines = (...ids: string[]) => ids.map((id) => `2026 I | rafthttp: peer ${id} became active`);
+    expect(await peerLinksWork((await withoutMetrics(lines('3e9', '3ea', '3eb'))).gate)).toMatchObject({
+      ok: true,
+    });
+    const lost = [...lines('3e9', '3ea', '3eb'), '2026 I | rafthttp: peer 3e9 became inactive'];
+    expect((await peerLinksWork((await withoutMetrics(lost)).gate)).ok).toBe(false);
+  });
+  it('that nothing shows are unknown, never a pass, and the run says so', async () => {
+    const { gate, run } = await withoutMetrics();
+    expect(await peerLinksWork(gate)).toEqual({
+      ok: null,
+      // The leader n1 reaches n2, which follows it.
+      detail: 'unknown: neither metrics nor logs show the connections n2 to n1, n2 to n3, n3 to n2',
+    });
+    await passGate(gate, 0);
+    expect(run.told).toContainEqual({
+      event: 'note',
+      level: 'warn',
+      text: expect.stringMatching(/^n2: peer-links: unknown: /),
+    });
+  });
+  it('whose errors come again and again are a finding', async () => {
+    const line =
+      '2026 W | rafthttp: health check for peer 3e9 could not connect: x509: certificate relies on legacy Common Name field';
+    expect((await peerLinksWork((await gateOn([line])).gate)).ok).toBe(true);
+    const { ok, detail } = await peerLinksWork((await gateOn([line, line, line])).gate);
+    expect(ok).toBe(false);
+    expect(detail).toContain('3 errors in its log, the last: 2026 W | rafthttp');
+  });
+});
+
+describe('a member that reaches no peer', () => {
+  it('gets its old version back, and no other member is stopped', async () => {
+    const small = smallCluster();
+    const start = small.driver.start;
+    Object.assign(small.driver, {
+      start: async (...given: Parameters<typeof start>) => {
+        const [{ name }, which] = given;
+        Object.assign(small.members(name), { reachesNot: which === 'new' ? ['n1', 'n3'] : undefined });
+        return start(...given);
+      },
+    });
+    const { ending } = await conducted(small, await small.plan());
+    expect(ending).toMatchObject({
+      message: expect.stringContaining('peer-links: no connection between members: n2 to n1, n2 to n3'),
+    });
+    expect(small.done.filter((one) => one.startsWith('stop'))).toEqual(['stop n2', 'stop n2']);
+    expect(['n1', 'n2', 'n3'].map((name) => small.members(name).which)).toEqual(['old', 'old', 'old']);
+  });
+});
+
+describe('what a member prints', () => {
+  it('metrics of both products, with any order of labels', () => {
+    const page =
+      '# HELP x\netcd_network_active_peers{Local="a",Remote="1b"} 0\netcd_network_active_peers{Remote="2c",Local="a"} 1\n';
+    expect([...(linksIn(page) ?? [])]).toEqual([
+      ['1b', false],
+      ['2c', true],
+    ]);
+    expect(linksIn('etcd_server_has_leader 1\n')).toBeUndefined();
+  });
+  it('log lines of both forms; the last one counts', () => {
+    const lines = [
+      '2026-11-25 I | rafthttp: peer 1b became active',
+      '{"level":"info","msg":"peer became active","peer-id":"2c"}',
+      '2026-11-25 I | rafthttp: peer 1b became inactive (message send to peer failed)',
+    ];
+    expect([...linksInLog(lines)]).toEqual([
+      ['1b', false],
+      ['2c', true],
+    ]);
+  });
+  it('errors of clients are not errors of peers', () => {
+    expect(
+      peerErrors([
+        '2026 I | embed: rejected connection from "127.0.0.1:3" (error "remote error: tls: bad certificate", ServerName "")',
+        '{"level":"warn","caller":"embed/config_logging.go:169","msg":"rejected connection","remote-addr":"127.0.0.1:3","error":"tls: bad certificate"}',
+        '2026 I | embed: peerTLS: cert = a, trusted-ca = b, client-cert-auth = true',
+      ]),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { rollBack } from '../../../../src/kv/upgrade/execute/rollback.ts';
+import { AppError } from '../../../../src/core/problem.ts';
+import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { JournalEntry, PlanKind } from '../../../../src/kv/engine/types.ts';
+import { inShort, smallCluster } from '../../../support/small-cluster.ts';
+import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+const begun = (...names: string[]): JournalEntry[] =>
+  names.flatMap((name) => [
+    { kind: 'begin', at, step: `${name}.stop` },
+    { kind: 'begin', at, step: `${name}.start` },
+    { kind: 'end', at, step: `${name}.gate` },
+  ]);
+type Patch = (run: FakeRun) => Partial<Run>;
+/** These members run the new version, and the rollback begins. */
+const rolledBack = async (
+  kind: PlanKind,
+  switched: readonly string[],
+  prepare: (small: ReturnType<typeof smallCluster>) => Partial<Driver> | void = () => {},
+  patch: Patch = () => ({}),
+) => {
+  const small = smallCluster(kind);
+  const plan = await small.plan();
+  for (const name of switched) small.members(name).which = 'new';
+  const driver = { ...small.driver, ...prepare(small) };
+  const { host, cluster, access } = small;
+  const base = runOn(host, { cluster, access, plan }, driver);
+  base.written.push(...begun(...switched));
+  const run = { ...base, ...patch(base) };
+  const before = base.written.length;
+  small.done.length = 0;
+  const ending = await rollBack(run);
+  return { small, run, ending, written: inShort(base.written.slice(before)), told: base.told };
+};
+const back = (name: string): string[] => [`stop ${name}`, `activate ${name} old`, `start ${name} old`];
+const failure = (message: string): AppError =>
+  new AppError('stopped', message, { code: 'X', tryThis: ['make room'] });
+
+describe('a rollback', () => {
+  it('touches no member that runs the old version, and counts each member once', async () => {
+    const { small, ending, told } = await rolledBack('upgrade', ['n2']);
+    expect(small.done).toEqual(back('n2'));
+    expect(ending).toEqual({
+      ...{ outcome: 'rolled-back', category: 'rolled-back' },
+      message: 'every member of test runs 3.4 again (1 rolled back)',
+    });
+    expect(told.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(['member-down', 'reverting', 'member-up', 'reverted']),
+    );
+    expect(told[0]).toMatchObject({ event: 'member-down', member: 'n2', was_leader: false });
+  });
+  it('of nothing is over at once', async () => {
+    const { small, ending } = await rolledBack('upgrade', []);
+    expect([small.done, ending.message]).toEqual([[], 'every member of test runs 3.4 again (0 rolled back)']);
+  });
+  it('of the leader says that it led', async () => {
+    const { told } = await rolledBack('upgrade', ['n1', 'n2'], (small) => {
+      small.state.hasNoMonitor = true;
+    });
+    const downs = told.filter(({ event }) => event === 'member-down');
+    expect(downs).toMatchObject([
+      { member: 'n2', was_leader: false },
+      { member: 'n1', was_leader: true },
+    ]);
+  });
+  it('of a restart brings back those that were restarted, and nobody else', async () => {
+    const { small, ending, written } = await rolledBack('restart', ['n2', 'n3']);
+    expect(small.done).toEqual([...back('n2'), ...back('n3')]);
+    expect(ending.message).toBe('every member of test runs its configuration before again (2 rolled back)');
+    expect(written).toEqual(['reverting n2', 'reverted n2', 'reverting n3', 'reverted n3']);
+  });
+  it('of a restart leaves a member alone that the plan does not name', async () => {
+    const { small, ending } = await rolledBack('restart', ['n2', 'n3'], undefined, ({ plan }) => ({
+      plan: { ...plan, order: ['n2', 'n1'] },
+    }));
+    expect(small.done).toEqual(back('n2'));
+    expect(ending.outcome).toBe('rolled-back');
+  });
+  it('that died while a member went back proves that one first, without another stop', async () => {
+    const { small, written } = await rolledBack('upgrade', ['n3'], undefined, (run) => {
+      run.written.push({ kind: 'reverting', at, member: 'n2', reason: 'why' });
+      return {};
+    });
+    expect(written).toEqual(['reverted n2', 'reverting n3', 'reverted n3']);
+    expect(small.done).toEqual(back('n3'));
+  });
+  it('ends before the next member when the journal cannot be written', async () => {
+    const error = failure('the disk is full');
+    const { small, ending } = await rolledBack('upgrade', ['n2'], undefined, ({ journal }) => ({
+      journal: { ...journal, failure: () => error },
+    }));
+    expect(small.done).toEqual([]);
+    expect(ending).toMatchObject({
+      ...{ outcome: 'stopped', category: 'stopped', message: 'the disk is full' },
+      error: { category: 'stopped', detail: { code: 'ROLLBACK_STOPPED', tryThis: ['make room'] } },
+    });
+  });
+  it('stops no member that the majority needs, but starts one that is down', async () => {
+    const { small, ending } = await rolledBack('upgrade', ['n2'], (cluster) => cluster.end('n3'));
+    expect(small.done.slice(0, 2)).toEqual(['stop n3', 'activate n3 old']);
+    expect(ending.outcome).toBe('rolled-back');
+    const sick = await rolledBack('upgrade', ['n2'], (cluster) => {
+      cluster.members('n3').isHealthy = false;
+    });
+    expect(sick.small.done).toEqual([]);
+    expect(sick.ending).toMatchObject({
+      message: expect.stringContaining('without n2 only 1 of 3'),
+      error: { detail: { tryThis: ['bring the other members back, then opsctl kv resume'] } },
+    });
+  });
+  it('asks before each member where the operator wanted it, and looks again after a yes', async () => {
+    const asked: string[] = [];
+    const window = {
+      ...{ probes: [], pauseAtMostMs: 1, earlierMs: [] },
+      confirmEach: async (name: string) => {
+        asked.push(name);
+        return asked.length < 2;
+      },
+    };
+    const { small, ending } = await rolledBack('upgrade', ['n2', 'n3'], undefined, () => ({ window }));
+    expect([asked, small.done]).toEqual([['n2', 'n3'], back('n2')]);
+    expect(ending).toMatchObject({ outcome: 'held', heldFor: 'operator' });
+  });
+  it('whose member does not come back says what can be done', async () => {
+    const unknown = await rolledBack('upgrade', ['n2'], () => ({
+      start: () => Promise.reject(new Error('no disk')),
+    }));
+    expect(unknown.ending).toMatchObject({
+      message: 'n2 could not be started: no disk',
+      error: { detail: { tryThis: ['opsctl kv resume', 'read the log of the member'] } },
+    });
+    const known = await rolledBack('upgrade', ['n2'], () => ({
+      stop: () => Promise.reject(failure('no ssh')),
+    }));
+    expect(known.ending.error?.detail.tryThis).toEqual(['make room']);
+    const bare = await rolledBack('upgrade', ['n2'], () => ({
+      stop: () => Promise.reject(new AppError('stopped', 'no ssh')),
+    }));
+    expect(bare.ending.error?.detail.tryThis).toEqual([]);
+  });
+  it('that is asked to stop says where it is', async () => {
+    const { small, ending } = await rolledBack('upgrade', ['n2'], undefined, () => ({
+      signal: AbortSignal.abort(new Error('Ctrl-C')),
+    }));
+    expect(small.done).toEqual([]);
+    expect(ending).toMatchObject({
+      message: 'stopped after the current step, as asked: n2 on 3.5, the rest on 3.4',
+      error: { detail: { tryThis: ['opsctl kv resume', expect.stringContaining('opsctl kv rollback')] } },
+    });
+  });
+  it('of a downgrade holds its lock when it cancels it in the store; others have none', async () => {
+    let holds = 0;
+    const holdLock = async () => {
+      holds += 1;
+    };
+    const down = await rolledBack(
+      'downgrade',
+      ['n2'],
+      (small) => {
+        small.state.downgradeTo = '3.5.0';
+      },
+      () => ({ holdLock }),
+    );
+    expect([down.small.done, holds]).toEqual([[...back('n2'), 'downgrade CANCEL'], 1]);
+    expect(down.written.slice(-2)).toEqual(['begin cancel-downgrade', 'end cancel-downgrade']);
+    const up = await rolledBack('upgrade', ['n2'], undefined, () => ({ holdLock }));
+    expect([up.written.at(-1), holds]).toEqual(['reverted n2', 1]);
+  });
+});

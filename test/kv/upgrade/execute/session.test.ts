@@ -1,0 +1,698 @@
+import { describe, expect, it } from 'vitest';
+import type { AppError } from '../../../../src/core/problem.ts';
+import { rollBack } from '../../../../src/kv/upgrade/execute/rollback.ts';
+import type { Plan, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { Window } from '../../../../src/kv/upgrade/window/window-types.ts';
+import {
+  type SmallCluster,
+  STATE,
+  conducted,
+  inShort,
+  smallCluster,
+} from '../../../support/small-cluster.ts';
+
+const notes = (events: readonly UpgradeEvent[]): string[] =>
+  events.flatMap((event) => (event.event === 'note' ? [event.text] : []));
+const gone = (name: string): string[] => [`stage ${name}`, `stop ${name}`];
+const upgraded = (name: string): string[] => [...gone(name), `activate ${name} new`, `start ${name} new`];
+const reverted = (name: string): string[] => [`stop ${name}`, `activate ${name} old`, `start ${name} old`];
+const codeOf = (error: AppError | undefined): string | undefined => error?.detail.code;
+/** What the members run, in their order. */
+const versions = ({ members }: SmallCluster): string[] =>
+  ['n1', 'n2', 'n3'].map((name) => (members(name).isUp ? members(name).which : 'down'));
+/** From there on every answer takes seconds: the wait for the new version is over after a few. */
+const slowConfirm =
+  ({ state }: SmallCluster) =>
+  (event: UpgradeEvent): void => {
+    if (event.event === 'step-started' && event.step.kind === 'confirm') state.answerMs = 2000;
+  };
+const resumed = (small: SmallCluster, plan: Plan, patch: Parameters<typeof conducted>[2] = {}) => {
+  small.done.length = 0;
+  return conducted(small, plan, { action: 'resume', ...patch });
+};
+
+describe('an upgrade', () => {
+  it('replaces one member after the other, the leader last, and leaves nothing of its own in the store', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const began = small.host.elapsed();
+    const { ending, events, journal, report } = await conducted(small, plan);
+    const tookMs = small.host.elapsed() - began;
+    expect(report.duration_ms).toBeGreaterThan(0);
+    expect(report.duration_ms).toBeLessThanOrEqual(tookMs);
+    expect(ending).toEqual({ outcome: 'done', message: 'cluster test runs 3.5' });
+    expect(small.done).toEqual([
+      'snapshot n2',
+      ...upgraded('n2'),
+      'snapshot n3',
+      ...upgraded('n3'),
+      'snapshot n1',
+      'leader n2',
+      ...upgraded('n1'),
+      ...['n2', 'n3', 'n1'].map((name) => `discard ${name}`),
+    ]);
+    expect([...small.keys.keys()]).toEqual([]);
+    expect(inShort(journal)).toEqual([
+      'opened',
+      ...['begin n2.snapshot', 'snapshot n2', 'end n2.snapshot'],
+      ...['begin n2.stop', 'placed n2', 'end n2.stop', 'begin n2.start', 'end n2.start', 'begin n2.gate'],
+      ...['begin n3.snapshot', 'snapshot n3', 'end n3.snapshot', 'end n2.gate'],
+      ...['begin n3.stop', 'placed n3', 'end n3.stop', 'begin n3.start', 'end n3.start', 'begin n3.gate'],
+      ...['begin n1.snapshot', 'snapshot n1', 'end n1.snapshot', 'end n3.gate'],
+      ...['crossing-confirmed', 'begin n1.move-leader', 'end n1.move-leader'],
+      ...['begin n1.stop', 'placed n1', 'end n1.stop', 'begin n1.start', 'end n1.start', 'begin n1.gate'],
+      ...['end n1.gate', 'crossed', 'begin confirm', 'end confirm', 'closed done'],
+    ]);
+    const numbers = events.flatMap((event) => (event.event === 'step-started' ? [event.number] : []));
+    expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    const ids = (kind: 'step-started' | 'step-finished') =>
+      events.flatMap((event) => (event.event === kind ? [event.step.id] : [])).sort();
+    expect(ids('step-finished')).toEqual(ids('step-started'));
+    // Its clients have it back when it is healthy: its process and its version alone are not enough.
+    const before = events.flatMap((_, at) => (events[at + 1]?.event === 'member-up' ? [events[at]] : []));
+    expect(before).toMatchObject(
+      ['n2', 'n3', 'n1'].map((member) => ({ event: 'gate-check', member, check: 'health', ok: true })),
+    );
+    const stayed = events.filter((event) => event.event === 'gate-check' && event.check === 'stable');
+    expect(stayed).toMatchObject(['n2', 'n3', 'n1'].map((member) => ({ member, ok: true })));
+    expect(report).toMatchObject({
+      outcome: 'done',
+      cluster_version_before: '3.4.0',
+      cluster_version_after: '3.5.0',
+      snapshots: [{ member: 'n2' }, { member: 'n3' }, { member: 'n1' }],
+    });
+    expect(report.members.map(({ was_leader }) => was_leader)).toEqual([true, false, false]);
+    expect(small.host.files.readNow(`${STATE}/test/${report.run}/report.json`)).toContain('"done"');
+    expect(events.at(-1)).toMatchObject({ event: 'run-finished', outcome: 'done' });
+    expect(await small.host.files.list(`${STATE}/test`)).not.toContain('lock');
+  });
+
+  it('writes as a client would while members are replaced, when it is asked to', async () => {
+    const small = smallCluster();
+    const { report } = await conducted(small, await small.plan(), { hasCanary: true });
+    expect(report.canary?.writes).toBeGreaterThan(0);
+    expect([...small.keys.keys()]).toEqual([]);
+  });
+
+  /** From the end of its health check on, another member than the one in work is unhealthy for so long. */
+  const otherIsSick = (small: SmallCluster, forMs: number) => {
+    let isDone = false;
+    return ({ event, ...told }: UpgradeEvent): void => {
+      if (isDone || event !== 'step-finished' || !('step' in told) || told.step.id !== 'n2.gate') return;
+      isDone = true;
+      small.members('n3').isHealthy = false;
+      void small.host.sleep(forMs).then(() => {
+        small.members('n3').isHealthy = true;
+      });
+    };
+  };
+  it('waits for an election between two members, says so, and stops when it takes too long', async () => {
+    const small = smallCluster();
+    const passing = await conducted(small, await small.plan(), { sink: otherIsSick(small, 8000) });
+    expect(passing.ending.outcome).toBe('done');
+    const waited = notes(passing.events).filter((text) => text.includes('waiting up to'));
+    expect(waited).toEqual([
+      expect.stringMatching(/^n3 is not healthy: .*; waiting up to [89]\.\d s: an election/),
+    ]);
+    const other = smallCluster();
+    const plan = await other.plan();
+    const stopped = await conducted(other, plan, { sink: otherIsSick(other, 60_000) });
+    expect(stopped.ending).toMatchObject({
+      outcome: 'stopped',
+      message: expect.stringContaining('n3 is not healthy'),
+    });
+    expect(versions(other)).toEqual(['old', 'new', 'old']);
+  });
+
+  it('holds before the last member when nobody confirms the point of no return, and goes on from there', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const held = await conducted(small, plan, { confirmed: async () => false });
+    expect(held.ending).toMatchObject({ outcome: 'held', category: 'stopped' });
+    expect(held.ending.message).toContain('held before n1, the last member of 3.4: nobody confirmed');
+    expect(versions(small)).toEqual(['old', 'new', 'new']);
+    expect(held.report.next).toEqual(['opsctl kv resume', 'opsctl kv rollback']);
+    // Who goes on elsewhere reads it there.
+    expect([...small.keys.keys()]).toEqual(['opsctl/upgrade-progress']);
+    const { ending, events } = await resumed(small, plan);
+    expect(ending.outcome).toBe('done');
+    expect(small.done.slice(0, 2)).toEqual(['leader n2', 'stage n1']);
+    const before = events.flatMap((event) =>
+      event.event === 'step-finished' && event.was_done_before ? [event.step.id] : [],
+    );
+    expect(before).toEqual([
+      ...['n2.snapshot', 'n2.stop', 'n2.start', 'n2.gate'],
+      ...['n3.snapshot', 'n3.stop', 'n3.start', 'n3.gate', 'n1.snapshot'],
+    ]);
+  });
+
+  it('shows who decides what he decides on', async () => {
+    const small = smallCluster();
+    const seen: unknown[] = [];
+    await conducted(small, await small.plan(), {
+      confirmed: async ({ member, upgraded: names, observation }) => {
+        seen.push(member, names, observation.members.length);
+        return false;
+      },
+    });
+    expect(seen).toEqual(['n1', ['n2', 'n3'], 3]);
+  });
+
+  it.each([
+    [{ hold_last: true }, 'held before n1, the last member of 3.4', ['old', 'new', 'new']],
+    [{ hold_after: 1 }, 'held after 1 of 3 members (n2 on 3.5)', ['old', 'new', 'old']],
+  ] as const)('holds where the plan says: %j', async (options, message, expected) => {
+    const small = smallCluster();
+    const { ending, journal } = await conducted(small, await small.plan(options));
+    expect(ending.message).toContain(message);
+    expect(versions(small)).toEqual(expected);
+    expect(journal.at(-1)).not.toHaveProperty('held_for');
+  });
+
+  it('gives a member that does not become healthy its old version back, and stops there', async () => {
+    const small = smallCluster();
+    small.members('n3').sick = 'new';
+    const plan = await small.plan();
+    const { ending, journal, events, report } = await conducted(small, plan);
+    expect(ending).toMatchObject({ outcome: 'rolled-back', category: 'rolled-back' });
+    expect(ending.message).toMatch(
+      /^n3 did not become healthy: health: .*\. n3 runs 3\.4 again; n2 stays on 3\.5$/s,
+    );
+    expect(codeOf(ending.error)).toBe('MEMBER_REVERTED');
+    expect(versions(small)).toEqual(['old', 'new', 'old']);
+    expect(inShort(journal).slice(-5)).toEqual([
+      ...['begin n3.gate', 'failed n3.gate', 'reverting n3', 'reverted n3', 'closed rolled-back'],
+    ]);
+    expect(small.done.slice(-4)).toEqual([...reverted('n3'), 'discard n3']);
+    expect(events.map(({ event }) => event)).toContain('reverted');
+    expect(report.members.find(({ name }) => name === 'n3')?.version_after).toBe('3.4.45');
+    small.members('n3').sick = undefined;
+    const second = await resumed(small, plan);
+    expect(second.ending.outcome).toBe('done');
+    expect(small.done.filter((what) => what.startsWith('stop'))).toEqual(['stop n3', 'stop n1']);
+  });
+
+  it('gives a member back whose new version does not start; when the old one does not either, it says both', async () => {
+    const small = smallCluster();
+    small.members('n2').startError = 'new';
+    const { ending } = await conducted(small, await small.plan());
+    expect(ending.message).toContain(
+      'n2 could not be started: new does not start. n2 runs 3.4 again; nothing',
+    );
+    const worse = smallCluster();
+    const broken = {
+      ...worse,
+      driver: { ...worse.driver, start: () => Promise.reject(new Error('no disk')) },
+    };
+    const plan = await worse.plan();
+    const failed = await conducted(broken, plan);
+    expect(failed.ending.outcome).toBe('failed');
+    expect(codeOf(failed.ending.error)).toBe('REVERT_FAILED');
+    expect(failed.ending.message).toContain('its automatic rollback to 3.4 failed too');
+    // The reason is gone: the revert is brought to its end, and the run goes on.
+    const { ending: last, events } = await resumed(worse, plan);
+    expect(last.outcome).toBe('done');
+    expect(notes(events)[0]).toBe('n2 runs 3.4 again, as it should; the upgrade goes on');
+  });
+
+  it('refuses to stop the next member while an alarm is raised or a member is down', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    small.state.alarms.push({ memberID: '1003', alarm: 'NOSPACE' });
+    const { ending } = await conducted(small, plan);
+    expect(codeOf(ending.error)).toBe('GUARD');
+    expect(versions(small)).toEqual(['old', 'old', 'old']);
+    small.state.alarms.length = 0;
+    small.end('n3');
+    const away = await resumed(small, plan);
+    expect(away.ending.message).toContain('n3 does not answer');
+    expect(small.done.filter((what) => what.startsWith('stop'))).toEqual([]);
+  });
+
+  it.each([
+    ['once: looks again', 1, 'done', undefined],
+    ['again and again: stops', 2, 'stopped', 'QUORUM'],
+  ] as const)('when a majority is missing just before a stop, %s', async (_, times, outcome, code) => {
+    const small = smallCluster();
+    let missing = 0;
+    const { ending, journal } = await conducted(small, await small.plan(), {
+      sink: (event) => {
+        if (!('step' in event) || event.step.id !== 'n2.stop') return;
+        if (event.event === 'step-started') missing += 1;
+        small.members('n3').isHealthy = event.event === 'step-failed' || missing > times;
+      },
+    });
+    expect([ending.outcome, codeOf(ending.error)]).toEqual([outcome, code]);
+    const tries = inShort(journal).filter((line) => line === 'begin n2.stop');
+    expect(tries).toHaveLength(2);
+  });
+
+  it('stops a member that ignores it only when it may kill', async () => {
+    const small = smallCluster();
+    small.members('n2').ignoresStop = true;
+    const plan = await small.plan();
+    const { ending } = await conducted(small, plan);
+    expect(codeOf(ending.error)).toBe('STOP_IGNORED');
+    expect(versions(small)).toEqual(['old', 'old', 'old']);
+    const second = await resumed(small, plan, { canKill: true });
+    expect(second.ending.outcome).toBe('done');
+    expect(small.done).toContain('kill n2');
+  });
+
+  it('brings the member in work to its end when it is asked to stop, and says where it is', async () => {
+    const small = smallCluster();
+    const controller = new AbortController();
+    const plan = await small.plan();
+    const { ending, events } = await conducted(small, plan, {
+      signal: controller.signal,
+      sink: (event) => {
+        if (event.event === 'member-down') controller.abort(new Error('Ctrl-C'));
+      },
+    });
+    expect(ending.message).toBe('stopped after the current step, as asked: n2 on 3.5, the rest on 3.4');
+    expect(notes(events)).toEqual([expect.stringContaining('asked to stop: a member that is down')]);
+    expect(versions(small)).toEqual(['old', 'new', 'old']);
+    expect((await resumed(small, plan)).ending.outcome).toBe('done');
+  });
+
+  it('gives a member back that ends after its health check, while the old version can still start', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_after: 2 });
+    await conducted(small, plan);
+    small.end('n2');
+    const { ending, journal } = await resumed(small, plan);
+    expect(ending.message).toContain('n2 passed its health check on 3.5, and its process has ended since');
+    expect(ending.outcome).toBe('rolled-back');
+    expect(inShort(journal)).toContain('reverted n2');
+    expect(versions(small)).toEqual(['old', 'old', 'new']);
+  });
+
+  it('starts a member that ends after the point of no return again, once, when it is resumed', async () => {
+    const small = smallCluster();
+    small.state.hasNoMonitor = true;
+    const plan = await small.plan();
+    const first = await conducted(small, plan, { sink: slowConfirm(small) });
+    expect(codeOf(first.ending.error)).toBe('NOT_CONFIRMED');
+    Object.assign(small.state, { hasNoMonitor: false, hasMoved: true, answerMs: 1 });
+    small.end('n2');
+    const second = await resumed(small, plan);
+    expect(second.ending.outcome).toBe('done');
+    expect(notes(second.events)).toContain('n2 is down: it is started with 3.5 again');
+    expect(small.done.filter((what) => what.startsWith('st'))).toEqual(['start n2 new']);
+  });
+
+  it('that is not resumed by anybody does not start it', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    small.state.hasNoMonitor = true;
+    await conducted(small, plan, { sink: slowConfirm(small) });
+    Object.assign(small.state, { hasNoMonitor: false, hasMoved: true, answerMs: 1 });
+    small.end('n2');
+    const { ending } = await conducted(small, plan, { action: 'upgrade' });
+    expect(codeOf(ending.error)).toBe('MEMBER_ENDED');
+    expect(ending.outcome).toBe('failed');
+  });
+
+  it('goes on without a hand-over that the store refuses', async () => {
+    const small = smallCluster();
+    small.state.refusesTransfer = true;
+    const { ending, events, journal } = await conducted(small, await small.plan());
+    expect(ending.outcome).toBe('done');
+    expect(notes(events)[0]).toMatch(/^leadership not moved: .*; n1 hands it over when it stops$/);
+    expect(journal).toContainEqual(
+      expect.objectContaining({ kind: 'end', step: 'n1.move-leader', detail: { moved: false } }),
+    );
+  });
+
+  it('stops and does not blame the member when another one holds other data', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    small.state.hash.set('n3', '8');
+    const { ending } = await conducted(small, plan);
+    expect(codeOf(ending.error)).toBe('DATA_DIFFERS');
+    expect(ending.message).toContain('n3 holds other data at revision');
+    expect(versions(small)).toEqual(['old', 'new', 'old']);
+  });
+});
+
+describe('a resume', () => {
+  /** Held after n2. */
+  const held = async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_after: 1 });
+    await conducted(small, plan);
+    const { hold_after: _, ...options } = plan.options;
+    return { small, plan: { ...plan, options } };
+  };
+  it('asks every guard again, and gives what only time may fix some', async () => {
+    /** n3 is not healthy for so many looks. */
+    const sickFor = async (most: number) => {
+      const { small, plan } = await held();
+      let looks = 0;
+      const driver = {
+        ...small.driver,
+        facts: async (...[spec, want]: Parameters<typeof small.driver.facts>) => {
+          if (spec.name === 'n3') looks += 1;
+          small.members('n3').isHealthy = looks > most;
+          return small.driver.facts(spec, want);
+        },
+      };
+      const { ending } = await resumed({ ...small, driver }, plan);
+      return { ending, looks, done: small.done };
+    };
+    const healed = await sickFor(3);
+    expect(healed.ending.outcome).toBe('done');
+    expect(healed.looks).toBeLessThan(7);
+    const { ending, looks, done } = await sickFor(1000);
+    expect(codeOf(ending.error)).toBe('GUARD');
+    expect(ending.message).toContain('n3 is not healthy');
+    expect(looks).toBeGreaterThan(10);
+    expect(done).toEqual([]);
+  });
+  it('wants the new program where it is still to be started, and not where it runs', async () => {
+    let looks = 0;
+    const without = async (name: string) => {
+      const { small, plan } = await held();
+      const driver = {
+        ...small.driver,
+        facts: async (...[spec, want]: Parameters<typeof small.driver.facts>) => {
+          looks += 1;
+          const { new_binary_version, ...facts } = await small.driver.facts(spec, want);
+          return spec.name === name ? facts : { ...facts, new_binary_version };
+        },
+      };
+      return (await resumed({ ...small, driver }, plan)).ending;
+    };
+    expect((await without('n2')).outcome).toBe('done');
+    looks = 0;
+    const refused = await without('n3');
+    // Time does not put it there: one look at each member is enough.
+    expect(looks).toBe(3);
+    expect([refused.outcome, codeOf(refused.error)]).toEqual(['stopped', 'GUARD']);
+  });
+});
+
+describe('before anything is done', () => {
+  it('another operator keeps it away', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const owner = { user: 'eve', host: 'elsewhere', pid: 7 };
+    small.keys.set('opsctl/upgrade-lock', {
+      value: JSON.stringify({ run: 'r', owner, since: '2026-01-01T00:00:00Z' }),
+      ...{ lease: '9', mod: 3, create: 3 },
+    });
+    await expect(conducted(small, plan)).rejects.toMatchObject({
+      category: 'unsafe',
+      message: expect.stringContaining('locked by another operator: eve on elsewhere'),
+    });
+    expect(small.done).toEqual([]);
+    expect(await small.host.files.list(`${STATE}/test`)).not.toContain('lock');
+  });
+
+  it('without a quorum nothing new begins; a resume goes on with the lock of this machine', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    for (const name of ['n1', 'n2', 'n3']) small.end(name);
+    await expect(conducted(small, plan)).rejects.toMatchObject({ detail: { code: 'NO_LOCK' } });
+    const { ending, events } = await resumed(small, plan);
+    expect(notes(events)[0]).toMatch(/^no lock in the store .* only operators on this machine are kept out$/);
+    expect(ending.outcome).toBe('stopped');
+  });
+
+  it('a run that was left is gone on with first', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    await conducted(small, plan, { loop: () => Promise.reject(new Error('killed')) }).catch(() => {});
+    await expect(conducted(small, { ...plan, id: '20260102T040405Z-2' })).rejects.toMatchObject({
+      category: 'unsafe',
+      message: expect.stringContaining(plan.id),
+    });
+  });
+
+  it('a journal that cannot be written is a refusal: nothing was changed', async () => {
+    const small = smallCluster();
+    const files = {
+      ...small.host.files,
+      append: () => {
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      },
+    };
+    await expect(
+      conducted({ ...small, host: { ...small.host, files } }, await small.plan()),
+    ).rejects.toMatchObject({ category: 'unsafe', detail: { code: 'DISK' } });
+    expect(small.done).toEqual([]);
+  });
+});
+
+describe('a report', () => {
+  it('that cannot be written is told, and hides nothing of what was done', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const { replace } = small.host.files;
+    small.host.files.replace = async (path, ...rest) => {
+      if (path.includes('report')) throw Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC' });
+      return replace(path, ...rest);
+    };
+    const { ending, events } = await conducted(small, plan);
+    expect(ending.outcome).toBe('done');
+    expect(notes(events)).toContainEqual(
+      expect.stringMatching(/^the report in \S+ could not be written: the disk is full$/),
+    );
+  });
+});
+
+describe('a rollback', () => {
+  it('brings every member back, the leader last, and ends the run', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    await conducted(small, plan);
+    small.done.length = 0;
+    small.state.leader = 'n2';
+    const { ending, report } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
+    expect(ending).toMatchObject({
+      outcome: 'rolled-back',
+      message: 'every member of test runs 3.4 again (2 rolled back)',
+    });
+    expect(small.done).toEqual([...reverted('n3'), ...reverted('n2'), 'discard n2', 'discard n3']);
+    expect(versions(small)).toEqual(['old', 'old', 'old']);
+    expect([...small.keys.keys()]).toEqual([]);
+    expect(report.next).toEqual(['opsctl kv upgrade']);
+  });
+
+  it('begins with members that are down', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    await conducted(small, plan);
+    small.end('n3');
+    small.done.length = 0;
+    const { ending } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
+    expect(small.done.filter((what) => what.startsWith('start'))).toEqual(['start n3 old', 'start n2 old']);
+    expect(ending.outcome).toBe('rolled-back');
+  });
+
+  it('stops no member while another one is away, and says what to do', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    await conducted(small, plan);
+    small.done.length = 0;
+    const driver = { ...small.driver, start: () => Promise.reject(new Error('no disk')) };
+    const { ending } = await conducted({ ...small, driver }, plan, { action: 'rollback', loop: rollBack });
+    expect(ending).toMatchObject({ outcome: 'stopped', category: 'stopped' });
+    expect(ending.message).toContain('n2 could not be started: no disk');
+    expect(small.done).toEqual(['stop n2', 'activate n2 old']);
+  });
+
+  it('is impossible once the version of the cluster has moved', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    await conducted(small, plan);
+    small.state.hasMoved = true;
+    const { ending } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
+    expect(ending.message).toContain('The cluster is 3.5: n2 cannot run 3.4 any more');
+    expect(versions(small)).toEqual(['old', 'new', 'new']);
+  });
+
+  it('ends between two members when it is asked to', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    await conducted(small, plan);
+    const controller = new AbortController();
+    const { ending } = await conducted(small, plan, {
+      ...{ action: 'rollback', loop: rollBack, signal: controller.signal },
+      sink: ({ event }) => event === 'reverted' && controller.abort(new Error('Ctrl-C')),
+    });
+    expect(codeOf(ending.error)).toBe('ROLLBACK_STOPPED');
+    expect(versions(small)).toEqual(['old', 'old', 'new']);
+  });
+});
+
+describe('a downgrade', () => {
+  it('is enabled in the store first, and takes the members one after the other', async () => {
+    const small = smallCluster('downgrade');
+    const { ending, journal } = await conducted(small, await small.plan());
+    expect(ending).toEqual({ outcome: 'done', message: 'cluster test runs 3.5' });
+    expect(small.done.slice(0, 3)).toEqual(['downgrade VALIDATE', 'downgrade ENABLE', 'snapshot n2']);
+    expect(inShort(journal).slice(1, 3)).toEqual(['begin enable-downgrade', 'end enable-downgrade']);
+    expect(inShort(journal)).not.toContain('crossing-confirmed');
+  });
+
+  it('that is rolled back is cancelled in the store when every member runs the newer version again', async () => {
+    const small = smallCluster('downgrade');
+    const plan = await small.plan({ hold_after: 1 });
+    await conducted(small, plan);
+    small.done.length = 0;
+    const { ending, journal } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
+    expect(ending.outcome).toBe('rolled-back');
+    expect(small.done).toEqual([...reverted('n2'), 'downgrade CANCEL', 'discard n2']);
+    expect(inShort(journal).slice(-3)).toEqual([
+      ...['begin cancel-downgrade', 'end cancel-downgrade', 'closed rolled-back'],
+    ]);
+  });
+});
+
+describe('a restart', () => {
+  it('puts the new configuration in its place and keeps the minor', async () => {
+    const patch = { config_file: '/etc/n.conf', new_config_file: '/place/new.conf' };
+    const base = smallCluster('restart').cluster;
+    const small = smallCluster('restart', { members: base.members.map((spec) => ({ ...spec, ...patch })) });
+    await small.host.files.replace('/etc/n.conf', 'name: old\n', 0o600);
+    await small.host.files.replace('/place/new.conf', 'name: new\n', 0o600);
+    const { ending, journal } = await conducted(small, await small.plan());
+    expect(ending).toEqual({ outcome: 'done', message: 'every member of test was restarted' });
+    expect(small.host.files.readNow('/etc/n.conf')).toBe('name: new\n');
+    expect(journal).toContainEqual(
+      expect.objectContaining({
+        ...{ kind: 'end', step: 'n2.configure' },
+        detail: { changes: ['/place/new.conf put in its place'] },
+      }),
+    );
+    expect(inShort(journal)).not.toContain('begin confirm');
+  });
+});
+
+describe('what is seen after a member was stopped', () => {
+  it('a member that holds other data than two others gets its old version back', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    small.state.hash.set('n2', '8');
+    const { ending } = await conducted(small, plan);
+    expect(ending.message).toMatch(/^n2 did not become healthy: hash: different data at revision \d+: /);
+    expect(versions(small)).toEqual(['old', 'old', 'old']);
+  });
+
+  it('an alarm that is raised then ends the run, and the member keeps its version', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const { ending } = await conducted(small, plan, {
+      sink: (event) => {
+        if (event.event === 'member-down') small.state.alarms.push({ memberID: '1003', alarm: 'NOSPACE' });
+      },
+    });
+    expect(codeOf(ending.error)).toBe('ALARM');
+    expect(versions(small)).toEqual(['old', 'new', 'old']);
+    // A resume proves it without another stop.
+    small.state.alarms.length = 0;
+    const second = await resumed(small, plan);
+    expect(second.ending.outcome).toBe('done');
+    expect(small.done).not.toContain('stop n2');
+  });
+
+  it('a run that dies after a stop starts that member first when it is resumed', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    let die = (_: Error): void => {};
+    const start = () => new Promise<never>((_, reject) => (die = reject));
+    const dead = conducted({ ...small, driver: { ...small.driver, start } }, plan);
+    while (!small.done.includes('activate n2 new')) await small.host.turn();
+    // Its locks go with it: the file's process is taken for this one, the key's lease is over.
+    small.keys.delete('opsctl/upgrade-lock');
+    for (const path of Object.keys(small.host.files.all()))
+      if (/\/lock/.test(path)) await small.host.files.remove(path);
+    small.host.advance(5000);
+    const { ending, events } = await resumed(small, plan);
+    expect(ending.outcome).toBe('done');
+    expect(small.done.slice(0, 2)).toEqual(['activate n2 new', 'start n2 new']);
+    const up = events.find((event) => event.event === 'member-up');
+    expect(up).toMatchObject({ member: 'n2' });
+    expect(up?.event === 'member-up' && up.down_ms >= 5000).toBe(true);
+    die(new Error('dead'));
+    await dead;
+  });
+
+  it('hooks of the operator run around each member; one that fails stops the run', async () => {
+    const hooks = { before_member: ['before', '{name}', '{to}'], after_member: ['after', '{name}'] };
+    const small = smallCluster('upgrade', { hooks });
+    const plan = await small.plan();
+    const { ending } = await conducted(small, plan);
+    expect(ending.outcome).toBe('done');
+    const ran = small.host.ran.map(({ command, args }) => [command, ...args].join(' '));
+    expect(ran).toEqual([
+      ...['before n2 3.5', 'after n2', 'before n3 3.5', 'after n3', 'before n1 3.5', 'after n1'],
+    ]);
+  });
+});
+
+describe('a window', () => {
+  const windowOf = (patch: Partial<Window>): Window => ({
+    ...{ probes: [], pauseAtMostMs: 60_000, earlierMs: [] },
+    ...patch,
+  });
+
+  it('that is too short for a member holds the run before it', async () => {
+    const small = smallCluster();
+    const until = { atMs: small.host.now() + 1000, text: '23:00' } as Window['until'];
+    const { ending, journal } = await conducted(small, await small.plan(), {
+      window: windowOf({ until }),
+    });
+    expect(ending).toMatchObject({ outcome: 'held', heldFor: 'window' });
+    expect(ending.message).toContain('held before n2: the window until');
+    expect(journal.at(-1)).toMatchObject({ kind: 'closed', held_for: 'window' });
+    expect(small.done).toEqual([]);
+  });
+
+  it('an operator may be asked before each member, once for each', async () => {
+    const small = smallCluster();
+    const asked: string[] = [];
+    const confirmEach = async (member: string): Promise<boolean> => {
+      asked.push(member);
+      return member !== 'n3';
+    };
+    const plan = await small.plan();
+    const { ending } = await conducted(small, plan, { window: windowOf({ confirmEach }) });
+    expect(asked).toEqual(['n2', 'n3']);
+    expect(ending).toMatchObject({
+      heldFor: 'operator',
+      message: expect.stringContaining('nobody confirmed it'),
+    });
+    const back = await conducted(small, plan, {
+      ...{ action: 'rollback', loop: rollBack },
+      window: windowOf({ confirmEach: async () => false }),
+    });
+    expect(back.ending.heldFor).toBe('operator');
+    expect(versions(small)).toEqual(['old', 'new', 'old']);
+  });
+
+  it('while users are affected the run waits, and goes on when they are not', async () => {
+    const small = smallCluster();
+    small.host.advance(100_000);
+    let looks = 0;
+    const probe = { kind: 'command', command: 'probe' } as const;
+    const host = {
+      ...small.host,
+      processes: {
+        ...small.host.processes,
+        run: async () => {
+          looks += 1;
+          const code = looks < 3 ? 0 : 1;
+          return { code, signal: null, stdout: '', stderr: 'slow', timedOut: false };
+        },
+      },
+    };
+    const { journal } = await conducted({ ...small, host }, await small.plan(), {
+      window: windowOf({ probes: [probe] }),
+    });
+    expect(inShort(journal).slice(1, 3)).toEqual(['paused n2', 'continued n2']);
+    const { waited_ms } = journal[2] as Extract<(typeof journal)[number], { kind: 'continued' }>;
+    expect([waited_ms >= 30_000, waited_ms < 31_000]).toEqual([true, true]);
+  });
+});

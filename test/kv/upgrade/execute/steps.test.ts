@@ -1,0 +1,449 @@
+import { describe, expect, it } from 'vitest';
+import { acts } from '../../../../src/kv/upgrade/execute/apply-step.ts';
+import { stableTogether } from '../../../../src/kv/upgrade/execute/crossing.ts';
+import { giveUp } from '../../../../src/kv/upgrade/execute/give-up.ts';
+import { gateMs, watchProgress } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import { justAfterWrite } from '../../../../src/kv/upgrade/execute/move-leader.ts';
+import { runHook } from '../../../../src/kv/upgrade/execute/hook.ts';
+import { revertMember } from '../../../../src/kv/upgrade/execute/revert-member.ts';
+import { openNewGate, openOldGate } from '../../../../src/kv/upgrade/execute/start-member.ts';
+import { watchMembers } from '../../../../src/kv/upgrade/observe/member-watch.ts';
+import { electionPatienceMs } from '../../../../src/kv/upgrade/execute/patience.ts';
+import { safeToStop } from '../../../../src/kv/upgrade/execute/safe-to-stop.ts';
+import { crashedRun, isFinal } from '../../../../src/kv/engine/journal.ts';
+import type { MemberWatch } from '../../../../src/kv/upgrade/observe/member-watch.ts';
+import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import type { Finished } from '../../../../src/platform/host.ts';
+import type { JournalEntry, MemberSpec, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
+import { STATE, conducted, journalOf, smallCluster } from '../../../support/small-cluster.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+/** A run on three small members, for one step. */
+const runOf = async (kind: PlanKind = 'upgrade', patch: Partial<Run> = {}) => {
+  const small = smallCluster(kind);
+  const { host, cluster, access, driver } = small;
+  const run = runOn(host, { cluster, access, plan: await small.plan(), ...patch }, driver);
+  return { small, run };
+};
+const stepOf = (kind: Step['kind'], patch = {}): Step =>
+  ({ id: `n2.${kind}`, kind, member: 'n2', title: '', why: 'the rule', commands: [], ...patch }) as Step;
+
+describe('a wait', () => {
+  it('lasts as long as the step says, and says how much is left', async () => {
+    const { small, run } = await runOf();
+    const began = small.host.now();
+    expect(await acts.settle?.(run, stepOf('settle', { wait_seconds: 12 }))).toEqual({ waited_seconds: 12 });
+    expect(small.host.now() - began).toBe(12_000);
+    expect(run.told).toMatchObject(
+      [12_000, 7000, 2000].map((remaining_ms) => ({ event: 'waiting', remaining_ms })),
+    );
+    expect(await acts.settle?.(run, stepOf('settle'))).toEqual({ waited_seconds: 0 });
+  });
+  it('ends at once when the run is to stop, or a member has ended', async () => {
+    const stop = new AbortController();
+    const stopped = await runOf('upgrade', { signal: stop.signal });
+    const emit = () => stop.abort(new Error('Ctrl-C'));
+    await expect(
+      acts.settle?.({ ...stopped.run, emit }, stepOf('settle', { wait_seconds: 12 })),
+    ).rejects.toMatchObject({ category: 'stopped', detail: { code: 'INTERRUPTED' } });
+    const ended = new AbortController();
+    const members: MemberWatch = { ...stopped.run.members, signal: () => ended.signal };
+    const other = await runOf('upgrade', { members });
+    const gone = new Error('n1 has ended');
+    await expect(
+      acts.settle?.({ ...other.run, emit: () => ended.abort(gone) }, stepOf('settle', { wait_seconds: 12 })),
+    ).rejects.toBe(gone);
+  });
+});
+
+it('a copy of the data is named after the version and the run', async () => {
+  const { small, run } = await runOf();
+  expect(await acts['copy-data']?.(run, stepOf('copy-data'))).toEqual({
+    ...{ copy: '/data/n2.before-3.5-run', copied: '3 files, 2 KiB' },
+  });
+  expect(small.done).toEqual(['copy n2 /data/n2.before-3.5-run']);
+});
+
+describe('a configuration', () => {
+  it('that is gone, or whose successor is, fails the member', async () => {
+    const { small, run } = await runOf('restart');
+    const members = run.cluster.members.map((spec) => ({
+      ...spec,
+      config_file: '/c.yml',
+      new_config_file: '/n.yml',
+    }));
+    const cluster = { ...run.cluster, members };
+    const configure = () => acts.configure?.({ ...run, cluster }, stepOf('configure'));
+    await expect(configure()).rejects.toThrow('n2: its configuration file is not there any more');
+    await small.host.files.replace('/c.yml', 'name: n2\n');
+    await expect(configure()).rejects.toThrow('n2: its new configuration /n.yml is not there any more');
+    await small.host.files.replace('/n.yml', 'name: n2\nquota: 1\n');
+    expect(await configure()).toEqual({ changes: ['/n.yml put in its place'] });
+  });
+  it('of a restart without a text of its own stays what it is', async () => {
+    const { small, run } = await runOf('restart');
+    const members = run.cluster.members.map((spec) => ({ ...spec, config_file: '/c.yml' }));
+    await small.host.files.replace('/c.yml', 'name: n2\n');
+    await acts.configure?.({ ...run, cluster: { ...run.cluster, members } }, stepOf('configure'));
+    expect(small.host.files.readNow('/c.yml')).toContain('name: n2\n');
+  });
+  it('of an upgrade is migrated to what the new version reads, whatever a restart would put there', async () => {
+    const { small, run } = await runOf();
+    const members = run.cluster.members.map((spec) => ({
+      ...{ ...spec, config_file: '/c.yml', new_config_file: '/n.yml' },
+    }));
+    await small.host.files.replace('/n.yml', 'name: of a restart\n');
+    await small.host.files.replace('/c.yml', 'name: n2\n');
+    const plan = { ...run.plan, to: '3.4' as const };
+    const done = await acts.configure?.(
+      { ...run, plan, cluster: { ...run.cluster, members } },
+      stepOf('configure'),
+    );
+    expect(done?.['changes']).toHaveLength(1);
+    expect(small.host.files.readNow('/c.yml')).toContain('enable-grpc-gateway: true');
+  });
+});
+
+describe('the last look before a stop', () => {
+  it('refuses while an alarm is raised', async () => {
+    const { small, run } = await runOf();
+    small.state.alarms.push({ memberID: '1003', alarm: 'CORRUPT' });
+    await expect(safeToStop(run, 'n2')).rejects.toMatchObject({
+      ...{ category: 'stopped', message: expect.stringContaining(': n2 was not stopped') },
+    });
+  });
+  it('gives an election some time; a member without a process gets none', async () => {
+    const { small, run } = await runOf();
+    small.members('n3').isHealthy = false;
+    const began = small.host.elapsed();
+    const looking = safeToStop(run, 'n2');
+    await small.host.sleep(1000);
+    small.members('n3').isHealthy = true;
+    expect((await looking).name).toBe('n2');
+    small.members('n3').isHealthy = false;
+    small.state.answerMs = 50;
+    const again = small.host.elapsed();
+    await expect(safeToStop(run, 'n2')).rejects.toMatchObject({ detail: { code: 'QUORUM' } });
+    expect(small.host.elapsed() - again).toBeGreaterThan(electionPatienceMs);
+    small.end('n3');
+    small.state.answerMs = 1;
+    const gone = small.host.elapsed();
+    await expect(safeToStop(run, 'n2')).rejects.toMatchObject({ detail: { code: 'QUORUM' } });
+    expect(small.host.elapsed() - gone).toBeLessThan(1000);
+    expect(gone).toBeGreaterThan(began);
+  });
+  it('lets a leader wait for those that could lead, but not for ever', async () => {
+    const { small, run } = await runOf();
+    for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
+    small.state.answerMs = 100;
+    const began = small.host.elapsed();
+    expect((await safeToStop(run, 'n1')).is_leader).toBe(true);
+    expect(small.host.elapsed() - began).toBeGreaterThan(10_000);
+    expect(run.told).toMatchObject([
+      { event: 'note', text: expect.stringContaining('n2, n3 did not catch up') },
+    ]);
+    for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 0;
+    small.state.answerMs = 1;
+    const quick = small.host.elapsed();
+    await safeToStop(run, 'n1');
+    expect(small.host.elapsed() - quick).toBeLessThan(1000);
+  });
+});
+
+describe('the upgraded members before the point of no return', () => {
+  const together = async (
+    goodSince: (now: number) => number | undefined,
+    seconds = 10,
+    upgraded = ['n2', 'n3'],
+  ) => {
+    const { small, run } = await runOf();
+    for (const name of upgraded) small.members(name).which = 'new';
+    const watched: string[] = [];
+    const members: MemberWatch = {
+      ...run.members,
+      add: (name) => watched.push(name),
+      isWatched: () => false,
+      goodSince: () => goodSince(small.host.elapsed()),
+    };
+    const options = { ...run.plan.options, stable_before_last_seconds: seconds };
+    const waiting = { ...run, members, plan: { ...run.plan, options } };
+    const began = small.host.elapsed();
+    const stability = await stableTogether(
+      waiting,
+      stepOf('stop', { member: 'n1' }),
+      await small.observation(),
+    );
+    return { stability, took: small.host.elapsed() - began, watched, told: run.told };
+  };
+  it('are watched until they have been good together for long enough', async () => {
+    const { stability, took, watched, told } = await together(() => 0, 10);
+    expect([stability, watched]).toEqual(['good', ['n2', 'n3']]);
+    expect(took).toBeLessThan(10_500);
+    expect(told[0]).toMatchObject({
+      event: 'waiting',
+      reason: 'n2, n3 must be good together before n1 is stopped',
+    });
+    const left = told.map((event) => (event.event === 'waiting' ? event.remaining_ms : undefined));
+    expect(left.slice(0, 3)).toEqual([10_000, 9000, 8000].map((ms) => expect.closeTo(ms, -2.5)));
+    expect((await together(() => 0, 10, [])).stability).toBe('good');
+  });
+  it('that are sick for some seconds are looked at again; those that come and go never become good', async () => {
+    const sick = await together(() => undefined);
+    expect(sick.stability).toBe('look-again');
+    expect(sick.took).toBeGreaterThan(electionPatienceMs);
+    expect(sick.took).toBeLessThan(electionPatienceMs + 2000);
+    const flapping = await together((now) => now - 1000);
+    expect(flapping.stability).toBe('never');
+    expect(flapping.took).toBeGreaterThan(130_000);
+  });
+});
+
+describe('the time of a gate', () => {
+  it('grows with the data, and with data of the old interface', () => {
+    const withSize = (db_size_bytes: number, v2_bytes = 0) =>
+      planned(
+        observed(
+          ['n1', 'n2', 'n3'].map((name) =>
+            seen(name, { db_size_bytes, host: { ...seen(name).host, v2_bytes } }),
+          ),
+        ),
+        clusterFile(),
+        planOptions({ accept: ['v2-backup'] }),
+      );
+    const cluster = clusterFile();
+    expect(gateMs({ cluster, plan: withSize(0) }, 'n2')).toBe(60_000);
+    expect(gateMs({ cluster, plan: withSize(1024 ** 3) }, 'n2')).toBe(120_000);
+    expect(
+      gateMs({ cluster: clusterFile(3, { timeouts: { gate_seconds: 5 } }), plan: withSize(0) }, 'n2'),
+    ).toBe(5000);
+    expect(gateMs({ cluster, plan: withSize(0, 50_000_000) }, 'n2')).toBe(60_000);
+    expect(gateMs({ cluster, plan: withSize(0, 50_000_001) }, 'n2')).toBe(300_000);
+  });
+  it('is longer while the process of a local member moves data', async () => {
+    const host = fakeHost();
+    const driver = {
+      kind: 'local',
+      process: async () => ({ state: 'running', pid: 7 }),
+    } as unknown as Run['driver'];
+    const io = (read: number, write: number) =>
+      host.files.replace('/proc/7/io', `rchar: 1\nread_bytes: ${read}\nwrite_bytes: ${write}\n`);
+    const watch = watchProgress({ host, driver, cluster: clusterFile() }, 'n2');
+    const look = async (ms = 2000): Promise<boolean> => {
+      host.advance(ms);
+      await watch.look();
+      return watch.isMoving();
+    };
+    await io(0, 0);
+    expect(await look()).toBe(false);
+    await io(1024 ** 2, 0);
+    expect(await look()).toBe(true);
+    // Between two samples nothing is looked at.
+    await io(1024 ** 2, 1024 ** 2);
+    expect(await look(1999)).toBe(true);
+    expect(await look(1)).toBe(true);
+    await io(1024 ** 2, 2 * 1024 ** 2 - 1);
+    expect(await look()).toBe(false);
+    await host.files.replace('/proc/7/io', 'read_bytes: 9\n');
+    expect(await look()).toBe(false);
+    await io(0, 0);
+    await look();
+    await io(1024 ** 2, 0);
+    expect(await look()).toBe(true);
+    host.advance(3_600_000);
+    expect(watch.isMoving()).toBe(false);
+    const far = { ...driver, kind: 'systemd' } as Run['driver'];
+    const blind = watchProgress({ host, driver: far, cluster: clusterFile() }, 'n2');
+    host.advance(5000);
+    await blind.look();
+    expect(blind.isMoving()).toBe(false);
+  });
+});
+
+describe('a hook', () => {
+  const hooked = async (
+    done: Partial<Finished>,
+    hooks: object = { before_member: ['h', '{name}', '{to}'] },
+  ) => {
+    const host = fakeHost({ run: () => done });
+    const cluster = clusterFile(3, { hooks });
+    await runHook(runOn(host, { cluster }), 'before_member', 'n2');
+    return host.ran.map(({ command, args }) => [command, ...args]);
+  };
+  it('runs with the member in its words, and only where there is one', async () => {
+    expect(await hooked({})).toEqual([['h', 'n2', '3.4']]);
+    expect(await hooked({}, {})).toEqual([]);
+    expect(await hooked({}, { after_member: ['h'] })).toEqual([]);
+  });
+  it('that fails says why', async () => {
+    await expect(hooked({ code: 3, stderr: 'a\nlast\n' })).rejects.toThrow(
+      'n2: hook before_member failed: last',
+    );
+    await expect(hooked({ code: 3 })).rejects.toThrow('n2: hook before_member failed (exit code 3)');
+    await expect(hooked({ code: 1, startError: 'ENOENT', stderr: 'x' })).rejects.toThrow('failed: ENOENT');
+  });
+});
+
+describe('a run that is given up', () => {
+  const given = async (kind: PlanKind, patch = {}) => {
+    const small = smallCluster(kind);
+    const plan = await small.plan({ hold_after: 1 });
+    const dead = conducted(small, plan, { confirmed: async () => false });
+    await dead;
+    small.done.length = 0;
+    const directory = `${STATE}/test/${plan.id}`;
+    const found = { run: plan.id, directory, entries: journalOf(small, plan) };
+    const up = async () => {
+      const { members } = await small.observation();
+      const { host, cluster, access, driver } = small;
+      return giveUp({ host, cluster, access, driver, found, plan, members, ...patch });
+    };
+    return { small, plan, up };
+  };
+  it('leaves members as they are, and nothing of its own', async () => {
+    const { small, plan, up } = await given('upgrade');
+    small.keys.set(`opsctl/probe/${plan.id}/n2`, { value: '1', lease: '', mod: 1, create: 1 });
+    expect(await up()).toEqual({
+      ...{ run: plan.id, outcome: 'aborted', upgraded: ['n2'], downgrade: null },
+      message: `run ${plan.id} given up; on 3.5: n2`,
+    });
+    expect(small.done).toEqual(['discard n2']);
+    expect([...small.keys.keys()]).toEqual([]);
+    const entries: JournalEntry[] = journalOf(small, plan);
+    expect(entries.at(-1)).toMatchObject({ kind: 'closed', outcome: 'aborted' });
+    expect([isFinal(entries), await crashedRun(small.host, STATE, 'test')]).toEqual([true, undefined]);
+  });
+  it('of a downgrade cancels it when every member runs the newer version, and says so when one does not', async () => {
+    const mixed = await given('downgrade');
+    const report = await mixed.up();
+    expect(report.downgrade).toBe('enabled');
+    expect(report.message).toContain('the downgrade to 3.5 stays enabled in the store');
+    expect(mixed.small.done).not.toContain('downgrade CANCEL');
+    const whole = await given('downgrade');
+    whole.small.members('n2').which = 'old';
+    const cancelled = await whole.up();
+    expect(cancelled.downgrade).toBe('cancelled');
+    expect(cancelled.message).toContain(
+      'on 3.5: nobody; the downgrade to 3.5 was cancelled, the cluster is 3.6',
+    );
+    expect(whole.small.done).toContain('downgrade CANCEL');
+    const kinds = journalOf(whole.small, whole.plan).map((entry) =>
+      'step' in entry ? entry.step : entry.kind,
+    );
+    expect(kinds.slice(-3)).toEqual(['cancel-downgrade', 'cancel-downgrade', 'closed']);
+  });
+});
+
+describe('a return to the old version', () => {
+  it('that was made before a crash is only proved; of a restart it cannot be told and is made once more', async () => {
+    const upgrade = await runOf();
+    await revertMember(upgrade.run, 'n2', 'why');
+    expect(upgrade.small.done).toEqual([]);
+    expect(upgrade.run.written.map(({ kind }) => kind)).toEqual(['reverted']);
+    const restart = await runOf('restart');
+    await revertMember(restart.run, 'n2', 'why');
+    expect(restart.small.done).toEqual(['stop n2', 'activate n2 old', 'start n2 old']);
+    expect(restart.run.written.map(({ kind }) => kind)).toEqual(['reverting', 'reverted']);
+    expect(restart.run.replacing.has('n2')).toBe(false);
+  });
+  it('ends a member that does not end by itself, and leaves one alone that the majority needs', async () => {
+    const stuck = await runOf();
+    Object.assign(stuck.small.members('n2'), { which: 'new', ignoresStop: true });
+    await revertMember(stuck.run, 'n2', 'why');
+    expect(stuck.small.done).toEqual(['stop n2', 'kill n2', 'activate n2 old', 'start n2 old']);
+    const needed = await runOf();
+    needed.small.members('n2').which = 'new';
+    needed.small.end('n3');
+    await expect(revertMember(needed.run, 'n2', 'why')).rejects.toMatchObject({
+      message: expect.stringContaining('why. It is left running: without n2 only 1 of 3'),
+      detail: { code: 'QUORUM' },
+    });
+    expect(needed.small.done).toEqual([]);
+  });
+});
+
+it('a restart wants the very patch that was planned, before and after', async () => {
+  const { run } = await runOf('restart');
+  const patched = run.plan.observation.members.map((one) => ({
+    ...one,
+    host: { ...one.host, new_binary_version: '3.5.31' },
+  }));
+  const plan = { ...run.plan, observation: { ...run.plan.observation, members: patched } };
+  expect(openNewGate({ ...run, plan }, 'n2').exact).toBe('3.5.31');
+  expect(openOldGate({ ...run, plan }, 'n2')).toMatchObject({ exact: '3.5.30', isOld: true });
+  const blind = patched.map(({ host: _, ...one }) => one);
+  expect(
+    openNewGate({ ...run, plan: { ...plan, observation: { ...plan.observation, members: blind } } }, 'n2')
+      .exact,
+  ).toBe('3.5.30');
+  const upgrade = await runOf();
+  expect(openNewGate(upgrade.run, 'n2')).not.toHaveProperty('exact');
+  expect(openOldGate(upgrade.run, 'n2')).not.toHaveProperty('exact');
+});
+
+it('members under watch are looked at four times a second, their health once', async () => {
+  const small = smallCluster();
+  const { host, cluster, access } = small;
+  let looks = 0;
+  const driver = {
+    ...small.driver,
+    kind: 'local' as const,
+    process: async () => {
+      looks += 1;
+      return { state: 'running' as const };
+    },
+  };
+  const watch = watchMembers({ host, cluster, access, driver });
+  watch.add('n2');
+  const asked = () => host.requests.filter(({ url }) => url.endsWith('/health')).length;
+  await host.sleep(4100);
+  expect(looks).toBe(16);
+  expect(asked()).toBe(4);
+  small.members('n2').isHealthy = false;
+  await host.sleep(1100);
+  expect(watch.goodSince(['n2'])).toBeUndefined();
+  await watch.finish();
+});
+
+it('a member that has ended raises the alarm once, and is good again when somebody started it', async () => {
+  const small = smallCluster();
+  const { host, cluster, access } = small;
+  const watch = watchMembers({ host, cluster, access, driver: { ...small.driver, kind: 'local' } });
+  watch.add('n2');
+  const first = watch.signal();
+  small.end('n2');
+  await host.sleep(1000);
+  expect(first.aborted).toBe(true);
+  // Whoever heard of it looks, and waits for the next one.
+  const next = watch.signal();
+  await host.sleep(1000);
+  expect([next.aborted, watch.goodSince(['n2'])]).toEqual([false, undefined]);
+  small.members('n2').isUp = true;
+  await host.sleep(3000);
+  expect(watch.goodSince(['n2'])).toBeGreaterThan(0);
+  await watch.finish();
+});
+
+describe('the moment of a hand-over', () => {
+  /** The index of the store at each question, the last one from then on. */
+  const waited = async (...indexes: number[]) => {
+    const host = fakeHost();
+    let asked = 0;
+    const status = async () => {
+      host.advance(10);
+      asked += 1;
+      return { raft_index: indexes[Math.min(asked, indexes.length) - 1] };
+    };
+    const access = { store: () => ({ status }) } as unknown as Run['access'];
+    const began = host.elapsed();
+    await justAfterWrite({ host, access }, clusterFile().members[0] as MemberSpec);
+    return { asked, ms: host.elapsed() - began };
+  };
+  it('is just after a write', async () => {
+    expect(await waited(7, 7, 7, 8, 9)).toEqual({ asked: 4, ms: 42 });
+  });
+  it('is any where nobody writes', async () => {
+    expect(await waited(7)).toEqual({ asked: 10, ms: 109 });
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { stopMember } from '../../../../src/kv/upgrade/execute/member.ts';
+import { safeToStop } from '../../../../src/kv/upgrade/execute/safe-to-stop.ts';
+import { AppError } from '../../../../src/core/problem.ts';
+import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { ClusterFile, PlanOptions, Step } from '../../../../src/kv/engine/types.ts';
+import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+type Given = {
+  readonly file?: Partial<ClusterFile>;
+  readonly options?: Partial<PlanOptions>;
+  readonly driver?: (small: SmallCluster) => Partial<Driver>;
+  readonly patch?: Partial<Run>;
+  readonly prepare?: (small: SmallCluster) => void;
+};
+const runOf = async ({ file, options, driver, patch, prepare }: Given = {}) => {
+  const small = smallCluster('upgrade', file);
+  const plan = await small.plan(options);
+  prepare?.(small);
+  const { host, cluster, access } = small;
+  const run = runOn(host, { cluster, access, plan, ...patch }, { ...small.driver, ...driver?.(small) });
+  return { small, run };
+};
+const stopped = async (name: string, given: Given = {}) => {
+  const made = await runOf(given);
+  const step = { id: `${name}.stop`, kind: 'stop', member: name } as Step;
+  made.small.host.requests.length = 0;
+  const ended = await stopMember(made.run, step).catch((error: unknown) => error);
+  const asked = made.small.host.requests.filter(({ url }) => url.endsWith('/status')).length;
+  return { ...made, ended, asked };
+};
+
+describe('a stop', () => {
+  it('stages, notes where, shares that, and then stops within the grace of the cluster file', async () => {
+    const order: string[] = [];
+    const graces: number[] = [];
+    const { run, small, ended } = await stopped('n2', {
+      file: { timeouts: { gate_seconds: 3, stop_seconds: 7 } },
+      patch: { shareProgress: async () => void order.push('shared') },
+      driver: (cluster) => ({
+        stage: async (spec, move) => {
+          order.push(`staged ${move.from} ${move.to} ${move.run}`);
+          return cluster.driver.stage(spec, move);
+        },
+        stop: async ({ name }, grace) => {
+          order.push('stopped');
+          graces.push(grace);
+          cluster.host.advance(30);
+          cluster.end(name);
+          return true;
+        },
+      }),
+    });
+    expect([order, graces]).toEqual([['staged 3.4 3.5 run', 'shared', 'stopped'], [7000]]);
+    expect(ended).toEqual({ took_ms: 30 });
+    expect(run.written).toMatchObject([{ kind: 'placed', placement: { member: 'n2' } }]);
+    expect(run.downSince.get('n2')).toBe(small.host.elapsed() - 30);
+    expect(run.told).toEqual([{ event: 'member-down', member: 'n2', was_leader: false }]);
+  });
+  it('of the leader waits for the moment just after a write; that of others, and of one alone, does not', async () => {
+    const leader = await stopped('n1');
+    const follower = await stopped('n2');
+    expect(leader.asked - follower.asked).toBeGreaterThan(1);
+    expect(leader.run.told).toEqual([{ event: 'member-down', member: 'n1', was_leader: true }]);
+  });
+  it('that is ignored ends with a kill only where that was said', async () => {
+    const prepare = (small: SmallCluster): void => {
+      small.members('n2').ignoresStop = true;
+    };
+    const file = { timeouts: { gate_seconds: 3, stop_seconds: 7 } };
+    const left = await stopped('n2', { prepare, file });
+    expect(left.ended).toMatchObject({
+      ...{ category: 'stopped', detail: { code: 'STOP_IGNORED' } },
+      message: 'n2 did not end within 7 s after it was asked to; it was not killed',
+    });
+    expect(left.small.done).toEqual(['stage n2', 'stop n2']);
+    const killed = await stopped('n2', { prepare, patch: { canKill: true } });
+    expect(killed.ended).toEqual({ took_ms: 0, killed: true });
+    expect(killed.small.done.at(-1)).toBe('kill n2');
+  });
+  it('is not made on a full disk; whether a copy has room is asked where one is wanted', async () => {
+    const wanted: unknown[] = [];
+    const driver = (small: SmallCluster): Partial<Driver> => ({
+      facts: async (spec, want) => {
+        wanted.push(want);
+        return { ...(await small.driver.facts(spec, want)), free_bytes: 1 };
+      },
+    });
+    const { ended, small } = await stopped('n2', { driver, options: { copy_data: true } });
+    expect(ended).toMatchObject({
+      ...{ category: 'stopped', detail: { code: 'DISK', tryThis: ['make room there'] } },
+      message: expect.stringMatching(/^n2.* on the disk of its data directory; it was not stopped$/),
+    });
+    expect([wanted, small.done]).toEqual([[{ sizes: true, isPatient: true }], []]);
+  });
+  it('says that the lock is lost before what was seen of a cluster that another run works on', async () => {
+    const lost = new AppError('stopped', 'lost', { code: 'LOCK_LOST' });
+    const prepare = (small: SmallCluster): void => small.end('n3');
+    const both = await stopped('n2', { prepare, patch: { holdLock: () => Promise.reject(lost) } });
+    expect(both.ended).toBe(lost);
+    const away = await stopped('n2', { prepare });
+    expect(away.ended).toMatchObject({ detail: { code: 'QUORUM' } });
+    expect(away.small.done).toEqual(['stage n2', 'discard n2']);
+    const stuck = await stopped('n2', {
+      prepare,
+      driver: () => ({ discard: () => Promise.reject(new Error('no ssh')) }),
+    });
+    expect(stuck.ended).toMatchObject({ detail: { code: 'QUORUM' } });
+  });
+});
+
+describe('the last look before a stop', () => {
+  const looked = async (name: string, given: Given) => {
+    const { small, run } = await runOf(given);
+    const began = small.host.elapsed();
+    const seen = await safeToStop(run, name).catch((error: unknown) => error);
+    return { seen, ms: small.host.elapsed() - began, told: run.told };
+  };
+  it('sees the member as it is', async () => {
+    expect((await looked('n1', {})).seen).toMatchObject({ name: 'n1', is_leader: true });
+    expect((await looked('n2', {})).seen).toMatchObject({ name: 'n2', is_leader: false });
+  });
+  it('takes a member whose process is there for one that may come back, and one without for gone', async () => {
+    const prepare = (small: SmallCluster): void => {
+      small.end('n3');
+      small.state.answerMs = 150;
+    };
+    const there = await looked('n2', {
+      prepare,
+      driver: () => ({ process: async () => ({ state: 'running' }) }),
+    });
+    expect(there.seen).toMatchObject({
+      ...{ category: 'stopped', detail: { code: 'QUORUM' } },
+      message: expect.stringContaining('without n2 only 1 of 3'),
+    });
+    expect(there.ms).toBeGreaterThan(10_000);
+    const unknown = await looked('n2', {
+      prepare,
+      driver: () => ({ process: async () => ({ state: 'unknown', reason: '' }) }),
+    });
+    expect(unknown.ms).toBeGreaterThan(10_000);
+    expect((await looked('n2', { prepare })).ms).toBeLessThan(5000);
+  });
+  it('says who did not catch up with a leader within ten seconds, and lets a follower go at once', async () => {
+    const prepare = (small: SmallCluster): void => {
+      for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
+      small.state.answerMs = 150;
+    };
+    const { told, ms } = await looked('n1', { prepare });
+    expect(told).toEqual([
+      {
+        ...{ event: 'note', level: 'warn' },
+        text: 'n1 leads, and n2, n3 did not catch up with it within 10 s; it is stopped anyway',
+      },
+    ]);
+    expect(ms).toBeGreaterThan(10_000);
+    const follower = await looked('n2', { prepare });
+    expect([follower.told, follower.ms < 5000]).toEqual([[], true]);
+  });
+});

@@ -1,0 +1,270 @@
+import { describe, expect, it } from 'vitest';
+import { conductFleet } from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
+import type { FleetInput } from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
+import { upgradeCluster } from '../../../../src/kv/upgrade/fleet/fleet-child.ts';
+import { fleetDirectory, openFleetJournal } from '../../../../src/kv/upgrade/fleet/fleet-journal.ts';
+import { fleetRow } from '../../../../src/kv/upgrade/fleet/fleet-row.ts';
+import type { Finished } from '../../../../src/platform/host.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+type Answer = Partial<Finished> | undefined;
+const report = (outcome: string) => JSON.stringify({ run: 'r', outcome, message: outcome, members: [] });
+const complaint = (code: string) => JSON.stringify({ error: 'stopped', code, message: `it says ${code}` });
+/** This program, started again: `kv upgrade a --dry-run` is asked of `answer` as `upgrade a --dry-run`. */
+const children = (answer: (words: string) => Answer) => {
+  const asked: string[] = [];
+  const host = fakeHost({
+    run: ({ args }) => {
+      expect(args.slice(-2)).toEqual(['-o', 'json']);
+      const [verb, cluster] = [args[2], args[args.indexOf('--cluster') + 1]];
+      const flags = args.filter((word) => /^--(?!cluster|yes)/.test(word));
+      const words = [verb, cluster, ...flags].join(' ');
+      asked.push(words);
+      return answer(words) ?? { stdout: report('done') };
+    },
+  });
+  return { host, asked };
+};
+const conducted = async (
+  { host }: Pick<ReturnType<typeof children>, 'host'>,
+  patch: Partial<FleetInput> = {},
+) => {
+  const told: string[] = [];
+  const rows: string[] = [];
+  const input: FleetInput = {
+    ...{ host, file: '/fleet.yaml', state: '/state', lastMember: ['--hold-last'] },
+    fleet: { name: 'f', canary: 'b', atOnce: 1, clusters: ['a', 'b'] },
+    signal: new AbortController().signal,
+    info: (text) => told.push(text),
+    label: (cluster) => cluster.toUpperCase(),
+    confirm: async () => void told.push('asked'),
+    ...patch,
+  };
+  for await (const { cluster, outcome } of conductFleet(input)) rows.push(`${cluster} ${outcome}`);
+  return { told, rows };
+};
+const kinds = (host: ReturnType<typeof fakeHost>): string[] =>
+  Object.entries(host.files.all())
+    .filter(([path]) => path.endsWith('journal.jsonl'))
+    .flatMap(([, text]) => text.split('\n').filter((line) => line !== ''))
+    .map((line) => {
+      const { kind, cluster = '', outcome = '' } = JSON.parse(line);
+      return `${kind} ${cluster} ${outcome}`.trim();
+    });
+
+describe('a fleet', () => {
+  it('is looked at as a whole, confirmed, and upgraded with its canary first', async () => {
+    const some = children(() => undefined);
+    const { told, rows } = await conducted(some);
+    expect(some.asked).toEqual([
+      ...['upgrade a --dry-run', 'upgrade b --dry-run', 'upgrade b --hold-last', 'upgrade a --hold-last'],
+    ]);
+    expect(told).toEqual(['asked', 'B: begins', 'B: done', 'A: begins', 'A: done']);
+    expect(rows).toEqual(['b done', 'a done']);
+    expect(kinds(some.host)).toEqual([
+      'opened',
+      'began b',
+      'ended b done',
+      'began a',
+      'ended a done',
+      'closed',
+    ]);
+    expect(Object.keys(some.host.files.all()).filter((path) => path.endsWith('/lock'))).toEqual([]);
+  });
+
+  it('is not touched while one of its clusters is not ready', async () => {
+    const some = children((words) =>
+      words === 'upgrade b --dry-run' ? { code: 8, stderr: complaint('GUARD') } : undefined,
+    );
+    await expect(conducted(some)).rejects.toMatchObject({
+      category: 'unsafe',
+      message: 'refused, nothing was changed: 1 of 2 clusters is not ready',
+      detail: { problems: [{ message: 'b: it says GUARD' }] },
+    });
+    expect(some.asked).toEqual(['upgrade a --dry-run', 'upgrade b --dry-run']);
+    expect(kinds(some.host)).toEqual([]);
+    // The lock is free again.
+    await expect(conducted(some)).rejects.toThrow('not ready');
+  });
+
+  it('ends at the first cluster that fails; one that holds is as good as done', async () => {
+    const failing = children((words) =>
+      words === 'upgrade b --hold-last' ? { code: 6, stderr: `noise\n${complaint('GUARD')}` } : undefined,
+    );
+    expect((await conducted(failing)).rows).toEqual(['b failed', 'a not started']);
+    expect(kinds(failing.host).slice(1)).toEqual(['began b', 'ended b failed', 'closed']);
+    const holding = children((words) =>
+      words === 'upgrade b --hold-last' ? { code: 6, stdout: report('held') } : undefined,
+    );
+    expect((await conducted(holding)).rows).toEqual(['b done', 'a done']);
+  });
+
+  it('begins nothing new when it is asked to stop', async () => {
+    const controller = new AbortController();
+    const some = children((words) => {
+      if (words === 'upgrade b --hold-last') controller.abort();
+      return undefined;
+    });
+    expect((await conducted(some, { signal: controller.signal })).rows).toEqual(['b done', 'a not started']);
+  });
+
+  it('that was killed goes on: what had begun is resumed, and not looked at before', async () => {
+    const dead = children(() => undefined);
+    const dies = (): Promise<never> => Promise.reject(new Error('killed'));
+    const processes = {
+      ...dead.host.processes,
+      run: (command: string, args: readonly string[], options = {}) =>
+        args.includes('--hold-last') ? dies() : dead.host.processes.run(command, args, options),
+    };
+    await expect(conducted({ host: { ...dead.host, processes } })).rejects.toThrow('killed');
+    dead.asked.length = 0;
+    const { told, rows } = await conducted(dead);
+    expect(told[0]).toBe(
+      'going on with a run of f that was interrupted: 0 of 2 clusters were done; begun and not ended: B',
+    );
+    expect(told[2]).toBe('B: goes on');
+    expect(dead.asked).toEqual(['upgrade a --dry-run', 'resume b --hold-last', 'upgrade a --hold-last']);
+    expect(rows).toEqual(['b done', 'a done']);
+    expect(kinds(dead.host).filter((kind) => kind === 'opened')).toHaveLength(1);
+  });
+
+  it('is run once at a time', async () => {
+    const some = children(() => undefined);
+    let second: Promise<unknown> | undefined;
+    await conducted(some, {
+      confirm: async () => {
+        second = conducted(some).catch((error: unknown) => error);
+        await second;
+      },
+    });
+    expect(await second).toMatchObject({ detail: { code: 'LOCKED' } });
+  });
+});
+
+describe('one cluster of a fleet', () => {
+  const upgraded = async (wasBegun: boolean, answer: (words: string) => Answer) => {
+    const some = children(answer);
+    const { ok, detail } = await upgradeCluster(some.host, 'a', { lastMember: [], wasBegun });
+    return { ok, detail, asked: some.asked, slept: some.host.slept };
+  };
+
+  it('has the report of its run, or the words of its error', async () => {
+    expect((await upgraded(false, () => undefined)).detail).toEqual({
+      ...{ exit_code: 0, message: 'done' },
+      report: { run: 'r', outcome: 'done', message: 'done', members: [] },
+    });
+    const plain = await upgraded(false, () => ({ code: 1, stderr: 'first\nlast words\n' }));
+    expect(plain).toMatchObject({ ok: false, detail: { exit_code: 1, message: 'last words' } });
+    expect(plain.detail).not.toHaveProperty('report');
+    expect(await upgraded(false, () => ({ code: 6, stderr: complaint('HELD') }))).toMatchObject({ ok: true });
+  });
+
+  it('of which no run is left, or whose run had ended, is upgraded', async () => {
+    const none = await upgraded(true, (words) =>
+      words.startsWith('resume') ? { code: 5, stderr: complaint('NO_RUN') } : undefined,
+    );
+    expect(none.asked).toEqual(['resume a', 'upgrade a']);
+    const over = await upgraded(true, (words) =>
+      words.startsWith('resume') ? { stdout: '{"message":"nothing to resume"}' } : undefined,
+    );
+    expect(over.asked).toEqual(['resume a', 'upgrade a']);
+    const failed = await upgraded(true, () => ({ code: 6, stderr: complaint('GUARD') }));
+    expect([failed.asked, failed.ok]).toEqual([['resume a'], false]);
+  });
+
+  it('whose child is still at work is waited for', async () => {
+    let looks = 0;
+    const waited = await upgraded(true, () => {
+      looks += 1;
+      return looks < 3 ? { code: 8, stderr: complaint('LOCKED') } : undefined;
+    });
+    expect(waited).toMatchObject({ ok: true, slept: [2000, 2000] });
+    // A child that says so after ten minutes is asked six times.
+    const slow = children(() => {
+      slow.host.advance(600_000);
+      return { code: 8, stderr: complaint('LOCKED') };
+    });
+    const never = await upgradeCluster(slow.host, 'a', { lastMember: [], wasBegun: true });
+    expect([never.ok, slow.asked.length]).toEqual([false, 6]);
+  });
+
+  it('is one row, also when it was not started', () => {
+    const detail = { exit_code: 6, message: 'held', report: { outcome: 'held', duration_ms: 7 } as never };
+    expect(fleetRow({ cluster: '/a.yaml', outcome: 'done', detail }, 'a')).toEqual({
+      ...{ cluster: 'a', file: '/a.yaml', outcome: 'held', message: 'held', duration_ms: 7, exit_code: 6 },
+      report: { outcome: 'held', duration_ms: 7 },
+    });
+    expect(fleetRow({ cluster: '/a.yaml', outcome: 'not started' }, 'a')).toMatchObject({
+      ...{ outcome: 'not started', duration_ms: null, exit_code: null, report: null },
+      message: expect.stringContaining('not started: a cluster before it failed'),
+    });
+    expect(
+      fleetRow({ cluster: 'a', outcome: 'failed', detail: { exit_code: 1, message: 'no' } }, 'a'),
+    ).toMatchObject({ outcome: 'failed', message: 'no', report: null });
+  });
+});
+
+describe('what a fleet leaves on this machine', () => {
+  it('is private, and its journal is closed', async () => {
+    const some = children(() => undefined);
+    const closed: string[] = [];
+    const append: typeof some.host.files.append = (path, mode) => {
+      const file = some.host.files.append(path, mode);
+      return { ...file, close: () => (closed.push(path), file.close()) };
+    };
+    await conducted({ host: { ...some.host, files: { ...some.host.files, append } } as typeof some.host });
+    const [path] = Object.keys(some.host.files.all()).filter((one) => one.endsWith('/journal.jsonl'));
+    expect(closed).toEqual([path]);
+    expect(some.host.files.mode(path as string)).toBe(0o600);
+    const directory = (path as string).replace(/\/journal\.jsonl$/, '');
+    expect((await some.host.files.info(directory))?.mode).toBe(0o700);
+  });
+
+  it('is closed also when the run ends with an error', async () => {
+    const some = children(() => undefined);
+    const closed: string[] = [];
+    const append: typeof some.host.files.append = (path, mode) => {
+      const file = some.host.files.append(path, mode);
+      return { ...file, close: () => (closed.push(path), file.close()) };
+    };
+    const host = { ...some.host, files: { ...some.host.files, append } } as typeof some.host;
+    const confirm = () => Promise.reject(new Error('no'));
+    await expect(conducted({ host }, { confirm })).rejects.toThrow('no');
+    expect(closed).toHaveLength(1);
+  });
+
+  it('four clusters are looked at at a time, every one of them once', async () => {
+    let [now, most] = [0, 0];
+    const some = children(() => undefined);
+    const run: typeof some.host.processes.run = async (...given) => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+      return some.host.processes.run(...given);
+    };
+    const clusters = Array.from({ length: 8 }, (_, i) => `c${i}`);
+    const host = { ...some.host, processes: { ...some.host.processes, run } };
+    const fleet = { name: 'f', canary: 'c0', atOnce: 1, clusters };
+    await conducted({ host: host as typeof some.host }, { fleet });
+    expect(most).toBe(4);
+    expect(some.asked.filter((words) => words.endsWith('--dry-run'))).toHaveLength(8);
+  });
+
+  it('several that are not ready are counted', async () => {
+    const some = children(() => ({ code: 8, stderr: complaint('GUARD') }));
+    await expect(conducted(some)).rejects.toThrow('2 of 2 clusters are not ready');
+  });
+
+  it('of a run that was cut off says what was done, and nothing of what is not there', async () => {
+    const some = children(() => undefined);
+    const first = await openFleetJournal(some.host, fleetDirectory('/state', '/fleet.yaml', 'f'));
+    first.write({ kind: 'opened', fleet: 'f', clusters: ['a', 'b'] });
+    first.write({ kind: 'began', cluster: 'b' });
+    first.write({ kind: 'ended', cluster: 'b', outcome: 'done', message: 'm' });
+    first.close();
+    expect((await conducted(some)).told[0]).toBe(
+      'going on with a run of f that was interrupted: 1 of 2 clusters were done',
+    );
+  });
+});

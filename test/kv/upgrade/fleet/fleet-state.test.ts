@@ -1,0 +1,236 @@
+import { appendFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../../src/core/limits.ts';
+import { parse } from 'yaml';
+import { clusterLabels, fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/emit-fleet.ts';
+import {
+  doneBefore,
+  fleetDirectory,
+  inProgress,
+  openFleetJournal,
+} from '../../../../src/kv/upgrade/fleet/fleet-journal.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { realHost } from '../../../support/real-host.ts';
+
+describe('the journal of a fleet', () => {
+  it('says what a killed run had begun and what was done; a torn last line is cut off', async () => {
+    const { host, directory, close } = await realHost();
+    const first = await openFleetJournal(host, `${directory}/f`);
+    expect(first.before).toEqual([]);
+    first.write({ kind: 'opened', fleet: 'f', clusters: ['a', 'b', 'c'] });
+    for (const cluster of ['a', 'b']) first.write({ kind: 'began', cluster });
+    first.write({ kind: 'ended', cluster: 'a', outcome: 'done', message: 'done' });
+    first.close();
+    appendFileSync(first.path, '{"kind":"ended","cluster":"b","outc');
+    const again = await openFleetJournal(host, `${directory}/f`);
+    expect([[...inProgress(again.before)], doneBefore(again.before)]).toEqual([['b'], ['a']]);
+    again.write({ kind: 'ended', cluster: 'b', outcome: 'failed', message: 'x' });
+    again.write({ kind: 'closed' });
+    again.close();
+    // A run that came to its end leaves nothing to go on with.
+    const fresh = await openFleetJournal(host, `${directory}/f`);
+    expect(fresh.before).toEqual([]);
+    fresh.close();
+    await close();
+  });
+  it('is another one for a file of the same name elsewhere', () => {
+    expect(fleetDirectory('/s', '/a/fleet.yaml', 'shops')).not.toBe(
+      fleetDirectory('/s', '/b/fleet.yaml', 'shops'),
+    );
+    expect(fleetDirectory('/s', '/a/fleet.yaml', '../x/y')).toMatch(/^\/s\/fleets\/\.\.-x-y-[0-9a-f]{8}$/);
+  });
+});
+
+const clusters = ['/c/a.yaml', '/c/b.yaml', '/c/eu/cluster.yaml', '/c/us/cluster.yaml', '/c/d.yaml'];
+const fleet = { name: 'shops', canary: '/c/b.yaml', atOnce: 2, clusters };
+const options = { fleet, lastMember: ['--accept-point-of-no-return'], image: 'registry.example/opsctl:1' };
+
+describe('the file of that journal', () => {
+  const opened = '{"kind":"opened","at":"","fleet":"f","clusters":["a"]}';
+  const began = (cluster: string) => `{"kind":"began","at":"","cluster":"${cluster}"}`;
+  const of = async (text: string) => {
+    const host = fakeHost({ files: { '/f/journal.jsonl': text } });
+    const journal = await openFleetJournal(host, '/f');
+    return {
+      host,
+      journal,
+      kinds: journal.before.map((one) => `${one.kind} ${'cluster' in one ? one.cluster : ''}`.trim()),
+    };
+  };
+  it('is read from the last run on', async () => {
+    expect((await of('')).kinds).toEqual([]);
+    const closed = '{"kind":"closed","at":""}';
+    expect((await of(`${opened}\n${began('a')}\n${closed}\n${opened}\n${began('b')}\n`)).kinds).toEqual([
+      'opened',
+      'began b',
+    ]);
+    expect((await of(`${opened}\n${began('a')}\n${closed}\n`)).kinds).toEqual([]);
+  });
+  it.each([
+    ['no JSON', '\u0000'],
+    ['no object', 'null'],
+    ['another kind of field', '{"kind":"began","at":"","cluster":7}'],
+    ['an end without its outcome', '{"kind":"ended","at":"","cluster":"a","message":""}'],
+  ])('is damaged where a line is %s: its cluster may be unfinished', async (_, line) => {
+    const text = `${opened}\n${line}\n${began('b')}\n`;
+    const host = fakeHost({ files: { '/f/journal.jsonl': text } });
+    await expect(openFleetJournal(host, '/f')).rejects.toMatchObject({
+      category: 'config',
+      message: 'line 2 of /f/journal.jsonl cannot be read',
+      detail: { code: 'JOURNAL_DAMAGED', tryThis: ['move it aside: each cluster has its own journal'] },
+    });
+    expect(await host.files.read('/f/journal.jsonl')).toBe(text);
+  });
+  it('loses a torn last line, and nothing else', async () => {
+    const { host, kinds } = await of(`${opened}\n${began('ä')}\n${began('b').slice(0, 9)}`);
+    expect(await host.files.read('/f/journal.jsonl')).toBe(`${opened}\n${began('ä')}\n`);
+    expect(kinds).toEqual(['opened', 'began ä']);
+    const only = await of('{"kind"');
+    expect(await only.host.files.read('/f/journal.jsonl')).toBe('');
+  });
+  it('is written line by line, each with its time, and is on the disk before the run goes on', async () => {
+    const host = fakeHost();
+    const told: string[] = [];
+    const append: typeof host.files.append = (path, mode) => {
+      const file = host.files.append(path, mode);
+      return {
+        ...file,
+        write: (data) => (told.push(`write ${path} ${(mode ?? 0).toString(8)}`), file.write(data)),
+        sync: () => (told.push('sync'), file.sync()),
+      };
+    };
+    const journal = await openFleetJournal({ ...host, files: { ...host.files, append } }, '/new/f');
+    expect((await host.files.info('/new/f'))?.mode).toBe(0o700);
+    journal.write({ kind: 'began', cluster: 'a' });
+    expect(told).toEqual(['write /new/f/journal.jsonl 600', 'sync']);
+    expect(await host.files.read('/new/f/journal.jsonl')).toBe(
+      '{"at":"2026-01-02T03:04:05.000Z","kind":"began","cluster":"a"}\n',
+    );
+  });
+  it('of more than 16 MiB is none', async () => {
+    const sized = (sizeBytes: number | undefined) => {
+      const host = fakeHost();
+      const info = async () => (sizeBytes === undefined ? undefined : ({ sizeBytes } as never));
+      return openFleetJournal({ ...host, files: { ...host.files, info } }, '/f');
+    };
+    await expect(sized(limits.fleetJournalBytes + 1)).rejects.toMatchObject({
+      detail: { code: 'JOURNAL_DAMAGED' },
+    });
+    expect((await sized(limits.fleetJournalBytes)).before).toEqual([]);
+    expect((await sized(undefined)).before).toEqual([]);
+  });
+  it('a cluster that ended is done only when it says so', () => {
+    const ended = (cluster: string, outcome: 'done' | 'failed') =>
+      ({ kind: 'ended', at: '', cluster, outcome, message: '' }) as const;
+    expect(
+      doneBefore([ended('a', 'done'), ended('b', 'failed'), { kind: 'began', at: '', cluster: 'c' }]),
+    ).toEqual(['a']);
+  });
+});
+
+describe('what an engine is given', () => {
+  it('the canary alone, then waves; every cluster has a name of its own', () => {
+    expect(wavesOf(fleet)).toEqual([
+      ['/c/b.yaml'],
+      ['/c/a.yaml', '/c/eu/cluster.yaml'],
+      ['/c/us/cluster.yaml', '/c/d.yaml'],
+    ]);
+    expect([...clusterLabels(clusters).values()]).toEqual(['a', 'b', 'eu-cluster', 'us-cluster', 'd']);
+  });
+  it('ansible: checks all, then the canary and waves in the order of the inventory, and stops at the first failure', () => {
+    const [check, upgrade] = parse(fleetText('ansible', options));
+    expect(check.tasks[0]['ansible.builtin.command'].argv).toContain('--dry-run');
+    expect(upgrade).toMatchObject({ order: 'inventory', serial: [1, 2], any_errors_fatal: true });
+    expect(upgrade.tasks[0]['ansible.builtin.command'].argv).toEqual([
+      "{{ opsctl_program | default('opsctl') }}",
+      'kv',
+      'upgrade',
+      '--accept-point-of-no-return',
+      '-o',
+      'json',
+      '--cluster',
+      '{{ opsctl_cluster_file }}',
+      '--yes',
+    ]);
+    const { hosts } = parse(fleetText('ansible-inventory', options)).all.children.etcd_clusters;
+    expect(Object.keys(hosts)).toEqual(['b', 'a', 'eu-cluster', 'us-cluster', 'd']);
+    expect(hosts.b).toEqual({ opsctl_cluster_file: '/c/b.yaml', ansible_connection: 'local' });
+  });
+  it('Argo: only fields that a Workflow has (argo-workflows, api/jsonschema, August 2026)', () => {
+    const object = parse(fleetText('argo', { ...options, image: 'registry.example/opsctl:1' }));
+    const { spec } = object;
+    const containers = spec.templates.flatMap(({ container = [] }) => container);
+    const fields: readonly (readonly [readonly object[], readonly string[]])[] = [
+      [[object], ['apiVersion', 'kind', 'metadata', 'spec']],
+      [[object.metadata], ['generateName']],
+      [[spec], ['entrypoint', 'templates', 'volumes']],
+      [spec.templates, ['container', 'inputs', 'name', 'steps']],
+      [spec.templates[0].steps.flat(), ['arguments', 'name', 'template']],
+      [spec.volumes, ['configMap', 'name', 'persistentVolumeClaim']],
+      [containers, ['args', 'env', 'image', 'volumeMounts']],
+    ];
+    for (const [objects, known] of fields)
+      expect([...new Set(objects.flatMap(Object.keys))].toSorted()).toEqual(known);
+    // The journals are written; nothing is written beside the cluster files.
+    for (const { volumeMounts } of containers)
+      expect(
+        volumeMounts.map((mount: { name: string; readOnly?: boolean }) => [mount.name, mount.readOnly]),
+      ).toEqual([
+        ['clusters', true],
+        ['work', undefined],
+      ]);
+    expect([object.apiVersion, object.kind]).toEqual(['argoproj.io/v1alpha1', 'Workflow']);
+    // RFC 1123, as the names of steps, volumes and of the claim have to be.
+    const names = [...spec.templates[0].steps.flat(), ...spec.volumes].map(({ name }) => name);
+    for (const name of names) expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+  });
+  it('Argo: one group of steps after the other', () => {
+    const { spec } = parse(fleetText('argo', options));
+    const steps = spec.templates[0].steps.map((group: { name: string }[]) => group.map(({ name }) => name));
+    expect(steps).toEqual([
+      ['check-b', 'check-a', 'check-eu-cluster', 'check-us-cluster', 'check-d'],
+      ['upgrade-b'],
+      ['upgrade-a', 'upgrade-eu-cluster'],
+      ['upgrade-us-cluster', 'upgrade-d'],
+    ]);
+    expect(spec.templates[2].container.args).toEqual(
+      expect.arrayContaining(['upgrade', '--accept-point-of-no-return', '{{inputs.parameters.cluster}}']),
+    );
+  });
+});
+
+describe('names and waves', () => {
+  it('a cluster is called by as much of its path as tells it from the others', () => {
+    const labels = (...paths: string[]) => [...clusterLabels(paths).values()];
+    expect(labels('/a.yaml')).toEqual(['a']);
+    expect(labels('/x/a b.yaml', '/y/a b.yaml')).toEqual(['x-a-b', 'y-a-b']);
+    expect(labels('/1/x/a.yaml', '/2/x/a.yaml')).toEqual(['1-x-a', '2-x-a']);
+    // No cluster is lost because its name is like another one: in an inventory, or among steps in lower case.
+    expect(labels('/x/a.yaml', '/x/a.yml', '/x/a.json')).toEqual(['x-a', 'x-a-2', 'x-a-3']);
+    expect(labels('/x/A.yaml', '/x/a.b.yaml', '/x/a.yaml', '/x/a-b.yaml')).toEqual([
+      'A',
+      'a.b',
+      'a-2',
+      'a-b-2',
+    ]);
+    expect(labels('/a.b/c.yaml')).toEqual(['c']);
+  });
+  it('the last wave may be smaller', () => {
+    const of = (atOnce: number) =>
+      wavesOf({ name: 'f', canary: 'b', atOnce, clusters: ['a', 'b', 'c', 'd'] });
+    expect(of(1)).toEqual([['b'], ['a'], ['c'], ['d']]);
+    expect(of(2)).toEqual([['b'], ['a', 'c'], ['d']]);
+    expect(of(3)).toEqual([['b'], ['a', 'c', 'd']]);
+  });
+  it('ansible stops at the first failure, changes nothing before, and lets a held cluster pass when that is wanted', () => {
+    const playbook = (lastMember: string[]) => parse(fleetText('ansible', { fleet, lastMember }));
+    const [check, upgrade] = playbook(['--accept-point-of-no-return']);
+    expect(check).toMatchObject({ gather_facts: false, any_errors_fatal: true });
+    expect(check.tasks[0].changed_when).toBe(false);
+    expect(upgrade).toMatchObject({ any_errors_fatal: true, max_fail_percentage: 0, gather_facts: false });
+    const [run, resume] = upgrade.tasks;
+    expect(run).toMatchObject({ async: 86_400, failed_when: expect.not.stringContaining('held') });
+    expect(resume).toMatchObject({ changed_when: true, when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr" });
+    expect(playbook(['--hold-last'])[1].tasks[0].failed_when).toContain('"held"');
+  });
+});

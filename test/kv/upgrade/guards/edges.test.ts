@@ -1,0 +1,567 @@
+import { describe, expect, it } from 'vitest';
+import { allMembersHealthy } from '../../../../src/kv/upgrade/guards/all-members-healthy.ts';
+import { authAndLeases } from '../../../../src/kv/upgrade/guards/auth-and-leases.ts';
+import { binariesAreRight } from '../../../../src/kv/upgrade/guards/binaries-are-right.ts';
+import { clocksAgree } from '../../../../src/kv/upgrade/guards/clocks-agree.ts';
+import { configurationFits } from '../../../../src/kv/upgrade/guards/configuration.ts';
+import { dataAgrees } from '../../../../src/kv/upgrade/guards/data-agrees.ts';
+import { dataDirectories, dbFilePresent } from '../../../../src/kv/upgrade/guards/hosts.ts';
+import { diskSpace, memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
+import type { Guard, GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
+import { knownVersions, leastVersions } from '../../../../src/kv/upgrade/guards/known-versions.ts';
+import { leaderAgreed } from '../../../../src/kv/upgrade/guards/leader-agreed.ts';
+import { membersKeepUp, notReadyToLead } from '../../../../src/kv/upgrade/guards/members-keep-up.ts';
+import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/configuration/retention.ts';
+import { noAlarms } from '../../../../src/kv/upgrade/guards/no-alarms.ts';
+import { checksV2, noV2Data } from '../../../../src/kv/upgrade/guards/no-v2-data.ts';
+import { oneCluster } from '../../../../src/kv/upgrade/guards/membership.ts';
+import { quorumSurvives, stopProblem } from '../../../../src/kv/upgrade/guards/quorum-survives.ts';
+import { quota } from '../../../../src/kv/upgrade/guards/quota.ts';
+import { settleOf, v2BytesOf, v2Settle } from '../../../../src/kv/upgrade/guards/store.ts';
+import { hintForHost } from '../../../../src/kv/upgrade/guards/unreachable.ts';
+import { versionPath } from '../../../../src/kv/upgrade/guards/versions.ts';
+import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+
+type Given = {
+  readonly members?: readonly MemberSeen[];
+  readonly patch?: Partial<Observation>;
+  readonly cluster?: ClusterFile;
+  readonly input?: Partial<GuardInput>;
+};
+const findings = (guard: Guard, { members, patch = {}, cluster = clusterFile(), input = {} }: Given) =>
+  guard.findings({
+    ...{ observation: observed(members, patch), cluster, options: planOptions(), from: '3.3', to: '3.4' },
+    ...input,
+  });
+/** `fail n2`, `pass`: what a guard says, without its words. */
+const said = (guard: Guard, given: Given = {}): string[] =>
+  findings(guard, given).map(({ level, member }) => (member === undefined ? level : `${level} ${member}`));
+const one = (patch: Partial<MemberSeen>): Given => ({ members: [seen('n1'), seen('n2', patch), seen('n3')] });
+const onHost = (patch: Partial<HostFacts>): Given => one({ host: { ...seen('n2').host, ...patch } });
+const words = (guard: Guard, given: Given): string | undefined => findings(guard, given)[0]?.message;
+const MiB = 1024 ** 2;
+
+describe('a guard says pass at its limit, and what it has against one more', () => {
+  it('clocks', () => {
+    expect(
+      [1000, -1000, 1001, -1001].map((clock_skew_ms) => said(clocksAgree, onHost({ clock_skew_ms }))),
+    ).toEqual([...[['pass'], ['pass'], ['warn n2'], ['warn n2']]]);
+    const unknown = { ...seen('n2').host };
+    expect(said(clocksAgree, one({ host: { ...unknown, clock_skew_ms: undefined as never } }))).toEqual([
+      'pass',
+    ]);
+    const { host: _, ...blind } = seen('n2');
+    expect(said(clocksAgree, { members: [seen('n1'), blind] })).toEqual(['unknown']);
+  });
+  it('the quota', () => {
+    const share = (percent: number) => said(quota, one({ db_size_bytes: percent, quota_bytes: 100 }));
+    expect([79, 80, 94, 95].map(share)).toEqual([['pass'], ['warn n2'], ['warn n2'], ['fail n2']]);
+    expect(said(quota, one({ quota_bytes: undefined as never }))).toEqual(['unknown n2']);
+    expect(said(quota, { members: [seen('n1'), away('n2')] })).toEqual(['unknown']);
+  });
+  it('the lag of a member', () => {
+    const lag = (raft_index: number) =>
+      said(membersKeepUp, { members: [seen('n1', { raft_index: 10_000 }), seen('n2', { raft_index })] });
+    expect([9000, 8999, 5000, 4999].map(lag)).toEqual([['pass'], ['warn n2'], ['warn n2'], ['fail n2']]);
+    expect(
+      said(membersKeepUp, { members: [seen('n1', { raft_index: 0 }), seen('n2', { raft_index: 0 })] }),
+    ).toEqual(['pass']);
+    const leader = seen('n1', { raft_index: 1000 });
+    const ready = (patch: Partial<MemberSeen>) => notReadyToLead([leader, seen('n2', patch)], leader);
+    expect([ready({ raft_index: 500 }), ready({ raft_index: 499 })]).toEqual([[], ['n2']]);
+    expect(ready({ raft_index: 1000, leader_id: '7' })).toEqual(['n2']);
+    expect(ready({ raft_index: 0, is_learner: true })).toEqual([]);
+    expect(ready({ raft_index: 0, is_reachable: false })).toEqual([]);
+    expect(notReadyToLead([leader, seen('n2')], seen('n2', { raft_index: 9e9 }))).toEqual([]);
+  });
+  it('data of the old interface', () => {
+    const MB = 1_000_000;
+    expect(
+      [50 * MB, 50 * MB + 1, 100 * MB - 1, 100 * MB, 126 * MB].map((bytes) => settleOf(bytes)?.seconds),
+    ).toEqual([...[undefined, 120, 120, 240, 360]]);
+    expect([v2BytesOf({ members: [] }), v2BytesOf({ members: [], v2: { unknown: 'why' } })]).toEqual([0, 0]);
+    expect(said(v2Settle, onHost({ v2_bytes: 50 * MB }))).toEqual(['pass']);
+    expect(said(v2Settle, onHost({ v2_bytes: 50 * MB + 1 }))).toEqual(['warn']);
+    expect(said(v2Settle, { patch: { v2: { bytes: 60 * MB } } })).toEqual(['warn']);
+    expect(said(v2Settle, { patch: { v2: { unknown: 'no' } } })).toEqual(['unknown']);
+  });
+  it('room on the disk of a member', () => {
+    const room = (free_bytes: number, copy_data = false, data_dir_bytes?: number) =>
+      said(diskSpace, {
+        ...onHost({
+          free_bytes,
+          db_file_bytes: 10 * MiB,
+          ...(data_dir_bytes === undefined ? {} : { data_dir_bytes }),
+        }),
+        input: { options: planOptions({ copy_data }) },
+      });
+    expect([84, 83.9, 74, 73.9].map((mib) => room(mib * MiB))).toEqual([
+      ['pass'],
+      ['warn n2'],
+      ['warn n2'],
+      ['fail n2'],
+    ]);
+    expect(room(84 * MiB, true)).toEqual(['warn n2']);
+    expect(room(104 * MiB, true, 30 * MiB)).toEqual(['warn n2']);
+    expect(room(103 * MiB, true, 30 * MiB)).toEqual(['fail n2']);
+    const host = { ...seen('n2').host, free_bytes: 1 };
+    const options = planOptions();
+    expect(memberRoomProblem('n2', host, options)).toContain('n2 has');
+    expect(memberRoomProblem('n2', host, { ...options, accept: ['disk-space'] })).toBeUndefined();
+    expect(memberRoomProblem('n2', {}, options)).toBeUndefined();
+  });
+  it('room on the machine of the operator', () => {
+    const place = (path: string, free_bytes: number, is_writable = true) => ({
+      path,
+      free_bytes,
+      is_writable,
+    });
+    const members = ['n1', 'n2', 'n3'].map((name) => seen(name, { db_size_bytes: MiB }));
+    const at = (snapshots: ReturnType<typeof place>, run: ReturnType<typeof place>, more = members) =>
+      said(diskSpace, { members: more, patch: { operator: { snapshots, run } } });
+    const run = place('/run', 99 * MiB);
+    const together = (mib: number) => at(place('/run/snapshots', mib * MiB), run);
+    expect([8, 7.9, 4, 3.9].map(together)).toEqual([['pass'], ['warn'], ['warn'], ['fail']]);
+    const apart = (mib: number) => at(place('/backup', mib * MiB), run);
+    expect([6, 5.9, 3, 2.9].map(apart)).toEqual([['pass'], ['warn'], ['warn'], ['fail']]);
+    expect(at(place('/backup', 99 * MiB), place('/run', 0.9 * MiB))).toEqual(['fail']);
+    expect(at(place('/backup', 99 * MiB, false), run)).toEqual(['fail']);
+    const done = [seen('n1', { db_size_bytes: MiB, server_version: '3.4.1' }), ...members.slice(1)];
+    expect(at(place('/backup', 4 * MiB), run, done)).toEqual(['pass']);
+  });
+});
+
+describe('members', () => {
+  it('that are away come before those that are sick, and say why', () => {
+    const given = { members: [seen('n1', { is_healthy: false }), seen('n2'), away('n3')] };
+    expect(said(allMembersHealthy, given)).toEqual(['fail n3', 'fail n1']);
+    expect(words(allMembersHealthy, { members: [away('n1', { error: undefined as never })] })).toBe(
+      'n1 does not answer: unknown',
+    );
+    expect(
+      words(allMembersHealthy, { members: [away('n1', { host: { is_suspended: true, pid: 7 } })] }),
+    ).toBe('n1 does not answer: its process 7 is suspended');
+    expect(
+      words(
+        allMembersHealthy,
+        one({ is_reachable: false, is_healthy: false, error_code: 'TLS', error: 'bad' }),
+      ),
+    ).toBe('n2 cannot be asked: bad');
+    const sick = (patch: Partial<MemberSeen>, more = {}) =>
+      words(allMembersHealthy, { ...one({ is_healthy: false, ...patch }), ...more });
+    expect(sick({ health_reason: 'r', errors: ['e'] })).toBe('n2 is not healthy: r');
+    expect(sick({ errors: ['e'] })).toBe('n2 is not healthy: e');
+    expect(sick({})).toBe('n2 is not healthy: /health says so');
+    expect(sick({}, { patch: { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] } })).toContain(
+      'alarm NOSPACE',
+    );
+    expect(said(allMembersHealthy)).toEqual(['pass']);
+  });
+  it('follow one leader', () => {
+    expect(said(leaderAgreed)).toEqual(['pass']);
+    expect(words(leaderAgreed, one({ leader_id: '1002' }))).toBe('the members do not agree on the leader');
+    const none = ['n1', 'n2', 'n3'].map((name) =>
+      seen(name, { leader_id: undefined as never, is_leader: false, errors: [`${name} lost it`] }),
+    );
+    expect(words(leaderAgreed, { members: none })).toBe(
+      'no leader: the cluster cannot accept writes (n1: n1 lost it)',
+    );
+    const auth = { is_on: true, problem: 'wrong password' } as const;
+    expect(words(leaderAgreed, { members: none, patch: { auth } })).toBe(
+      'who leads cannot be seen: wrong password',
+    );
+    expect(words(leaderAgreed, { members: none, patch: { auth: { is_on: true } } })).toContain('no leader');
+    const other = ['n1', 'n2'].map((name) => seen(name, { leader_id: '9', is_leader: false }));
+    const listed = [{ id: '9', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }];
+    expect(said(leaderAgreed, { members: other, patch: { listed } })).toEqual(['pass']);
+    expect(said(leaderAgreed, { members: other, patch: { listed: [] } })).toEqual(['fail']);
+  });
+  it('are of one cluster, each named once, all of them known', () => {
+    expect(said(oneCluster)).toEqual(['pass']);
+    expect(said(oneCluster, one({ cluster_id: '78' }))).toEqual(['fail']);
+    expect(said(oneCluster, one({ listed_ids: ['1001'] }))).toEqual(['fail']);
+    expect(said(oneCluster, one({ member_id: '1001' }))).toContain('fail n2');
+    const row = (patch: object) => ({
+      id: '9',
+      name: 'n9',
+      peer_urls: ['http://p'],
+      client_urls: [],
+      is_learner: false,
+      ...patch,
+    });
+    const with9 = (patch: object, members?: MemberSeen[]) =>
+      said(oneCluster, {
+        ...(members ? { members } : {}),
+        patch: { listed: [...observed().listed, row(patch)] },
+      });
+    expect([with9({}), with9({ name: '' }), with9({ is_learner: true })]).toEqual([
+      ['fail'],
+      ['fail'],
+      ['fail n9'],
+    ]);
+    expect(with9({}, [seen('n1'), seen('n2'), away('n3')])).toEqual(['unknown']);
+    expect(
+      said(oneCluster, {
+        members: [seen('n1', { member_id: '1002' }), seen('n2', { member_id: '1001' }), seen('n3')],
+      }),
+    ).toEqual([...['fail n1', 'fail n2']]);
+    const cluster = clusterFile();
+    const commands = (new_command: string[], old_command = ['old', '--name', 'n1']) => ({
+      cluster: {
+        ...cluster,
+        members: cluster.members.map((spec) =>
+          spec.name === 'n1' ? { ...spec, new_command, old_command } : spec,
+        ),
+      },
+    });
+    expect(said(oneCluster, commands(['new', '--name', 'n2']))).toEqual(['fail n1']);
+    expect(said(oneCluster, commands(['new', '--name', 'n1'], ['old', '--name', 'n3']))).toEqual(['fail n1']);
+    expect(said(oneCluster, commands(['new', '--name', 'elsewhere']))).toEqual(['pass']);
+    expect(said(oneCluster, commands(['new']))).toEqual(['pass']);
+  });
+  it('can be stopped one at a time', () => {
+    expect(said(quorumSurvives)).toEqual(['pass']);
+    expect(said(quorumSurvives, { members: [seen('n1')] })).toEqual(['warn']);
+    const two = { members: [seen('n1'), seen('n2')] };
+    expect(said(quorumSurvives, two)).toEqual(['fail']);
+    const accept = { input: { options: planOptions({ accept: ['quorum-survives'] }) } };
+    expect(said(quorumSurvives, { ...two, ...accept })).toEqual(['warn']);
+    expect(said(quorumSurvives, { members: [seen('n1'), seen('n2'), away('n3')] })).toEqual(['fail n1']);
+    const learner = [seen('n1'), seen('n2'), seen('n3', { is_learner: true })];
+    expect(said(quorumSurvives, { members: learner })).toEqual(['fail n1']);
+    const stop = (members: MemberSeen[], patch = {}, accepted = false) =>
+      stopProblem(observed(members, patch), 'n1', accepted);
+    expect(stop([seen('n1'), seen('n2'), away('n3')])).toBe(
+      'without n1 only 1 of 3 members would be good, 2 are needed (n3 is not)',
+    );
+    expect(stop([seen('n1'), seen('n2')])).toBe('without n1 only 1 of 2 members would be good, 2 are needed');
+    expect(stop([seen('n1'), seen('n2')], {}, true)).toBeUndefined();
+    expect(stop([seen('n1')])).toBeUndefined();
+    const stranger = { id: '9', name: 'n9', peer_urls: [], client_urls: [], is_learner: false };
+    const listed = observed().listed;
+    const three = [seen('n1'), seen('n2'), seen('n3')];
+    expect(stop(three, { listed: [...listed, stranger] })).toContain(
+      '(1 of the cluster is not in the cluster file)',
+    );
+    expect(stop(three, { listed: [...listed, { ...stranger, is_learner: true }] })).toBeUndefined();
+  });
+});
+
+describe('versions', () => {
+  const path = (from: string | undefined, to: string | undefined, patch: Given = {}) =>
+    findings(versionPath, { ...patch, input: { from, to, ...patch.input } as never }).map(
+      ({ level, message }) => `${level} ${message}`,
+    )[0];
+  it('go one minor forward', () => {
+    expect(path('3.3', '3.4')).toBe('pass the way is one minor version forward');
+    expect(path('3.3', '3.5')).toBe('fail 3.3 to 3.5 skips a minor version');
+    expect(path('3.3', '3.2')).toBe('fail 3.3 to 3.2 is a downgrade: the store refuses to start');
+    expect(path('3.3', '3.9')).toBe('fail this tool does not know a version 3.9');
+    expect(path('3.3', undefined)).toBe('fail there is no version after 3.3 that this tool knows');
+    expect(path(undefined, '3.4')).toBe('fail no member says which version it runs');
+    expect(path('3.3', '3.4', one({ server_version: '3.2.1' }))).toBe(
+      'fail n2 runs 3.2.1, neither 3.3 nor 3.4',
+    );
+    expect(path('3.3', '3.4', { patch: { cluster_version: '3.2.0' } })).toContain(
+      "the cluster's version is still 3.2",
+    );
+    expect(path('3.3', '3.4', { patch: { cluster_version: '3.4.0' } })).toContain(
+      "the cluster's version is 3.4, but",
+    );
+    const restart = { kind: 'restart' } as const;
+    expect(path('3.3', '3.3', { input: restart })).toContain('pass');
+    expect(path('3.3', '3.3', { input: restart, patch: { cluster_version: '3.4.0' } })).toContain(
+      'its members run 3.3',
+    );
+    expect(path('3.3', '3.3', { input: restart, ...one({ downgrade_to: '3.2' }) })).toBe(
+      'fail a downgrade to 3.2 is on',
+    );
+  });
+  it('of the programs are what they should be', () => {
+    expect(said(binariesAreRight)).toEqual(['pass']);
+    expect(said(binariesAreRight, onHost({ new_binary_version: '3.5.1' }))).toEqual(['fail n2']);
+    expect(said(binariesAreRight, onHost({ new_binary_version: undefined as never }))).toEqual(['fail n2']);
+    expect(said(binariesAreRight, onHost({ new_binary_version: '3.4.40' }))).toEqual(['warn']);
+    expect(said(binariesAreRight, onHost({ old_binary_version: undefined as never }))).toEqual(['warn n2']);
+    expect(said(binariesAreRight, onHost({ old_binary_version: '3.4.1' }))).toEqual(['fail n2']);
+    expect(
+      said(binariesAreRight, {
+        ...one({ server_version: '3.4.1', host: { ...seen('n2').host, old_binary_version: '3.4.1' } }),
+      }),
+    ).toEqual(['pass']);
+    expect(
+      said(binariesAreRight, { ...onHost({ new_binary_version: '3.5.1' }), input: { to: '3.9' } as never }),
+    ).toEqual(['warn']);
+    const restart = (spec: object) => ({
+      input: { kind: 'restart', to: '3.4' } as never,
+      cluster: {
+        ...clusterFile(),
+        members: clusterFile().members.map(({ name, client_url }) => ({ name, client_url, ...spec })),
+      },
+    });
+    expect(said(binariesAreRight, restart({}))).toEqual(['pass']);
+    expect(said(binariesAreRight, { ...restart({}), ...onHost({ new_binary_version: '3.9.9' }) })).toEqual([
+      'pass',
+    ]);
+    const unit = { unit: 'etcd', new_binary: '/b', old_binary: '/a' };
+    expect(said(binariesAreRight, restart(unit))).toEqual(['fail n1', 'fail n2', 'fail n3']);
+    for (const fine of [{ binary_path: '/p' }, { new_binary: '/a' }, { unit: undefined }])
+      expect(said(binariesAreRight, restart({ ...unit, ...fine }))).toEqual(['pass']);
+  });
+  it('are looked up in the table, and unknown when they are newer than it', () => {
+    const versions = {
+      ...{
+        data_of: '2026-01-01',
+        minors: [
+          { minor: '3.3', latest: '3.3.99' },
+          { minor: '3.4', latest: '3.4.45' },
+        ],
+      },
+      rules: [
+        { from: '3.4.40', through: '3.4.40', on: 'arrive', level: 'fail' },
+        { from: '3.3.20', through: '3.3.25', on: 'leave', level: 'warn', is_final: true },
+      ].map((rule) => ({ ...rule, reason: 'r', instead: 'i', source: 's' })),
+    } as never;
+    const options = planOptions({ versions });
+    const table = (guard: Guard, given: Given = {}, input: object = {}) =>
+      said(guard, { ...given, input: { options, ...input } as never });
+    expect(table(knownVersions)).toEqual(['pass']);
+    expect(table(knownVersions, onHost({ new_binary_version: '3.4.40' }))).toEqual(['fail n2']);
+    expect(table(knownVersions, onHost({ new_binary_version: '3.4.46' }))).toEqual(['unknown']);
+    expect(table(knownVersions, onHost({ new_binary_version: '3.5.99' }))).toEqual(['pass']);
+    expect(
+      table(
+        knownVersions,
+        one({ server_version: '3.4.40', host: { ...seen('n2').host, new_binary_version: '3.4.40' } }),
+      ),
+    ).toEqual(['pass']);
+    expect(table(leastVersions)).toEqual(['warn n1', 'warn n2', 'warn n3']);
+    expect(table(leastVersions, {}, { kind: 'downgrade' })).toEqual(['pass']);
+    expect(table(leastVersions, {}, { from: '3.2' })).toEqual(['pass']);
+    expect(table(leastVersions, {}, { from: '3.3', to: '3.3' })).toEqual(['pass']);
+  });
+});
+
+describe('data', () => {
+  const row = (name: string, hash: number, compact_revision = 0, server = '3.4.1') => ({
+    name,
+    server,
+    hash,
+    compact_revision,
+  });
+  const hashes = (...rows: ReturnType<typeof row>[]) => said(dataAgrees, { patch: { hashes: rows } });
+  it('are the same, or the odd one is named', () => {
+    expect(said(dataAgrees)).toEqual(['pass']);
+    expect(hashes(row('n1', 1), row('n2', 1))).toEqual(['pass']);
+    expect(hashes(row('n1', 1), row('n2', 2), row('n3', 1))).toEqual(['fail n2']);
+    expect(hashes(row('n1', 1), row('n2', 2))).toEqual(['fail']);
+    expect(hashes(row('n1', 1, 5), row('n2', 2, 5, '3.5.1'))).toEqual(['warn']);
+    expect(said(dataAgrees, { patch: { not_hashed: 'why' } })).toEqual(['unknown']);
+    expect(words(dataAgrees, { patch: { hashes: [row('n1', 1), row('n2', 2), row('n3', 1)] } })).toMatch(
+      /^n2 holds different data: /,
+    );
+  });
+  it('lie where the new version looks for them', () => {
+    expect([said(dataDirectories), said(dbFilePresent)]).toEqual([['pass'], ['pass']]);
+    expect(said(dbFilePresent, onHost({ has_db_file: false }))).toEqual(['fail n2']);
+    expect(said(dbFilePresent, onHost({ has_db_file: false, data_dir_exists: false }))).toEqual(['pass']);
+    expect(said(dataDirectories, onHost({ data_dir_exists: false }))).toEqual(['fail n2']);
+    expect(words(dataDirectories, onHost({ data_dir_exists: false }))).toMatch(/^n2: .* directory \S*n2/);
+    expect(said(dataDirectories, onHost({ data_dir_writable: false }))).toEqual(['fail n2']);
+    expect(said(dataDirectories, onHost({ owner_mismatch: 'root' }))).toEqual(['warn n2']);
+    expect(said(dataDirectories, onHost({ problems: ['a', 'b'] }))).toEqual(['fail n2', 'fail n2']);
+    expect(said(dataDirectories, onHost({ is_running: false }))).toEqual(['fail n2']);
+    expect(said(dataDirectories, onHost({ is_running: false, problems: ['a'] }))).toEqual(['fail n2']);
+    expect(
+      said(dataDirectories, { members: [seen('n1'), away('n2', { host: { is_running: false } })] }),
+    ).toEqual(['pass']);
+    const spec = { name: 'n2', client_url: '', host: 'h2' };
+    expect(hintForHost({ is_unreachable: true }, spec, 'x')).toContain('ssh h2 true');
+    expect([hintForHost({}, spec, 'x'), hintForHost({ is_unreachable: true }, undefined, 'x')]).toEqual([
+      'x',
+      'x',
+    ]);
+  });
+  it('of the v2 interface keep 3.6 from starting', () => {
+    const way = { from: '3.5', to: '3.6' } as const;
+    const v2 = (cluster: ClusterFile, given: Given = {}, input: object = way) =>
+      said(noV2Data, { ...given, cluster, input: input as never });
+    const local = clusterFile(3, { utl_binary: '/etcdutl' });
+    expect(v2(local)).toEqual(['pass']);
+    expect(v2(clusterFile())).toEqual(['unknown']);
+    expect(v2({ ...local, driver: 'systemd' })).toEqual(['unknown']);
+    expect(v2(clusterFile(), {}, { from: '3.4', to: '3.5' })).toEqual(['pass']);
+    expect([
+      checksV2(local, way),
+      checksV2(local, { from: '3.5', to: '3.5' }),
+      checksV2(clusterFile(), way),
+    ]).toEqual([true, false, false]);
+    const on = (spec: object) =>
+      v2({
+        ...local,
+        members: local.members.map((member) => (member.name === 'n2' ? { ...member, ...spec } : member)),
+      });
+    expect(on({ old_command: ['old', '--enable-v2'] })).toEqual(['fail n2']);
+    expect(on({ old_command: ['old', '--enable-v2=false'] })).toEqual(['pass']);
+    expect(on({ env: { ETCD_ENABLE_V2: 'true' } })).toEqual(['fail n2']);
+    expect(on({ env: { ETCD_ENABLE_V2: 'no' } })).toEqual(['pass']);
+    expect(v2(local, onHost({ config: { 'enable-v2': true } }))).toEqual(['fail n2']);
+    expect(v2(local, onHost({ config: { 'enable-v2': false } }))).toEqual(['pass']);
+  });
+});
+
+describe('authentication', () => {
+  const user = { user: { name: 'root' } };
+  const auth = (is: Observation['auth'], cluster = {}, given: Given = {}, input = {}) =>
+    said(authAndLeases, {
+      ...given,
+      patch: { auth: is, ...given.patch },
+      cluster: clusterFile(3, cluster),
+      input,
+    });
+  it('needs a user that can read', () => {
+    expect(auth({ is_on: false })).toEqual(['pass']);
+    expect(auth({ is_on: undefined })).toEqual(['pass']);
+    expect(auth({ is_on: true }, user)).toEqual(['warn']);
+    expect(auth({ is_on: true })).toEqual(['fail', 'warn']);
+    expect(auth({ is_on: true, problem: 'p' }, user)).toEqual(['fail', 'warn']);
+    expect(auth({ is_on: true }, { tls: { cert_file: '/c' } })).toEqual(['warn']);
+    expect(auth({ is_on: true, problem: 'p' }, { tls: { cert_file: '/c' } })).toEqual(['fail', 'warn']);
+  });
+  it('with short leases is a danger for old patches of 3.2', () => {
+    const old = (server_version: string, shortest?: number, from = '3.2') =>
+      auth(
+        { is_on: true },
+        user,
+        {
+          ...one({ server_version }),
+          patch: shortest === undefined ? {} : { shortest_lease_seconds: shortest },
+        },
+        { from } as never,
+      );
+    expect(old('3.2.30')).toEqual(['fail n2', 'warn']);
+    expect(old('3.2.31')).toEqual(['warn']);
+    expect(old('3.2.30', 299)).toEqual(['fail n2', 'warn']);
+    expect(old('3.2.30', 300)).toEqual(['warn']);
+    expect(old('3.2.30', 1, '3.3')).toEqual(['warn']);
+  });
+});
+
+describe('a configuration', () => {
+  const fits = (spec: object, host: Partial<HostFacts> = {}, more: Partial<ClusterFile> = {}, to = '3.4') => {
+    const cluster = clusterFile(3, more);
+    const members = cluster.members.map((member) => (member.name === 'n2' ? { ...member, ...spec } : member));
+    return said(configurationFits, {
+      ...onHost(host),
+      cluster: { ...cluster, members },
+      input: { to } as never,
+    });
+  };
+  it('is read by the new version, or will be rewritten for it', () => {
+    expect(fits({})).toEqual(['pass']);
+    expect(fits({}, { config_error: 'broken' })).toEqual(['fail n2']);
+    expect(fits({ new_command: ['new', '--debug'] }, {}, {}, '3.5')).toEqual(['fail n2']);
+    expect(fits({ env: { ETCD_DEBUG: 'true' } }, {}, {}, '3.5').length).toBeGreaterThan(0);
+    const numeric = { config: { 'auto-compaction-retention': 1 } };
+    expect(fits({ config_file: '/c' }, numeric, {}, '3.3')).toEqual(['warn n2']);
+    expect(fits({}, numeric, {}, '3.3')).toEqual(['fail n2']);
+  });
+  it('names the data directory that the member has', () => {
+    const at = (directory: string, host: Partial<HostFacts> = {}, more: Partial<ClusterFile> = {}) =>
+      fits(
+        { config_file: '/c' },
+        { config: { 'data-dir': directory, 'enable-grpc-gateway': true }, ...host },
+        more,
+      );
+    expect(at('/anywhere')).toEqual(['pass']);
+    expect(at('n2', { working_directory: '/data' })).toEqual(['pass']);
+    expect(at('n2', { working_directory: '/other' })).toEqual(['fail n2']);
+    expect(at('n2', { working_directory: '/other', real_data_dir: '/other/n2' })).toEqual(['pass']);
+    expect(at('n2')).toEqual(['fail n2']);
+    expect(at('n2', {}, { driver: 'docker' })).toEqual(['pass']);
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    expect(at('n2', {}, { driver: 'ssh', ssh: { then: 'systemd' } })).toEqual(['pass']);
+    expect(at('n2', {}, { driver: 'ssh' })).toEqual(['fail n2']);
+  });
+});
+
+describe('an alarm', () => {
+  const alarm = (member_id: string, kind = 'NOSPACE', patch: Partial<Observation> = {}) =>
+    findings(noAlarms, { patch: { alarms: [{ member_id, alarm: kind }], ...patch } })[0];
+  it('is named after the member that raised it, and says what to do about it', () => {
+    expect(said(noAlarms)).toEqual(['pass']);
+    expect(alarm('1002')).toMatchObject({ member: 'n2', message: 'alarm NOSPACE is raised by n2' });
+    expect(alarm('1002')?.hint).toMatch(/^opsctl kv recover-space/);
+    expect(alarm('1002', 'CORRUPT')?.hint).toMatch(/^opsctl kv replace-member n2/);
+    expect(alarm('0')).toMatchObject({ member: 'unknown' });
+    expect(alarm('0', 'CORRUPT', { listed: [] })).toMatchObject({ member: 'unknown' });
+  });
+  it('of a member that was removed is only to be taken back', () => {
+    expect(alarm('10')).toMatchObject({
+      ...{ member: 'a', message: 'alarm NOSPACE of member a is still raised, and a is no member any more' },
+      hint: 'opsctl kv alarm disarm --alarm NOSPACE',
+    });
+    const [first] = observed().listed;
+    const listed = [{ ...(first as NonNullable<typeof first>), id: '16', name: 'n9' }];
+    expect(alarm('16', 'NOSPACE', { listed })).toMatchObject({ member: 'n9' });
+    expect(alarm('16', 'NOSPACE', { listed: [] })).toMatchObject({ member: '10' });
+  });
+});
+
+it('one disk that several use has room for all of them together', () => {
+  const disk = { disk: 'sda', db_file_bytes: 10 * MiB };
+  const members = (free_bytes: number, patch: Partial<HostFacts> = {}) =>
+    ['n1', 'n2'].map((name) => seen(name, { host: { ...seen(name).host, ...disk, free_bytes, ...patch } }));
+  const shared = (
+    free: number,
+    patch: Partial<HostFacts> = {},
+    copy_data = false,
+    operator?: Observation['operator'],
+  ) =>
+    findings(diskSpace, {
+      members: members(free * MiB, patch),
+      patch: operator === undefined ? {} : { operator },
+      input: { options: planOptions({ copy_data }) },
+    }).flatMap(({ level, message }) => (level === 'fail' ? [message.slice(0, 39)] : []));
+  // Two copies stay, and one member at a time needs 64 MiB and its database.
+  expect(shared(94, { data_dir_bytes: 10 * MiB }, true)).toEqual([]);
+  expect(shared(93.9, { data_dir_bytes: 10 * MiB }, true)).toEqual([
+    'one disk holds n1 and its copy, n2 and ',
+  ]);
+  expect(shared(93.9, { data_dir_bytes: 10 * MiB, disk: undefined as never }, true)).toEqual([]);
+  const place = (path: string) => ({ path, free_bytes: 99 * MiB, is_writable: true, disk: 'sda' });
+  const operator = { snapshots: place('/backup'), run: place('/run') };
+  expect(shared(80, {}, false, operator)).toEqual([]);
+  expect(shared(74.01, {}, false, operator)).toEqual(['one disk holds the snapshots in /backup']);
+});
+
+describe('the retention of a configuration', () => {
+  const levels = (value: unknown, mode: string | undefined, to: '3.3' | '3.5' | '3.6') =>
+    retentionFindings(
+      { 'auto-compaction-retention': value, ...(mode === undefined ? {} : { 'auto-compaction-mode': mode }) },
+      to,
+    ).map(({ level }) => level);
+  it('without a mode is a warning where the server starts', () => {
+    expect(levels('24', undefined, '3.5')).toEqual(['warn']);
+    expect(levels('24h', undefined, '3.5')).toEqual(['fail']);
+    expect(levels('24h', undefined, '3.6')).toEqual(['warn']);
+    expect(levels('24h', '', '3.6')).toEqual(['warn']);
+    for (const none of [undefined, null, '0', '']) expect(levels(none, undefined, '3.5')).toEqual([]);
+  });
+  it('with a mode is a duration or a number', () => {
+    expect([levels('24h', 'periodic', '3.5'), levels('1000', 'revision', '3.5')]).toEqual([[], []]);
+    expect([levels('soon', 'periodic', '3.5'), levels('soon', 'revision', '3.5')]).toEqual([
+      ['fail'],
+      ['fail'],
+    ]);
+    expect(levels('24h', 'revision', '3.5')).toEqual(['warn']);
+    expect([levels(24, 'periodic', '3.3'), levels([1], 'periodic', '3.3')]).toEqual([['fail'], ['fail']]);
+    expect([levels('soon', 'odd', '3.5'), modeFindings({ 'auto-compaction-mode': 'odd' }).length]).toEqual([
+      [],
+      1,
+    ]);
+    for (const fine of [undefined, null, '', 'periodic', 'revision', 7])
+      expect(modeFindings({ 'auto-compaction-mode': fine })).toEqual([]);
+  });
+});

@@ -1,0 +1,560 @@
+import { describe, expect, it } from 'vitest';
+import { acceptable } from '../../../../src/kv/upgrade/guards/acceptable.ts';
+import { findingsOf, guards } from '../../../../src/kv/upgrade/guards/all.ts';
+import { notReadyToLead } from '../../../../src/kv/upgrade/guards/members-keep-up.ts';
+import { stopProblem } from '../../../../src/kv/upgrade/guards/quorum-survives.ts';
+import { settleOf } from '../../../../src/kv/upgrade/guards/store.ts';
+import type {
+  ClusterFile,
+  HostFacts,
+  MemberSeen,
+  Observation,
+  PlanOptions,
+} from '../../../../src/kv/engine/types.ts';
+import { away, clusterFile, observed, planOptions, refusals, seen } from '../../../support/observations.ts';
+
+const three = (patch: Partial<MemberSeen>): Observation =>
+  observed([seen('n1'), seen('n2', patch), seen('n3')]);
+const host = (patch: Partial<NonNullable<MemberSeen['host']>>): Observation =>
+  three({ host: { ...seen('n2').host, ...patch } });
+const every = (patch: Partial<MemberSeen>): Observation =>
+  observed(['n1', 'n2', 'n3'].map((name) => seen(name, patch)));
+const all32 = (server_version: string) =>
+  every({
+    server_version,
+    cluster_version: '3.2.0',
+    host: { ...seen('n1').host, old_binary_version: server_version, new_binary_version: '3.3.27' },
+  });
+const withUser: Partial<ClusterFile> = { user: { name: 'root' } };
+
+const operator = (snapshots: object, run: object): Observation =>
+  observed(undefined, {
+    operator: {
+      snapshots: { path: '/backups', is_writable: true, free_bytes: 10_000_000_000, ...snapshots },
+      run: { path: '/state/run', is_writable: true, free_bytes: 10_000_000_000, ...run },
+    },
+  });
+const hashes = (...texts: string[]) =>
+  texts.map((text, at) => ({
+    name: `n${at + 1}`,
+    server: at === 1 ? '3.4.23' : '3.3.25',
+    hash: Number.parseInt(text, 16),
+    compact_revision: -1,
+  }));
+
+const refused: [
+  title: string,
+  guard: string,
+  observation: Observation,
+  cluster?: Partial<ClusterFile>,
+  options?: Partial<PlanOptions>,
+][] = [
+  ['a member is down', 'all-members-healthy', observed([seen('n1'), away('n2'), seen('n3')])],
+  ['a member is unhealthy', 'all-members-healthy', three({ is_healthy: false })],
+  ['another cluster', 'one-cluster', three({ cluster_id: '78' })],
+  ['another view of the members', 'one-cluster', three({ listed_ids: ['1001', '1002'] })],
+  ['the same member twice', 'one-cluster', three({ member_id: '1001' })],
+  [
+    'a member whose status does not come',
+    'one-cluster',
+    three({ member_id: undefined, cluster_id: undefined, leader_id: undefined, errors: ['timed out'] }),
+  ],
+  [
+    'a member that was never started',
+    'one-cluster',
+    observed(undefined, {
+      listed: [{ id: '9', name: '', peer_urls: ['http://x'], client_urls: [], is_learner: false }],
+    }),
+  ],
+  [
+    'a learner',
+    'one-cluster',
+    observed(undefined, {
+      listed: [{ id: '1001', name: 'n1', peer_urls: [], client_urls: [], is_learner: true }],
+    }),
+  ],
+  [
+    'a member that the file lacks',
+    'one-cluster',
+    observed(undefined, {
+      listed: [{ id: '1009', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }],
+    }),
+  ],
+  [
+    'client URLs crosswise',
+    'one-cluster',
+    observed([seen('n1', { member_id: '1002' }), seen('n2', { member_id: '1001' }), seen('n3')]),
+  ],
+  [
+    'a command that starts another member',
+    'one-cluster',
+    observed(),
+    {
+      members: clusterFile().members.map((member) => ({
+        ...member,
+        new_command: ['/opt/new/etcd', '--name', 'n1'],
+      })),
+    },
+  ],
+  [
+    'a member whose process is suspended',
+    'all-members-healthy',
+    observed([seen('n1'), away('n2', { host: { is_suspended: true, pid: 7 } }), seen('n3')]),
+  ],
+  ['no leader', 'leader-agreed', every({ leader_id: undefined, is_leader: false })],
+  [
+    'a leader that cannot be seen because the login fails',
+    'leader-agreed',
+    observed(
+      ['n1', 'n2', 'n3'].map((name) => seen(name, { leader_id: undefined, is_leader: false })),
+      { auth: { is_on: true, problem: 'wrong password' } },
+    ),
+    withUser,
+  ],
+  ['two leaders', 'leader-agreed', three({ leader_id: '1003' })],
+  ['two members', 'quorum-survives', observed([seen('n1'), seen('n2')])],
+  ['a downgrade', 'version-path', observed(), { to: '3.2' }],
+  ['a skipped minor', 'version-path', observed(), { to: '3.5' }],
+  ['three versions', 'version-path', three({ server_version: '3.5.16' })],
+  ['an old member in a newer cluster', 'version-path', every({ cluster_version: '3.4.0' })],
+  [
+    "new members whose cluster's version has not moved yet",
+    'version-path',
+    every({ cluster_version: '3.1.0' }),
+  ],
+  ['an unknown next version', 'version-path', every({ server_version: '3.6.14', cluster_version: '3.6.0' })],
+  ['the new binary one minor too far', 'binaries-are-right', host({ new_binary_version: '3.5.16' })],
+  ['the new binary is the old one', 'binaries-are-right', host({ new_binary_version: '3.3.25' })],
+  [
+    'the new binary is missing',
+    'binaries-are-right',
+    host({ new_binary_version: undefined, new_binary_error: 'no such file' }),
+  ],
+  ['the old binary is another version', 'binaries-are-right', host({ old_binary_version: '3.2.1' })],
+  [
+    'a numeric retention in the file',
+    'configuration-fits',
+    host({ config: { 'auto-compaction-retention': 1 } }),
+  ],
+  ['a broken configuration file', 'configuration-fits', host({ config_error: 'no mapping' })],
+  ['no data directory', 'data-directories', host({ data_dir_exists: false })],
+  ['a data directory that is not writable', 'data-directories', host({ data_dir_writable: false })],
+  ['a process that the driver does not find', 'data-directories', host({ is_running: false })],
+  ['a pid file of another process', 'data-directories', host({ problems: ['names sshd'] })],
+  ['no db file', 'db-file-present', host({ has_db_file: false })],
+  ['a full disk', 'disk-space', host({ free_bytes: 100 })],
+  [
+    'no room for the copies',
+    'disk-space',
+    host({ free_bytes: 30_000, data_dir_bytes: 50_000 }),
+    {},
+    { copy_data: true },
+  ],
+  ['no room for the snapshots on this machine', 'disk-space', operator({ free_bytes: 61_000 }, {})],
+  [
+    'no room for snapshots and journal in one directory',
+    'disk-space',
+    operator({ path: '/state/run/snapshots', free_bytes: 1_100_000 }, {}),
+  ],
+  ['no room for the journal', 'disk-space', operator({}, { free_bytes: 1_000_000 })],
+  ['a snapshot directory that cannot be written', 'disk-space', operator({ is_writable: false }, {})],
+  ['a member far behind', 'members-keep-up', three({ raft_index: 100_000 })],
+  ['a member with other data', 'data-agrees', observed(undefined, { hashes: hashes('a', 'b', 'a') })],
+  ['NOSPACE', 'no-alarms', observed(undefined, { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] })],
+  ['authentication without a user', 'auth-and-leases', observed(undefined, { auth: { is_on: true } })],
+  [
+    'a user that cannot read',
+    'auth-and-leases',
+    observed(undefined, { auth: { is_on: true, problem: 'permission denied' } }),
+    withUser,
+  ],
+  [
+    'authentication, short leases, an old patch',
+    'auth-and-leases',
+    { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 10 },
+    withUser,
+  ],
+  [
+    'authentication, leases unknown, an old patch',
+    'auth-and-leases',
+    { ...all32('3.2.30'), auth: { is_on: true } },
+    withUser,
+  ],
+];
+
+const allowed: [
+  title: string,
+  observation: Observation,
+  cluster?: Partial<ClusterFile>,
+  options?: Partial<PlanOptions>,
+][] = [
+  ['a healthy cluster', observed()],
+  [
+    'just room for the snapshots on this machine',
+    operator({ free_bytes: 61_440 }, { free_bytes: 2_097_152 }),
+  ],
+  ['members with the same data', observed(undefined, { hashes: hashes('a', 'a', 'a') })],
+  [
+    'hashes that differ between versions after a compaction',
+    observed(undefined, { hashes: hashes('a', 'b', 'a').map((row) => ({ ...row, compact_revision: 9 })) }),
+  ],
+  [
+    'members that the file calls by other names',
+    observed(undefined, {
+      listed: ['a', 'b', 'c'].map((name, i) => ({
+        id: `${1001 + i}`,
+        name,
+        peer_urls: [],
+        client_urls: [],
+        is_learner: false,
+      })),
+    }),
+  ],
+  ['one member', observed([seen('n1', { listed_ids: ['1001'] })])],
+  ['two members, accepted', observed([seen('n1'), seen('n2')]), {}, { accept: ['quorum-survives'] }],
+  ['a mixed cluster', three({ server_version: '3.4.23' })],
+  ['authentication with a user', observed(undefined, { auth: { is_on: true } }), withUser],
+  [
+    'authentication, short leases, the fixed patch',
+    { ...all32('3.2.31'), auth: { is_on: true }, shortest_lease_seconds: 10 },
+    withUser,
+  ],
+  [
+    'authentication, long leases, an old patch',
+    { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 3600 },
+    withUser,
+  ],
+  ['a clock that is wrong', host({ clock_skew_ms: 5000 })],
+  ['much v2 data, and its directories are copied', host({ v2_bytes: 80_000_000 }), {}, { copy_data: true }],
+  [
+    'a retention that the plan rewrites',
+    host({ config: { 'auto-compaction-retention': 1 } }),
+    { members: clusterFile().members.map((member) => ({ ...member, config_file: '/etc/x.yaml' })) },
+  ],
+];
+
+describe('guards', () => {
+  it.each(refused)('refuse: %s', (_, guard, observation, cluster = {}, options = {}) => {
+    expect(
+      refusals(observation, clusterFile(observation.members.length, cluster), planOptions(options)),
+    ).toContain(guard);
+  });
+  it.each(allowed)('allow: %s', (_, observation, cluster = {}, options = {}) => {
+    expect(
+      refusals(observation, clusterFile(observation.members.length, cluster), planOptions(options)),
+    ).toEqual([]);
+  });
+  it('each says a pass of its own when nothing is wrong', () => {
+    const findings = findingsOf({
+      observation: observed(),
+      cluster: clusterFile(),
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    });
+    expect(findings.map(({ level, guard }) => `${level} ${guard}`)).toEqual(
+      guards.map(({ id }) => `pass ${id}`),
+    );
+  });
+  it('a connection that failed is named with its host, and is no mistake in the cluster file', () => {
+    const reason = 'h2: ssh: Connection timed out during banner exchange';
+    const lost = { problems: [reason], new_binary_error: reason, new_binary_version: undefined };
+    const hints = (is_unreachable: boolean): (string | undefined)[] =>
+      findingsOf({
+        observation: host({ ...lost, is_unreachable }),
+        cluster: clusterFile(3, {
+          members: clusterFile().members.map((member) => ({ ...member, host: 'h2' })),
+        }),
+        options: planOptions(),
+        from: '3.3',
+        to: '3.4',
+      }).flatMap(({ level, message, hint }) => (level === 'fail' && message.includes(reason) ? [hint] : []));
+    expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true has to work')));
+    expect(hints(false)).toEqual(['check new_binary in the cluster file', 'check the cluster file']);
+  });
+  it('a leader that the file leaves out is no missing leader', () => {
+    const four = [1, 2, 3].map((i) => ({
+      id: `${1000 + i}`,
+      name: `n${i}`,
+      peer_urls: [],
+      client_urls: [],
+      is_learner: false,
+    }));
+    const observation = observed(
+      ['n1', 'n2'].map((name) => seen(name, { leader_id: '1003', is_leader: false })),
+      { listed: four },
+    );
+    expect(refusals(observation, clusterFile(2), planOptions({ accept: ['quorum-survives'] }))).toEqual([
+      'one-cluster',
+    ]);
+  });
+  it('room on the machine of the operator: refused, a warning below twice of it, and both figures are named', () => {
+    const said = (free_bytes: number) => {
+      const observation = operator({ free_bytes }, {});
+      const input = {
+        observation,
+        cluster: clusterFile(),
+        options: planOptions(),
+        from: '3.3',
+        to: '3.4',
+      } as const;
+      return findingsOf(input)
+        .filter(({ guard }) => guard === 'disk-space')
+        .map(({ level, message }) => `${level} ${message}`);
+    };
+    expect(said(61_439)).toEqual([
+      'fail /backups has 60 KiB free, 60 KiB are wanted for the snapshots of 3 members',
+    ]);
+    expect(said(122_879)).toEqual([
+      'warn /backups has 120 KiB free, 60 KiB are wanted for the snapshots of 3 members',
+    ]);
+    expect(said(122_880)).toEqual(['pass there is room for the new version, the snapshots and the copies']);
+  });
+  it('a version that is not known is said, and no binary is blamed for not being it', () => {
+    const input = {
+      ...{ observation: observed(), cluster: clusterFile(3, { to: '9.9' }), options: planOptions() },
+      ...({ from: '3.3', to: '9.9' } as const),
+    };
+    const failed = findingsOf(input).filter(({ level }) => level === 'fail');
+    expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
+      'version-path: this tool does not know a version 9.9',
+    ]);
+    expect(failed[0]?.hint).toMatch(/^it knows 3\.\d, .*3\.6/);
+  });
+  it('a member that does not say which one it is, is not missing in the cluster file', () => {
+    const input = {
+      observation: {
+        ...three({ member_id: undefined, cluster_id: undefined, errors: ['no answer in time'] }),
+        listed: ['1001', '1002', '1003'].map((id, at) => ({
+          id,
+          name: `n${at + 1}`,
+          peer_urls: [],
+          client_urls: [],
+          is_learner: false,
+        })),
+      },
+      cluster: clusterFile(),
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    } as const;
+    const failed = findingsOf(input).filter(({ level }) => level === 'fail');
+    expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
+      'one-cluster: n2 answers, but its status could not be read (no answer in time): which member it is is not known',
+    ]);
+  });
+  it('every refusal says what to do', () => {
+    for (const [, , observation, cluster = {}, options = {}] of refused) {
+      const input = {
+        observation,
+        cluster: clusterFile(observation.members.length, cluster),
+        options: planOptions(options),
+        from: observation.lowest,
+        to: (cluster.to ?? '3.4') as '3.4',
+      };
+      for (const finding of findingsOf(input))
+        expect(finding.level !== 'fail' || (finding.hint ?? '').length > 5).toBe(true);
+    }
+  });
+  it('a member that is away comes before those that are sick because of it', () => {
+    const observation = observed([
+      seen('n1', { is_healthy: false }),
+      away('n2'),
+      seen('n3', { is_healthy: false }),
+    ]);
+    const input = {
+      observation,
+      cluster: clusterFile(),
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    } as const;
+    const said = findingsOf(input).filter(({ guard }) => guard === 'all-members-healthy');
+    expect(said.map(({ member }) => member)).toEqual(['n2', 'n1', 'n3']);
+  });
+  it('versions, binaries, identity and alarms can never be accepted', () => {
+    expect(acceptable).not.toEqual(expect.arrayContaining(['version-path']));
+    const options = planOptions({
+      accept: [
+        'version-path',
+        'binaries-are-right',
+        'one-cluster',
+        'no-alarms',
+        'db-file-present',
+        'auth-and-leases',
+        'data-agrees',
+      ],
+    });
+    expect(refusals(observed(), clusterFile(3, { to: '3.5' }), options)).toEqual([
+      'version-path',
+      'binaries-are-right',
+    ]);
+    expect(refusals(host({ has_db_file: false }), clusterFile(), options)).toEqual(['db-file-present']);
+  });
+});
+
+describe('a restart of a unit whose program comes from a drop-in', () => {
+  const refusalsOf = (member: Partial<ClusterFile['members'][number]>) => {
+    const file = clusterFile();
+    const cluster = { ...file, members: file.members.map((one) => ({ ...one, ...member })) };
+    const same = every({ host: { ...seen('n1').host, new_binary_version: '3.3.25' } });
+    return findingsOf({
+      observation: same,
+      cluster,
+      options: planOptions(),
+      from: '3.3',
+      to: '3.3',
+      kind: 'restart',
+    })
+      .filter(({ guard, level }) => guard === 'binaries-are-right' && level === 'fail')
+      .map(({ message }) => message);
+  };
+  it('is refused: the drop-in before it would be lost', () => {
+    const [first] = refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other' });
+    expect(first).toContain('another program of the same minor would replace');
+  });
+  it.each([
+    ['the unit starts a path that programs are put at', { binary_path: '/usr/bin/etcd' }],
+    ['the program stays', { new_binary: '/opt/same', old_binary: '/opt/same' }],
+  ])('is not refused when %s', (_, member) =>
+    expect(refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other', ...member })).toEqual([]),
+  );
+});
+
+describe('stopping one member', () => {
+  const good = (count: number, bad = 0) => [
+    ...Array.from({ length: count }, (_, i) => seen(`n${i + 1}`)),
+    ...Array.from({ length: bad }, (_, i) => away(`n${count + i + 1}`)),
+  ];
+  it.each([
+    [1, 0, true],
+    [3, 0, true],
+    [2, 1, false],
+    [4, 0, true],
+    [3, 1, false],
+    [5, 0, true],
+    [4, 1, true],
+    [3, 2, false],
+    [6, 1, true],
+    [5, 2, true],
+    [4, 3, false],
+  ])('%i good and %i bad members: %s', (count, bad, isAllowed) => {
+    expect(stopProblem(observed(good(count, bad)), 'n1', false) === undefined).toBe(isAllowed);
+  });
+  it('two members only when it was accepted, and never with one of them away', () => {
+    expect(stopProblem(observed(good(2)), 'n1', false)).toContain('2 are needed');
+    expect(stopProblem(observed(good(2)), 'n1', true)).toBeUndefined();
+  });
+  it('a member that was added since counts towards the majority, and a learner does not', () => {
+    const added = (is_learner: boolean) => {
+      const made = observed();
+      return {
+        ...made,
+        listed: [...made.listed, { id: '1009', name: '', peer_urls: [], client_urls: [], is_learner }],
+      };
+    };
+    expect(stopProblem(added(false), 'n1', false)).toBe(
+      'without n1 only 2 of 4 members would be good, 3 are needed (1 of the cluster is not in the cluster file)',
+    );
+    expect(stopProblem(added(true), 'n1', false)).toBeUndefined();
+  });
+  it('a learner does not count', () => {
+    expect(
+      stopProblem(observed([seen('n1'), seen('n2'), seen('n3', { is_learner: true })]), 'n1', false),
+    ).toContain('n3 is not');
+  });
+});
+
+describe('waits for v2 data (spec/store#limits)', () => {
+  it.each([
+    [0, undefined],
+    [50_000_000, undefined],
+    [50_000_001, 120],
+    [99_999_999, 120],
+    [100_000_000, 240],
+    [200_000_000, 480],
+  ])('%i bytes: %s seconds', (bytes, secondsWanted) => {
+    expect(settleOf(bytes)?.seconds).toBe(secondsWanted);
+  });
+});
+
+describe('who could take the leadership over now', () => {
+  const leader = seen('n1', { raft_index: 10_000 });
+  const close = { raft_index: 9990 };
+  it.each<[string, readonly MemberSeen[], readonly string[]]>([
+    ['all that are close behind and follow it', [leader, seen('n2', close), seen('n3', close)], []],
+    ['not one that lags', [leader, seen('n2', { raft_index: 9000 }), seen('n3', close)], ['n2']],
+    [
+      'not one that follows another',
+      [leader, seen('n2', close), seen('n3', { ...close, leader_id: '1002' })],
+      ['n3'],
+    ],
+    ['one that is away is the quorum guard’s affair', [leader, seen('n2', close), away('n3')], []],
+  ])('%s', (_, members, expected) => {
+    expect(notReadyToLead(members, leader)).toEqual(expected);
+  });
+  it('does not matter for a follower', () => {
+    expect(notReadyToLead([leader, seen('n2', { raft_index: 1 }), seen('n3')], seen('n2'))).toEqual([]);
+  });
+});
+
+it('a configuration file that only the command names is asked for by name, not migrated before its time', () => {
+  const cluster = clusterFile(3);
+  const named = {
+    ...cluster,
+    members: cluster.members.map((one) => ({
+      ...one,
+      new_command: ['new', '--config-file', `/etc/${one.name}.yml`],
+    })),
+  };
+  const input = {
+    observation: host({ config: { 'auto-compaction-retention': 1 } }),
+    cluster: named,
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  } as const;
+  const found = findingsOf(input).find(
+    ({ guard, level }) => guard === 'configuration-fits' && level === 'fail',
+  );
+  expect(found?.hint).toBe(
+    'name it in the cluster file (config_file: /etc/n2.yml): then the plan rewrites it between stop and start',
+  );
+});
+
+describe('a relative data directory in a configuration file', () => {
+  const failed = (facts: HostFacts, cluster = clusterFile(3)) =>
+    findingsOf({
+      observation: host({ config: { 'data-dir': 'n2', 'enable-grpc-gateway': true }, ...facts }),
+      cluster,
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    }).filter(({ guard, level }) => guard === 'configuration-fits' && level === 'fail');
+  it.each<[string, HostFacts]>([
+    ['from where its process runs', { working_directory: '/data' }],
+    ['behind a symbolic link', { working_directory: '/mnt/disk', real_data_dir: '/mnt/disk/n2' }],
+  ])('leads to its data directory %s: its successor runs there too', (_, facts) =>
+    expect(failed(facts)).toEqual([]),
+  );
+  it('that leads elsewhere is refused, over ssh too', () => {
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    const over = clusterFile(3, { driver: 'ssh', ssh: { then: 'local' } });
+    for (const cluster of [clusterFile(3), over])
+      expect(failed({ working_directory: '/srv' }, cluster)).toMatchObject([
+        {
+          member: 'n2',
+          message:
+            'n2: data-dir is n2 in its configuration file, which is /srv/n2 from where it runs; data_dir is /data/n2',
+          hint: 'write the whole path there, /data/n2',
+        },
+      ]);
+  });
+  it('of a member that does not run is refused: nothing says where it is', () =>
+    expect(failed({})[0]?.message).toContain('no process of it runs'));
+  it.each([
+    ['containers', clusterFile(3, { driver: 'docker' })],
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    ['units', clusterFile(3, { driver: 'ssh', ssh: { then: 'systemd' } })],
+  ])('means a directory of their own in %s', (_, cluster) => expect(failed({}, cluster)).toEqual([]));
+});

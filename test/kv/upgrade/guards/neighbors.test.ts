@@ -1,0 +1,237 @@
+/** What guards say beside the case that they are made for: one part is missing, one more is there, the number is the next one. */
+import { describe, expect, it } from 'vitest';
+import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/findings.ts';
+import { notReadyToLead } from '../../../../src/kv/upgrade/guards/members-keep-up.ts';
+import { alarmMessages } from '../../../../src/kv/upgrade/guards/no-alarms.ts';
+import { isGood, stopFinding } from '../../../../src/kv/upgrade/guards/quorum-survives.ts';
+import { v2BytesOf } from '../../../../src/kv/upgrade/guards/store.ts';
+import type { HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { hints, said, second } from './said.ts';
+
+const onHost = (patch: Partial<HostFacts>): MemberSeen[] =>
+  second({ host: { ...seen('n2').host, ...patch } });
+const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
+
+describe('what an operator accepts', () => {
+  const full = { members: second({ db_size_bytes: 99, quota_bytes: 100 }) };
+  const accept = (...names: string[]) => ({ options: planOptions({ accept: names }) });
+  it('is a warning that says so', () => {
+    expect(said('quota', full)[0]).toMatch(/^fail n2: the database of n2 fills 99 % of its quota: [^(]*$/);
+    expect(said('quota', full, accept('quota'))[0]).toMatch(/^warn n2: .* \(accepted\)$/);
+    expect(said('quota', full, accept('disk-space'))[0]).toMatch(/^fail/);
+  });
+  it('is no warning where nothing was found, and nothing where it cannot be accepted', () => {
+    expect(said('quota', {}, accept('quota'))).toEqual(['pass: no database is near its quota']);
+    const warned = { members: second({ db_size_bytes: 80, quota_bytes: 100 }) };
+    expect(said('quota', warned, accept('quota'))[0]).not.toContain('accepted');
+    const never = { members: onHost({ has_db_file: false }) };
+    expect(said('db-file-present', never, accept('db-file-present'))[0]).toMatch(/^fail n2/);
+  });
+});
+
+it('findings are counted by level, and told to CI services without what is not there', () => {
+  const finding = (level: 'pass' | 'warn' | 'unknown' | 'fail') => ({ guard: 'g', level, message: 'm' });
+  expect(
+    countsOf([finding('pass'), finding('warn'), finding('warn'), finding('unknown'), finding('fail')]),
+  ).toEqual({
+    ...{ pass: 1, warn: 2, unknown: 1, fail: 1 },
+  });
+  expect(reportable(finding('warn'), undefined)).toEqual({ rule: 'g', level: 'warn', message: 'm' });
+  expect(reportable({ ...finding('fail'), member: 'n1', hint: 'h' }, '/f')).toEqual({
+    ...{ rule: 'g', level: 'fail', message: 'm', subject: 'n1', hint: 'h', file: '/f' },
+  });
+});
+
+describe('binaries', () => {
+  const wrong = onHost({ new_binary_version: '3.5.1' });
+  const unit = clusterFile(3, {
+    members: ['n1', 'n2', 'n3'].map((name) => ({ name, client_url: seen(name).client_url, unit: 'kv' })),
+  });
+  it('are looked at unless a restart keeps them', () => {
+    const other = ['fail n2: n2: the new binary is 3.5.1, the upgrade goes to 3.4'];
+    expect(said('binaries-are-right', { members: wrong, cluster: unit })).toEqual(other);
+    const restart = { kind: 'restart', from: '3.3', to: '3.3' } as const;
+    const same = ['n1', 'n2', 'n3'].map((name) =>
+      seen(name, { host: { ...seen(name).host, new_binary_version: name === 'n2' ? '3.5.1' : '3.3.25' } }),
+    );
+    expect(said('binaries-are-right', { members: same, cluster: unit }, restart)[0]).toMatch(/^pass/);
+    expect(said('binaries-are-right', { members: same }, restart)).toEqual([
+      'fail n2: n2: the new binary is 3.5.1, the restart goes to 3.3',
+    ]);
+    expect(said('binaries-are-right', { members: same, cluster: { ...unit, members: [] } }, restart)).toEqual(
+      ['fail n2: n2: the new binary is 3.5.1, the restart goes to 3.3'],
+    );
+  });
+});
+
+it('rules about a version count where it is to be started, or left', () => {
+  const rules = [
+    { from: '3.4.9', through: '3.4.9', on: 'arrive', level: 'fail', reason: 'r', instead: 'i', source: 's' },
+    { from: '3.3.9', through: '3.3.9', on: 'arrive', level: 'fail', reason: 'r', instead: 'i', source: 's' },
+  ] as const;
+  const versions = { data_of: '2099-01-01', minors: [{ minor: '3.4', latest: '3.4.99' }], rules } as never;
+  const options = planOptions({ versions });
+  const arriving = (server_version: string, new_binary_version: string | undefined) =>
+    said(
+      'known-versions',
+      {
+        members: [
+          seen('n1', { server_version, host: { ...seen('n1').host, new_binary_version } as HostFacts }),
+        ],
+      },
+      { options },
+    )[0]?.slice(0, 8);
+  expect(arriving('3.3.25', '3.4.9')).toBe('fail n1:');
+  expect(arriving('3.3.25', '3.4.8')).toBe('pass: no');
+  // It runs already, and another minor is not what the plan starts.
+  expect([arriving('3.4.9', '3.4.9'), arriving('3.3.25', '3.3.9')]).toEqual(['pass: no', 'pass: no']);
+  expect(arriving('3.3.25', undefined)).toBe('pass: no');
+});
+
+describe('a configuration', () => {
+  const withFile = (spec: object, config: Record<string, unknown>, to: '3.4' | '3.5' | '3.6') => {
+    const cluster = clusterFile();
+    const members = cluster.members.map((one) => (one.name === 'n2' ? { ...one, ...spec } : one));
+    const given = { members: onHost({ config }), cluster: { ...cluster, members } };
+    return [said('configuration-fits', given, { to }), hints('configuration-fits', given, { to })];
+  };
+  it('that the plan rewrites is a warning with its line', () => {
+    const [found, told] = withFile({ config_file: '/c' }, { 'auto-compaction-retention': 7 }, '3.5');
+    expect(found?.[0]).toMatch(/^warn n2: n2: auto-compaction-retention is the number 7/);
+    expect(told?.[0]).toMatch(/^the plan rewrites it: /);
+  });
+  it('that it does not rewrite now has the hint of the finding', () => {
+    const old = { 'experimental-compaction-batch-limit': 7 };
+    for (const spec of [{ config_file: '/c' }, {}]) {
+      const [found, told] = withFile(spec, old, '3.6');
+      expect(found?.[0]).toMatch(/^warn n2: n2: experimental-compaction-batch-limit is called/);
+      expect(told).toEqual(['keep it until every member runs 3.6, then compaction-batch-limit']);
+    }
+    const [, plain] = withFile({ config_file: '/c' }, { 'log-outputs': 'stderr' }, '3.5');
+    expect(plain).toEqual(['log-outputs: [stderr]']);
+    const [, named] = withFile({}, { 'auto-compaction-retention': 7 }, '3.5');
+    expect(named?.[0]).toMatch(/^name it in the cluster file \(config_file: PATH\)/);
+  });
+  it('of the command line and of the environment is told apart', () => {
+    const of = (spec: object) => withFile(spec, { 'data-dir': '/data/n2' }, '3.6');
+    expect(of({ new_command: ['new', '--enable-v2'] })).toEqual([
+      [expect.stringMatching(/^fail n2: n2: --enable-v2 /)],
+      [expect.stringMatching(/^in new_command: /)],
+    ]);
+    expect(of({ env: { ETCD_ENABLE_V2: 'true' } })).toEqual([
+      [expect.stringMatching(/^warn n2: n2: ETCD_ENABLE_V2 /)],
+      [expect.stringMatching(/^in env: /)],
+    ]);
+  });
+});
+
+it('a host that could not be reached is named by the member that lives there', () => {
+  const cluster = clusterFile(3, {
+    members: clusterFile().members.map((one) => ({ ...one, host: `h${one.name}` })),
+  });
+  const members = onHost({ problems: ['away'], is_unreachable: true });
+  expect(hints('data-directories', { members, cluster })).toEqual([
+    'ssh hn2 true has to work, without a question and within 5 s',
+  ]);
+});
+
+describe('members of one cluster', () => {
+  it('one that stands in the file twice is said', () =>
+    expect(said('one-cluster', { members: second({ member_id: '1001' }) })).toContain(
+      'fail n2: n2 and another entry of the cluster file are the same member 3e9',
+    ));
+  it('one that does not say which it is, is no other one', () => {
+    const nameless = second({ member_id: undefined, cluster_id: undefined, listed_ids: undefined } as never);
+    const [, n2, n3] = nameless;
+    expect(
+      said('one-cluster', { members: [n2, n3, { ...(n2 as MemberSeen), name: 'n1' }] as MemberSeen[] }).map(
+        (one) => one.slice(0, 16),
+      ),
+    ).toEqual(['fail n2: n2 answ', 'fail n1: n1 answ']);
+  });
+  it('a command without a name, or with a name that nobody has, is nobody else’s', () => {
+    const cluster = (old_command: string[]) => {
+      const file = clusterFile();
+      return {
+        ...file,
+        members: file.members.map((one) => (one.name === 'n1' ? { ...one, old_command } : one)),
+      };
+    };
+    for (const words of [['old'], ['old', '--name', 'n7'], ['old', '--name', 'n1']])
+      expect(said('one-cluster', { cluster: cluster(words) })[0]).toMatch(/^pass/);
+    expect(said('one-cluster', { cluster: cluster(['old', '--name', 'n2']) })).toEqual([
+      'fail n1: old_command of n1 starts member n2, its client_url is the one of n1',
+    ]);
+  });
+});
+
+describe('members that can be stopped', () => {
+  it('are good when they answer, are healthy and vote', () => {
+    expect(isGood(seen('n1'))).toBe(true);
+    for (const patch of [{ is_reachable: false }, { is_healthy: false }, { is_learner: true }])
+      expect(isGood(seen('n1', patch))).toBe(false);
+  });
+  it('of two, one of which is sick, none may be: that is nothing to accept', () => {
+    const members = [seen('n1'), seen('n2', { is_healthy: false })];
+    const accept = { options: planOptions({ accept: ['quorum-survives'] }) };
+    expect(said('quorum-survives', { members })[0]).toMatch(/^fail n1: without n1 only 0 of 2/);
+    expect(said('quorum-survives', { members }, accept)[0]).toMatch(/^warn n1: .*accepted/);
+  });
+  it('are looked at again before each stop', () => {
+    const two = observed([seen('n1'), seen('n2')]);
+    expect(stopFinding(observed(), 'n1', [])).toBeUndefined();
+    expect(stopFinding(two, 'n1', ['quorum-survives'])).toBeUndefined();
+    expect(stopFinding(two, 'n1', [])).toEqual({
+      ...{ guard: 'quorum-survives', level: 'fail', member: 'n1' },
+      message: 'without n1 only 1 of 2 members would be good, 2 are needed',
+      hint: 'bring the other members back, then opsctl kv resume',
+    });
+  });
+});
+
+describe('members that keep up', () => {
+  it('what is not known of one is nothing against it', () => {
+    const ahead = seen('n1', { raft_index: 100_000 });
+    const unknown = seen('n2', { raft_index: undefined } as never);
+    expect(said('members-keep-up', { members: [ahead, unknown] })[0]).toMatch(/^pass/);
+    expect(said('members-keep-up', { members: [ahead, away('n2', { raft_index: 1 })] })[0]).toMatch(
+      /^unknown: n2/,
+    );
+    expect(
+      said('members-keep-up', {
+        members: [seen('n1', { raft_index: 1 }), seen('n2', { raft_index: 1001 })],
+      })[0],
+    ).toMatch(/^pass/);
+    expect(said('members-keep-up', { members: [unknown] })[0]).toMatch(/^pass/);
+  });
+  it('an index that is not known is the very first', () => {
+    const leader = (raft_index?: number) => seen('n1', { raft_index } as never);
+    const other = seen('n2', { raft_index: undefined } as never);
+    expect(notReadyToLead([leader(500), other], leader(500))).toEqual([]);
+    expect(notReadyToLead([leader(501), other], leader(501))).toEqual(['n2']);
+    expect(notReadyToLead([leader(), other], leader())).toEqual([]);
+    expect(notReadyToLead([leader(501), seen('n2', { raft_index: 1 })], leader(501))).toEqual([]);
+  });
+});
+
+describe('an alarm', () => {
+  const alarms = [{ member_id: '16', alarm: 'NOSPACE' }] as const;
+  const message = (listed: Observation['listed'], members: readonly MemberSeen[] = []) =>
+    alarmMessages({ alarms: [...alarms], listed, members })[0]?.message;
+  it('is of a removed member where a list is there that lacks it', () => {
+    const gone = 'alarm NOSPACE of member 10 is still raised, and 10 is no member any more';
+    expect(message([row('1', 'n1')])).toBe(gone);
+    expect(message([])).toBe('alarm NOSPACE is raised by 10');
+    expect(message([row('1', 'n1')], [seen('n9', { member_id: '16' })])).toBe(
+      'alarm NOSPACE is raised by n9',
+    );
+    expect(message([row('1', 'n1'), row('16', 'n8')])).toBe('alarm NOSPACE is raised by n8');
+  });
+});
+
+it('data of the old interface that nobody saw is none', () => {
+  expect(v2BytesOf({ members: [away('n1'), seen('n2', { host: {} })] })).toBe(0);
+  expect(v2BytesOf({ members: [seen('n2', { host: { v2_bytes: 7 } })], v2: { bytes: 5 } })).toBe(7);
+  expect(v2BytesOf({ members: [seen('n2', { host: { v2_bytes: 3 } })], v2: { bytes: 5 } })).toBe(5);
+});

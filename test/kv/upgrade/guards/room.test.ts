@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
+import type { HostFacts, MemberSeen } from '../../../../src/kv/engine/types.ts';
+import { planOptions, seen } from '../../../support/observations.ts';
+import { type Given, said, second } from './said.ts';
+
+const MiB = 1024 ** 2;
+
+describe('room', () => {
+  const place = (path: string, free_bytes: number) => ({ path, free_bytes, is_writable: true });
+  it('of a database whose size is not known is none', () => {
+    const unknown: Partial<MemberSeen> = { db_size_bytes: undefined as never };
+    const members = [seen('n1', { db_size_bytes: 10 * MiB }), seen('n2', unknown), seen('n3', unknown)];
+    const at = (free: number) =>
+      said('disk-space', {
+        members,
+        operator: { snapshots: place('/b', free), run: place('/r', 99 * MiB) },
+      })[0]?.slice(0, 4);
+    expect([at(20 * MiB), at(20 * MiB - 1), at(10 * MiB), at(10 * MiB - 1)]).toEqual([
+      'pass',
+      'warn',
+      'warn',
+      'fail',
+    ]);
+    const host = (free_bytes: number): HostFacts => ({
+      ...seen('n2').host,
+      free_bytes,
+      db_file_bytes: undefined as never,
+    });
+    const on = (free: number) =>
+      said('disk-space', { members: second({ ...unknown, host: host(free) }) })[0]?.slice(0, 7);
+    expect([on(64 * MiB), on(64 * MiB - 1)]).toEqual(['pass: t', 'fail n2']);
+    expect(memberRoomProblem('n2', host(64 * MiB), planOptions())).toBeUndefined();
+  });
+  const shared = (members: readonly MemberSeen[], more: object = {}, copy_data = false): number =>
+    said('disk-space', { members, ...more } as Given, { options: planOptions({ copy_data }) }).filter((one) =>
+      one.startsWith('fail: one disk'),
+    ).length;
+  const on = (name: string, free_bytes: number, patch: Partial<MemberSeen> = {}, host: object = {}) =>
+    seen(name, {
+      ...patch,
+      host: { ...seen(name).host, disk: 'a', free_bytes, db_file_bytes: 0, ...host } as HostFacts,
+    });
+  it('on a shared disk is wanted by those that are known and have something to do', () => {
+    const snapshots = (free: number) => ({
+      operator: {
+        snapshots: { ...place('/b', free), disk: 'a' },
+        run: place('/r', 99 * MiB),
+      },
+    });
+    const big = { db_size_bytes: 10 * MiB };
+    const all = 30 * MiB + 64 * MiB;
+    const three = (free: number, patch: Partial<MemberSeen> = big) => [
+      on('n1', free, patch),
+      on('n2', free, big),
+      on('n3', free, big),
+    ];
+    expect(shared(three(all), snapshots(all))).toBe(0);
+    expect(shared(three(all - 1), snapshots(all - 1))).toBe(1);
+    // One that is away gives no snapshot, and one that is there already neither.
+    expect(shared(three(all - 1, { ...big, is_reachable: false }), snapshots(all - 1))).toBe(0);
+    expect(shared(three(all - 1, { ...big, server_version: '3.4.9' }), snapshots(all - 1))).toBe(0);
+    // A size that is not known adds nothing.
+    const unknown: Partial<MemberSeen> = { db_size_bytes: undefined as never };
+    expect(shared(three(84 * MiB, unknown), snapshots(84 * MiB))).toBe(0);
+    expect(shared(three(84 * MiB - 1, unknown), snapshots(84 * MiB - 1))).toBe(1);
+    // A place whose disk or room is not known shares nothing.
+    const { operator } = snapshots(all - 1);
+    for (const missing of ['disk', 'free_bytes'])
+      expect(
+        shared(three(all - 1), {
+          operator: { ...operator, snapshots: { ...operator.snapshots, [missing]: undefined } },
+        }),
+      ).toBe(0);
+  });
+  it('on a shared disk: copies stay, and a member of which something is not known takes none', () => {
+    const two = (free: number, host: object = {}) => [on('n1', free, {}, host), on('n2', free, {}, host)];
+    const copies = { data_dir_bytes: 10 * MiB };
+    expect(shared(two(84 * MiB, copies), {}, true)).toBe(0);
+    expect(shared(two(84 * MiB - 1, copies), {}, true)).toBe(1);
+    expect(shared(two(84 * MiB - 1, { ...copies, disk: undefined }), {}, true)).toBe(0);
+    expect(shared(two(0, { ...copies, free_bytes: undefined }), {}, true)).toBe(0);
+    const unsized = two(64 * MiB, { db_file_bytes: undefined }).map((one) => ({
+      ...one,
+      db_size_bytes: undefined as never,
+    }));
+    expect(shared(unsized, {}, true)).toBe(0);
+    // What one alone cannot have is its own finding: here each needs 10 MiB for its copy, and 64 for its start.
+    expect(shared(two(74 * MiB, copies), {}, true)).toBe(1);
+    expect(shared(two(74 * MiB - 1, copies), {}, true)).toBe(0);
+  });
+});

@@ -1,0 +1,152 @@
+/** Guards say what they saw: what could not be observed is unknown, and never a pass. */
+import { describe, expect, it } from 'vitest';
+import { gateMs } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
+import { configuredQuota, seeV2 } from '../../../../src/kv/upgrade/observe/store-limits.ts';
+import { accessWith } from '../../../../src/kv/engine/access.ts';
+import type { MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
+
+const levels = (guard: string, patch: Partial<MemberSeen>, more: Partial<Observation> = {}): string[] =>
+  findingsOf({
+    observation: observed([seen('n1', patch), seen('n2'), seen('n3')], more),
+    cluster: clusterFile(),
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  })
+    .filter((finding) => finding.guard === guard)
+    .map(({ level }) => level);
+const host = seen('n1').host;
+
+describe('the quota', () => {
+  it.each([
+    [0.5, 'pass'],
+    [0.85, 'warn'],
+    [0.96, 'fail'],
+  ])('a database at %d of it: %s', (share, level) => {
+    expect(levels('quota', { db_size_bytes: share * 1e9, quota_bytes: 1e9 })).toEqual([level]);
+  });
+  it('not seen: unknown', () =>
+    expect(levels('quota', { quota_bytes: undefined } as never)).toEqual(['unknown']));
+  it('is the one that the server was given, else the default of the store', () => {
+    const [spec] = clusterFile().members;
+    expect(
+      configuredQuota({ ...spec!, old_command: ['etcd', '--quota-backend-bytes=5000'] }, undefined),
+    ).toBe(5000);
+    expect(configuredQuota({ ...spec!, env: { ETCD_QUOTA_BACKEND_BYTES: '6000' } }, undefined)).toBe(6000);
+    expect(configuredQuota(spec!, { config: { 'quota-backend-bytes': 7000 } })).toBe(7000);
+    expect(
+      configuredQuota({ ...spec!, old_command: ['etcd', '--quota-backend-bytes', '0'] }, undefined),
+    ).toBe(2 ** 31);
+  });
+});
+
+describe('versions that must not be run or left', () => {
+  it('a withdrawn version as the new one is refused, with its source', () => {
+    const findings = findingsOf({
+      observation: observed([
+        seen('n1', { server_version: '3.4.23', host: { ...host, new_binary_version: '3.5.1' } }),
+      ]),
+      cluster: clusterFile(1),
+      options: planOptions(),
+      from: '3.4',
+      to: '3.5',
+    }).filter(({ guard }) => guard === 'known-versions');
+    expect(findings.map(({ level }) => level)).toEqual(['fail']);
+    expect(findings[0]?.message).toContain('https://github.com/etcd-io/etcd/issues/13766');
+  });
+  it('good ones pass', () => expect(levels('known-versions', {})).not.toContain('fail'));
+});
+
+describe('hashes that were not compared', () => {
+  it('are unknown, with the reason', () => {
+    expect(levels('data-agrees', {}, { not_hashed: '3.2 cannot hash its data' })).toEqual(['unknown']);
+    expect(levels('data-agrees', {})).toEqual(['pass']);
+  });
+});
+
+describe('v2 data', () => {
+  it('counts what the interface holds now, also without a snapshot file', () => {
+    expect(levels('v2-settle', {}, { v2: { bytes: 62_000_000 } })).toEqual(['warn']);
+    expect(levels('v2-settle', {}, { v2: { bytes: 10 } })).toEqual(['pass']);
+    const accepted = planOptions({ accept: ['v2-backup'] });
+    const observation = observed(undefined, { v2: { bytes: 62_000_000 } });
+    expect(planned(observation, undefined, accepted).steps.map(({ id }) => id)).toContain('n2.settle');
+  });
+  it('not seen: unknown, never a pass', () => {
+    expect(levels('v2-settle', {}, { v2: { unknown: 'its interface answers 401' } })).toEqual(['unknown']);
+  });
+  it('is read through the old interface, and never asked of a version that it could harm', async () => {
+    const asked: string[] = [];
+    const machine = (status: number, body: unknown) =>
+      fakeHost({
+        reply: ({ url }) => {
+          asked.push(new URL(url).pathname);
+          return { status, body };
+        },
+      });
+    const look = (status: number, body: unknown, version: string) => {
+      const at = machine(status, body);
+      return seeV2(at, accessWith(at, undefined, undefined), seen('n1', { server_version: version }));
+    };
+    expect(
+      await look(200, { action: 'get', node: { dir: true, nodes: [{ key: '/a', value: 'x' }] } }, '3.2.32'),
+    ).toEqual({
+      bytes: expect.any(Number),
+    });
+    expect(await look(200, { action: 'get', node: { dir: true } }, '3.3.27')).toEqual({ bytes: 0 });
+    const bare = { action: 'get', node: { dir: true, nodes: [] } };
+    expect(await look(200, bare, '3.2.32')).toEqual({ bytes: 0 });
+    const directory = { action: 'get', node: { dir: true, nodes: [{ key: '/a', dir: true }] } };
+    expect(await look(200, directory, '3.2.32')).toEqual({ bytes: expect.any(Number) });
+    expect(await look(200, directory, '3.2.32')).not.toEqual({ bytes: 0 });
+    expect(await look(404, {}, '3.4.23')).toEqual({ bytes: 0 });
+    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: 'its interface answers 401' });
+    asked.length = 0;
+    expect(await look(200, {}, '3.5.16')).toEqual({ bytes: 0 });
+    expect(asked).toEqual([]);
+  });
+});
+
+it('the time of the gate grows with the database', () => {
+  const gate = (bytes: number, seconds?: number): number =>
+    gateMs(
+      {
+        cluster: clusterFile(3, seconds === undefined ? {} : { timeouts: { gate_seconds: seconds } }),
+        plan: planned(
+          observed([seen('n1', { db_size_bytes: bytes, quota_bytes: 2 ** 40 }), seen('n2'), seen('n3')]),
+        ),
+      },
+      'n1',
+    );
+  expect(Math.round(gate(20_480) / 1000)).toBe(60);
+  expect(Math.round(gate(8 * 1024 ** 3) / 1000)).toBe(540);
+  expect(Math.round(gate(1024 ** 3, 8) / 1000)).toBe(68);
+});
+
+describe('a pass', () => {
+  it.each([[['n1', 'n2', 'n3']], [['n1', 'n2']], [['n2']]])(
+    'is never about a member that is silent: %j',
+    (silent) => {
+      const members = ['n1', 'n2', 'n3'].map((name) => (silent.includes(name) ? away(name) : seen(name)));
+      const findings = findingsOf({
+        observation: observed(members),
+        cluster: clusterFile(),
+        options: planOptions(),
+        from: '3.3',
+        to: '3.4',
+      });
+      expect(findings.filter(({ level }) => level === 'pass').map(({ guard }) => guard)).toEqual(
+        // These two are about what the others say; that not all answered is the finding of all-members-healthy.
+        silent.length === 3
+          ? []
+          : expect.not.arrayContaining(['quota', 'no-alarms', 'disk-space', 'clocks-agree']),
+      );
+      expect(
+        findings.some(({ level, message }) => level === 'unknown' && message.includes(silent[0] as string)),
+      ).toBe(true);
+    },
+  );
+});

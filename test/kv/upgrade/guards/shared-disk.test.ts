@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { diskSpace } from '../../../../src/kv/upgrade/guards/disk-space.ts';
+import type { MemberSeen, PlanOptions } from '../../../../src/kv/engine/types.ts';
+import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+
+const mib = 1024 * 1024;
+const db = 100 * mib;
+const on = (name: string, disk: string, free: number, patch: Partial<MemberSeen> = {}): MemberSeen =>
+  seen(name, {
+    db_size_bytes: db,
+    host: { ...seen(name).host, db_file_bytes: db, data_dir_bytes: 2 * db, free_bytes: free, disk },
+    ...patch,
+  });
+const directory = (path: string, disk: string, free_bytes: number) => ({
+  path,
+  disk,
+  free_bytes,
+  is_writable: true,
+});
+const stops = (
+  members: readonly MemberSeen[],
+  snapshots: ReturnType<typeof directory>,
+  options: Partial<PlanOptions> = {},
+) =>
+  diskSpace
+    .findings({
+      observation: observed(members, {
+        operator: { snapshots, run: directory('/state/run', 'elsewhere', 1e12) },
+      }),
+      ...{ cluster: clusterFile(), options: planOptions(options), from: '3.3', to: '3.4' },
+    })
+    .filter(({ level }) => level === 'fail')
+    .map(({ message }) => message);
+
+// Three snapshots of 100 MiB stay; a start takes 64 MiB and the db file again while it lasts.
+const together = 3 * db + 64 * mib + db;
+const all = (disk: string, free: number) => ['n1', 'n2', 'n3'].map((name) => on(name, disk, free));
+
+describe('directories of one disk', () => {
+  it('are added up: enough for each alone is not enough for all', () => {
+    expect(stops(all('a', together - 1), directory('/backup', 'a', together - 1))).toEqual([
+      'one disk holds the snapshots in /backup, n1, n2, n3: it has 464 MiB free, 464 MiB are wanted together',
+    ]);
+    expect(stops(all('a', together), directory('/backup', 'a', together))).toEqual([]);
+  });
+  it('on different disks are not', () =>
+    expect(stops(all('a', together - 1), directory('/backup', 'b', together - 1))).toEqual([]));
+  it('copies stay, one for each member', () => {
+    const wanted = 3 * 2 * db + 64 * mib + db;
+    expect(stops(all('a', wanted - 1), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([
+      expect.stringMatching(
+        /^one disk holds n1 and its copy, n2 and its copy, n3 and its copy: it has \d+ MiB free/,
+      ),
+    ]);
+    expect(stops(all('a', wanted), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([]);
+  });
+  it('members that are there already take nothing', () => {
+    const done = all('a', 2 * db + 64 * mib).map((member, i) =>
+      i === 0 ? member : { ...member, server_version: '3.4.23' },
+    );
+    expect(stops(done, directory('/backup', 'a', 2 * db + 64 * mib))).toEqual([]);
+  });
+  it('what one alone cannot have is said of that one only', () => {
+    const said = stops(all('a', 2 * db), directory('/backup', 'a', 2 * db));
+    expect(said).toEqual(['/backup has 200 MiB free, 300 MiB are wanted for the snapshots of 3 members']);
+  });
+});

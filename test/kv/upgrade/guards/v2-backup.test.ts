@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest';
+import { guards } from '../../../../src/kv/upgrade/guards/all.ts';
+import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
+import type { PlanKind } from '../../../../src/kv/engine/types.ts';
+import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { hints, said } from './said.ts';
+
+const MB = 1_000_000;
+const onDisk = (v2_bytes: number) => ({
+  members: [seen('n1'), seen('n2', { host: { ...seen('n2').host, v2_bytes } }), seen('n3')],
+});
+
+// The v2-backup guard.
+it.each([
+  ['one key', { v2: { bytes: 90 } }],
+  ['less than the limit of the waits', { v2: { bytes: 40 * MB } }],
+  ['more than it', { v2: { bytes: 60 * MB } }],
+  ['a snapshot file larger than records of members', onDisk(65_537)],
+])('v2-backup refuses v2 data that no copy covers: %s', (_, given) => {
+  expect(said('v2-backup', given)).toEqual([
+    expect.stringMatching(/^fail: \d.* of v2 data is in no backup: snapshots hold only v3 data$/),
+  ]);
+  expect(hints('v2-backup', given)[0]).toMatch(/--copy-data .*--accept v2-backup/);
+  expect(said('v2-backup', given, { options: planOptions({ copy_data: true }) })).toEqual([
+    expect.stringMatching(/^pass: .* of v2 data: each data directory is copied/),
+  ]);
+  expect(said('v2-backup', given, { options: planOptions({ accept: ['v2-backup'] }) })).toEqual([
+    expect.stringMatching(/^warn: .*\(accepted\)$/),
+  ]);
+});
+it('v2-backup warns in a run that has started: its plan holds the decision', () => {
+  expect(said('v2-backup', { v2: { bytes: 90 } }, { isUnderWay: true })[0]).toMatch(/^warn/);
+});
+it('v2-backup passes without v2 data and reports unknown if it could not be seen', () => {
+  const none = ['pass: no v2 data was found: snapshots hold all data'];
+  expect(said('v2-backup', { v2: { bytes: 0 } })).toEqual(none);
+  expect(said('v2-backup', onDisk(65_536))).toEqual(none);
+  expect(said('v2-backup', { v2: { unknown: 'its interface answers 401' } })).toEqual([
+    expect.stringMatching(/^unknown: whether there is v2 data could not be seen: its interface answers 401/),
+  ]);
+});
+it.each(['upgrade', 'restart', 'downgrade'] as const)(
+  'v2-backup is part of every plan that stops members: %s',
+  (kind: PlanKind) => {
+    const plan = (accept: readonly string[]) =>
+      planFrom({
+        observation: observed(undefined, { v2: { bytes: 90 } }),
+        ...{ cluster: clusterFile(), options: planOptions({ accept }), describe: () => [], id: 'run', kind },
+      });
+    expect(plan([]).findings.find(({ guard }) => guard === 'v2-backup')?.level).toBe('fail');
+    expect(plan(['v2-backup']).findings).toContainEqual(
+      expect.objectContaining({
+        guard: 'v2-backup',
+        level: 'warn',
+        message: expect.stringMatching(/accepted/),
+      }),
+    );
+  },
+);
+
+it('v2-settle states what it found', () => {
+  expect(said('v2-settle', { v2: { bytes: 0 } })).toEqual(['pass: no v2 data: no waits between members']);
+  expect(said('v2-settle', { v2: { bytes: 40 * MB } })).toEqual([
+    'pass: 38 MiB of v2 data, at most 50 MB: no waits between members',
+  ]);
+});
+it('a guard that does not apply states why, and claims nothing about members that were not seen', () => {
+  expect(said('no-v2-data', {})).toEqual([
+    'pass: does not apply: only the upgrade from 3.5 to 3.6 refuses v2 data',
+  ]);
+  expect(said('auth-and-leases', { auth: { is_on: false } })).toEqual([
+    'pass: does not apply: authentication is off',
+  ]);
+  for (const { id } of guards) expect(said(id, {}), id).not.toEqual([]);
+});
+it.each([
+  ['3.2', '3.3', true],
+  ['3.3', '3.4', false],
+] as const)('auth-and-leases warns about lease revokes from %s to %s: %s', (from, to, isWarned) => {
+  const given = { auth: { is_on: true }, cluster: { ...clusterFile(), user: { name: 'root' } } };
+  const lines = said('auth-and-leases', given, { from, to });
+  expect(lines.some((line) => line.startsWith('warn: a lease revoke without permission'))).toBe(isWarned);
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import type { VersionTable } from '../../../../src/api-specs/etcd/version-rules.ts';
+import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
+import type { Finding } from '../../../../src/kv/engine/types.ts';
+import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+
+const supplied: VersionTable = {
+  data_of: '2026-12-01',
+  minors: [{ minor: '3.4', latest: '3.4.46' }],
+  rules: [
+    {
+      from: '3.4.44',
+      through: '3.4.46',
+      on: 'arrive',
+      level: 'fail',
+      reason: 'loses the last write of a lease',
+      instead: '3.4.43',
+      source: 'https://example.com/lost-write',
+    },
+  ],
+};
+const findings = (
+  from: string,
+  to: string,
+  options: { readonly versions?: VersionTable; readonly accept?: string[] } = {},
+): Finding[] =>
+  findingsOf({
+    observation: observed([
+      seen('n1', { server_version: from, host: { ...seen('n1').host, new_binary_version: to } }),
+    ]),
+    cluster: clusterFile(1),
+    options: planOptions(options),
+    from: from.slice(0, 3) as never,
+    to: to.slice(0, 3) as never,
+  });
+const levels = (guard: string, all: readonly Finding[]): string[] =>
+  all.filter((one) => one.guard === guard).map(({ level }) => level);
+
+describe('the guards that go by it', () => {
+  it('below the hard minimum nobody can accept it', () => {
+    expect(levels('least-versions', findings('3.5.25', '3.6.14'))).toEqual(['fail']);
+    const accepted = findings('3.5.25', '3.6.14', { accept: ['least-versions', 'known-versions'] });
+    expect(levels('least-versions', accepted)).toEqual(['fail']);
+  });
+  it('between the minimum and what is recommended it warns', () => {
+    expect(levels('least-versions', findings('3.5.26', '3.6.14'))).toEqual(['pass']);
+    expect(levels('known-versions', findings('3.5.31', '3.6.14'))).toEqual(['warn']);
+    expect(levels('known-versions', findings('3.5.32', '3.6.14'))).toEqual(['pass']);
+  });
+  it('a version newer than the data is unknown, not good', () =>
+    expect(levels('known-versions', findings('3.5.33', '3.6.99'))).toEqual(['unknown']));
+  it('a supplied file replaces what is built in', () => {
+    const versions = supplied;
+    expect(levels('known-versions', findings('3.3.25', '3.4.45', { versions }))).toEqual(['fail']);
+    expect(levels('known-versions', findings('3.3.25', '3.4.43', { versions }))).toEqual(['pass']);
+  });
+});

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
+import type { Finding } from '../../../../src/kv/engine/types.ts';
+import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+
+/** Guards that warn: what they say of one member's host, at the bound and just beyond it. */
+const finding = (guard: string, host: Partial<NonNullable<ReturnType<typeof seen>['host']>>): Finding => {
+  const n2 = seen('n2', { host: { ...seen('n2').host, ...host } });
+  const observation = observed([seen('n1'), n2, seen('n3')]);
+  const input = {
+    observation,
+    cluster: clusterFile(3),
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  } as const;
+  const [found, ...more] = findingsOf(input).filter((one) => one.guard === guard);
+  expect(more).toEqual([]);
+  return found as Finding;
+};
+
+test.each([0, 1000, -1000])('clocks-agree passes a skew of %i ms', (clock_skew_ms) => {
+  expect(finding('clocks-agree', { clock_skew_ms }).level).toBe('pass');
+});
+
+test.each([
+  [1001, 'the clock of n2 differs by 1.0 s'],
+  [-90_000, 'the clock of n2 differs by -90.0 s'],
+])('clocks-agree warns of a skew of %i ms', (clock_skew_ms, message) => {
+  expect(finding('clocks-agree', { clock_skew_ms })).toMatchObject({ level: 'warn', member: 'n2', message });
+});
+
+test('v2-settle passes up to 50 MB of v2 data, and says beyond it how long the plan waits', () => {
+  expect(finding('v2-settle', { v2_bytes: 50_000_000 }).level).toBe('pass');
+  const more = finding('v2-settle', { v2_bytes: 50_000_001 });
+  expect(more.level).toBe('warn');
+  expect(more.message).toMatch(/the plan waits 120 s between members$/);
+});
+
+const failures = (guard: string, patch: Parameters<typeof observed>[1], members = ['n1', 'n2', 'n3']) => {
+  const observation = observed(
+    members.map((name) => seen(name)),
+    patch,
+  );
+  const input = {
+    observation,
+    cluster: clusterFile(3),
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  } as const;
+  return findingsOf(input).filter((one) => one.guard === guard);
+};
+
+test('leader-agreed blames the login only when authentication is on and the login failed', () => {
+  const auth = { is_on: true, problem: 'invalid user ID or password' } as const;
+  const [blamed] = failures('leader-agreed', { leader: undefined, listed: [], auth });
+  expect(blamed).toMatchObject({
+    level: 'fail',
+    message: 'who leads cannot be seen: invalid user ID or password',
+  });
+  for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
+    const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });
+    expect(finding?.message).toMatch(/^no leader: the cluster cannot accept writes/);
+  }
+});
+
+test('an alarm names its member: as it was seen, as it is listed, else by its id as one that is gone', () => {
+  const messages = (member_id: string) =>
+    failures('no-alarms', { alarms: [{ member_id, alarm: 'NOSPACE' }] }).map(({ message }) => message);
+  expect(messages('1002')).toEqual(['alarm NOSPACE is raised by n2']);
+  expect(messages('4711')).toEqual([
+    'alarm NOSPACE of member 1267 is still raised, and 1267 is no member any more',
+  ]);
+  const listed = [{ id: '4711', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }];
+  const [finding] = failures('no-alarms', { alarms: [{ member_id: '4711', alarm: 'CORRUPT' }], listed });
+  expect(finding).toMatchObject({ member: 'n9', level: 'fail' });
+  expect(finding?.hint).toContain('opsctl kv replace-member');
+});

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
+import type { GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
+import type { MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import { away, observed, seen } from '../../../support/observations.ts';
+import { type Given, input, said, second } from './said.ts';
+
+const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
+
+describe('a downgrade', () => {
+  const at =
+    (server_version: string, patch: Partial<MemberSeen> = {}) =>
+    (name: string) =>
+      seen(name, { server_version, cluster_version: '3.6.0', ...patch });
+  const names = ['n1', 'n2', 'n3'];
+  const down = (members: readonly MemberSeen[], more: Partial<GuardInput> = {}) =>
+    said('version-path', { members }, { kind: 'downgrade', from: '3.6', to: '3.5', ...more });
+  const pass = ['pass: the way is one minor version forward'];
+  it('goes from 3.6 on, with every member there and of one version', () => {
+    expect(down(names.map(at('3.6.1')))).toEqual(pass);
+    const cannot = 'fail: a cluster of 3.5 cannot be downgraded: the store supports downgrades from 3.6 on';
+    expect(down(names.map(at('3.5.9')), { from: '3.5', to: '3.4' })).toEqual([cannot]);
+    expect(down(names.map(at('3.6.1')), { to: undefined as never })).toEqual([cannot.replace('3.5', '3.6')]);
+  });
+  it('of a mixed cluster, or one of which a member is silent, is refused before it begins', () => {
+    const mixed = [at('3.6.1')('n1'), at('3.5.9')('n2'), away('n3')];
+    expect(down(mixed)).toEqual([
+      'fail n2: n2 runs 3.5.9: the store refuses a downgrade of a mixed cluster',
+      'fail n3: n3 does not answer: the cluster stays 3.6 until every member does',
+    ]);
+    // Under way it is mixed, and a member that is replaced is away.
+    expect(down(mixed, { isUnderWay: true })).toEqual([
+      'unknown: n3 could not be looked at: not known whether the way is one minor version forward',
+    ]);
+    expect(down(mixed, { isUnderWay: false })).toHaveLength(2);
+  });
+  it('to another version than the one that is on already is refused', () => {
+    const on = (downgrade_to: string) => names.map(at('3.6.1', { downgrade_to }));
+    expect(down(on('3.5.0'))).toEqual(pass);
+    expect(down(on('3.4.0'))).toEqual(
+      names.map((name) => `fail ${name}: a downgrade to 3.4.0 is on already`),
+    );
+  });
+});
+
+describe('the version of a cluster', () => {
+  const path = (cluster_version: string | undefined, more: Partial<GuardInput> = {}) =>
+    said(
+      'version-path',
+      { ...(cluster_version === undefined ? {} : { cluster_version }) } as Given,
+      more,
+    ).map((one) => one.slice(0, 44));
+  it('is that of its oldest member', () => {
+    expect(path('3.3.0')).toEqual(['pass: the way is one minor version forward'.slice(0, 44)]);
+    expect(path('3.2.0')).toEqual(["fail: every member runs 3.3, the cluster's v"]);
+    expect(path('3.4.0')).toEqual(["fail: the cluster's version is 3.4, but a me"]);
+  });
+  it('is that of all members before a restart', () => {
+    const restart = { kind: 'restart', from: '3.3', to: '3.3' } as const;
+    expect(path('3.3.0', restart)[0]).toMatch(/^pass/);
+    expect(path('3.2.0', restart)).toEqual(["fail: the cluster's version is 3.2.0, its me"]);
+    const none = observed(undefined, {});
+    const { cluster_version: _, ...unknown } = none;
+    expect(
+      findingsOf({ ...input({}, restart), observation: unknown }).find(
+        ({ guard }) => guard === 'version-path',
+      )?.level,
+    ).toBe('pass');
+    const members = second({ downgrade_to: '3.2.0' });
+    expect(said('version-path', { members }, restart)).toEqual(['fail n2: a downgrade to 3.2.0 is on']);
+  });
+});
+
+describe('a leader', () => {
+  const led = (leader_id: string | undefined) =>
+    ['n1', 'n2', 'n3'].map((name) => seen(name, { leader_id, is_leader: false } as never));
+  it('is agreed on by those that answer', () => {
+    expect(
+      said('leader-agreed', { members: [seen('n1'), seen('n2'), away('n3', { leader_id: '1002' })] }),
+    ).toEqual(['unknown: n3 could not be looked at: not known whether all members follow the same leader']);
+    const two = [seen('n1'), seen('n2'), seen('n3', { leader_id: '1002' })];
+    expect(said('leader-agreed', { members: two })).toEqual(['fail: the members do not agree on the leader']);
+  });
+  it('that no member of the file is, is one of the cluster', () => {
+    const listed = [row('9', 'n9')];
+    expect(said('leader-agreed', { members: led('9'), listed })[0]).toMatch(/^pass/);
+    expect(said('leader-agreed', { members: led('8'), listed })[0]).toMatch(/^fail: no leader/);
+    const [n1, n2] = led('9') as [MemberSeen, MemberSeen];
+    const split = [n1, n2, seen('n3', { leader_id: '8', is_leader: false })];
+    expect(said('leader-agreed', { members: split, listed, leader: undefined } as Given)[0]).toMatch(
+      /^fail: no leader/,
+    );
+    // Members that agree with themselves are not looked up in the list.
+    expect(
+      said('leader-agreed', { members: second({ leader_id: '1002' }), listed: [row('1001', 'n1')] })[0],
+    ).toMatch(/^fail: the members/);
+  });
+  it('is not blamed on a login that is off, or works', () => {
+    const blamed = (auth: Observation['auth']) =>
+      said('leader-agreed', { members: led(undefined), auth })[0]?.slice(0, 15);
+    expect(blamed({ is_on: true, problem: 'p' })).toBe('fail: who leads');
+    expect([blamed({ is_on: true }), blamed({ is_on: false, problem: 'p' })]).toEqual(
+      Array(2).fill('fail: no leader'),
+    );
+    expect(said('leader-agreed', { auth: { is_on: true, problem: 'p' } })[0]).toMatch(/^pass/);
+  });
+});

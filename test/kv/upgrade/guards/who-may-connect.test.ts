@@ -1,0 +1,74 @@
+/** A configuration that was not read is never a pass, and a change of who may connect is never less than a failure. */
+import { describe, expect, it } from 'vitest';
+import type { ClusterFile, HostFacts, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import { clusterFile, seen } from '../../../support/observations.ts';
+import { hints, said, second } from './said.ts';
+
+const facts = (patch: HostFacts) => second({ host: { ...seen('n2').host, ...patch } });
+const only = (found: string[]): string[] => found.filter((one) => one.includes(' n2: '));
+const cluster = (patch: Partial<ClusterFile>, spec: Partial<MemberSpec> = {}): ClusterFile => {
+  const made = clusterFile(3, patch);
+  return {
+    ...made,
+    members: made.members.map((one) => {
+      const { new_command: _, old_command: __, ...rest } = one;
+      return patch.driver === undefined ? { ...one, ...spec } : { ...rest, ...spec };
+    }),
+  };
+};
+const section = { 'client-transport-security': { 'ca-file': '/ca' }, 'enable-grpc-gateway': true };
+
+describe('who may connect', () => {
+  it('is a failure, whether the plan would rewrite the file or not', () => {
+    for (const spec of [{}, { config_file: '/etc/n2.yml' }]) {
+      const given = { members: facts({ config: section }), cluster: cluster({}, spec) };
+      expect(only(said('configuration-fits', given))).toEqual([
+        'fail n2: n2: client-transport-security.ca-file is ignored by 3.4: anyone could connect without a certificate',
+      ]);
+      expect(hints('configuration-fits', given).join()).toContain('client-cert-auth: true');
+    }
+  });
+  it('a member that runs the new version already has no finding', () => {
+    const given = { members: facts({ config: { 'client-transport-security': { 'trusted-ca-file': 'x' } } }) };
+    expect(only(said('configuration-fits', given, { from: '3.5', to: '3.5' }))).toEqual([]);
+    expect(only(said('configuration-fits', given))[0]).toMatch(/^fail n2: .*3\.4 rejects clients without/);
+  });
+});
+
+describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s', (driver) => {
+  const look = (patch: HostFacts) =>
+    only(said('configuration-fits', { members: facts(patch), cluster: cluster({ driver }) }));
+  it('its flags and variables are those of the process that runs', () => {
+    expect(
+      look({ command: ['/usr/bin/etcd', '--ca-file=/ca'], environment: { ETCD_PEER_CA_FILE: '/ca' } }),
+    ).toEqual([
+      'fail n2: n2: --ca-file is not known to 3.4: the server would not start',
+      'fail n2: n2: ETCD_PEER_CA_FILE is ignored by 3.4: any host could connect to the peer port without a certificate',
+    ]);
+    expect(look({ command: ['/usr/bin/etcd', '--name=n2'], environment: {} })).toEqual([]);
+  });
+  it('what could not be read is unknown, with the reason', () => {
+    expect(look({ command_error: 'the environment of process 7 cannot be read' })).toEqual([
+      'unknown n2: n2: whether 3.4 understands its flags and variables is not known: the environment of process 7 cannot be read',
+    ]);
+    expect(look({ command: ['/usr/bin/etcd'] })[0]).toMatch(/^unknown n2: /);
+  });
+});
+
+describe('driver local', () => {
+  it('a script that names no flag is unknown', () => {
+    const look = (spec: Partial<MemberSpec>) =>
+      only(said('configuration-fits', { members: facts({}), cluster: cluster({}, spec) }));
+    expect(look({ new_command: ['/opt/run-new.sh'] })[0]).toMatch(
+      /^unknown n2: .*new_command \/opt\/run-new\.sh names none/,
+    );
+    expect(look({ new_command: ['/opt/run-new.sh'], env: { ETCD_NAME: 'n2' } })).toEqual([]);
+    expect(look({ new_command: ['/opt/etcd', '--name', 'n2'] })).toEqual([]);
+  });
+  it('its variables are those of the cluster file', () => {
+    const given = { members: facts({}), cluster: cluster({}, { env: { ETCD_CA_FILE: '/ca' } }) };
+    expect(only(said('configuration-fits', given))).toEqual([
+      'fail n2: n2: ETCD_CA_FILE is ignored by 3.4: anyone could connect without a certificate',
+    ]);
+  });
+});

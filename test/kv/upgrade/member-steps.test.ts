@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { memberSteps } from '../../../src/kv/upgrade/member-steps.ts';
+import type {
+  ClusterFile,
+  MemberSeen,
+  MemberSpec,
+  PlanKind,
+  PlanOptions,
+  Step,
+} from '../../../src/kv/engine/types.ts';
+import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
+
+type Given = {
+  readonly kind?: PlanKind;
+  readonly from?: '3.2' | '3.3' | '3.5';
+  readonly to?: '3.3' | '3.4' | '3.6';
+  readonly file?: Partial<ClusterFile>;
+  readonly options?: Partial<PlanOptions>;
+  readonly others?: readonly MemberSeen[];
+  readonly commands?: readonly string[];
+  /** Its place among so many; alone among the rest of the cluster by itself. */
+  readonly at?: readonly [index: number, count: number];
+};
+/** The steps of one member, in a plan in which it has this place. */
+const stepsOf = (one: MemberSeen, given: Given = {}): Step[] => {
+  const { kind, from = '3.3', to = '3.4', file, options, others = [], commands = [], at = [0, 2] } = given;
+  const [index, count] = at;
+  const order = Array.from({ length: count }, (_, i) => (i === index ? one : seen(`n${i + 7}`)));
+  const input = {
+    ...{
+      observation: observed([one, ...others]),
+      cluster: clusterFile(3, file),
+      options: planOptions(options),
+    },
+    ...{ describe: () => commands, ...(kind === undefined ? {} : { kind }) },
+  };
+  return memberSteps({ input, from, to, order }, one, index);
+};
+const find = (kind: Step['kind'], one: MemberSeen, given?: Given): Step | undefined =>
+  stepsOf(one, given).find((step) => step.kind === kind);
+const kinds = (one: MemberSeen, given?: Given): string[] => stepsOf(one, given).map(({ kind }) => kind);
+const [leader, follower] = [seen('n1'), seen('n2')];
+
+describe('the steps of a member', () => {
+  it('are a snapshot, a stop, a start and a health check, each with what it does and why', () => {
+    expect(stepsOf(follower, { commands: ['systemctl x'] })).toEqual([
+      {
+        ...{ id: 'n2.snapshot', kind: 'snapshot', member: 'n2', commands: ['systemctl x'] },
+        ...{ title: 'save and verify a snapshot of n2', why: 'a backup before the member is touched' },
+      },
+      {
+        ...{ id: 'n2.stop', kind: 'stop', member: 'n2', commands: ['systemctl x'] },
+        ...{ title: 'stop n2 (3.3.25)', why: 'one member at a time; the others keep the quorum' },
+      },
+      {
+        ...{ id: 'n2.start', kind: 'start', member: 'n2', commands: ['systemctl x'] },
+        ...{ title: 'start n2 with 3.4.45', why: 'same data directory, same member' },
+        replaces: ['systemctl x'],
+      },
+      {
+        ...{ id: 'n2.gate', kind: 'gate', member: 'n2', commands: ['systemctl x'] },
+        ...{
+          title: 'check that n2 is healthy',
+          why: expect.stringContaining('read back through the others'),
+        },
+      },
+    ]);
+    expect(find('start', follower)).not.toHaveProperty('replaces');
+    expect(find('start', seen('n2', { host: {} }))?.title).toBe('start n2 with 3.4');
+  });
+  it('of one that is down begin with its start', () => {
+    expect(kinds(away('n2'))).toEqual(['start', 'gate']);
+  });
+});
+
+describe('the stop', () => {
+  it('of the last member is the point of no return, in an upgrade', () => {
+    const last = find('stop', follower, { at: [1, 2] });
+    expect(last).toMatchObject({
+      is_point_of_no_return: true,
+      why: 'the last member of 3.3: once it runs 3.4 the cluster becomes 3.4',
+    });
+    expect(find('stop', follower, { at: [0, 2] })).not.toHaveProperty('is_point_of_no_return');
+    const restart = find('stop', follower, { at: [1, 2], kind: 'restart' });
+    expect(restart).not.toHaveProperty('is_point_of_no_return');
+    expect(restart?.why).toBe('one member at a time; the others keep the quorum');
+  });
+  it('of a leader that cannot hand over before says what that costs', () => {
+    const old = { server_version: '3.2.32' };
+    const way = { from: '3.2', to: '3.3' } as const;
+    const cost =
+      '; it leads and hands over while it stops: a write of that moment may wait until its client gives up';
+    const whyOf = (one: MemberSeen, others: MemberSeen[]) => find('stop', one, { ...way, others })?.why ?? '';
+    expect(whyOf(seen('n1', old), [seen('n2', old)])).toContain(cost);
+    expect(whyOf(seen('n1', old), [])).not.toContain(cost);
+    expect(whyOf(seen('n2', old), [seen('n1', old)])).not.toContain(cost);
+    expect(whyOf(leader, [follower])).not.toContain(cost);
+  });
+});
+
+describe('the hand-over', () => {
+  const target = (one: MemberSeen, given: Given) => find('move-leader', one, given)?.target;
+  it('goes to the first member of the order, else to one that was upgraded before', () => {
+    expect(target(leader, { at: [1, 2] })).toBe('n7');
+    expect(target(leader, { at: [0, 1] })).toBeUndefined();
+    const upgraded = seen('n3', { server_version: '3.4.1' });
+    expect(target(leader, { at: [0, 1], others: [follower, upgraded] })).toBe('n3');
+    expect(target(follower, { at: [1, 2] })).toBeUndefined();
+    expect(target(seen('n1', { server_version: '3.2.32' }), { at: [1, 2] })).toBeUndefined();
+    expect(find('move-leader', leader, { at: [1, 2] })).toMatchObject({
+      ...{ title: 'transfer the leadership from n1 to n7', member: 'n1' },
+      why: 'an upgraded member leads from now on: it moves once',
+    });
+  });
+});
+
+describe('a hold', () => {
+  const hold = (options: Partial<PlanOptions>, at: readonly [number, number]) =>
+    find('hold', follower, { options, at })?.why;
+  it('stands before the last member, or after so many', () => {
+    const rest = ': the cluster stays mixed, everything can still go back';
+    expect(hold({ hold_last: true }, [1, 2])).toBe(`--hold-last${rest}`);
+    expect(hold({ hold_last: true }, [0, 2])).toBeUndefined();
+    expect(hold({ hold_after: 1 }, [1, 3])).toBe(`--hold-after 1${rest}`);
+    expect(hold({ hold_after: 1 }, [0, 3])).toBeUndefined();
+    expect(hold({ hold_after: 1 }, [2, 3])).toBeUndefined();
+    expect(hold({ hold_last: true, hold_after: 1 }, [1, 2])).toBe(`--hold-last${rest}`);
+    expect(kinds(follower, { options: { hold_last: true }, at: [1, 2] })[0]).toBe('hold');
+  });
+});
+
+describe('what is done between a stop and a start', () => {
+  const spec = (patch: Partial<MemberSpec>): Partial<ClusterFile> => ({
+    members: clusterFile().members.map((one) => ({ ...one, ...patch })),
+  });
+  it('is a copy of the data, where it was asked for', () => {
+    expect(find('copy-data', follower, { options: { copy_data: true } })).toMatchObject({
+      ...{ title: 'copy the data directory of n2', why: 'a copy of a stopped member holds v2 data too' },
+    });
+    expect(kinds(follower)).not.toContain('copy-data');
+  });
+  it('is a look for v2 data on the way to 3.6, where the program for that is named', () => {
+    const way = { from: '3.5', to: '3.6' } as const;
+    const file = { utl_binary: '/opt/utl' };
+    expect(find('check-data', follower, { ...way, file })).toMatchObject({
+      ...{ title: 'look for v2 data of n2', why: '3.6 does not start with it' },
+      commands: ['/opt/utl check v2store --data-dir /data/n2'],
+    });
+    expect(find('check-data', follower, way)).toBeUndefined();
+    expect(find('check-data', follower, { file })).toBeUndefined();
+    const without = { ...file, ...spec({ data_dir: undefined } as never) };
+    expect(find('check-data', follower, { ...way, file: without })).toBeUndefined();
+  });
+  it('is a new configuration of a restart, where both files are named', () => {
+    const restart = (patch: Partial<MemberSpec>) =>
+      find('configure', follower, { kind: 'restart', file: spec(patch) });
+    expect(restart({ config_file: '/a', new_config_file: '/b' })).toMatchObject({
+      ...{ title: 'put /b in the place of /a', why: 'the old text is kept' },
+    });
+    expect(restart({ config_file: '/a' })).toBeUndefined();
+    expect(restart({ new_config_file: '/b' })).toBeUndefined();
+  });
+  it('is a rewritten configuration, where the new version would not start with it', () => {
+    const odd = seen('n2', { host: { config: { 'auto-compaction-retention': 24 } } });
+    const upgrade = (one: MemberSeen, patch: Partial<MemberSpec> = { config_file: '/a' }) =>
+      find('configure', one, { file: spec(patch) })?.title;
+    expect(upgrade(odd)).toBe('rewrite /a for 3.4');
+    expect(upgrade(odd, {})).toBeUndefined();
+    expect(upgrade(seen('n2', { host: { config: { 'enable-grpc-gateway': true } } }))).toBeUndefined();
+    expect(upgrade(follower)).toBeUndefined();
+  });
+});
+
+describe('the wait after a member', () => {
+  const v2 = (bytes: number) => seen('n2', { host: { ...follower.host, v2_bytes: bytes } });
+  it('is two minutes over 50 MB of v2 data, longer from 100 MB on, and none after the last', () => {
+    const wait = (bytes: number, at: readonly [number, number] = [0, 2]) =>
+      find('settle', v2(bytes), { at }) as Extract<Step, { kind: 'settle' }> | undefined;
+    expect(wait(50_000_000)).toBeUndefined();
+    expect(wait(50_000_001)).toMatchObject({ title: 'wait 120 s', wait_seconds: 120 });
+    expect(wait(100_000_000)).toMatchObject({ title: 'wait 240 s', wait_seconds: 240 });
+    expect(wait(60_000_000, [1, 2])).toBeUndefined();
+    expect(kinds(v2(60_000_000)).at(-1)).toBe('settle');
+  });
+});

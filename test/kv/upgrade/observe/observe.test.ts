@@ -1,0 +1,305 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/core/problem.ts';
+import type { Access } from '../../../../src/kv/engine/access.ts';
+import { hashMembers } from '../../../../src/kv/upgrade/observe/hashes.ts';
+import { observationFrom, observe } from '../../../../src/kv/upgrade/observe/observe.ts';
+import type { Seen } from '../../../../src/kv/upgrade/observe/see-member.ts';
+import { configuredQuota, seeQuotas, seeV2 } from '../../../../src/kv/upgrade/observe/store-limits.ts';
+import type { ClusterFile } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { away, clusterFile, seen } from '../../../support/observations.ts';
+
+const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
+const whole = (members: readonly Seen[]) => observationFrom('c', 'now', members, { is_on: false }, {});
+
+describe('facts of a whole cluster', () => {
+  it('its leader is the one that more than half of all members name', () => {
+    const votes = (...leaders: (string | undefined)[]) =>
+      whole(leaders.map((leader_id, i) => seen(`n${i + 1}`, { leader_id } as never))).leader;
+    expect(votes('1001', '1001', '1002')).toBe('n1');
+    expect(votes('1002', '1002', undefined)).toBe('n2');
+    expect(votes('1001', '1002', undefined)).toBeUndefined();
+    expect(votes('1001', '1001', '1002', '1002')).toBeUndefined();
+    expect(votes('1001', undefined)).toBeUndefined();
+    expect(votes('9', '9', '9')).toBeUndefined();
+    expect(votes('1001')).toBe('n1');
+    const nameless = seen('n1', { member_id: undefined, leader_id: undefined } as never);
+    expect(whole([nameless, nameless])).not.toHaveProperty('leader');
+  });
+  it('its list is that of a member with a leader, else of any', () => {
+    const of = (...members: Seen[]) => whole(members).listed.map(({ name }) => name);
+    const blind = { ...seen('n1', { leader_id: undefined } as never), listed: [row('1', 'old')] };
+    expect(of(blind, { ...seen('n2'), listed: [row('1', 'new')] })).toEqual(['new']);
+    expect(of(seen('n2'), blind)).toEqual(['old']);
+    expect(of(seen('n1'))).toEqual([]);
+  });
+  it('its version is the first one that is decided', () => {
+    const version = (...versions: (string | undefined)[]) =>
+      whole(versions.map((cluster_version, i) => seen(`n${i + 1}`, { cluster_version } as never)));
+    expect(version(undefined, 'not_decided', '3.4.0', '3.5.0').cluster_version).toBe('3.4.0');
+    expect(version('not_decided')).not.toHaveProperty('cluster_version');
+  });
+  it('its alarms are named once each, and its versions from the lowest to the highest', () => {
+    const alarm = (member_id: string, kind: string) => ({ member_id, alarm: kind }) as never;
+    const seenAlarms = whole([
+      { ...seen('n1', { server_version: '3.5.1' }), alarms: [alarm('1', 'NOSPACE'), alarm('2', 'NOSPACE')] },
+      { ...seen('n2', { server_version: '3.4.9' }), alarms: [alarm('1', 'NOSPACE'), alarm('1', 'CORRUPT')] },
+      seen('n3', { server_version: undefined } as never),
+    ]);
+    expect(seenAlarms.alarms).toEqual([alarm('1', 'NOSPACE'), alarm('2', 'NOSPACE'), alarm('1', 'CORRUPT')]);
+    expect([seenAlarms.lowest, seenAlarms.highest]).toEqual(['3.4', '3.5']);
+    for (const member of seenAlarms.members)
+      for (const key of ['alarms', 'listed']) expect(member).not.toHaveProperty(key);
+    const none = whole([away('n1')]);
+    for (const key of ['lowest', 'highest', 'leader']) expect(none).not.toHaveProperty(key);
+  });
+});
+
+type Asked = Record<string, unknown>;
+type Told = {
+  readonly revision?: number;
+  readonly server?: string;
+  readonly hash?: number | Error;
+  readonly bytes?: number;
+  readonly isSick?: boolean;
+};
+const refused = () => new AppError('auth', 'no', { code: 'STORE_AUTH' });
+/** A cluster that answers as it is told, and what it was asked. */
+const cluster = (told: Readonly<Record<string, Told>>, store: Asked = {}, anonymous: Asked = {}) => {
+  const names = Object.keys(told);
+  const asked: string[] = [];
+  const file: ClusterFile = clusterFile(names.length);
+  const of = (url: string): [string, Told] => {
+    const name = names[file.members.findIndex(({ client_url }) => client_url === url)] as string;
+    return [name, told[name] as Told];
+  };
+  const answers = (url: string): Asked => {
+    const [name, { revision = 5, server = '3.4.1', hash = 7, bytes = 100, isSick = false }] = of(url);
+    return {
+      versions: async () => ({ server, cluster: '3.4.0' }),
+      health: async () => ({ is_healthy: !isSick }),
+      status: async () => ({
+        ...{ member_id: name, leader_id: 'n1', revision, db_size_bytes: bytes, errors: [] },
+      }),
+      members: async () => names.map((one) => row(one, one)),
+      alarms: async () => [],
+      row: async () => 'a row',
+      leases: async () => [],
+      range: async (key: string, options: object) => {
+        asked.push(`range ${key} ${JSON.stringify(options)}`);
+        return {};
+      },
+      hashKv: async (at: number) => {
+        asked.push(`hash ${name} ${at}`);
+        if (hash instanceof Error) throw hash;
+        return { hash, compact_revision: -1 };
+      },
+      connection: { get: async () => ({ status: 404, text: '' }) },
+      ...store,
+    };
+  };
+  const access = {
+    store: answers,
+    anonymous: (url: string) => ({ ...answers(url), ...anonymous }),
+  } as unknown as Access;
+  const host = fakeHost({ reply: () => ({ status: 404 }) });
+  return { asked, deep: () => observe({ host, cluster: file, access, isDeep: true }) };
+};
+const three = { n1: {}, n2: {}, n3: {} };
+
+describe('authentication of a store', () => {
+  const read = 'range opsctl {"isSerializable":true,"limit":1}';
+  it('is off when anybody may read, and one key is read for it', async () => {
+    const open = cluster(three);
+    expect((await open.deep()).auth).toEqual({ is_on: false });
+    expect(open.asked.filter((one) => one.startsWith('range'))).toEqual([read]);
+  });
+  it('is on when a read without a user is refused, and says whether ours may', async () => {
+    const range = async () => Promise.reject(refused());
+    const ours = cluster(three, {}, { range });
+    expect((await ours.deep()).auth).toEqual({ is_on: true });
+    expect(ours.asked.filter((one) => one.startsWith('range'))).toEqual([read]);
+    expect((await cluster(three, { range }, { range }).deep()).auth).toEqual({ is_on: true, problem: 'no' });
+  });
+  it('is not known when the read fails for another reason', async () => {
+    for (const error of [new Error('odd'), new AppError('network', 'odd', {})]) {
+      const range = async () => Promise.reject(error);
+      expect((await cluster(three, {}, { range }).deep()).auth).toEqual({ is_on: undefined, problem: 'odd' });
+    }
+  });
+});
+
+describe('leases of a store', () => {
+  const leases = async (times: readonly (number | Error)[], more: Asked = {}) => {
+    const asked: string[] = [];
+    const { lease_count, shortest_lease_seconds } = await cluster(three, {
+      leases: async () => times.map((_, i) => String(i)),
+      timeToLive: async (id: string) => {
+        asked.push(id);
+        const time = times[Number(id)] as number | Error;
+        if (time instanceof Error) throw time;
+        return { granted_seconds: time };
+      },
+      ...more,
+    }).deep();
+    return [lease_count, shortest_lease_seconds, asked.length];
+  };
+  it('are counted, and the shortest of those that are there is told', async () => {
+    expect(await leases([])).toEqual([0, undefined, 0]);
+    expect(await leases([60, 30, 90])).toEqual([3, 30, 3]);
+    expect(await leases([60, -1, 0, 1, new Error('gone')])).toEqual([5, 1, 5]);
+    expect(await leases([0, -1])).toEqual([2, undefined, 2]);
+  });
+  it('fifty are asked for', async () =>
+    expect(await leases(Array.from({ length: 51 }, (_, i) => 100 - i))).toEqual([51, 51, 50]));
+  it('are not known when they cannot be listed', async () =>
+    expect(await leases([], { leases: async () => Promise.reject(new Error('no')) })).toEqual([
+      ...[undefined, undefined, 0],
+    ]));
+});
+
+describe('hashes of a cluster', () => {
+  const MiB = 2 ** 20;
+  it('are asked for at the revision that all have', async () => {
+    const some = cluster({ n1: { revision: 9 }, n2: { revision: 6 } });
+    const { hashes, not_hashed } = await some.deep();
+    expect(some.asked.filter((one) => one.startsWith('hash'))).toEqual(['hash n1 6', 'hash n2 6']);
+    expect([hashes?.map(({ name, hash }) => `${name} ${hash}`), not_hashed]).toEqual([
+      ...[['n1 7', 'n2 7'], undefined],
+    ]);
+  });
+  it('are not asked for of one member', async () => {
+    const one = cluster({ n1: {} });
+    const found = await one.deep();
+    expect([found.hashes, found.not_hashed, one.asked.some((text) => text.startsWith('hash'))]).toEqual([
+      ...[undefined, undefined, false],
+    ]);
+  });
+  it('of those that gave none the name is told; one alone says nothing', async () => {
+    const lost = new Error('lost');
+    const two = await cluster({ n1: {}, n2: { hash: lost }, n3: {} }).deep();
+    expect([two.hashes?.length, two.not_hashed]).toEqual([2, 'n2 gave no hash at revision 5']);
+    const one = await cluster({ n1: {}, n2: { hash: lost }, n3: { hash: lost } }).deep();
+    expect([one.hashes, one.not_hashed]).toEqual([undefined, 'n2, n3 gave no hash at revision 5']);
+  });
+  it.each<[string, Readonly<Record<string, Told>>, string | undefined]>([
+    ['a version that has none', { n1: {}, n2: { server: '3.2.32' } }, '3.2 cannot hash its data'],
+    ['a sick member', { n1: {}, n2: { isSick: true } }, 'n2 could not be asked'],
+    ['no revision', { n1: {}, n2: { revision: undefined as never } }, undefined],
+    ['a database of half a GiB', { n1: {}, n2: { bytes: 512 * MiB } }, undefined],
+    [
+      'a larger database',
+      { n1: {}, n2: { bytes: 600 * MiB } },
+      'n2 has 600 MiB, and its clients would feel the pause',
+    ],
+  ])('with %s', async (_, told, why) => expect((await cluster(told).deep()).not_hashed).toBe(why));
+  it('a member that answers without its revision is not asked', async () => {
+    const status = async () => ({ member_id: 'n1', leader_id: 'n1', errors: [] });
+    expect((await cluster({ n1: {}, n2: {} }, { status }).deep()).not_hashed).toBe('n1 could not be asked');
+  });
+  it('a member whose version has none is left out', async () => {
+    const store = (server: string) =>
+      ({
+        versions: async () => ({ server }),
+        hashKv: async () => ({ hash: 1, compact_revision: 2 }),
+      }) as never;
+    const asked = [
+      { name: 'n1', store: store('3.2.1') },
+      { name: 'n2', store: store('3.3.1') },
+    ];
+    expect(await hashMembers(asked, 5)).toEqual([
+      { name: 'n2', server: '3.3.1', hash: 1, compact_revision: 2 },
+    ]);
+  });
+});
+
+it('a cluster that is only looked at is asked for nothing of that', async () => {
+  const some = cluster(three);
+  const sick = cluster({ n1: { isSick: true }, n2: { isSick: true } });
+  const found = await sick.deep();
+  expect([found.auth, found.lease_count, found.v2, sick.asked]).toEqual([
+    { is_on: undefined },
+    undefined,
+    undefined,
+    [],
+  ]);
+  expect((await some.deep()).v2).toEqual({ bytes: 0 });
+});
+
+describe('the quota of a member', () => {
+  const spec = clusterFile(1).members[0] as ClusterFile['members'][number];
+  const GiB = 1024 ** 3;
+  it('is the first that is configured; nothing and 0 mean two GiB', () => {
+    const flag = {
+      ...spec,
+      old_command: ['etcd', '--quota-backend-bytes', '1'],
+      env: { ETCD_QUOTA_BACKEND_BYTES: '2' },
+    };
+    expect(configuredQuota(flag, { config: { 'quota-backend-bytes': 3 } })).toBe(1);
+    expect(
+      configuredQuota(
+        { ...spec, env: { ETCD_QUOTA_BACKEND_BYTES: '2' } },
+        { config: { 'quota-backend-bytes': 3 } },
+      ),
+    ).toBe(2);
+    expect(configuredQuota(spec, { config: { 'quota-backend-bytes': 3 } })).toBe(3);
+    for (const none of [0, -1, 'odd'])
+      expect(configuredQuota(spec, { config: { 'quota-backend-bytes': none } })).toBe(2 * GiB);
+    expect(configuredQuota(spec, undefined)).toBe(2 * GiB);
+    expect(configuredQuota({ name: 'n1', client_url: '' }, undefined)).toBe(2 * GiB);
+  });
+  it('is the one that it says itself, where it can be asked', async () => {
+    const quota = async (
+      answer: { status: number; text: string } | Error,
+      member: Seen | undefined = seen('n1'),
+    ) => {
+      const asked: string[] = [];
+      const get = async (path: string) => {
+        asked.push(path);
+        if (answer instanceof Error) throw answer;
+        return answer;
+      };
+      const access = { store: () => ({ connection: { get } }) } as unknown as Access;
+      const found = await seeQuotas(
+        { name: 'c', members: [spec] },
+        access,
+        member === undefined ? [] : [member],
+      );
+      return [found.get('n1'), asked.length];
+    };
+    const line = (value: string) => `x 1\netcd_server_quota_backend_bytes ${value}\ny 2\n`;
+    expect(await quota({ status: 200, text: line('8.589934592e+09') })).toEqual([8 * GiB, 1]);
+    expect(await quota({ status: 200, text: line('1') })).toEqual([1, 1]);
+    for (const answer of [
+      { status: 200, text: line('0') },
+      { status: 200, text: line('+Inf') },
+      { status: 200, text: 'nothing' },
+      { status: 404, text: line('1') },
+      { status: 201, text: line('1') },
+      new Error('refused'),
+    ])
+      expect(await quota(answer)).toEqual([2 * GiB, 1]);
+    expect(await quota({ status: 200, text: line('1') }, away('n1'))).toEqual([2 * GiB, 0]);
+    const other = seen('n2');
+    expect(await quota({ status: 200, text: line('1') }, other)).toEqual([2 * GiB, 0]);
+  });
+});
+
+it('of the old interface nothing is asked where the version is not known, and what is too much to read is as much as counts', async () => {
+  const host = fakeHost({ reply: () => ({ status: 200, body: '{"node":{"value":"x"}}' }) });
+  const access = { tls: undefined, user: undefined } as unknown as Access;
+  expect(await seeV2(host, access, seen('n1', { server_version: undefined } as never))).toEqual({ bytes: 0 });
+  expect(host.requests).toEqual([]);
+  const large = fakeHost({
+    reply: () => {
+      throw new AppError('network', 'too large', { code: 'RESOURCE_EXHAUSTED' });
+    },
+  });
+  expect(await seeV2(large, access, seen('n1'))).toEqual({ bytes: 100_000_000 });
+  const other = fakeHost({
+    reply: () => {
+      throw new AppError('network', 'too slow', { code: 'DEADLINE_EXCEEDED' });
+    },
+  });
+  expect(await seeV2(other, access, seen('n1'))).toEqual({ unknown: 'too slow' });
+});

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import { AppError } from '../../../../src/core/problem.ts';
+import { seeMember } from '../../../../src/kv/upgrade/observe/see-member.ts';
+import type { Access } from '../../../../src/kv/engine/access.ts';
+import type { Status, Store } from '../../../../src/kv/client/etcd-client.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+type Question = 'versions' | 'status' | 'health' | 'members' | 'alarms';
+const spec = { name: 'n1', client_url: 'http://127.0.0.1:20001' };
+
+/** A member that is late with some answers on the first try; what it was asked with more time. */
+const seen = async (
+  late: readonly Question[],
+  leader: string | null = '1001',
+  code = 'DEADLINE_EXCEEDED',
+) => {
+  const again: Question[] = [];
+  const answers = {
+    versions: { server: '3.4.23', cluster: '3.4.0' },
+    status: { member_id: '1001', leader_id: leader ?? undefined, errors: [] } as unknown as Status,
+    health: { is_healthy: true },
+    members: [{ id: '1001', name: 'n1', peer_urls: [], client_urls: [], is_learner: false }],
+    alarms: [],
+  };
+  const storeOf = (isPatient: boolean): Store =>
+    Object.fromEntries(
+      (Object.keys(answers) as Question[]).map((name) => [
+        name,
+        async () => {
+          if (isPatient) again.push(name);
+          else if (late.includes(name)) throw new AppError('network', `${name} is late`, { code });
+          return answers[name];
+        },
+      ]),
+    ) as unknown as Store;
+  const access = { store: (_: string, timeoutMs?: number) => storeOf(timeoutMs !== undefined) } as Access;
+  return { member: await seeMember(fakeHost({}), spec as never, access), again };
+};
+
+it('what is late is asked once more, and nothing else', async () => {
+  const { member, again } = await seen(['status', 'health']);
+  expect(again).toEqual(['status', 'health']);
+  expect(member).toMatchObject({
+    is_reachable: true,
+    is_healthy: true,
+    member_id: '1001',
+    is_leader: true,
+    errors: [],
+  });
+  expect((await seen([])).again).toEqual([]);
+  expect((await seen(['members', 'alarms'])).member).toMatchObject({ listed_ids: ['1001'], alarms: [] });
+});
+
+it('without a leader its health cannot come: a refusal does not wait for it', async () => {
+  const { member, again } = await seen(['health', 'members'], null);
+  expect(again).toEqual([]);
+  expect(member).toMatchObject({ is_reachable: true, is_healthy: false, health_reason: 'no answer in time' });
+  expect(member.listed).toBeUndefined();
+});
+
+it('one that says nothing at all is not waited for again', async () => {
+  const { member, again } = await seen(['versions', 'status', 'health']);
+  expect(again).toEqual([]);
+  expect(member).toMatchObject({ is_reachable: false, error_code: 'DEADLINE_EXCEEDED' });
+});
+
+it('an answer that is an error is one', async () => {
+  const { member, again } = await seen(['status'], '1001', 'UNAUTHENTICATED');
+  expect(again).toEqual([]);
+  expect(member).toMatchObject({ is_reachable: true, errors: ['status is late'] });
+});
+
+it('a member is seen with what it says, and no more', async () => {
+  const told = async (health: object | Error, status: object | Error, listed: object | Error = []) => {
+    const host = fakeHost({});
+    const answer = (value: object | Error) => async () => {
+      if (value instanceof Error) throw value;
+      return value;
+    };
+    const store = {
+      versions: async () => {
+        host.advance(12);
+        return { server: '3.6.1', cluster: '3.6.0', storage: '3.6.0' };
+      },
+      ...{ health: answer(health), status: answer(status), members: answer(listed), alarms: answer([]) },
+    };
+    return seeMember(host, spec as never, { store: () => store } as unknown as Access);
+  };
+  const status = { version: '3.6.1', member_id: '1', leader_id: '2', raft_index: 7 };
+  expect(await told({ is_healthy: true }, status, [{ id: '2' }, { id: '1' }])).toEqual({
+    ...{ name: 'n1', client_url: spec.client_url, is_reachable: true, is_healthy: true, latency_ms: 12 },
+    ...{ server_version: '3.6.1', cluster_version: '3.6.0', storage_version: '3.6.0', raft_index: 7 },
+    ...{ member_id: '1', leader_id: '2', is_leader: false, is_learner: false, errors: [], alarms: [] },
+    ...{ listed: [{ id: '2' }, { id: '1' }], listed_ids: ['1', '2'] },
+  });
+  const sick = await told({ is_healthy: false, reason: 'no leader' }, { ...status, errors: ['NOSPACE'] });
+  expect(sick).toMatchObject({ is_healthy: false, health_reason: 'no leader', errors: ['NOSPACE'] });
+  const dumb = await told(new Error('a'), new Error('b'), new Error('c'));
+  expect(dumb).toMatchObject({ is_healthy: false, health_reason: 'no answer in time', errors: ['b'] });
+  for (const key of ['listed', 'listed_ids', 'member_id']) expect(dumb).not.toHaveProperty(key);
+  expect([dumb.is_leader, dumb.is_learner]).toEqual([false, false]);
+});
+
+it('one that cannot be reached says why', async () => {
+  const unseen = async (error: Error) => {
+    const store = { versions: async () => Promise.reject(error) };
+    return seeMember(fakeHost({}), spec as never, { store: () => store } as unknown as Access);
+  };
+  expect(await unseen(new Error('refused'))).toEqual({
+    ...{ name: 'n1', client_url: spec.client_url, is_reachable: false, is_healthy: false },
+    ...{ is_leader: false, is_learner: false, errors: [], error: 'refused' },
+  });
+  expect(await unseen(new AppError('network', 'bad', { code: 'TLS' }))).toMatchObject({ error_code: 'TLS' });
+});

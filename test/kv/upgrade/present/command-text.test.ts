@@ -1,0 +1,79 @@
+import { expect, it } from 'vitest';
+import { shellLine } from '../../../../src/kv/upgrade/cluster/command-line.ts';
+import { commandLines } from '../../../../src/kv/upgrade/present/command-text.ts';
+import { planText } from '../../../../src/kv/upgrade/present/text.ts';
+import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
+import type { Plan } from '../../../../src/kv/engine/types.ts';
+import { clusterFile, observed, planOptions } from '../../../support/observations.ts';
+
+const old =
+  "/opt/3.3/etcd --name n1 --data-dir '/data/n 1' --debug --listen-client-urls http://a:1 >> /log 2>&1 &";
+const fresh =
+  "/opt/3.4/etcd --name n1 --data-dir '/data/n 1' --log-level debug --listen-client-urls http://a:1 >> /log 2>&1 &";
+
+it('a command that replaces another is shown as what changes, a flag with its value', () => {
+  expect(commandLines({ commands: [fresh], replaces: [old] }, false)).toEqual([
+    '  - /opt/3.3/etcd',
+    '  - --debug',
+    '  + /opt/3.4/etcd',
+    '  + --log-level debug',
+    '    7 flags and words are unchanged; -v shows the whole command',
+  ]);
+});
+it('of what stays the number is said, and nothing when nothing stays', () => {
+  expect(commandLines({ commands: ['new/etcd --a'], replaces: ['old/etcd --a'] }, false)).toEqual([
+    '  - old/etcd',
+    '  + new/etcd',
+    '    1 flag or word is unchanged; -v shows the whole command',
+  ]);
+  expect(commandLines({ commands: ['new/etcd'], replaces: ['old/etcd'] }, false)).toEqual([
+    '  - old/etcd',
+    '  + new/etcd',
+  ]);
+});
+it('over ssh the words of the command are compared, not the one word that ssh gets', () => {
+  const over = (line: string): string => `ssh h1 ${shellLine([`sudo -n /bin/sh -c ${shellLine([line])}`])}`;
+  expect(commandLines({ commands: [over(fresh)], replaces: [over(old)] }, false).slice(0, 4)).toEqual([
+    '  - /opt/3.3/etcd',
+    '  - --debug',
+    '  + /opt/3.4/etcd',
+    '  + --log-level debug',
+  ]);
+});
+it('asked for, unchanged, or beside no other: the whole command, to be copied', () => {
+  expect(commandLines({ commands: [fresh], replaces: [old] }, true)).toEqual([`  $ ${fresh}`]);
+  expect(commandLines({ commands: ['systemctl start a'], replaces: ['systemctl start a'] }, false)).toEqual([
+    '  $ systemctl start a',
+  ]);
+  expect(commandLines({ commands: [fresh] }, false)).toEqual([`  $ ${fresh}`]);
+  expect(commandLines({ commands: [fresh, 'b'], replaces: [old] }, false)).toEqual([`  $ ${fresh}`, '  $ b']);
+});
+it('a flag that is there twice counts twice', () => {
+  expect(commandLines({ commands: ['e --x 1'], replaces: ['e --x 1 --x 1'] }, false)).toContain('  - --x 1');
+});
+
+const described = planFrom({
+  observation: observed(),
+  cluster: clusterFile(),
+  options: planOptions(),
+  describe: (kind, { name }, which) => (kind === 'start' ? [`/opt/${which}/etcd --name ${name} --a b`] : []),
+  id: 'run',
+}) as Plan;
+it('the plan shows of each start what changes; with -v the whole command', () => {
+  const short = planText(described);
+  expect(short).toContain('- /opt/old/etcd');
+  expect(short).toContain('+ /opt/new/etcd');
+  expect(short).not.toContain('--a b');
+  expect(planText(described, { isWhole: true })).toContain('$ /opt/new/etcd --name n2 --a b');
+});
+it('what a start replaces does not change the digest of a plan that was reviewed', () => {
+  const other = planFrom({
+    observation: observed(),
+    cluster: clusterFile(),
+    options: planOptions(),
+    describe: (kind, { name }, which) =>
+      kind === 'start' ? (which === 'new' ? [`/opt/new/etcd --name ${name} --a b`] : ['other']) : [],
+    id: 'run',
+  }) as Plan;
+  expect(other.digest).toBe(described.digest);
+});

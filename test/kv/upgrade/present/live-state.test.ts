@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import { type LiveState, emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
+import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
+
+const plan = planned(
+  observed([seen('n1'), seen('n2'), away('n3', { host: seen('n3').host })]),
+  clusterFile(),
+  planOptions({ accept: ['all-members-healthy', 'quorum-survives'] }),
+);
+const event = (one: object, elapsed_ms = 0): UpgradeEvent =>
+  ({ at: '', elapsed_ms, ...one }) as unknown as UpgradeEvent;
+const begin = (patch: object = {}) =>
+  event({ event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '/j', ...patch });
+const stateOf = (...events: readonly object[]): LiveState =>
+  events.reduce<LiveState>((state, one) => liveAfter(state, event(one)), liveAfter(emptyState, begin()));
+const of = (state: LiveState, name: string) => state.members.find((one) => one.name === name);
+const step = (kind: StepKind, member?: string) => ({
+  step: { id: `${member}.${kind}`, kind, member, title: `${kind} of ${member}`, why: '', commands: [] },
+});
+
+describe('what the live table knows at the begin', () => {
+  it('is every member as the plan saw it, with its steps open', () => {
+    const state = stateOf();
+    expect(state).toMatchObject({
+      ...{ title: 'upgrade of test from 3.3 to 3.4', now: 'looking at the members', isRollback: false },
+      ...{ confirm: 'waiting', elapsedMs: 0, said: [], timing: { left: plan.order } },
+      columns: ['snapshot', 'move-leader', 'stop', 'start', 'gate'],
+    });
+    expect(state.members).toEqual([
+      {
+        ...{ name: 'n1', version: '3.3.25', isLeader: true, isDown: false, wasReverted: false },
+        cells: {
+          snapshot: 'waiting',
+          'move-leader': 'waiting',
+          stop: 'waiting',
+          start: 'waiting',
+          gate: 'waiting',
+        },
+        sizeBytes: 20_480,
+      },
+      expect.objectContaining({ name: 'n2', isLeader: false, isDown: false }),
+      {
+        ...{ name: 'n3', version: '?', isLeader: false, isDown: true, wasReverted: false },
+        cells: { start: 'waiting', gate: 'waiting' },
+      },
+    ]);
+  });
+  it('of a rollback goes the other way; one without a last step awaits nothing', () => {
+    const back = liveAfter(emptyState, begin({ action: 'rollback' }));
+    expect([back.title, back.isRollback]).toEqual(['rollback of test to 3.3', true]);
+    const steps = plan.steps.filter(({ kind }) => kind !== 'confirm');
+    expect(liveAfter(emptyState, begin({ plan: { ...plan, steps } })).confirm).toBe('none');
+  });
+});
+
+describe('what an event changes in the live table', () => {
+  it('is the cell of its step, and what is done now', () => {
+    const started = stateOf({ event: 'step-started', ...step('stop', 'n2'), number: 2, count: 9 });
+    expect([of(started, 'n2')?.cells.stop, started.now]).toEqual(['running', '2/9 stop of n2']);
+    expect(of(started, 'n1')?.cells.stop).toBe('waiting');
+    expect(of(stateOf({ event: 'step-finished', ...step('stop', 'n2') }), 'n2')?.cells.stop).toBe('done');
+    const failed = stateOf({ event: 'step-failed', ...step('stop', 'n2'), reason: 'it did not end' });
+    expect([of(failed, 'n2')?.cells.stop, failed.said]).toEqual(['failed', ['stop of n2: it did not end']]);
+  });
+  it('is the last line for the step that belongs to no member; others of that kind have no cell', () => {
+    expect(stateOf({ event: 'step-started', ...step('confirm'), number: 9, count: 9 }).confirm).toBe(
+      'running',
+    );
+    expect(stateOf({ event: 'step-finished', ...step('enable-downgrade') }).members).toEqual(
+      stateOf().members,
+    );
+  });
+  it('is a column in its place, for a step that the plan did not have', () => {
+    const state = stateOf({ event: 'step-started', ...step('copy-data', 'n2'), number: 1, count: 1 });
+    expect(state.columns).toEqual(['snapshot', 'move-leader', 'stop', 'copy-data', 'start', 'gate']);
+    expect([of(state, 'n2')?.cells['copy-data'], of(state, 'n1')?.cells['copy-data']]).toEqual([
+      'running',
+      undefined,
+    ]);
+  });
+  it('is where a member is, and for how long it was away', () => {
+    const down = { event: 'member-down', member: 'n1', was_leader: true };
+    expect(of(stateOf(down), 'n1')).toMatchObject({ isDown: true, isLeader: false });
+    expect(of(stateOf(down), 'n2')).toMatchObject({ isDown: false });
+    const up = { event: 'member-up', member: 'n1', down_ms: 70 };
+    expect(of(stateOf(down, up), 'n1')).toMatchObject({ isDown: false, downMs: 70, version: '3.3.25' });
+    expect(of(stateOf(down, { ...up, version: '3.4.9' }), 'n1')?.version).toBe('3.4.9');
+    const leaders = stateOf({ event: 'leader-changed', from: 'n1', to: 'n2' }).members;
+    expect(leaders.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
+  });
+  it('is that a member goes back, why, and that it has', () => {
+    const down = { event: 'member-down', member: 'n2', was_leader: false };
+    const reverting = { event: 'reverting', member: 'n2', reason: 'it panicked' };
+    const state = stateOf(down, reverting);
+    expect([state.now, state.said]).toEqual(['n2 is rolled back', ['n2 is rolled back: it panicked']]);
+    expect(of(state, 'n2')).toMatchObject({ wasReverted: true, isDown: true });
+    expect(of(state, 'n1')).toMatchObject({ wasReverted: false });
+    const back = stateOf(down, reverting, { event: 'reverted', member: 'n2', duration_ms: 1 });
+    expect(of(back, 'n2')).toMatchObject({ wasReverted: true, isDown: false });
+  });
+  it('is each member as it was seen; what was not seen stays', () => {
+    const look = (patch: object) =>
+      stateOf({
+        event: 'observed',
+        observation: {
+          ...observed([seen('n1', { server_version: '3.4.9', db_size_bytes: 7 }), away('n2')]),
+          ...patch,
+        },
+      });
+    const state = look({ leader: undefined });
+    expect(of(state, 'n1')).toMatchObject({ version: '3.4.9', sizeBytes: 7, isLeader: true, isDown: false });
+    expect(of(state, 'n2')).toMatchObject({ version: '3.3.25', sizeBytes: 20_480, isDown: true });
+    // Not looked at: nothing is known to be wrong with it.
+    expect(of(state, 'n3')).toMatchObject({ version: '?', isDown: false });
+    expect(look({ leader: 'n2' }).members.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
+  });
+  it('is how long something is waited for', () => {
+    const waiting = { event: 'waiting', ...step('settle', 'n2'), reason: 'the rule' };
+    expect(stateOf({ ...waiting, remaining_ms: 1001 }).now).toBe('settle of n2: 2 s left (the rule)');
+    expect(stateOf({ ...waiting, remaining_ms: 1000 }).now).toBe('settle of n2: 1 s left (the rule)');
+  });
+  it('is the version that a member runs, and a check that is not passed', () => {
+    const check = { event: 'gate-check', member: 'n2', check: 'version', ok: true, detail: 'runs 3.4.45' };
+    expect(of(stateOf(check), 'n2')?.version).toBe('3.4.45');
+    expect(of(stateOf({ ...check, detail: 'as it should' }), 'n2')?.version).toBe('3.3.25');
+    expect(of(stateOf({ ...check, check: 'health' }), 'n2')?.version).toBe('3.3.25');
+    expect(stateOf({ ...check, ok: null }).now).toBe('looking at the members');
+    const bad = stateOf({ ...check, ok: false, check: 'health', detail: 'sick' });
+    expect([bad.now, of(bad, 'n2')?.version]).toEqual(['n2 is not ready yet: health: sick', '3.3.25']);
+  });
+  it('is what was said: notes, and lines of a log that nobody expected', () => {
+    const line = { event: 'log-line', member: 'n1', line: 'panic' };
+    expect(
+      stateOf(
+        ...[{ event: 'note', level: 'info', text: 'a note' }],
+        ...[
+          { ...line, expected: true },
+          { ...line, expected: false },
+        ],
+      ).said,
+    ).toEqual(['a note', 'log of n1: panic']);
+  });
+  it('is how it ended', () => {
+    const state = stateOf({ event: 'run-finished', outcome: 'held', message: 'held before n1', report: {} });
+    expect([state.outcome, state.now]).toEqual(['held', 'held before n1']);
+    expect(stateOf({ event: 'snapshot-saved', snapshot: {} })).toEqual(stateOf());
+  });
+  it('is the time, which does not go back', () => {
+    const first = liveAfter(stateOf(), event({ event: 'note', level: 'info', text: 'a' }, 700));
+    expect(first.elapsedMs).toBe(700);
+    expect(liveAfter(first, event({ event: 'note', level: 'info', text: 'b' }, 600)).elapsedMs).toBe(700);
+  });
+});
+
+describe('the canary of the live table', () => {
+  const writes = (...rows: readonly (readonly [elapsed: number, ms: number, ok: boolean])[]) =>
+    rows.reduce<LiveState>(
+      (state, [elapsed, latency_ms, ok]) =>
+        liveAfter(state, event({ event: 'canary', ok, latency_ms, member: 'n1' }, elapsed)),
+      stateOf(),
+    ).canary;
+  it('has its writes, the last one and the longest gap', () => {
+    expect(writes([10, 4, true], [100, 9, true], [200, 5, true])).toEqual({
+      ...{ writes: 3, failed: 0, lastMs: 5, longestGapMs: 9 },
+    });
+  });
+  it('counts a gap from the first write that nobody took to the next that somebody took', () => {
+    expect(writes([10, 4, true], [100, 20, false], [300, 50, false])).toEqual({
+      ...{ writes: 3, failed: 2, lastMs: 4, longestGapMs: 220, waitingSince: 80 },
+    });
+    expect(writes([100, 20, false], [300, 50, false], [400, 3, true], [500, 2, true])).toEqual({
+      ...{ writes: 4, failed: 2, lastMs: 2, longestGapMs: 320 },
+    });
+  });
+});

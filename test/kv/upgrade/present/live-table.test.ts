@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { type LiveState, emptyState } from '../../../../src/kv/upgrade/present/live-state.ts';
+import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
+import type { Outcome } from '../../../../src/kv/engine/types.ts';
+
+const member = {
+  ...{ name: 'n1', version: '3.3.25', isLeader: false, isDown: false, wasReverted: false },
+  cells: { snapshot: 'done', stop: 'running', start: 'waiting', gate: 'failed' },
+} as const;
+const base: LiveState = {
+  ...{ ...emptyState, title: 'upgrade of test', now: 'stop n1', elapsedMs: 1500 },
+  ...{ columns: ['snapshot', 'stop', 'start', 'gate'], members: [member] },
+};
+const lines = (patch: Partial<LiveState> = {}, look: object = {}): string[] =>
+  liveLines({ ...base, ...patch }, { columns: 100, isColored: false, frame: 0, ...look });
+const row = (patch: object): string => lines({ members: [{ ...member, ...patch }] })[2] ?? '';
+
+describe('a line of a member', () => {
+  it('has a mark for each step, and none for a step that it does not have', () => {
+    expect(row({})).toBe('  n1      3.3.25             ✓         ◐     ·      ✗');
+    expect(row({ cells: { stop: 'done' } })).toBe('  n1      3.3.25                       ✓');
+  });
+  it('says how it is, the worst first', () => {
+    const all = { isLeader: true, isDown: true, wasReverted: true };
+    expect(row(all)).toContain(' down ');
+    expect(row({ ...all, isDown: false })).toContain(' leader ');
+    expect(row({ ...all, isDown: false, isLeader: false })).toContain(' reverted ');
+  });
+  it('says for how long it was away, and how large it is', () => {
+    expect(row({ downMs: 0, sizeBytes: 0 })).toMatch(/✗ {7}0 ms {6}0 KiB$/);
+    expect(row({ downMs: 250, sizeBytes: 2 ** 21 })).toMatch(/250 ms {4}2\.0 MiB$/);
+  });
+  it('turns the mark of the step under way', () => {
+    const marks = [0, 1, 2, 3, 4].map((frame) => /[◐◓◑◒]/.exec(lines({}, { frame })[2] ?? '')?.[0]);
+    expect(marks).toEqual(['◐', '◓', '◑', '◒', '◐']);
+  });
+});
+
+describe('the width of the table', () => {
+  const wide = lines()[1]?.length ?? 0;
+  it('is that of its columns; where they do not fit, the steps are one', () => {
+    expect(lines({}, { columns: wide })[1]).toContain('snapshot');
+    expect(lines({}, { columns: wide - 1 })[1]).not.toContain('snapshot');
+    const narrow = lines({}, { columns: 50 });
+    expect(narrow[1]).toBe('  member  version            steps  down for  data');
+    expect(narrow[2]).toBe('  n1      3.3.25             ✓◐·✗');
+  });
+  it('loses its last columns where even that is too wide', () => {
+    expect(lines({}, { columns: 49 })[1]).toBe('  member  version            steps  down for');
+    expect(lines({}, { columns: 30 })[1]).toBe('  member  version');
+    expect(lines({}, { columns: 3 })[1]).toBe('');
+  });
+});
+
+describe('what stands below the table', () => {
+  it('is the last step of the run, where there is room for it', () => {
+    const text = '  every member reports the new cluster version  ';
+    expect(lines({ confirm: 'waiting' })[3]).toBe(`${text}·`);
+    expect(lines({ confirm: 'done' })[3]).toBe(`${text}✓`);
+    expect(lines({ confirm: 'done' }, { columns: 50 })[3]).toBe(`${text}✓`);
+    expect(lines({ confirm: 'done' }, { columns: 49 }).join('\n')).not.toContain('every member');
+    expect(lines().join('\n')).not.toContain('every member');
+  });
+  it('is what the canary saw', () => {
+    const canary = { writes: 7, failed: 0, lastMs: 3, longestGapMs: 9 };
+    expect(lines({ canary })[3]).toBe('  canary writes 7, failed 0, last 3 ms, longest gap 9 ms');
+    expect(lines({ canary }, { columns: 20 })[3]).toBe('  canary writes 7, …');
+  });
+  it.each([
+    [0, '0.0 s'],
+    [59_999, '60.0 s'],
+    [60_000, '1 min 00 s'],
+    [125_999, '2 min 05 s'],
+  ])('is what is done now, after %i ms', (elapsedMs, text) => {
+    expect(lines({ elapsedMs }).at(-1)).toBe(`◐ stop n1  ${text}`);
+  });
+  it.each<[Outcome, boolean, string]>([
+    ['done', false, '✓'],
+    ['held', false, '!'],
+    ['rolled-back', true, '✓'],
+    ['rolled-back', false, '✗'],
+    ['failed', true, '✗'],
+    ['stopped', false, '✗'],
+  ])('is how it ended: %s, a rollback: %s', (outcome, isRollback, mark) => {
+    expect(lines({ outcome, isRollback }).at(-1)?.slice(0, 1)).toBe(mark);
+  });
+});
+
+describe('its colors', () => {
+  const painted = (patch: Partial<LiveState> = {}, look: object = {}) =>
+    lines(patch, { isColored: true, ...look }).map((line) => line.replaceAll('\u001b', '^'));
+  it('say what is good, bad, under way and open', () => {
+    const text = painted()[2] ?? '';
+    for (const part of ['^[1mn1^[22m', '^[32m✓^[39m', '^[34m◐^[39m', '^[2m·^[22m', '^[31m✗^[39m'])
+      expect(text).toContain(part);
+    expect(text).toContain('  3.3.25  ');
+  });
+  it('are those of each step where the steps are one column', () => {
+    expect(painted({}, { columns: 50 })[2]).toContain('^[32m✓^[39m^[34m◐^[39m^[2m·^[22m^[31m✗^[39m');
+  });
+  it('warn of a canary that failed, and of a run that holds', () => {
+    const canary = { writes: 7, failed: 0, lastMs: 3, longestGapMs: 9 };
+    expect(painted({ canary })[3]).toMatch(/^ {2}\^\[2mcanary/);
+    expect(painted({ canary: { ...canary, failed: 1 } })[3]).toMatch(/^ {2}\^\[33mcanary/);
+    expect(painted({ outcome: 'held' }).at(-1)).toMatch(/^\^\[33m!\^\[39m/);
+    expect(painted({ members: [{ ...member, isDown: true }] })[2]).toContain('^[31mdown^[39m');
+    expect(painted({ members: [{ ...member, wasReverted: true }] })[2]).toContain('^[33mreverted^[39m');
+    expect(painted({ confirm: 'done' })[3]).toContain('^[32m✓^[39m');
+    expect(painted()[0]).toBe('^[1mupgrade of test^[22m');
+  });
+});

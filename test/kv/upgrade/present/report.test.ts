@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
+import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
+import { timelineSvg } from '../../../../src/kv/upgrade/present/timeline-svg.ts';
+import { durationText, sizeText } from '../../../../src/kv/upgrade/present/labels.ts';
+import { readReport, writeReports } from '../../../../src/kv/upgrade/present/write.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { realHost } from '../../../support/real-host.ts';
+import { failedReport, failedRun, goodRun, report } from '../events.ts';
+
+describe('timeline', () => {
+  const timeline = timelineFrom(report, goodRun);
+  it('knows what each member ran and when it was away', () => {
+    expect(timeline.lanes[1]).toEqual({
+      name: 'n2',
+      spans: [
+        { kind: 'old', fromMs: 0, toMs: 140 },
+        { kind: 'down', fromMs: 140, toMs: 340 },
+        { kind: 'new', fromMs: 340, toMs: 6000 },
+      ],
+      snapshotsAt: [115],
+      revertedAt: [],
+    });
+  });
+  it('knows who led', () => {
+    expect(timeline.leaders).toEqual([
+      { name: 'n1', fromMs: 0, toMs: 1700 },
+      { name: 'n2', fromMs: 1700, toMs: 6000 },
+    ]);
+  });
+  it('finds the gaps between acknowledged writes; a failed one does not end a gap', () => {
+    // From the first try to the write that was taken; the canary's own pause before it is no gap.
+    expect(timeline.gaps).toEqual([{ fromMs: 600, toMs: 850 }]);
+    expect(timeline.points.filter((point) => !point.ok)).toEqual([{ atMs: 600, latencyMs: 0, ok: false }]);
+  });
+  it('knows when each step ran', () =>
+    expect(timeline.steps[0]).toEqual({
+      title: 'save and verify a snapshot of n2',
+      fromMs: 100,
+      toMs: 120,
+      ok: true,
+    }));
+  it('shows a member that got its old version back', () => {
+    const [, lane] = timelineFrom(failedReport, failedRun).lanes;
+    expect(lane?.spans.map(({ kind }) => kind)).toEqual(['old', 'down', 'new', 'down', 'old']);
+    expect(lane?.revertedAt).toEqual([900]);
+  });
+  it('draws every member, the leaders and the writes', () => {
+    const svg = timelineSvg(report, timeline);
+    for (const text of [
+      'n1 led for 1.7 s',
+      'n2 was unavailable for 200 ms',
+      'n2 ran 3.3 for 5.7 s',
+      'snapshot of n1 saved and verified',
+      'no acknowledged write for 250 ms',
+      'a write failed',
+    ])
+      expect(svg).toContain(text);
+    expect(svg.match(/<svg/g)).toHaveLength(1);
+  });
+  it('scales the writes to the next round time above the slowest', () => {
+    const topOf = (latencyMs: number): string | undefined =>
+      timelineSvg(report, { ...timeline, points: [{ atMs: 0, latencyMs, ok: true }] })
+        .split('\n')
+        .join('')
+        .match(/y1="([\d.]+)" y2="\1"\/><text[^>]*>([^<]*)</)?.[2];
+    const tops = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000];
+    for (const [i, top] of tops.entries()) {
+      expect(topOf(top)).toBe(durationText(top));
+      expect(topOf(top + 1)).toBe(durationText(tops[i + 1] ?? top + 1));
+    }
+  });
+  it('draws a run without canary writes', () =>
+    expect(
+      timelineSvg(
+        report,
+        timelineFrom(
+          report,
+          goodRun.filter((event) => event.event !== 'canary'),
+        ),
+      ),
+    ).not.toContain('slowest write'));
+});
+
+describe('page', () => {
+  const page = pageFrom(report, goodRun);
+  it('needs nothing but itself and runs no script', () => {
+    expect(page).not.toMatch(/<script|<link|<img|src=|@import|url\(|https?:\/\/(?!n\d:)/);
+    expect(page.startsWith('<!doctype html>')).toBe(true);
+  });
+  it('shows text from logs and findings as text', () => {
+    expect(page).toContain('panic: &lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page).toContain('clocks differ by &lt;2&gt; s | see (set them)');
+  });
+  it.each([
+    '3.2 → 3.3',
+    'cluster version now 3.3.0',
+    '6.0 s',
+    'failed of 6 canary writes',
+    'longest gap between writes',
+    'revision 9, 57 kB',
+    'ann on ops1, process 42',
+    'd1935e',
+  ])('says %s', (text) => expect(page).toContain(text));
+  it('names the same longest gap above the drawing and in it', () => {
+    const above = /<b>([^<]+)<\/b><span>longest gap/.exec(page)?.[1];
+    expect(page).toContain(`no acknowledged write for ${above}`);
+  });
+  it('follows light and dark', () => expect(page).toContain('prefers-color-scheme: dark'));
+  it('has no drawing where there are no events', () => expect(pageFrom(report, [])).not.toContain('<svg'));
+  it('says what happened in a bad colour when it was bad', () =>
+    expect(pageFrom({ ...report, outcome: 'failed' }, [])).toContain(
+      '<span class="badge bad">failed</span>',
+    ));
+});
+
+describe('Markdown', () => {
+  const text = markdownFrom(report);
+  it.each([
+    '# Upgrade of shop from 3.2 to 3.3: done',
+    '| n1 | 3.2.32 | 3.3.27 | 310 ms | yes | 1 checks passed | revision 9, 57 kB |',
+    '| 6 | 1 | 400 ms | 4 ms | 30 ms |',
+    '| n2 | lag | 7 behind |',
+    '| warn | clocks-agree | n2 | clocks differ by <2> s \\| see |',
+    '- By ann on ops1, process 42',
+  ])('says %s', (line) => expect(text.split('\n')).toContain(line));
+  it('leaves out what there is not', () =>
+    expect(markdownFrom({ ...report, canary: undefined, unexpected_log_lines: [] })).not.toMatch(
+      /clients saw|Log lines/,
+    ));
+});
+
+it('writes all forms and reads the report and its events back', async () => {
+  const { host, directory, close } = await realHost();
+  await writeReports(host, directory, report, goodRun);
+  const found = await readReport(host, directory);
+  expect(found?.report).toEqual(report);
+  expect(found?.events).toEqual(goodRun.filter((event) => event.event !== 'run-finished'));
+  expect((await host.files.list(directory)).toSorted()).toEqual([
+    'events.ndjson',
+    'report.html',
+    'report.json',
+    'report.md',
+  ]);
+  for (const name of await host.files.list(directory))
+    expect((await host.files.info(`${directory}/${name}`))?.mode, name).toBe(0o600);
+  expect(await readReport(host, `${directory}/none`)).toBeUndefined();
+  expect(await host.files.read(`${directory}/report.json`)).toBe(`${JSON.stringify(report, null, 2)}\n`);
+  await close();
+});
+
+it('a file of a report that is damaged is named, and a report without events is one', async () => {
+  const whole = fakeHost();
+  await writeReports(whole, '/r', report, goodRun);
+  const read = (name: string, text: string | undefined) => {
+    const { [name]: _, ...files } = whole.files.all();
+    return readReport(fakeHost({ files: text === undefined ? files : { ...files, [name]: text } }), '/r');
+  };
+  await expect(read('/r/report.json', '{')).rejects.toThrow('/r/report.json is damaged');
+  await expect(read('/r/events.ndjson', '{}\n[]\n')).rejects.toThrow('/r/events.ndjson:2 is damaged');
+  expect(await read('/r/events.ndjson', undefined)).toEqual({ report, events: [] });
+  expect(await read('/r/events.ndjson', '{')).toEqual({ report, events: [], isTorn: true });
+});
+
+it.each([
+  [0, '0 ms'],
+  [999, '999 ms'],
+  [8300, '8.3 s'],
+  [245_000, '4 min 05 s'],
+])('%i ms is %s', (ms, text) => expect(durationText(ms)).toBe(text));
+it.each([
+  [900, '900 B'],
+  [49_152, '49 kB'],
+  [1_200_000, '1.2 MB'],
+  [5e9, '5.0 GB'],
+])('%i bytes are %s', (bytes, text) => expect(sizeText(bytes)).toBe(text));

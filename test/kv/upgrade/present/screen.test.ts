@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { liveScreen } from '../../../../src/kv/upgrade/present/screen.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { goodRun } from '../events.ts';
+
+/** A terminal whose writing can be read. */
+const onTerminal = (columns = 100, clean = (text: string) => text) => {
+  const host = fakeHost();
+  let written = '';
+  const stderr = {
+    ...host.terminal.stderr,
+    columns,
+    write: async (text: string | Uint8Array) => {
+      written += String(text);
+    },
+  };
+  const screen = liveScreen({ ...host, terminal: { ...host.terminal, stderr } }, { isColored: false, clean });
+  return { host, screen, written: () => written };
+};
+
+test('the screen draws the last state when it ends, and nothing after it', async () => {
+  const { host, screen, written } = onTerminal();
+  for (const event of goodRun) screen.take(event);
+  await screen.finish();
+  const last = written();
+  expect(last.slice(last.lastIndexOf('\r'))).toContain('cluster shop runs 3.3');
+  await host.sleep(250);
+  expect(written()).toBe(last);
+});
+
+test('a question has the terminal for itself, and the table comes back below its answer', async () => {
+  const { host, screen, written } = onTerminal();
+  for (const event of goodRun.slice(0, 3)) screen.take(event);
+  let [before, during] = ['', ''];
+  const answer = await screen.pause(async () => {
+    before = written();
+    await host.sleep(250);
+    during = written();
+    return 'yes';
+  });
+  await screen.finish();
+  expect([answer, during]).toEqual(['yes', before]);
+  // The first drawing after it moves up over nothing: what was asked and answered stays.
+  expect(written().slice(during.length, during.length + 4)).toBe('\r\u001b[J');
+});
+
+const note = (text: string): UpgradeEvent => ({
+  ...{ event: 'note', level: 'warn', text, at: '', elapsed_ms: 0 },
+});
+const [begin] = goodRun as [UpgradeEvent];
+/** What stands on the terminal after the last drawing. */
+const drawings = (text: string): string[] => text.split('\r').slice(1);
+
+test('what is said stands above the table once, wrapped to the terminal and cut after three lines', async () => {
+  const { host, screen, written } = onTerminal(40, (text) => text.replaceAll('\u0007', '^G'));
+  for (const event of [begin, note('bell \u0007'), note(`${'word '.repeat(60)}end`)]) screen.take(event);
+  await host.sleep(250);
+  screen.take(note('later'));
+  await screen.finish();
+  const lines = written().split('\n');
+  expect(lines.filter((line) => line.includes('bell ^G'))).toHaveLength(1);
+  expect(lines.filter((line) => line === 'later' || line.endsWith('Jlater'))).toHaveLength(1);
+  const said = lines.filter((line) => line.includes('word'));
+  expect(said.at(-1)).toMatch(/…$/);
+  expect(said.join(' ').replaceAll(/ +/g, ' ').length).toBeLessThanOrEqual(120);
+  for (const line of said) expect(line.replace(/^.*J/s, '').length).toBeLessThanOrEqual(40);
+  expect(Math.max(...said.map((line) => line.length))).toBeGreaterThan(35);
+});
+
+test('each drawing turns the mark, counts the time from the begin of the run, and moves up over the last one', async () => {
+  const { host, screen, written } = onTerminal();
+  host.advance(5000);
+  screen.take({ ...begin, elapsed_ms: 1200 } as UpgradeEvent);
+  const first = written().length;
+  while (drawings(written().slice(first)).length < 4) await host.turn();
+  const later = drawings(written().slice(first));
+  expect(new Set(later.map((text) => /[◐◓◑◒]/.exec(text)?.[0])).size).toBeGreaterThan(2);
+  expect(later[0]).toMatch(/ 1\.\d s\n$/);
+  // Six lines were drawn before.
+  expect(later[1]?.startsWith('\u001b[6A\u001b[J')).toBe(true);
+  await screen.finish();
+});
+
+test('the time stands still when the run is over', async () => {
+  const { host, screen, written } = onTerminal();
+  for (const event of goodRun) screen.take(event);
+  host.advance(90_000);
+  await screen.finish();
+  expect(drawings(written()).at(-1)).toContain(' 6.0 s');
+});
+
+test.each([
+  [0, 80],
+  [5, 20],
+  [60, 60],
+])('a terminal that says %i columns has %i', async (columns, width) => {
+  const { screen, written } = onTerminal(columns);
+  screen.take(begin);
+  screen.take(note('x'.repeat(500)));
+  await screen.finish();
+  const widest = Math.max(
+    ...written()
+      .split('\n')
+      .map((line) => line.replace(/^.*J/s, '').length),
+  );
+  // Three lines of it, in one word.
+  expect(widest).toBe(width * 3);
+});

@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest';
+import { takeOver } from '../../../../src/kv/engine/take-over.ts';
+import { refuseOther } from '../../../../src/kv/engine/take-locks.ts';
+import { adoptRun, shareProgress, sharedRun } from '../../../../src/kv/engine/shared-progress.ts';
+import { lastRun } from '../../../../src/kv/upgrade/present/last-run.ts';
+import { runLine } from '../../../../src/kv/upgrade/present/status.ts';
+import { statusLines } from '../../../../src/kv/upgrade/present/status-lines.ts';
+import type { JournalEntry, Outcome } from '../../../../src/kv/engine/types.ts';
+import { observed, planned } from '../../../support/observations.ts';
+import { STATE, conducted, inShort, journalOf, smallCluster } from '../../../support/small-cluster.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+const plan = planned();
+const owner = { user: 'eve', host: 'h', pid: 7 };
+const opened: JournalEntry = {
+  ...{ kind: 'opened', at, run: 'r', action: 'upgrade', plan, owner, cluster_file: '/c.yaml' },
+};
+const closed = (outcome: Outcome, message = 'why'): JournalEntry => ({
+  kind: 'closed',
+  at,
+  outcome,
+  message,
+});
+const lineOf = (entries: JournalEntry[], isAtWork = false, version = '3.3.0') =>
+  runLine(
+    { run: 'r', directory: '', entries },
+    isAtWork ? { run: 'r', owner, since: '2026-01-01T00:00:00Z' } : undefined,
+    version,
+  );
+
+describe('where a run stands', () => {
+  it('is its step, who works on it, and since when', () => {
+    const begun: JournalEntry = { kind: 'begin', at, step: 'n2.stop' };
+    const { text, outcome } = lineOf([opened, begun], true);
+    expect(outcome).toBe('at-work');
+    expect(text).toMatch(
+      /^run r is in progress at step 2 of 14: stop n2 .*\n {2}by eve on h, process 7, since 2026/,
+    );
+    expect(lineOf([opened], true).text).toMatch(/^run r is in progress\n/);
+    expect(lineOf([opened, { ...begun, step: 'n9.move-leader' }]).text).toMatch(
+      /^run r was interrupted at n9.move-leader\n/,
+    );
+  });
+
+  it('says how it goes on and back; after the last member there is only the restore', () => {
+    expect(lineOf([opened]).text.split('\n').slice(1)).toEqual([
+      ...['  go on:   opsctl kv resume', '  go back: opsctl kv rollback'],
+    ]);
+    expect(lineOf([opened], false, '3.4.0').text).toContain('go back: opsctl kv restore');
+    expect(lineOf([opened]).outcome).toBe('interrupted');
+  });
+
+  it.each<[Outcome, boolean]>([
+    ['done', false],
+    ['aborted', false],
+    ['held', true],
+    ['stopped', true],
+    ['failed', true],
+    ['rolled-back', true],
+  ])('after the end %s it goes on: %s', (outcome, goesOn) => {
+    const { text, ...rest } = lineOf([opened, closed(outcome)]);
+    expect(text.split('\n')[0]).toBe(`last run r: ${outcome}: why`);
+    expect(text.includes('go on:')).toBe(goesOn);
+    expect(rest).toEqual({ run: 'r', outcome, from: '3.3', endedAt: at });
+  });
+
+  it('is over when the operator rolled it back; a message that begins with its outcome says it once', () => {
+    const rollback: JournalEntry = { kind: 'resumed', at, owner, action: 'rollback' };
+    expect(lineOf([opened, rollback, closed('rolled-back')]).text).not.toContain('go on:');
+    expect(lineOf([opened, closed('held', 'held before n1')]).text).toMatch(/^last run r: held before n1\n/);
+  });
+});
+
+it('below the members stand alarms, the last run and what else is open; commands are not wrapped', () => {
+  const known = { observation: observed(), run: undefined, restored: undefined, operation: undefined };
+  expect(statusLines(known, 80)).toEqual([]);
+  const run = { run: 'r', outcome: 'done', text: 'last run r\n  go on: x', from: '3.3' };
+  const moved = observed(undefined, { cluster_version: '3.4.0' });
+  expect(statusLines({ ...known, observation: moved, run }, 80)).toEqual(['', 'last run r', '  go on: x']);
+  const back = observed(undefined, { cluster_version: '3.3.0' });
+  expect(statusLines({ ...known, observation: back, run: { ...run, text: 'run r' } }, 80)).toEqual([
+    ...['', 'run r; it was rebuilt on 3.3 since'],
+  ]);
+  const restored = { text: 'restored' };
+  expect(
+    statusLines(
+      { observation: back, run: { ...run, text: 'run r' }, restored, operation: { text: 'op' } },
+      80,
+    ),
+  ).toEqual(['', 'run r', 'restored', 'op']);
+  expect(statusLines({ ...known, observation: moved, run: { ...run, text: 'run r' } }, 80)).toEqual([
+    '',
+    'run r',
+  ]);
+  const alarmed = observed(undefined, { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] });
+  const lines = statusLines({ ...known, observation: alarmed, run }, 30);
+  expect(lines[1]).toMatch(/^alarm NOSPACE/);
+  expect(lines.find((line) => line.startsWith('  next: '))?.length).toBeGreaterThan(30);
+});
+
+describe('a run that another machine began', () => {
+  /** What a run left that holds before its last member, seen from a machine that knows nothing of it. */
+  const left = async (patch = {}) => {
+    const small = smallCluster('upgrade', { snapshot_dir: '/backups', ...patch });
+    const run = await small.plan({ hold_last: true });
+    await conducted(small, run);
+    const theirs = journalOf(small, run);
+    const { cluster, access, host } = small;
+    const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+    return { small, run, theirs, sharing: { host, cluster, stores }, parts: { cluster, access } };
+  };
+
+  it('is shown with the machine that has its journal, and taken over whole', async () => {
+    const { small, run, theirs, parts, sharing } = await left();
+    const shown = await lastRun(small.host, '/elsewhere', parts, '3.4.0');
+    expect(shown?.run).toBe(run.id);
+    expect(shown?.text).toMatch(/its journal is on testhost; kv resume and kv rollback take it over here$/);
+    const text = await takeOver(small.host, '/elsewhere', small.cluster, small.access);
+    expect(text).toMatch(new RegExp(`^run ${run.id} of uid 1000 on testhost was taken over`));
+    const taken = small.host.files.readNow(`/elsewhere/test/${run.id}/journal.jsonl`) ?? '';
+    const entries = taken
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JournalEntry);
+    expect(inShort(entries)).toEqual(inShort(theirs));
+    // Commands and configurations are made anew: they may hold secrets.
+    const first = entries[0];
+    expect(first?.kind === 'opened' && first.plan.steps.every(({ commands }) => commands.length === 0)).toBe(
+      true,
+    );
+    expect(first?.kind === 'opened' && first.plan.observation.members[0]?.host).toEqual({ v2_bytes: 0 });
+    // Now it is known here, and nothing is taken again.
+    expect(await takeOver(small.host, '/elsewhere', small.cluster, small.access)).toBeUndefined();
+    expect((await lastRun(small.host, '/elsewhere', parts, '3.4.0'))?.text).not.toContain(
+      'its journal is on',
+    );
+    expect(await sharedRun(sharing, STATE)).toBeUndefined();
+  });
+
+  it('is shown where it is newer than the runs of this machine, and not where it is older', async () => {
+    const { small, run, parts } = await left();
+    /** What is shown beside a run that this machine knows by its first line only. */
+    const shownBeside = async (known: string) => {
+      const path = `/elsewhere/test/${known}/journal.jsonl`;
+      const line = { ...opened, run: known, plan: run };
+      await small.host.files.replace(path, `${JSON.stringify(line)}\n`);
+      const shown = await lastRun(small.host, '/elsewhere', parts, '3.4.0');
+      await small.host.files.remove(path);
+      return { run: shown?.run, isTheirs: shown?.text.includes('its journal is on') };
+    };
+    expect(await shownBeside('20250101T000000Z-0')).toEqual({ run: run.id, isTheirs: true });
+    // The same run, which went on there.
+    expect(await shownBeside(run.id)).toEqual({ run: run.id, isTheirs: true });
+    const newer = '20270101T000000Z-0';
+    expect(await shownBeside(newer)).toEqual({ run: newer, isTheirs: false });
+    small.keys.clear();
+    await small.host.files.remove('/backups/test.upgrade-progress.json');
+    expect(await lastRun(small.host, '/nowhere', parts, '3.4.0')).toBeUndefined();
+  });
+
+  it('is shared from its first line on', async () => {
+    const small = smallCluster();
+    const { host, cluster, access } = small;
+    const plan = await small.plan();
+    const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+    const entries: JournalEntry[] = [{ ...opened, run: plan.id, plan } as JournalEntry];
+    const shared = shareProgress({ host, cluster, stores, run: plan.id, entries });
+    await shared.flush();
+    expect((await sharedRun({ host, cluster, stores }, '/elsewhere'))?.entries).toHaveLength(1);
+    // Nobody waits for what is written along the way.
+    entries.push({ kind: 'begin', at: '', step: 'n2.stop' });
+    shared.touch();
+    for (let i = 0; i < 50; i += 1) await host.turn();
+    expect((await sharedRun({ host, cluster, stores }, '/elsewhere'))?.entries).toHaveLength(2);
+    await shared.end(true);
+    expect(await sharedRun({ host, cluster, stores }, '/elsewhere')).toBeUndefined();
+  });
+
+  it('is read from beside the snapshots where the store does not have it', async () => {
+    const { small, run, sharing } = await left();
+    small.keys.clear();
+    expect((await sharedRun(sharing, '/elsewhere'))?.run).toBe(run.id);
+    expect(small.host.files.mode('/backups/test.upgrade-progress.json')).toBe(0o600);
+    await small.host.files.replace('/backups/test.upgrade-progress.json', '{"format":1}');
+    expect(await sharedRun(sharing, '/elsewhere')).toBeUndefined();
+    expect(await adoptRun(sharing, '/elsewhere')).toBeUndefined();
+  });
+
+  it('of another format or cluster, without a name of a run or without lines is none', async () => {
+    const { small, sharing } = await left();
+    await small.host.files.remove('/backups/test.upgrade-progress.json');
+    const key = small.keys.get('opsctl/upgrade-progress');
+    const shared = JSON.parse(key?.value ?? '{}');
+    for (const patch of [{ format: 2 }, { cluster: 'other' }, { run: '../x' }, { entries: 'none' }]) {
+      Object.assign(key ?? {}, { value: JSON.stringify({ ...shared, ...patch }) });
+      expect(await sharedRun(sharing, '/elsewhere')).toBeUndefined();
+    }
+    Object.assign(key ?? {}, { value: JSON.stringify(shared) });
+    expect(await sharedRun(sharing, '/elsewhere')).toBeDefined();
+  });
+
+  it('is not taken from whoever is at work on it', async () => {
+    const { small } = await left();
+    const lock = JSON.stringify({ run: 'r', owner: { host: 'far', pid: 1 }, since: 'now' });
+    small.keys.set('opsctl/upgrade-lock', { value: lock, lease: '', mod: 1, create: 1 });
+    await expect(takeOver(small.host, '/elsewhere', small.cluster, small.access)).rejects.toMatchObject({
+      detail: { code: 'LOCKED' },
+    });
+    await expect(
+      refuseOther(small.host, '/elsewhere', small.cluster, small.access, ['http://127.0.0.1:20001']),
+    ).rejects.toThrow('since now (key opsctl/upgrade-lock in the store)');
+    await refuseOther(small.host, '/elsewhere', small.cluster, small.access, []);
+  });
+
+  it('leaves nothing when it is over', async () => {
+    const { small, run } = await left();
+    const options = { ...run.options, hold_last: false };
+    await conducted(small, { ...run, options }, { action: 'resume' });
+    expect([...small.keys.keys()]).toEqual([]);
+    expect(await small.host.files.read('/backups/test.upgrade-progress.json')).toBeUndefined();
+  });
+});

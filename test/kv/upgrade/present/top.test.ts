@@ -1,0 +1,84 @@
+/** The view for a maintenance window: what fits, what was not seen, and what is drawn. */
+import { describe, expect, it } from 'vitest';
+import { fullScreen } from '../../../../src/kv/upgrade/present/full-screen.ts';
+import { type TopLook, topLines } from '../../../../src/kv/upgrade/present/top.ts';
+import type { FoundRun } from '../../../../src/kv/engine/journal.ts';
+import { asciiSigns } from '../../../../src/output/ascii.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { away, observed, planned, seen } from '../../../support/observations.ts';
+
+const look = (columns = 100, rows = 40): TopLook => ({ columns, rows, isColored: false, hasKeys: true });
+const plan = planned();
+const run = {
+  run: '20260101T000000Z-1',
+  directory: '/runs/1',
+  entries: [
+    {
+      kind: 'opened',
+      at: '',
+      run: '1',
+      action: 'upgrade',
+      plan,
+      owner: { host: 'h', pid: 1 },
+      cluster_file: 'c',
+    },
+    { kind: 'begin', at: '', step: plan.steps[0]?.id },
+    { kind: 'end', at: '', step: plan.steps[0]?.id },
+    { kind: 'begin', at: '', step: plan.steps[1]?.id },
+  ],
+} as unknown as FoundRun;
+const state = {
+  observation: observed([seen('n1'), seen('n2', { raft_index: 40 }), away('n3')]),
+  run,
+  worker: 'in progress on h',
+};
+
+describe('kv top', () => {
+  it('shows members, leader, lag, sizes, alarms, the run and the keys', () => {
+    const text = topLines(state, look()).join('\n');
+    expect(text).toMatch(/n1 +leader +3\.3\.25 +0 /);
+    expect(text).toMatch(/n2 +follower +3\.3\.25 +60 /);
+    expect(text).toMatch(/n3 +down +\? +\? +\? +\? +\?/);
+    expect(text).toContain(`1 of ${plan.steps.length} steps, in progress on h`);
+    expect(text).toMatch(/^✓▶·+$/m);
+    expect(text).toContain(`now: ${plan.steps[1]?.title}`);
+    expect(text).toContain('q quit');
+  });
+  it('shows alarms by member, and says when nobody could be asked for them', () => {
+    const alarms = [{ member_id: '1002', alarm: 'NOSPACE' as const }];
+    expect(topLines({ observation: observed(undefined, { alarms }) }, look()).join('\n')).toContain(
+      'alarm NOSPACE by n2',
+    );
+    const dark = topLines({ observation: observed([away('n1')]) }, look()).join('\n');
+    expect(dark).toContain('alarms ?: no member answers');
+    expect(dark).not.toContain('no alarm is raised');
+  });
+  it.each([40, 60, 80, 120, 200])('fits into %i columns and keeps name and role', (columns) => {
+    const canary = { writes: 123_456, failed: 2, lastMs: 3, longestMs: 900 };
+    const lines = topLines({ ...state, canary, message: 'x'.repeat(300) }, look(columns));
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+    expect(lines.join('\n')).toMatch(/n2 +follower/);
+  });
+  it('never has more lines than the terminal, and the keys are the last', () => {
+    const lines = topLines(state, look(80, 6));
+    expect([lines.length, lines.at(-1)]).toEqual([6, expect.stringContaining('q quit')]);
+  });
+  it('is ASCII where the locale is', () => {
+    expect(asciiSigns(topLines(state, look()).join('\n'))).toMatch(/^[\x20-\x7e\n]*$/);
+  });
+});
+
+it('a frame that did not change is not sent again; one of another size is', async () => {
+  const host = fakeHost({ tty: ['stdout'] });
+  const screen = fullScreen(host);
+  await screen.open();
+  await screen.draw(['a'], 80, 24);
+  const once = host.writes.length;
+  await screen.draw(['a'], 80, 24);
+  expect(host.writes.length).toBe(once);
+  await screen.draw(['a'], 40, 24);
+  await screen.close();
+  expect(host.writes.length).toBe(once + 2);
+  // Every line is cleared to its end, and all below the last.
+  expect(host.writes[once]).toBe('\u001b[Ha\u001b[K\u001b[J');
+});

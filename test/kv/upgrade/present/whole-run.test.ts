@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { reportFromJournal } from '../../../../src/kv/upgrade/present/report.ts';
+import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
+import { type Part, joined, partsBefore } from '../../../../src/kv/upgrade/present/whole-run.ts';
+import { writeReports } from '../../../../src/kv/upgrade/present/write.ts';
+import type { JournalEntry, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { type RealHost, realHost } from '../../../support/real-host.ts';
+import { goodRun, report } from '../events.ts';
+
+const started = goodRun[0] as UpgradeEvent & { event: 'run-started' };
+const { plan } = started;
+const owner = { pid: 42, host: 'ops1', user: 'ann' };
+const at = (seconds: number): string =>
+  new Date(Date.UTC(2026, 2, 31, 12, 0, 0) + seconds * 1000).toISOString();
+const entry = (seconds: number, one: object): JournalEntry => ({ at: at(seconds), ...one }) as JournalEntry;
+const opened = entry(0, {
+  kind: 'opened',
+  run: report.run,
+  action: 'upgrade',
+  plan,
+  owner,
+  cluster_file: '/c.yaml',
+});
+const event = (ms: number, from: string, one: Unstamped): UpgradeEvent =>
+  ({ ...one, at: from, elapsed_ms: ms }) as UpgradeEvent;
+const stop = plan.steps.find(({ id }) => id === 'n1.stop') as (typeof plan.steps)[number];
+
+describe('a run that was held overnight', () => {
+  const first: Part = {
+    events: [
+      event(0, at(0), { ...started }),
+      event(900, at(1), { event: 'member-down', member: 'n2', was_leader: false }),
+      event(1000, at(1), { event: 'member-up', member: 'n2', down_ms: 100 }),
+      event(1900, at(2), { event: 'canary', ok: true, latency_ms: 4, member: 'n1' }),
+    ],
+    startedAt: at(0),
+    durationMs: 2000,
+    canary: { writes: 10, failed: 1, longest_gap_ms: 70, median_ms: 4, p99_ms: 4 },
+  };
+  const night = 30_000;
+  const second: Part = {
+    events: [
+      event(0, at(night), { ...started, action: 'resume' }),
+      event(1, at(night), { event: 'step-finished', step: stop, duration_ms: 0, was_done_before: true }),
+      event(500, at(night), { event: 'canary', ok: true, latency_ms: 8, member: 'n1' }),
+    ],
+    startedAt: at(night),
+    durationMs: 3000,
+    canary: { writes: 5, failed: 0, longest_gap_ms: 90, median_ms: 8, p99_ms: 8 },
+  };
+  const whole = joined(first, second);
+
+  it('is one run: the night is no time of it, and what was only told again is left out', () => {
+    expect([whole.startedAt, whole.durationMs]).toEqual([at(0), 5000]);
+    expect(whole.events.map((one) => [one.event, one.elapsed_ms])).toEqual([
+      ['run-started', 0],
+      ['member-down', 900],
+      ['member-up', 1000],
+      ['canary', 1900],
+      ['run-started', 2000],
+      ['canary', 2500],
+    ]);
+  });
+  it('adds up what clients saw', () => {
+    expect(whole.canary).toEqual({ writes: 15, failed: 1, longest_gap_ms: 90, median_ms: 8, p99_ms: 8 });
+    expect(joined({ ...first, canary: undefined }, second).canary).toEqual(second.canary);
+  });
+  it('is drawn with its rest, which is no gap between writes, and with what each member ran', () => {
+    const timeline = timelineFrom({ ...report, duration_ms: whole.durationMs }, whole.events);
+    expect(timeline.pauses).toEqual([{ atMs: 2000, forMs: (night - 2) * 1000 }]);
+    expect(timeline.gaps).toEqual([]);
+    expect(timeline.lanes.find(({ name }) => name === 'n2')?.spans.map(({ kind }) => kind)).toEqual([
+      'old',
+      'down',
+      'new',
+    ]);
+    expect(timeline.leaders.map(({ fromMs }) => fromMs)).toEqual([0]);
+    const page = pageFrom(report, whole.events);
+    expect(page).toContain('the run rested here for 8 h 20 min');
+    expect(page).toContain('active time, without the breaks');
+    expect(pageFrom(report, first.events)).not.toContain('rested');
+  });
+  it('a run in one part stays what it is', () => expect(joined(undefined, second)).toBe(second));
+});
+
+describe('what was done before', () => {
+  let real: RealHost;
+  beforeEach(async () => {
+    real = await realHost();
+  });
+  afterEach(() => real.close());
+  const step = (seconds: number, id: string): JournalEntry[] => [
+    entry(seconds, { kind: 'begin', step: id }),
+    entry(seconds + 1, { kind: 'end', step: id }),
+  ];
+  const closed = (seconds: number): JournalEntry =>
+    entry(seconds, { kind: 'closed', outcome: 'held', message: 'held' });
+  const resumed = (seconds: number): JournalEntry =>
+    entry(seconds, { kind: 'resumed', owner, action: 'upgrade' });
+  const earlier = (...entries: JournalEntry[]) => partsBefore(real.host, real.directory, entries, '/j');
+
+  it('is nothing in the first part', async () => {
+    expect(await earlier(opened, ...step(1, 'n2.stop'))).toBeUndefined();
+  });
+  it('is what was written down when that part ended', async () => {
+    await writeReports(
+      real.host,
+      real.directory,
+      { ...report, started_at: at(0), finished_at: at(3), duration_ms: 2500 },
+      goodRun,
+    );
+    const part = await earlier(opened, ...step(1, 'n2.stop'), closed(3), resumed(900));
+    expect(part).toMatchObject({ startedAt: at(0), durationMs: 2500, canary: report.canary });
+    expect(part?.events).toHaveLength(goodRun.filter((one) => one.event !== 'run-finished').length);
+  });
+  it('comes from the journal when the program was killed, without the time in which nobody was at work', async () => {
+    const part = await earlier(
+      opened,
+      ...step(1, 'n2.stop'),
+      resumed(900),
+      ...step(901, 'n2.start'),
+      resumed(5000),
+    );
+    expect(part).toMatchObject({ startedAt: at(0), durationMs: 4000 });
+    expect(part?.events.filter((one) => one.event === 'step-finished').map((one) => one.elapsed_ms)).toEqual([
+      2000, 4000,
+    ]);
+  });
+  it('a report that is older than the journal is not taken for the whole', async () => {
+    await writeReports(real.host, real.directory, { ...report, finished_at: at(3) }, goodRun);
+    const part = await earlier(
+      opened,
+      ...step(1, 'n2.stop'),
+      closed(3),
+      resumed(900),
+      ...step(901, 'n2.start'),
+      resumed(5000),
+    );
+    expect(part?.durationMs).toBe(5000);
+  });
+  it('a report from the journal alone leaves the rests out too', () => {
+    const entries = [
+      opened,
+      ...step(1, 'n2.stop'),
+      closed(3),
+      resumed(900),
+      ...step(901, 'n2.start'),
+      closed(903),
+    ];
+    expect(reportFromJournal(entries, '/j')?.report).toMatchObject({
+      started_at: at(0),
+      finished_at: at(903),
+      duration_ms: 6000,
+    });
+  });
+});

@@ -1,0 +1,338 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
+import { snapshotFile } from '../../../../src/etcd-sim/disk/snapshot.ts';
+import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
+import { runSelf, upgradeCopy } from '../../../../src/kv/upgrade/rehearse/child.ts';
+import { canBeReal, rehearse } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
+import type { RehearsalInput } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
+import { snapshotToRehearse } from '../../../../src/kv/upgrade/rehearse/snapshot-to-rehearse.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { Finished, Host } from '../../../../src/platform/host.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { smallCluster } from '../../../support/small-cluster.ts';
+
+const report = { outcome: 'done', message: 'it went well', members: [] };
+const finishing = (lines: readonly object[]): string => lines.map((line) => JSON.stringify(line)).join('\n');
+
+describe('this program, started again for a rehearsal', () => {
+  const upgraded = async (done: Partial<Finished>, complaints?: string) => {
+    const host = fakeHost({
+      run: () => done,
+      files: complaints === undefined ? {} : { '/home/stderr.log': complaints },
+    });
+    const events: UpgradeEvent[] = [];
+    const run = await upgradeCopy(host, '/home', ['kv', 'upgrade'], (event) => events.push(event));
+    return { run, events, ran: host.ran[0] };
+  };
+
+  it('hands every event on, and ends with the report', async () => {
+    const note = { event: 'note', level: 'info', text: 'a' };
+    const stdout = `${finishing([note])}\nnoise\n{"no":1}\n${finishing([{ event: 'run-finished', report }])}`;
+    const { run, events, ran } = await upgraded({ stdout });
+    expect(run).toEqual({ code: 0, report });
+    expect(events.map(({ event }) => event)).toEqual(['note', 'run-finished']);
+    expect(ran?.args.slice(-4)).toEqual(['kv', 'upgrade', '-o', 'ndjson']);
+    expect(ran?.options.env).toMatchObject({ OPSCTL_HOME: '/home', OPSCTL_PROFILE: undefined });
+  });
+
+  it('that refused before it began says why', async () => {
+    const refused = await upgraded({ code: 8 }, 'noise\n{"message":"refused"}\n');
+    expect(refused.run).toEqual({ code: 8, complaint: 'refused' });
+    expect((await upgraded({ code: 1 }, 'just words\n')).run.complaint).toBe('just words');
+    expect((await upgraded({ code: 1 }, '')).run).toEqual({ code: 1 });
+    expect((await upgraded({ code: 1 })).run).toEqual({ code: 1 });
+  });
+
+  it('that fails says its last words', async () => {
+    const fails = (done: Partial<Finished>) =>
+      runSelf(fakeHost({ run: () => done }), '/home', ['mock', 'kv', 'start', 'x']);
+    expect(await fails({ stdout: 'out' })).toBe('out');
+    await expect(fails({ code: 3, stderr: 'a\nlast\n' })).rejects.toThrow(
+      'opsctl mock kv start failed: last',
+    );
+    await expect(fails({ code: 1, startError: 'ENOENT' })).rejects.toThrow('failed: ENOENT');
+    await expect(fails({ code: 7 })).rejects.toThrow('failed: code 7');
+  });
+});
+
+const machine = new Machine(1e9);
+for (const [i, key] of ['a', 'b'].entries()) machine.apply(i + 1, `${i}`, { op: 'put', key, value: 'dg==' });
+const pages = snapshotFile(machine);
+const snapshotBytes = Buffer.concat([pages, trailer(pages)]);
+
+describe('a rehearsal', () => {
+  /** The members of the copy answer as three small members do; programs are started by nobody. */
+  const rehearsed = async (
+    patch: Partial<RehearsalInput> = {},
+    change: (host: Host) => Partial<Host> = () => ({}),
+  ) => {
+    const small = smallCluster();
+    small.keys.set('a', { value: '1', lease: '', mod: 1, create: 1 });
+    const { host } = small;
+    const commands: string[] = [];
+    const asked = (command: string, args: readonly string[]): string => {
+      const at = args.findIndex((word) => word === 'mock' || word === 'kv');
+      return at < 0 ? [command, ...args].join(' ') : args.slice(at).join(' ');
+    };
+    const finished = { code: 0, signal: null, stdout: '', stderr: '', timedOut: false };
+    const processes: Host['processes'] = {
+      ...host.processes,
+      run: async (command, args) => {
+        commands.push(asked(command, args));
+        // The mock writes the cluster file of the members that it starts.
+        if (commands.at(-1)?.startsWith('mock kv start'))
+          await host.files.replace(
+            '/copy/copy/cluster.yaml',
+            JSON.stringify({ ...small.cluster, simulated: true }),
+          );
+        return finished;
+      },
+      start: async (command, args) => {
+        commands.push(asked(command, args));
+        async function* lines() {
+          yield JSON.stringify({ event: 'run-finished', report });
+        }
+        return { pid: 1, exited: Promise.resolve({ code: 0, signal: null }), kill: () => true, lines };
+      },
+    };
+    await host.files.replace('/s.db', snapshotBytes);
+    const input: RehearsalInput = {
+      ...{ cluster: small.cluster, observation: await small.observation(), snapshot: '/s.db' },
+      ...{ directory: '/copy', isReal: false, versions: { old: '3.4.45', new: '3.5.30' } },
+      ...{ options: planOptions(), onEvent: () => {}, signal: new AbortController().signal },
+      ...patch,
+      host: { ...host, processes, ...change({ ...host, processes }) },
+    };
+    const result = await rehearse(input, small.access).catch((error: unknown) => error);
+    return { result, commands, small };
+  };
+
+  it('starts simulated members with every key, upgrades them, counts again and ends them', async () => {
+    const { result, commands, small } = await rehearsed();
+    // Its runs and snapshots hold keys and values of the real cluster.
+    expect(small.host.files.mode('/copy/home')).toBe(0o700);
+    expect(result).toEqual({
+      ...{
+        mode: 'simulated servers',
+        outcome: 'done',
+        message: 'it went well',
+        keys_before: 1,
+        keys_after: 1,
+      },
+      report,
+    });
+    expect(commands).toEqual([
+      'mock kv start --dir /copy/copy --members 3 --version 3.4.45 --new-version 3.5.30 --keys /copy/keys.json -o name',
+      'kv upgrade --cluster /copy/copy/cluster.yaml --yes --accept-point-of-no-return --stable-for 1 --stable-before-last 1 -o ndjson',
+      'mock kv stop --dir /copy/copy --kill -o name',
+    ]);
+  });
+
+  it('is made with the options of the plan', async () => {
+    const options = planOptions({ copy_data: true, to: '3.5', stable_seconds: 3 });
+    const { commands } = await rehearsed({ options });
+    expect(commands[1]).toContain('--accept-point-of-no-return --copy-data --to 3.5 --stable-for 3 ');
+  });
+
+  it('whose members do not become healthy fails, and ends them all the same', async () => {
+    const { result, commands } = await rehearsed({}, (host) => ({
+      network: { ...host.network, request: () => Promise.reject(new Error('no')) },
+    }));
+    expect(result).toMatchObject({ message: 'member n1 of the private copy did not become healthy' });
+    expect(commands.at(-1)).toMatch(/^mock kv stop /);
+  });
+
+  it('that could not start says so and has nothing to end', async () => {
+    const failing = { code: 1, signal: null, stdout: '', stderr: 'no room', timedOut: false };
+    const ran: string[] = [];
+    const { result } = await rehearsed({}, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async (_, args) => {
+          ran.push(args.join(' '));
+          return failing;
+        },
+      },
+    }));
+    expect(String(result)).toContain('opsctl mock kv start failed: no room');
+    expect(ran).toHaveLength(1);
+  });
+
+  it('on real servers restores the snapshot for each of them with the ctl program', async () => {
+    const members = clusterFile(2).members.map((spec) => ({
+      ...spec,
+      old_binary: '/old',
+      new_binary: '/new',
+    }));
+    const cluster = { ...clusterFile(2, { members }), ctl_binary: '/ctl' };
+    expect(canBeReal(cluster)).toBe(true);
+    const ran: string[] = [];
+    const { result } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async (command, args) => {
+          ran.push([command, ...args.slice(0, 3)].join(' '));
+          return { code: 1, signal: null, stdout: '', stderr: 'first\nbad file', timedOut: false };
+        },
+      },
+    }));
+    expect(ran).toEqual(['/ctl snapshot restore /s.db']);
+    expect(String(result)).toContain('the snapshot could not be restored for n1: bad file');
+  });
+
+  it.each([
+    [{ stderr: ' \n', startError: 'ENOENT' }, 'ENOENT'],
+    [{ stderr: '' }, 'exit code 4'],
+    [{ stderr: 'a\nb\n' }, 'b'],
+  ])('says why the ctl program failed: %j', async (done, reason) => {
+    const cluster = { ...clusterFile(1), ctl_binary: '/ctl' };
+    const { result } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async () => ({ code: 4, signal: null, stdout: '', timedOut: false, ...done }),
+      },
+    }));
+    expect(result).toMatchObject({
+      ...{
+        message: `the snapshot could not be restored for n1: ${reason}`,
+        detail: { code: 'RESTORE_FAILED' },
+      },
+    });
+  });
+
+  it('on real servers gives each its configuration and starts its old program; ends them at the end', async () => {
+    const members = clusterFile(2).members.map((spec) => ({
+      ...{ ...spec, old_command: ['/old', '--config-file', `/etc/${spec.name}.yml`] },
+      ...(spec.name === 'n1' ? { config_file: '/etc/n1.yml' } : {}),
+    }));
+    const cluster = { ...clusterFile(2, { members }), ctl_binary: '/ctl' };
+    const environments: unknown[] = [];
+    // Nothing stands in n1's file, and it gets what the copy needs all the same.
+    const { result, commands, small } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async (command, args, options) => {
+          environments.push(options?.env);
+          return host.processes.run(command, args, options);
+        },
+      },
+      network: {
+        ...host.network,
+        // The members of the copy are those of the small cluster behind other addresses.
+        request: (request) =>
+          host.network.request({ ...request, url: request.url.replace(/:\d+/, ':20001') }),
+      },
+    }));
+    expect(result).toMatchObject({ mode: 'real servers', keys_before: 1, keys_after: 1 });
+    expect(environments.slice(0, 2)).toEqual([{ ETCDCTL_API: '3' }, { ETCDCTL_API: '3' }]);
+    expect(commands.slice(0, 2)).toEqual([
+      expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n1 /),
+      expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n2 /),
+    ]);
+    expect(commands.filter((line) => line.includes('/old --config-file'))).toHaveLength(2);
+    expect(commands.some((line) => line.startsWith('kv upgrade --cluster /copy/cluster.yaml --yes'))).toBe(
+      true,
+    );
+    expect(commands.some((line) => line.startsWith('mock'))).toBe(false);
+    const { files } = small.host;
+    expect([files.mode('/copy/cluster.yaml'), files.mode('/copy/n1.conf.yaml')]).toEqual([0o600, 0o600]);
+    expect(files.readNow('/copy/n1.conf.yaml')).toContain('data-dir: /copy/n1.data');
+    expect(files.readNow('/copy/n2.conf.yaml')).toBeUndefined();
+    expect(JSON.parse(files.readNow('/copy/cluster.yaml') ?? '')).toMatchObject({ name: 'test-rehearsal' });
+  });
+
+  it('that refused says why, with the keys that were counted', async () => {
+    const silent = (code: number, complaint?: string) =>
+      rehearsed({}, (host) => ({
+        processes: {
+          ...host.processes,
+          start: async () => {
+            if (complaint !== undefined) await host.files.replace('/copy/home/stderr.log', complaint);
+            async function* lines(): AsyncGenerator<string> {}
+            return { pid: 1, exited: Promise.resolve({ code, signal: null }), kill: () => true, lines };
+          },
+        },
+      }));
+    expect((await silent(8, '{"message":"a guard refused"}')).result).toEqual({
+      ...{ mode: 'simulated servers', outcome: 'refused', message: 'a guard refused' },
+      ...{ keys_before: 1, keys_after: 1 },
+    });
+    expect((await silent(9)).result).toMatchObject({
+      message: 'the upgrade of the copy ended with code 9',
+    });
+  });
+
+  it('counts the keys through any member, else those of the snapshot', async () => {
+    const deaf = (isDeaf: (url: string) => boolean) =>
+      rehearsed({}, (host) => ({
+        network: {
+          ...host.network,
+          request: (request) =>
+            /\/kv\/range$/.test(request.url) && isDeaf(request.url)
+              ? Promise.reject(new Error('no'))
+              : host.network.request(request),
+        },
+      }));
+    expect((await deaf((url) => url.includes(':20001'))).result).toMatchObject({
+      keys_before: 1,
+      keys_after: 1,
+    });
+    expect((await deaf(() => true)).result).toMatchObject({ keys_before: 2, keys_after: undefined });
+  });
+
+  it.each([
+    ['simulated members', { simulated: true }],
+    ['no ctl program', { ctl_binary: undefined }],
+    ['members on other hosts', { driver: 'ssh' as const }],
+    ['a member without its new program', { members: [{ name: 'n1', client_url: '', old_binary: '/old' }] }],
+    ['a member without its old program', { members: [{ name: 'n1', client_url: '', new_binary: '/new' }] }],
+  ])('with %s is simulated', (_, patch) => {
+    const base = { ...clusterFile(), ctl_binary: '/ctl' };
+    expect(canBeReal(base)).toBe(true);
+    expect(canBeReal({ ...base, ...patch } as typeof base)).toBe(false);
+  });
+});
+
+describe('the snapshot of a rehearsal', () => {
+  const wanted = (patch: object) => {
+    const small = smallCluster();
+    const said: string[] = [];
+    const { host, access } = small;
+    const given = {
+      access,
+      observation: observed(),
+      file: undefined,
+      directory: '/d',
+      info: (text: string) => said.push(text),
+    };
+    return { small, said, path: snapshotToRehearse(host, { ...given, ...patch }) };
+  };
+  it('is that of a follower', async () => {
+    const { small, said, path } = wanted({});
+    expect(await path).toBe('/d/snapshot.db');
+    expect([small.done, said]).toEqual([['snapshot n2'], ['saving a snapshot of n2 for the private copy']]);
+  });
+  it('is that of the leader when nobody else answers, and there is none when nobody does', async () => {
+    const alone = wanted({ observation: observed([seen('n1'), away('n2'), away('n3')]) });
+    await alone.path;
+    expect(alone.small.done).toEqual(['snapshot n1']);
+    await expect(wanted({ observation: observed([away('n1')]) }).path).rejects.toMatchObject({
+      detail: { code: 'UNAVAILABLE' },
+    });
+  });
+  it('is a file that is named, once it is verified', async () => {
+    const small = smallCluster();
+    const page = Buffer.alloc(512, 7);
+    await small.host.files.replace(
+      '/place/s.db',
+      Buffer.concat([page, createHash('sha256').update(page).digest()]),
+    );
+    const given = { access: small.access, observation: observed(), directory: '/d', info: () => {} };
+    expect(await snapshotToRehearse(small.host, { ...given, file: 's.db' })).toBe('/place/s.db');
+    await small.host.files.replace('/place/bad.db', page);
+    await expect(snapshotToRehearse(small.host, { ...given, file: 'bad.db' })).rejects.toThrow();
+    expect(small.done).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { carryOutRestore } from '../../../../src/kv/upgrade/restore/carry-out.ts';
+import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { Finished, RunOptions } from '../../../../src/platform/host.ts';
+import { smallCluster } from '../../../support/small-cluster.ts';
+
+const snapshot = {
+  ...{ member: 'n2', path: '/s.db', size_bytes: 1, file_sha256: 'abc', trailer_sha256: '', revision: 5 },
+  duration_ms: 0,
+};
+const LOCK = '/clusters/test/lock';
+/** Members on the new version, whose directories a fake shell builds; each of its lines comes with whether the lock is held. */
+const scene = async (version = '3.4.45') => {
+  const small = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
+  for (const name of ['n1', 'n2', 'n3']) small.members(name).which = 'new';
+  const members = small.cluster.members.map((spec) => ({ ...spec, peer_url: `http://${spec.name}:2380` }));
+  const cluster = { ...small.cluster, members };
+  const observation = await small.observation();
+  const plan = restorePlan({ cluster, observation, snapshot, to: '3.4', run: 'r' });
+  const locked: boolean[] = [];
+  const done = { code: 0, signal: null, stdout: '', stderr: '', timedOut: false };
+  const run = async (
+    _: string,
+    __: readonly string[],
+    { input = '' }: RunOptions = {},
+  ): Promise<Finished> => {
+    locked.push(small.host.files.readNow(LOCK)?.includes('"run":"r"') === true);
+    return { ...done, stdout: String(input).includes(' version') ? `etcdctl version: ${version}` : '' };
+  };
+  const host = { ...small.host, processes: { ...small.host.processes, run } };
+  const [told, warned]: [string[], string[]] = [[], []];
+  const log = { info: (text: string) => told.push(text), warn: (text: string) => warned.push(text) };
+  const place = { host, directories: { clusters: '/clusters', state: '/home' }, log };
+  const carryOut = () => carryOutRestore(place, { ...small, cluster, plan });
+  return { small, carryOut, locked, told, warned };
+};
+
+describe('a restore of a cluster', () => {
+  it('is made under the lock of this machine and that of the store, which go with it', async () => {
+    const { small, carryOut, locked, told, warned } = await scene();
+    const { revision, kept } = await carryOut();
+    expect([revision > 0, kept.map(({ name }) => name)]).toEqual([true, ['n1', 'n2', 'n3']]);
+    expect(new Set(locked)).toEqual(new Set([true]));
+    expect([small.host.files.readNow(LOCK), [...small.keys.keys()], warned]).toEqual([undefined, [], []]);
+    expect(told).toContain('n1: new data directory built');
+    expect(small.host.files.readNow('/clusters/test/restore.jsonl')).toContain('"closed"');
+  });
+  it('that fails lets go of both', async () => {
+    const { small, carryOut } = await scene('3.5.1');
+    await expect(carryOut()).rejects.toMatchObject({ detail: { code: 'WRONG_CTL' } });
+    expect([small.host.files.readNow(LOCK), [...small.keys.keys()]]).toEqual([undefined, []]);
+  });
+  it('of a store that does not answer goes on with the lock of this machine, and says so', async () => {
+    const { small, carryOut, warned } = await scene();
+    for (const name of ['n1', 'n2', 'n3']) small.end(name);
+    await carryOut();
+    expect(warned).toEqual([expect.stringMatching(/^no lock in the store /)]);
+    expect(small.host.files.readNow(LOCK)).toBeUndefined();
+  });
+});

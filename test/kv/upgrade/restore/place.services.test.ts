@@ -1,0 +1,164 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { localShell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import { buildDirectory, swapDirectory } from '../../../../src/kv/upgrade/restore/place.ts';
+import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import { away, observed, seen } from '../../../support/observations.ts';
+import { realHost } from '../../../support/real-host.ts';
+import type { RealHost } from '../../../support/real-host.ts';
+
+let real: RealHost;
+beforeEach(async () => {
+  real = await realHost();
+  for (const directory of ['data/member/wal', 'data/member/snap', 'log'])
+    mkdirSync(at(directory), { recursive: true });
+  for (const file of ['data/member/wal/0.wal', 'data/member/snap/db', 'log/0.wal'])
+    writeFileSync(at(file), 'present');
+  // A ctl program that builds a directory as the real one does: the log is part of it.
+  writeFileSync(
+    at('ctl'),
+    '#!/bin/sh\nwhile [ "$1" != --data-dir ]; do shift; done\nmkdir -p "$2/member/wal" "$2/member/snap"; echo new > "$2/member/wal/0.wal"; echo new > "$2/member/snap/db"\n',
+  );
+  chmodSync(at('ctl'), 0o755);
+  chmodSync(at('data'), 0o700);
+});
+afterEach(() => real.close());
+const at = (name: string): string => join(real.directory, name);
+const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
+  name: 'n1',
+  client_url: 'http://127.0.0.1:2379',
+  peer_url: 'http://127.0.0.1:2380',
+  data_dir: at('data'),
+  ...more,
+});
+const snapshot = {
+  member: 'n1',
+  path: '/s.db',
+  size_bytes: 1,
+  file_sha256: '',
+  trailer_sha256: '',
+  revision: 5,
+  duration_ms: 0,
+};
+const planOf = (spec: MemberSpec, observation = observed([away('n1')])) =>
+  restorePlan({
+    cluster: { name: 'c', ctl_binary: at('ctl'), members: [spec] },
+    observation,
+    snapshot,
+    to: '3.3',
+    run: 'R',
+  });
+const rebuilt = async (spec: MemberSpec): Promise<void> => {
+  const plan = planOf(spec);
+  const shell = localShell(real.host);
+  const [step] = plan.members;
+  await buildDirectory(shell, plan, step as never, spec);
+  await swapDirectory(shell, step as never, spec);
+};
+const text = (path: string): string => readFileSync(at(path), 'utf8').trim();
+
+describe('the directories of a member that is rebuilt', () => {
+  it('the data directory gets a new content, and its present one is kept aside', async () => {
+    await rebuilt(member());
+    expect([
+      text('data/member/wal/0.wal'),
+      text('data/member/snap/db'),
+      text('data.before-restore-R/member/snap/db'),
+    ]).toEqual(['new', 'new', 'present']);
+    expect(statSync(at('data')).mode & 0o777).toBe(0o700);
+  });
+
+  it('so does a log outside of it, whatever the ctl program knows of that', async () => {
+    const spec = member({ old_command: ['/bin/etcd', '--wal-dir', `${at('log')}/`] });
+    await rebuilt(spec);
+    expect([text('log/0.wal'), text('log.before-restore-R/0.wal'), text('data/member/snap/db')]).toEqual([
+      'new',
+      'present',
+      'new',
+    ]);
+    expect(readdirSync(at('data/member'))).toEqual(['snap']);
+    await rebuilt(spec);
+    expect(readdirSync(real.directory).filter((name) => name.startsWith('log'))).toEqual([
+      'log',
+      'log.before-restore-R',
+      'log.before-restore-R.2',
+    ]);
+  });
+
+  it('and one inside of it, which moves with the directory', async () => {
+    mkdirSync(at('data/own/log'), { recursive: true });
+    await rebuilt(member({ env: { ETCD_WAL_DIR: at('data/own/log') } }));
+    expect([text('data/own/log/0.wal'), readdirSync(at('data/member'))]).toEqual(['new', ['snap']]);
+  });
+
+  it('named in its usual place, nothing is moved', async () => {
+    await rebuilt(member({ old_command: ['/bin/etcd', `--wal-dir=${at('data/member/wal')}`] }));
+    expect(text('data/member/wal/0.wal')).toBe('new');
+  });
+});
+
+describe('a data directory behind a link', () => {
+  const moved = (name: string): void => {
+    mkdirSync(at('disk'), { recursive: true });
+    renameSync(at(name), at(`disk/${name.replaceAll('/', '-')}`));
+    symlinkSync(at(`disk/${name.replaceAll('/', '-')}`), at(name));
+  };
+  it('stays behind the link, with its mode', async () => {
+    moved('data');
+    await rebuilt(member());
+    expect(lstatSync(at('data')).isSymbolicLink()).toBe(true);
+    expect(text('disk/data/member/snap/db')).toBe('new');
+    expect(statSync(at('disk/data')).mode & 0o777).toBe(0o700);
+    expect(text('data.before-restore-R/member/snap/db')).toBe('present');
+    expect(lstatSync(at('data.before-restore-R')).isDirectory()).toBe(true);
+  });
+  it.each(['link', 'flag'])('keeps a log on its disk to which member/wal is a %s', async (by) => {
+    moved('data/member/wal');
+    const flag = by === 'flag' ? { old_command: ['/bin/etcd', `--wal-dir=${at('data/member/wal')}`] } : {};
+    await rebuilt(member(flag));
+    expect(lstatSync(at('data/member/wal')).isSymbolicLink()).toBe(true);
+    expect(text('disk/data-member-wal/0.wal')).toBe('new');
+    // What is kept aside is whole: its link leads to the log before.
+    expect(text('data.before-restore-R/member/wal/0.wal')).toBe('present');
+    expect(text('data.before-restore-R/member/snap/db')).toBe('present');
+  });
+  it('is refused before anything stops where the swap could not keep it', async () => {
+    const build = (spec: MemberSpec) => {
+      const plan = planOf(spec);
+      return buildDirectory(localShell(real.host), plan, plan.members[0] as never, spec);
+    };
+    moved('data/member/snap');
+    await expect(build(member())).rejects.toThrow('data/member/snap is a link');
+    rmSync(at('data/member/snap'));
+    rmSync(at('data/member/wal'), { recursive: true });
+    await expect(build(member())).rejects.toThrow('no member/wal, and no setting names another directory');
+    await expect(build(member({ data_dir: at('none/data') }))).rejects.toThrow('there is no directory');
+    await build(member({ wal_dir: at('log') }));
+    expect(text('log.restoring/0.wal')).toBe('new');
+  });
+});
+
+describe('where the log of a member is', () => {
+  it('says its configuration file too', () => {
+    const observation = observed([seen('n1', { host: { config: { 'wal-dir': '/disk/wal' } } })]);
+    expect(planOf(member(), observation).members[0]?.wal_dir).toBe('/disk/wal');
+  });
+  it('a relative path is refused before anything is touched', () => {
+    expect(() => planOf(member({ old_command: ['/bin/etcd', '--wal-dir', 'wal'] }))).toThrow(
+      'the log directory wal of n1 is relative',
+    );
+  });
+});

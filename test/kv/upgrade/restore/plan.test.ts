@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { newestSnapshot, restorePlan, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import { away, clusterFile, observed, seen } from '../../../support/observations.ts';
+
+const snapshot = {
+  ...{ member: 'n2', path: '/s.db', size_bytes: 1, file_sha256: 'abc', trailer_sha256: '', revision: 5 },
+  duration_ms: 0,
+};
+const observation = observed([away('n1'), seen('n2', { revision: 9 })], {
+  listed: [
+    { id: '1001', name: 'n1', peer_urls: ['http://p1', 'http://x'], client_urls: [], is_learner: false },
+  ],
+});
+const planOf = (patch: Partial<MemberSpec> = {}, seenAs = observation) => {
+  const [n1, n2] = clusterFile(2).members as [MemberSpec, MemberSpec];
+  const members = [
+    { ...n1, ...patch },
+    { ...n2, peer_url: 'http://p2' },
+  ];
+  const cluster = { name: 'test', ctl_binary: '/bin/ctl', members };
+  return restorePlan({ cluster, observation: seenAs, snapshot, to: '3.4', run: 'R' });
+};
+
+describe('the plan of a restore', () => {
+  it('has the directory of each member and the words of the ctl program', () => {
+    expect(planOf()).toEqual({
+      ...{
+        cluster: 'test',
+        to: '3.4',
+        run: 'R',
+        snapshot,
+        ctl: '/bin/ctl',
+        revision_now: 9,
+        lost_revisions: 4,
+      },
+      members: [
+        {
+          ...{ name: 'n1', aside: '/data/n1.before-restore-R' },
+          words: [
+            ...['--name', 'n1', '--initial-cluster', 'n1=http://p1,n2=http://p2'],
+            ...['--initial-advertise-peer-urls', 'http://p1', '--data-dir', '/data/n1.restoring'],
+          ],
+        },
+        expect.objectContaining({ name: 'n2', aside: '/data/n2.before-restore-R' }),
+      ],
+    });
+  });
+  it('counts from the newest revision that a member has', () => {
+    const both = observed([seen('n1', { revision: 12 }), seen('n2', { revision: 9 })], {
+      listed: observation.listed,
+    });
+    expect(planOf({}, both)).toMatchObject({ revision_now: 12, lost_revisions: 7 });
+    const silent = planOf({}, observed([away('n1'), away('n2')], { listed: observation.listed }));
+    expect(silent).not.toHaveProperty('revision_now');
+    expect(silent).not.toHaveProperty('lost_revisions');
+  });
+  it('needs the data directory and the address of each member', () => {
+    expect(() => planOf({ data_dir: undefined } as never)).toThrow(
+      'member n1 needs peer_url and data_dir in the cluster file',
+    );
+    expect(() => planOf({}, observed([away('n1'), away('n2')], { listed: [] }))).toThrow('member n1 needs');
+  });
+  it('takes the log from where the server is told: a flag, else the environment, else its configuration', () => {
+    const configured = observed([seen('n1', { host: { config: { 'wal-dir': '/c/wal' } } }), away('n2')], {
+      listed: observation.listed,
+    });
+    const walOf = (patch: Partial<MemberSpec>, by = configured) => planOf(patch, by).members[0]?.wal_dir;
+    const env = { ETCD_WAL_DIR: '/e/wal/' };
+    expect(walOf({ env, old_command: ['etcd', '--wal-dir=/f/wal//'] })).toBe('/f/wal');
+    expect(walOf({ env })).toBe('/e/wal');
+    expect(walOf({ env: { ETCD_WAL_DIR: '' } })).toBe('/c/wal');
+    expect(walOf({}, observation)).toBeUndefined();
+    expect(planOf().members[0]).not.toHaveProperty('wal_dir');
+  });
+  it('in words says what is done on each host, and what is lost', () => {
+    const text = restoreText(planOf({ env: { ETCD_WAL_DIR: '/e/wal' } }));
+    expect(text.split('\n')).toEqual([
+      'Rebuild of test on 3.4 from /s.db (revision 5, taken from n2)',
+      'LOST: 4 revisions written after the snapshot; v2 data is not part of it; clients see no store meanwhile',
+      '1. build new data directories beside the present ones, on every host',
+      '2. stop every member; the present directories are kept aside',
+      '  n1: the data directory goes to /data/n1.before-restore-R, its log /e/wal likewise',
+      expect.stringMatching(/^ {4}\$ \/bin\/ctl snapshot restore \/s\.db --name n1 --initial-cluster /),
+      '  n2: the data directory goes to /data/n2.before-restore-R',
+      expect.stringMatching(/^ {4}\$ .* --name n2 /),
+      '3. start every member with its 3.4 binary and configuration, and wait until all are healthy',
+    ]);
+  });
+});
+
+it('of several snapshots the one with the highest revision is taken', () => {
+  const of = (...revisions: number[]) =>
+    newestSnapshot(revisions.map((revision) => ({ ...snapshot, revision })))?.revision;
+  expect([of(3, 9, 5), of(9, 3), of(3, 9), of()]).toEqual([9, 9, 9, undefined]);
+});

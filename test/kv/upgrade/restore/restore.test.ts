@@ -1,0 +1,284 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
+import { snapshotFile } from '../../../../src/etcd-sim/disk/snapshot.ts';
+import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
+import { restore } from '../../../../src/kv/upgrade/restore/execute.ts';
+import { restorePlan, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
+import { openRestore, readRestore, restoreLine } from '../../../../src/kv/upgrade/restore/restore-journal.ts';
+import type { RestoreEntry } from '../../../../src/kv/upgrade/restore/restore-journal.ts';
+import { restoreSource } from '../../../../src/kv/upgrade/restore/source.ts';
+import type { Shell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { observed, seen } from '../../../support/observations.ts';
+import { STATE, conducted, smallCluster } from '../../../support/small-cluster.ts';
+
+const snapshot = {
+  ...{ member: 'n2', path: '/s.db', size_bytes: 1, file_sha256: 'abc', trailer_sha256: '', revision: 5 },
+  duration_ms: 0,
+};
+const finished = (patch = {}) => ({
+  ...{ code: 0, signal: null, stdout: '', stderr: '', timedOut: false },
+  ...patch,
+});
+/** Three members on the new version, and shells that note what they were asked. */
+const scene = async (kept = '') => {
+  const small = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
+  for (const name of ['n1', 'n2', 'n3']) small.members(name).which = 'new';
+  const members = small.cluster.members.map((spec) => ({ ...spec, peer_url: `http://${spec.name}:2380` }));
+  const cluster = { ...small.cluster, members };
+  const plan = restorePlan({
+    ...{ cluster, observation: await small.observation(), snapshot, to: '3.4', run: 'r' },
+  });
+  const { done } = small;
+  let [isBuilt, isBroken] = [true, false];
+  const shellFor = ({ name }: { readonly name: string }): Shell => ({
+    where: 'here',
+    shown: (command) => command,
+    send: async (path) => ({ path, remove: async () => {} }),
+    run: async (given) => {
+      const script = String(given);
+      if (script.includes(' version')) return finished({ stdout: 'etcdctl version: 3.4.45' });
+      if (script.startsWith('[ -d ')) return finished({ code: isBuilt ? 0 : 1 });
+      const isSwap = script.startsWith('set -e');
+      done.push(`${isSwap ? 'swap' : 'build'} ${name}`);
+      if (isBroken) return finished({ code: 1, stderr: 'first\nno room' });
+      return finished({ stdout: isSwap ? `/data/${name}.kept${kept}` : '' });
+    },
+  });
+  const told: string[] = [];
+  const run = async (patch: Partial<Parameters<typeof restore>[0]> = {}) => {
+    const progress = await openRestore(small.host, STATE, plan);
+    const parts = { ...small, cluster, plan, progress, shellFor, directory: `${STATE}/test/r` };
+    return restore({ ...parts, log: (text) => told.push(text), ...patch });
+  };
+  const journal = async (): Promise<string[]> =>
+    (await readRestore(small.host, STATE, 'test')).map((entry) =>
+      'member' in entry ? `${entry.kind} ${entry.member}` : entry.kind,
+    );
+  const set = (patch: { isBuilt?: boolean; isBroken?: boolean }): void => {
+    isBuilt = patch.isBuilt ?? isBuilt;
+    isBroken = patch.isBroken ?? isBroken;
+  };
+  return { small, plan, run, told, journal, set, done };
+};
+const all = (what: string): string[] => ['n1', 'n2', 'n3'].map((name) => `${what} ${name}`);
+
+describe('a restore', () => {
+  it('touches nothing when the record of what a member ran with is damaged', async () => {
+    const { run, done, small } = await scene();
+    await small.host.files.replace(`${STATE}/test/placements/n3.json`, '[]');
+    await expect(run()).rejects.toThrow('n3.json is damaged');
+    expect(done).toEqual([]);
+  });
+  it('builds every directory before it stops the first member, and starts all on their old version', async () => {
+    const { run, done, told, journal, small } = await scene();
+    small.keys.set('opsctl/upgrade-progress', { value: '{}', lease: '', mod: 1, create: 1 });
+    const lock = JSON.stringify({ run: 'r', owner: { host: 'h', pid: 1 }, since: '' });
+    small.keys.set('opsctl/upgrade-lock', { value: lock, lease: '', mod: 1, create: 1 });
+    const restored = await run();
+    expect(done).toEqual([
+      ...[...all('build'), ...all('stop'), ...all('swap')],
+      ...['n1', 'n2', 'n3'].flatMap((name) => [`activate ${name} old`, `start ${name} old`]),
+    ]);
+    expect(restored.kept[1]).toEqual({ name: 'n2', kept_data: '/data/n2.kept' });
+    expect(restored.revision).toBe(10);
+    // The snapshot holds what the run that took it had written for itself.
+    expect([...small.keys.keys()]).toEqual([]);
+    expect(told).toEqual([
+      ...all('').map((name) => `${name.trim()}: new data directory built`),
+      ...all('').map((name) => `${name.trim()}: stopped`),
+    ]);
+    expect(await journal()).toEqual([
+      ...['opened', ...all('built'), 'stopping', ...all('swapped'), 'starting', 'closed'],
+    ]);
+  });
+
+  it('that cannot build stops nobody', async () => {
+    const { run, set, done, small } = await scene();
+    set({ isBroken: true });
+    await expect(run()).rejects.toMatchObject({
+      category: 'unsafe',
+      message: 'nothing was stopped: the directory of n1 could not be built: no room',
+    });
+    expect(done).toEqual(['build n1']);
+    expect(small.members('n1').isUp).toBe(true);
+  });
+
+  it('that was killed builds nothing again and swaps nothing again', async () => {
+    const { run, set, done, small } = await scene();
+    small.members('n2').ignoresStop = true;
+    await expect(run()).rejects.toMatchObject({ detail: { code: 'STOP_IGNORED' } });
+    small.members('n2').ignoresStop = false;
+    done.length = 0;
+    // Of n1 the directory was put into its place just before the crash: it stands nowhere beside.
+    const { shellFor } = { shellFor: undefined };
+    void shellFor;
+    await run();
+    expect(done.filter((what) => what.startsWith('build'))).toEqual([]);
+    expect(done.filter((what) => what.startsWith('swap'))).toEqual(all('swap'));
+    set({});
+  });
+
+  it('takes a directory that is gone from beside after the stop for swapped', async () => {
+    const { run, set, done, small } = await scene();
+    small.members('n3').ignoresStop = true;
+    await expect(run()).rejects.toThrow();
+    small.members('n3').ignoresStop = false;
+    done.length = 0;
+    set({ isBuilt: false });
+    const { kept } = await run();
+    expect(done.filter((what) => /^(?:build|swap)/.test(what))).toEqual([]);
+    expect(kept[0]?.kept_data).toBe('/data/n1.before-restore-r');
+  });
+
+  it('whose members do not become healthy says which, and begins anew the next time', async () => {
+    const { run, done, small, journal } = await scene();
+    small.members('n3').sick = 'old';
+    await expect(run()).rejects.toMatchObject({
+      message: 'n3 did not become healthy on 3.4; a majority needs 2',
+      detail: { code: 'RESTORE_UNHEALTHY' },
+    });
+    expect((await journal()).at(-1)).toBe('failed');
+    small.members('n3').sick = undefined;
+    done.length = 0;
+    await run();
+    expect(done.slice(0, 3)).toEqual(all('build'));
+  });
+
+  it('waits for the version, not only for health', async () => {
+    const { run, small } = await scene();
+    const start = async ({ name }: { readonly name: string }) => {
+      Object.assign(small.members(name), { isUp: true, which: 'new' });
+      return {};
+    };
+    await expect(run({ driver: { ...small.driver, start } })).rejects.toThrow('n1, n2, n3 did not become');
+  });
+});
+
+describe('what is known of a restore', () => {
+  const at = '2026-01-01T00:00:00.000Z';
+  const opened: RestoreEntry = {
+    ...{ kind: 'opened', at, to: '3.4', snapshot: '/s.db', file_sha256: 'abc', members: ['n1', 'n2'] },
+  };
+  const textOf = (...entries: RestoreEntry[]): unknown => restoreLine(entries)?.text.split('\n')[0];
+
+  it('is said in a line, with what goes on with it', () => {
+    expect(restoreLine([])).toBeUndefined();
+    expect(restoreLine([{ kind: 'stopping', at }])).toBeUndefined();
+    expect(textOf(opened)).toBe('the restore to 3.4 was interrupted before any member was stopped');
+    expect(textOf(opened, { kind: 'stopping', at }, { kind: 'swapped', at, member: 'n1', kept: '/k' })).toBe(
+      'the restore to 3.4 was interrupted with the members stopped, 1 of 2 data directories swapped',
+    );
+    expect(textOf(opened, { kind: 'failed', at, reason: 'sick' })).toBe('the restore to 3.4 failed: sick');
+    expect(restoreLine([opened, { kind: 'closed', at, revision: 9 }])).toEqual({
+      ...{ outcome: 'restored', at, text: 'restored to 3.4 at revision 9 from /s.db' },
+    });
+    expect(restoreLine([opened])?.outcome).toBe('interrupted');
+  });
+
+  const plan = { cluster: 'test', to: '3.4', snapshot, members: [{ name: 'n1' }] } as never;
+  it.each<[string, RestoreEntry[], boolean]>([
+    ['the same snapshot', [opened, { kind: 'built', at, member: 'n1' }], true],
+    [
+      'one that has ended',
+      [opened, { kind: 'built', at, member: 'n1' }, { kind: 'closed', at, revision: 1 }],
+      false,
+    ],
+    [
+      'one that failed',
+      [opened, { kind: 'built', at, member: 'n1' }, { kind: 'failed', at, reason: '' }],
+      false,
+    ],
+    [
+      'another snapshot',
+      [{ ...opened, file_sha256: 'x' } as RestoreEntry, { kind: 'built', at, member: 'n1' }],
+      false,
+    ],
+    [
+      'another version',
+      [{ ...opened, to: '3.3' } as RestoreEntry, { kind: 'built', at, member: 'n1' }],
+      false,
+    ],
+  ])('a restore goes on with one before of %s: %#', async (_, before, goesOn) => {
+    const text = before.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+    const host = fakeHost({ files: { '/state/test/restore.jsonl': text } });
+    const progress = await openRestore(host, '/state', plan);
+    expect([progress.isBuilt('n1'), progress.isBuilt('n2'), progress.wasStopping]).toEqual([
+      goesOn,
+      false,
+      false,
+    ]);
+    progress.write({ kind: 'swapped', member: 'n1', kept: '/k' });
+    progress.write({ kind: 'swapped', member: 'n1', kept: '/k2' });
+    expect([progress.keptOf('n1'), progress.keptOf('n2')]).toEqual(['/k2', undefined]);
+    const kinds = (await readRestore(host, '/state', 'test')).map(({ kind }) => kind);
+    expect(kinds).toEqual([...(goesOn ? ['opened', 'built'] : ['opened']), 'swapped', 'swapped']);
+    expect(host.files.mode('/state/test/restore.jsonl')).toBe(0o600);
+  });
+});
+
+describe('the plan of a restore', () => {
+  const { cluster } = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
+  const input = { cluster, snapshot, to: '3.4', run: 'r' } as const;
+  const listed = observed().listed.map((one) => ({ ...one, peer_urls: [`http://${one.name}:2380`] }));
+  it('says what will be lost', () => {
+    const plan = restorePlan({ ...input, observation: observed([seen('n1', { revision: 12 })], { listed }) });
+    expect([plan.revision_now, plan.lost_revisions]).toEqual([12, 7]);
+    expect(restoreText(plan)).toContain('LOST: 7 revisions written after the snapshot');
+    const older = restorePlan({ ...input, observation: observed([seen('n1', { revision: 3 })], { listed }) });
+    expect(older.lost_revisions).toBe(0);
+    const silent = observed([seen('n1', { revision: undefined } as never)], { listed });
+    expect(restoreText(restorePlan({ ...input, observation: silent }))).toContain('an unknown number');
+  });
+  it('needs the ctl program and the address of every member', () => {
+    const observation = observed([seen('n1')], { listed });
+    const { ctl_binary: _, ...without } = cluster;
+    expect(() => restorePlan({ ...input, observation, cluster: without })).toThrow('names no ctl_binary');
+    expect(() => restorePlan({ ...input, observation: observed() })).toThrow('member n1 needs peer_url');
+  });
+});
+
+describe('the snapshot of a restore', () => {
+  const dirs = { clusters: STATE, state: '/home' };
+  const wanted = { snapshot: undefined, to: undefined, bucket: {} };
+  it('is the newest of the last run, or the one that was named, and is verified again', async () => {
+    const page = Buffer.alloc(512, 7);
+    const whole = Buffer.concat([page, createHash('sha256').update(page).digest()]);
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    await conducted(small, plan);
+    const { host, cluster } = small;
+    const sourceOf = (patch: object) =>
+      restoreSource(host, dirs, { ...wanted, ...patch }, cluster).catch((error: unknown) => error);
+    // The pages of this snapshot hold no keys: it is chosen, verified and then not read.
+    expect(String(await sourceOf({}))).not.toContain('no run of this cluster');
+    await host.files.replace('/place/s.db', whole);
+    expect(String(await sourceOf({ snapshot: 's.db' }))).not.toContain('no run of this cluster');
+    await expect(restoreSource(fakeHost(), dirs, wanted, cluster)).rejects.toMatchObject({
+      detail: { code: 'NO_SNAPSHOT' },
+    });
+    await expect(
+      restoreSource(fakeHost(), dirs, { ...wanted, snapshot: 's.db' }, cluster),
+    ).rejects.toMatchObject({ detail: { code: 'NO_SNAPSHOT' } });
+    await host.files.replace('/place/s.db', page);
+    expect(await sourceOf({ snapshot: 's.db' })).toMatchObject({ detail: { code: 'SNAPSHOT_DAMAGED' } });
+  });
+  it('is said to be of the member that it was taken from, where a run recorded it', async () => {
+    const small = smallCluster();
+    const plan = await small.plan({ hold_last: true });
+    const { journal } = await conducted(small, plan);
+    const recorded = journal.findLast((entry) => entry.kind === 'snapshot');
+    const path = recorded?.kind === 'snapshot' ? recorded.snapshot.path : '';
+    const machine = new Machine(1e9);
+    machine.apply(1, '1', { op: 'put', key: 'a', value: 'dg==' });
+    const pages = snapshotFile(machine);
+    for (const file of [path, '/place/copy.db'])
+      await small.host.files.replace(file, Buffer.concat([pages, trailer(pages)]));
+    const memberOf = async (patch: object): Promise<string> =>
+      (await restoreSource(small.host, dirs, { ...wanted, ...patch }, small.cluster)).snapshot.member;
+    expect(await memberOf({})).toBe('n3');
+    expect(await memberOf({ snapshot: path })).toBe('n3');
+    expect(await memberOf({ snapshot: 'copy.db' })).toBe('a file');
+  });
+});

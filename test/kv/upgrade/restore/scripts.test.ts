@@ -1,0 +1,102 @@
+/** What is sent to a member's host, without one. */
+import { describe, expect, it } from 'vitest';
+import {
+  buildDirectory,
+  isBuiltBeside,
+  refuseWrongCtl,
+  swapDirectory,
+} from '../../../../src/kv/upgrade/restore/place.ts';
+import type { RestorePlan, RestoreStep } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { Shell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import type { Finished } from '../../../../src/platform/host.ts';
+
+const member = { name: 'n1', client_url: 'http://n1', data_dir: '/data/n1' };
+const step: RestoreStep = { name: 'n1', aside: '/data/n1.before-restore-R', words: ['--name', 'n1'] };
+const plan = { ctl: '/bin/ctl', to: '3.4', snapshot: { path: '/s.db' } } as unknown as RestorePlan;
+/** A shell that answers this, and what it was asked. */
+const shellThat = (done: Partial<Finished>, where = 'here') => {
+  const [scripts, options]: [string[], unknown[]] = [[], []];
+  const sent: string[] = [];
+  const shell: Shell = {
+    where,
+    shown: (command) => command,
+    send: async (from, to) => {
+      sent.push(`${from} to ${to}`);
+      return { path: '/sent.db', remove: async () => void sent.push('removed') };
+    },
+    run: async (script, given) => {
+      scripts.push(String(script));
+      options.push(given);
+      return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...done };
+    },
+  };
+  return { shell, scripts, options, sent };
+};
+const refused = (done: Partial<Finished>, where?: string) =>
+  refuseWrongCtl(shellThat(done, where).shell, { ctl: '/bin/ctl', to: '3.4' }).then(
+    () => 'taken',
+    (error: Error) => error.message,
+  );
+
+describe('the ctl program', () => {
+  it('is the one of the version that is restored, whatever stream it says that on', async () => {
+    expect(await refused({ stdout: 'etcdctl version: 3.4.45' })).toBe('taken');
+    expect(await refused({ stderr: 'etcdctl version: 3.4.1' })).toBe('taken');
+    const other = 'refused, nothing was changed: the ctl program';
+    expect(await refused({ stdout: 'etcdctl version: 3.5.1' })).toBe(
+      `${other} is 3.5.1, the directories are for 3.4`,
+    );
+    expect(await refused({ stdout: 'etcdctl version: 3.5.1' }, 'host7')).toContain(
+      `${other} on host7 is 3.5.1`,
+    );
+    expect(await refused({ stderr: 'not found\nmore' })).toBe(
+      `${other} is of an unknown version (not found), the directories are for 3.4`,
+    );
+  });
+});
+
+describe('a new directory', () => {
+  it('is built from the snapshot that was sent there, which goes again', async () => {
+    const { shell, scripts, options, sent } = shellThat({});
+    await buildDirectory(shell, plan, step, member);
+    expect(sent).toEqual(['/s.db to /data/n1.snapshot', 'removed']);
+    expect(scripts[0]).toContain(
+      '/bin/ctl snapshot restore /sent.db --name n1 --data-dir "$B.restoring" >&2',
+    );
+    expect(options).toEqual([{ timeoutMs: 3_600_000 }]);
+  });
+  it.each([
+    [{ code: 9, stderr: 'first\nno room\n' }, 'no room'],
+    [{ code: null, startError: 'no ssh' }, 'no ssh'],
+    [{ code: 1 }, 'exit code 1'],
+  ])('that cannot be built stops nothing, and leaves no snapshot there: %j', async (done, reason) => {
+    const { shell, sent } = shellThat(done);
+    await expect(buildDirectory(shell, plan, step, member)).rejects.toMatchObject({
+      ...{ category: 'unsafe', detail: { code: 'RESTORE_FAILED' } },
+      message: `nothing was stopped: the directory of n1 could not be built: ${reason}`,
+    });
+    expect(sent.at(-1)).toBe('removed');
+  });
+  it('stands beside the present one, or does not', async () => {
+    const built = shellThat({});
+    expect(await isBuiltBeside(built.shell, member)).toBe(true);
+    expect(built.scripts[0]).toMatch(/^\[ -d '\/data\/n1\.restoring' \]/);
+    expect(await isBuiltBeside(shellThat({ code: 1 }).shell, member)).toBe(false);
+  });
+});
+
+describe('a swap', () => {
+  it('says where the directory before is kept', async () => {
+    const { shell, options } = shellThat({ stdout: '/data/n1.before-restore-R.2' });
+    expect(await swapDirectory(shell, step, member)).toBe('/data/n1.before-restore-R.2');
+    expect(options).toEqual([{ timeoutMs: 60_000 }]);
+  });
+  it('that fails says why, and what to do with stopped members', async () => {
+    await expect(
+      swapDirectory(shellThat({ code: 1, stderr: 'a\nbusy\n' }).shell, step, member),
+    ).rejects.toMatchObject({
+      ...{ category: 'stopped', message: 'n1: its data directory could not be changed: busy' },
+      detail: { code: 'RESTORE_STOPPED' },
+    });
+  });
+});

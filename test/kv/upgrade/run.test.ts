@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { identityOf, stopReason } from '../../../src/kv/upgrade/run.ts';
+import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import { planned } from '../../support/observations.ts';
+
+const reasonAfter = (...ended: string[]) => {
+  const entries = ended.map((step): JournalEntry => ({ kind: 'end', at: '2026-01-01T00:00:00.000Z', step }));
+  const { message, detail } = stopReason({
+    signal: AbortSignal.abort(),
+    plan: planned(),
+    journal: { entries } as never,
+  });
+  return [message, ...(detail.tryThis ?? [])];
+};
+
+it('who stopped a run reads where the cluster is, and both ways on', () => {
+  expect(reasonAfter('n2.snapshot')).toEqual([
+    'stopped after the current step, as asked: every member runs 3.3 still',
+    'opsctl kv resume',
+    'opsctl kv abort, to give it up',
+  ]);
+  expect(reasonAfter('n2.snapshot', 'n2.gate')).toEqual([
+    'stopped after the current step, as asked: n2 on 3.4, the rest on 3.3',
+    'opsctl kv resume',
+    'opsctl kv rollback, to bring all back to 3.3',
+  ]);
+});
+
+it('a member is whom the run last saw before it was stopped, and else whom it planned', () => {
+  const begun = (step: string, member_id?: string): JournalEntry => ({
+    ...{ kind: 'begin', at: '2026-01-01T00:00:00.000Z', step },
+    ...(member_id === undefined ? {} : { note: { member_id } }),
+  });
+  const idAfter = (...entries: readonly JournalEntry[]) =>
+    identityOf({ plan: planned(), journal: { entries } as never }, 'n2');
+  expect(idAfter()).toEqual({ member_id: '1002', cluster_id: '77' });
+  expect(idAfter(begun('n2.stop'))).toEqual({ member_id: '1002', cluster_id: '77' });
+  expect(idAfter(begun('n1.stop', '9001'), begun('n2.snapshot', '9001')).member_id).toBe('1002');
+  expect(idAfter(begun('n2.stop', '9001'), begun('n2.stop', '9002'), begun('n2.stop')).member_id).toBe(
+    '9002',
+  );
+});

@@ -1,0 +1,65 @@
+import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { nodeFiles } from '../../../../src/platform/node/files.ts';
+import { binaryVersion, versionsOfBinaries } from '../../../../src/kv/upgrade/supervisors/binary-version.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+/** A server that says its version after so many seconds. */
+const after = (seconds: number) =>
+  fakeHost({
+    run: ({ options: { timeoutMs = Number.POSITIVE_INFINITY } }) =>
+      timeoutMs < seconds * 1000 ? { code: null, timedOut: true } : { stdout: 'etcd Version: 3.6.14\n' },
+  });
+
+it('a server on a busy machine has seconds to say its version; one that hangs is named with the time', async () => {
+  expect(await binaryVersion(after(8), '/new/etcd')).toEqual({ version: '3.6.14' });
+  expect(await binaryVersion(after(60), '/new/etcd')).toEqual({
+    error: '/new/etcd --version does not log a version within 10 s',
+  });
+});
+
+describe('a binary that was asked before', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-versions-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  /** Real files; each start of a program is counted, and says the next version. */
+  const asked = () => {
+    const said = ['3.4.23', '3.5.21', '3.5.22'];
+    const host = {
+      ...fakeHost({ run: () => ({ stdout: `etcd Version: ${said.shift()}\n` }) }),
+      files: nodeFiles,
+    };
+    return versionsOfBinaries(host);
+  };
+  const program = (name: string): string => {
+    const path = join(directory, name);
+    copyFileSync('/bin/sh', path);
+    return path;
+  };
+
+  it('is not started again while its file is the same', async () => {
+    const [versionOf, path] = [asked(), program('same')];
+    expect([await versionOf(path), await versionOf(path)]).toEqual([
+      { version: '3.4.23' },
+      { version: '3.4.23' },
+    ]);
+  });
+  it.each([
+    ['another file is put in its place', (path: string) => renameSync(program('other'), path)],
+    ['its rights were changed', (path: string) => chmodSync(path, 0o700)],
+  ])('is asked again when %s', async (_, change) => {
+    const [versionOf, path] = [asked(), program('changed')];
+    await versionOf(path);
+    change(path);
+    expect(await versionOf(path)).toEqual({ version: '3.5.21' });
+  });
+  it('is asked every time when it is a script: what it starts may be another program by then', async () => {
+    const [versionOf, path] = [asked(), join(directory, 'script')];
+    writeFileSync(path, '#!/bin/sh\nexec /usr/local/bin/etcd "$@"\n', { mode: 0o700 });
+    expect([await versionOf(path), await versionOf(path)]).toEqual([
+      { version: '3.4.23' },
+      { version: '3.5.21' },
+    ]);
+  });
+});

@@ -1,0 +1,157 @@
+import { serviceTexts } from '../../../support/service-texts.ts';
+import { describe, expect, it } from 'vitest';
+import { argumentsLike } from '../../../../src/kv/upgrade/supervisors/container-arguments.ts';
+import { containerService, containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts';
+import { done, placement } from '../../../support/finished.ts';
+import type { Finished } from '../../../../src/platform/host.ts';
+import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/types.ts';
+
+const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', container: 'c1' };
+const cluster: ClusterFile = { name: 'c', members: [member] };
+
+describe('a container', () => {
+  const why = 'container c ended (exit code 3)';
+  const created = { state: 'starting', awaits: 'container c, which is created' };
+  it.each<[string, unknown]>([
+    ['running 42 0 false false', { state: 'running', pid: 42 }],
+    ['paused 42 0 false false', { state: 'running', pid: 42 }],
+    ['created 0 0 false false', created],
+    ['configured 0 0 false false', created],
+    ['initialized 0 0 false false', created],
+    ['exited 0 3 false false', { state: 'gone', reason: why }],
+    ['dead 0 3 false false', { state: 'gone', reason: why }],
+    ['stopped 0 3 false false\n', { state: 'gone', reason: why }],
+    ['removing 0 3 false false', { state: 'gone', reason: why }],
+    ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
+    ['', { state: 'unknown', reason: 'container c is in no state' }],
+  ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
+  const service = serviceTexts(containerService('docker')(cluster));
+  it('is gone when there is none of its name, and unknown when its daemon does not answer', () => {
+    const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
+    expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
+    for (const stdout of ['', 'state=\n', 'state= \n'])
+      expect(of({ stdout })).toEqual({ state: 'gone', reason: 'there is no container c1' });
+    expect(of({ code: 9, stderr: 'docker does not answer' })).toEqual({
+      ...{ state: 'unknown', reason: 'docker does not answer' },
+    });
+  });
+  it('is stopped within the time', () => {
+    expect(service.stop(member, 1500)).toContain('[ $i -gt 20 ] && exit 1');
+  });
+  it('is asked for its version on the image, by its program', () => {
+    const of = (which: 'old' | 'new', patch: object) => service.version({ ...member, ...patch }, which);
+    expect(of('new', {})).toBeUndefined();
+    expect(of('new', { new_image: 'kv:2' })).toContain("--entrypoint 'etcd' 'kv:2' --version");
+    expect(of('new', { new_image: 'kv:2', new_binary: '/kvd' })).toContain("--entrypoint '/kvd' 'kv:2'");
+    expect(of('old', {})).toContain("--entrypoint 'etcd' \"$(docker inspect");
+    expect(of('old', { old_binary: '/kvd' })).toContain("--entrypoint '/kvd' \"$(");
+  });
+  const kept = placement({ container: 'c1-3.4-r', container_id: 'id1', image: 'i1' }, { image: 'i2' });
+  it('is made again only from what was recorded of it', async () => {
+    const start = async (
+      which: 'old' | 'new',
+      given: Placement | undefined,
+      patch: object,
+      answers: unknown[] = [],
+    ) => {
+      const script = containerService('docker')(cluster).start({ ...member, ...patch }, which, given);
+      return String(
+        typeof script === 'function' ? await script(async () => JSON.stringify(answers.shift())) : script,
+      );
+    };
+    expect(await start('old', undefined, {})).toBe("docker start 'c1' >/dev/null");
+    expect(await start('new', undefined, {})).toContain('nothing was recorded');
+    expect(await start('new', kept, { new_command: ['run', '{image}', '{name}'] })).toContain(
+      '\nrun i2 n1 >/dev/null',
+    );
+    const env = [{ Config: { Env: ['A=1'] } }];
+    expect(await start('new', kept, {}, [env, [{}]])).toContain(`--name 'c1' --env-file "$F" i2 >/dev/null`);
+    expect(await start('new', kept, {}, [[], []])).toContain(`--name 'c1' i2 >/dev/null`);
+    await expect(start('new', kept, {})).rejects.toThrow('container c1-3.4-r could not be inspected');
+  });
+  it('gets its restart policy back with its name', () => {
+    const old = (restart?: string) =>
+      service.activate?.(
+        member,
+        'old',
+        placement({ ...kept.previous, ...(restart === undefined ? {} : { restart }) }, {}),
+      );
+    expect(old('always')).toContain("docker update --restart='always' 'id1'");
+    for (const none of [undefined, 'no', '']) expect(old(none)).not.toContain('docker update');
+    expect(service.activate?.(member, 'new', kept)).toContain("docker rename 'id1' 'c1-3.4-r'");
+    expect(service.activate?.(member, 'old', kept)).toContain("docker rename 'id1' 'c1'");
+    expect(service.activate?.(member, 'new', undefined)).toBe('true');
+    expect(service.activate?.(member, 'new', placement({}, {}))).toBe('true');
+  });
+  it('is described by the commands of a person', () => {
+    const told = (kind: 'stop' | 'start' | 'gate', patch: object = {}) =>
+      service.describe(kind, { ...member, new_image: 'kv:2', ...patch }, 'new');
+    expect(told('stop')).toEqual(['docker kill --signal=[its stop signal] c1']);
+    expect(told('gate')).toEqual([]);
+    expect(told('start').at(-1)).toBe('docker run -d --name c1 [the same arguments] kv:2');
+    expect(told('start', { new_command: ['run', '{image}'] }).at(-1)).toBe('run kv:2');
+  });
+});
+
+describe('the arguments of an equal container', () => {
+  const words = (container: object, image: object = {}, restart?: string) =>
+    argumentsLike(container as never, image as never, 'new', restart).words.join(' ');
+  const host = (HostConfig: object) => words({ HostConfig });
+  it('nothing is added to one that has nothing', () => expect(words({})).toBe('new'));
+  it.each<[object, string]>([
+    [{ NetworkMode: 'default' }, 'new'],
+    [{ NetworkMode: 'bridge' }, 'new'],
+    [{ NetworkMode: 'host' }, '--network host new'],
+    [{ Memory: 0 }, 'new'],
+    [{ Memory: 1 }, '--memory 1 new'],
+    [{ Privileged: true }, '--privileged new'],
+    [{ Privileged: false, ReadonlyRootfs: false }, 'new'],
+    [{ PidMode: 'host' }, '--pid host new'],
+    [{ PidMode: '' }, 'new'],
+    [{ LogConfig: { Type: '', Config: null } }, 'new'],
+    [{ Tmpfs: { '/t': '', '/u': 'size=1' } }, '--tmpfs /t --tmpfs /u:size=1 new'],
+    [{ Binds: null, Mounts: null, Ulimits: null, CapAdd: 'x' }, 'new'],
+    [
+      { Binds: ['/a:/b', 7], ExtraHosts: ['h:1'], Dns: ['d'], GroupAdd: ['g'] },
+      '-v /a:/b --add-host h:1 --dns d --group-add g new',
+    ],
+    [{ CapAdd: ['A'], SecurityOpt: ['s'] }, '--cap-add A --security-opt s new'],
+    [{ Mounts: [{ Target: '/w' }, {}] }, '--mount type=bind,target=/w --mount type=bind,target= new'],
+    [{ PortBindings: { '1/tcp': [{ HostPort: '2' }, {}], '3/tcp': null } }, '-p 2:1/tcp -p :1/tcp new'],
+  ])('%j', (config, expected) => expect(host(config)).toBe(expected));
+  it('its restart policy before, unless that was none', () => {
+    expect([words({}, {}, 'no'), words({}, {}, ''), words({}, {}, 'always')]).toEqual([
+      'new',
+      'new',
+      '--restart always new',
+    ]);
+  });
+  it('its own name, and not the one that it was given', () => {
+    expect(words({ Config: { Hostname: 'kv1' } })).toBe('--hostname kv1 new');
+    expect(words({ Config: { Hostname: '0123456789ab' } })).toBe('new');
+  });
+  it('its entrypoint and command where they are not those of the image', () => {
+    const own = (Entrypoint: unknown, Cmd: unknown) =>
+      words({ Config: { Entrypoint, Cmd } }, { Config: { Entrypoint: ['etcd'], Cmd: ['-a'] } });
+    expect(own(['etcd'], ['-a'])).toBe('new');
+    expect(own(['etcd'], ['-b'])).toBe('new -b');
+    expect(own(['etcd'], ['-a', '-b'])).toBe('new -a -b');
+    expect(own(['sh', '-c'], ['-a'])).toBe('--entrypoint sh new -c -a');
+    expect(own(['kvd'], ['-a'])).toBe('--entrypoint kvd new -a');
+  });
+  it('its user, directory, stop signal and labels where they are not those of the image', () => {
+    const own = { User: 'u', WorkingDir: '/w', StopSignal: 'SIGINT', Labels: { a: '1' } };
+    expect(words({ Config: own }, { Config: own })).toBe('new');
+    expect(words({ Config: own })).toBe('--user u --workdir /w --stop-signal SIGINT --label a=1 new');
+    expect(words({ Config: own }, { Config: { ...own, Labels: { a: '2' } } })).toBe('--label a=1 new');
+  });
+  it('in its network its address and its names there', () => {
+    const Networks = { kv: { Aliases: ['n1', '0123456789ab'], IPAMConfig: null } };
+    expect(words({ HostConfig: { NetworkMode: 'kv' }, NetworkSettings: { Networks } })).toBe(
+      '--network kv --network-alias n1 new',
+    );
+    expect(words({ HostConfig: { NetworkMode: 'kv' }, NetworkSettings: { Networks: null } })).toBe(
+      '--network kv new',
+    );
+  });
+});

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { crictlState } from '../../../../src/kv/upgrade/supervisors/crictl-state.ts';
+
+const sinceMs = 1_700_000_000_000;
+const container = (state: string, afterMs: number, attempt = 0, pod = 'etcd-node1') => ({
+  id: 'c0ffee',
+  metadata: { name: 'etcd', attempt },
+  image: { image: 'registry/etcd:3.5.9-0' },
+  state,
+  createdAt: `${sinceMs + afterMs}000000`,
+  labels: { 'io.kubernetes.container.name': 'etcd', 'io.kubernetes.pod.name': pod },
+});
+const stateOf = (...containers: unknown[]) =>
+  crictlState(JSON.stringify({ containers }), { name: 'etcd', sinceMs });
+
+it.each([
+  ['CONTAINER_CREATED', 'starting'],
+  ['CONTAINER_RUNNING', 'starting'],
+  ['CONTAINER_EXITED', 'gone'],
+  ['CONTAINER_UNKNOWN', 'unknown'],
+])('%s of a member without a process is %s', (state, expected) => {
+  expect(stateOf(container(state, 10))?.state).toBe(expected);
+});
+it('the newest container counts, and says which attempt ended', () => {
+  expect(stateOf(container('CONTAINER_EXITED', 10), container('CONTAINER_CREATED', 20, 1))?.state).toBe(
+    'starting',
+  );
+  expect(stateOf(container('CONTAINER_EXITED', 20, 2), container('CONTAINER_CREATED', 10))).toEqual({
+    state: 'gone',
+    reason: 'its container has ended (attempt 3); crictl logs tells why',
+  });
+});
+it('a container that tells no attempt is at its first one', () => {
+  const { metadata: _, ...bare } = container('CONTAINER_EXITED', 10);
+  for (const one of [bare, { ...bare, metadata: { name: 'etcd' } }])
+    expect(stateOf(one)).toMatchObject({ reason: 'its container has ended; crictl logs tells why' });
+});
+it('a container of the version before, or of another pod, says nothing', () => {
+  expect(stateOf(container('CONTAINER_EXITED', -10))).toBeUndefined();
+  expect(stateOf(container('CONTAINER_EXITED', 10, 0, 'kube-apiserver-node1'))).toBeUndefined();
+  expect(stateOf()).toBeUndefined();
+});
+it('what is no answer, a state that is not known, or a pod without a name says nothing', () => {
+  expect(crictlState('connect: refused', { name: 'etcd', sinceMs })).toBeUndefined();
+  expect(crictlState('{"containers":[null,{"state":7}]}', { name: 'etcd', sinceMs })).toBeUndefined();
+  expect(stateOf(container('CONTAINER_PAUSED', 10))).toBeUndefined();
+  const ended = JSON.stringify({ containers: [container('CONTAINER_EXITED', 10)] });
+  expect(crictlState(ended, { name: '', sinceMs })).toBeUndefined();
+  expect(crictlState(ended, { name: 'etcd', sinceMs: Number.NaN })).toBeUndefined();
+});

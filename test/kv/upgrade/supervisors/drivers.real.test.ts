@@ -1,0 +1,379 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wordsOf } from '../../../../src/kv/upgrade/cluster/command-line.ts';
+import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
+import { versionInText } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
+import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
+import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/types.ts';
+import { realHost } from '../../../support/real-host.ts';
+import type { RealHost } from '../../../support/real-host.ts';
+
+let real: RealHost;
+let bin: string;
+const alive: number[] = [];
+beforeEach(async () => {
+  bin = mkdtempSync(join(tmpdir(), 'opsctl-bin-'));
+  real = await realHost({ PATH: `${bin}:${process.env.PATH}` });
+});
+afterEach(async () => {
+  for (const pid of alive.splice(0))
+    if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
+  await real.close();
+  rmSync(bin, { recursive: true, force: true });
+});
+
+const program = (name: string, body: string): string => {
+  const path = join(bin, name);
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+};
+/** A server that says its version, and with `--stubborn` ignores the stop. */
+const serverProgram = (name: string, version: string): string =>
+  program(
+    name,
+    `[ "$1" = --version ] && { echo "kv Version: ${version}"; exit 0; }\n[ "$1" = --stubborn ] && trap '' TERM || trap 'echo bye; exit 0' TERM\necho "${name} $*"\nwhile :; do sleep 0.05; done`,
+  );
+const directory = (): string => {
+  const data = join(real.directory, 'data');
+  mkdirSync(join(data, 'member', 'snap'), { recursive: true });
+  writeFileSync(join(data, 'member', 'snap', 'db'), 'x'.repeat(1000));
+  writeFileSync(join(data, 'member', 'snap', '1.snap'), 'x'.repeat(300));
+  writeFileSync(join(data, 'member', 'snap', '2.snap'), 'x'.repeat(200));
+  return data;
+};
+const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
+  name: 'n1',
+  client_url: 'http://127.0.0.1:2379',
+  data_dir: directory(),
+  pid_file: join(real.directory, 'n1.pid'),
+  log_file: join(real.directory, 'n1.log'),
+  old_binary: serverProgram('old', '3.3.25'),
+  new_binary: serverProgram('new', '3.4.23'),
+  old_command: ['--data-dir', join(real.directory, 'data')],
+  new_command: ['--data-dir', join(real.directory, 'data')],
+  ...more,
+});
+/** A shell sets its traps a moment after it was started; its first line comes after them. */
+const isUp = async (spec: MemberSpec, lines: number): Promise<void> => {
+  const said = () =>
+    readFileSync(spec.log_file as string, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('--data-dir')).length;
+  for (let i = 0; i < 400 && said() < lines; i += 1) await real.host.sleep(5);
+};
+const open = (spec: MemberSpec, more: Partial<ClusterFile> = {}) =>
+  openDriver(real.host, { name: 'c', members: [spec], ...more });
+const pidOf = (spec: MemberSpec): number => {
+  const pid = Number(readFileSync(spec.pid_file as string, 'utf8'));
+  alive.push(pid);
+  return pid;
+};
+
+/** ssh without ssh: the words up to the destination are dropped, the rest is run by a shell here. */
+const sshStandIn = (): string =>
+  program('ssh', 'while [ "$1" != -- ]; do shift; done; shift 2; exec /bin/sh -c "$*"');
+
+describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s', (kind) => {
+  const opened = async (spec: MemberSpec) => {
+    if (kind === 'local') return open(spec);
+    sshStandIn();
+    return openDriver(real.host, { name: 'c', driver: 'ssh', members: [spec] });
+  };
+  it('start, look, stop', async () => {
+    const spec = { ...member(), host: 'h' };
+    const driver = await opened(spec);
+    expect((await driver.process(spec)).state).toBe('gone');
+    await driver.start(spec, 'old');
+    await isUp(spec, 1);
+    const pid = pidOf(spec);
+    expect((await driver.process(spec)).state).toBe('running');
+    await expect(driver.start(spec, 'new')).rejects.toThrow(/runs already/);
+    expect(await driver.facts(spec, { sizes: true })).toMatchObject({
+      ...{
+        is_running: true,
+        old_binary_version: '3.3.25',
+        new_binary_version: '3.4.23',
+        data_dir_exists: true,
+        data_dir_writable: true,
+      },
+      ...{ has_db_file: true, db_file_bytes: 1000, v2_bytes: 300, clock_skew_ms: 0 },
+    });
+    expect(await driver.stop(spec, 3000)).toBe(true);
+    expect(real.host.processes.isAlive(pid)).toBe(false);
+    await driver.start(spec, 'new');
+    await isUp(spec, 2);
+    pidOf(spec);
+    expect(await driver.stop(spec, 3000)).toBe(true);
+    expect((await driver.logTail(spec, 10)).filter((line) => line === 'bye')).toHaveLength(2);
+  });
+  it('a process that ignores the stop is left alone until it is killed', async () => {
+    const spec = {
+      ...member({ old_command: ['--stubborn', '--data-dir', join(real.directory, 'data')] }),
+      host: 'h',
+    };
+    const driver = await opened(spec);
+    await driver.start(spec, 'old');
+    await isUp(spec, 1);
+    pidOf(spec);
+    expect(await driver.stop(spec, 300)).toBe(false);
+    expect((await driver.process(spec)).state).toBe('running');
+    await driver.kill(spec);
+    expect((await driver.process(spec)).state).toBe('gone');
+  });
+  it('a pid that another program has by now is never signalled', async () => {
+    const spec = { ...member(), host: 'h' };
+    const driver = await opened(spec);
+    const other = await real.host.processes.start('/bin/sleep', ['30']);
+    alive.push(other.pid);
+    writeFileSync(spec.pid_file as string, String(other.pid));
+    await driver.stop(spec, 300).catch(() => {});
+    expect(real.host.processes.isAlive(other.pid)).toBe(true);
+  });
+  it('configuration files are read, written and linted, data directories copied', async () => {
+    const config_file = join(real.directory, "it's.yaml");
+    writeFileSync(config_file, 'auto-compaction-retention: 1\n', { mode: 0o640 });
+    const spec = { ...member({ config_file }), host: 'h' };
+    const driver = await opened(spec);
+    expect((await driver.facts(spec, { sizes: false })).config).toEqual({ 'auto-compaction-retention': 1 });
+    expect(await driver.readFile(spec, config_file)).toBe('auto-compaction-retention: 1\n');
+    await driver.writeFile(spec, config_file, 'a: "$x `y`"\n');
+    expect(readFileSync(config_file, 'utf8')).toBe('a: "$x `y`"\n');
+    const copy = `${spec.data_dir}.copy`;
+    expect(await driver.copyData(spec, '.copy', undefined)).toMatchObject({ path: copy });
+    expect(readFileSync(join(copy, 'member', 'snap', '2.snap'), 'utf8')).toHaveLength(200);
+  });
+  it('what is missing is said', async () => {
+    const spec = {
+      ...member({ new_binary: join(bin, 'nothing'), data_dir: join(real.directory, 'none') }),
+      host: 'h',
+    };
+    const driver = await opened(spec);
+    const facts = await driver.facts(spec, { sizes: false });
+    expect(facts).toMatchObject({ data_dir_exists: false, is_running: false });
+    expect(facts.new_binary_version).toBeUndefined();
+    expect(facts.new_binary_error).toMatch(/nothing|not found/);
+  });
+});
+
+describe('static pods', () => {
+  it('take the manifest away, and write it with the other image', async () => {
+    const manifests = join(real.directory, 'etc', 'manifests');
+    mkdirSync(manifests, { recursive: true });
+    const manifest = join(manifests, 'kv.yaml');
+    writeFileSync(manifest, 'spec:\n  containers:\n  - image: registry/kv:3.3.25 # pinned\n    name: kv\n');
+    const spec = member({
+      manifest,
+      old_image: 'registry/kv:3.3.25',
+      new_image: 'registry/kv:3.4.23',
+      new_binary: undefined,
+      old_binary: undefined,
+    });
+    const driver = await openDriver(real.host, {
+      name: 'c',
+      members: [spec],
+      driver: 'static-pod',
+    });
+    expect(await driver.facts(spec, { sizes: false })).toMatchObject({
+      old_binary_version: '3.3.25',
+      new_binary_version: '3.4.23',
+    });
+    const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
+    expect(readdirSync(manifests)).toEqual(['kv.yaml']);
+    expect(readFileSync(manifest, 'utf8')).toContain('3.3.25');
+    expect(await driver.stop(spec, 1000)).toBe(true);
+    expect(existsSync(manifest)).toBe(false);
+    await driver.start(spec, 'new', placement);
+    expect(readFileSync(manifest, 'utf8')).toBe(
+      'spec:\n  containers:\n  - image: registry/kv:3.4.23 # pinned\n    name: kv\n',
+    );
+    expect((await driver.process(spec)).state).toBe('starting');
+    await driver.stop(spec, 1000);
+    await driver.start(spec, 'old', placement);
+    expect(readFileSync(manifest, 'utf8')).toContain('registry/kv:3.3.25 # pinned');
+    expect(readdirSync(manifests)).toEqual(['kv.yaml']);
+  });
+});
+
+describe('the process of a static pod', () => {
+  it('names exactly its data directory: a longer path and a program that only mentions it are none', async () => {
+    const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
+    const start = async (name: string, ...words: string[]): Promise<number> => {
+      const path = join(bin, name);
+      if (!existsSync(path)) symlinkSync(process.execPath, path);
+      const argv = ['-e', 'setInterval(() => {}, 1000)', '--', ...words];
+      const { pid } = await real.host.processes.start(path, argv, { detached: true });
+      alive.push(pid);
+      return pid;
+    };
+    await start('etcd', '--data-dir', `${spec.data_dir}-events`);
+    await start('backup', '--data-dir', spec.data_dir as string);
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    expect((await driver.process(spec)).state).toBe('gone');
+    const pid = await start('etcd', '--data-dir', spec.data_dir as string);
+    expect(await driver.process(spec)).toEqual({ state: 'running', pid });
+  });
+});
+
+describe('a static pod whose container ended', () => {
+  it('is gone, as crictl tells, although the kubelet has its manifest', async () => {
+    const manifest = join(real.directory, 'kv.yaml');
+    writeFileSync(manifest, 'metadata:\n  name: kv\nspec:\n  containers:\n  - name: kv\n    image: a:1\n');
+    const ended = {
+      state: 'CONTAINER_EXITED',
+      metadata: { attempt: 0 },
+      labels: { 'io.kubernetes.pod.name': 'kv-node1' },
+      createdAt: `${Date.now() + 60_000}000000`,
+    };
+    const answer = JSON.stringify({ containers: [ended] }, null, 2);
+    const spec = member({ manifest, old_image: 'a:1', new_image: 'a:2' });
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    expect((await driver.process(spec)).state).toBe('starting');
+    program('crictl', `cat <<'END'\n${answer}\nEND`);
+    expect(await driver.process(spec)).toEqual({
+      state: 'gone',
+      reason: 'its container has ended; crictl logs tells why',
+    });
+  });
+});
+
+describe('hooks', () => {
+  it('are any commands, with the member filled in', async () => {
+    const calls = join(real.directory, 'calls');
+    const log = program(
+      'log',
+      `echo "$*" >> ${calls}; [ "$1" = running ] && exit 1; [ "$1" = version ] && echo "version 3.4.23"; exit 0`,
+    );
+    const hooks = {
+      stop: `${log} stop {name} {data_dir}`,
+      start_old: [log, 'start', '{version}', '{name}'],
+      start_new: [log, 'start', '{version}', '{binary}'],
+      is_running: `${log} running`,
+      new_version: `${log} version`,
+      log: `${log} log`,
+    };
+    const spec = member();
+    const driver = await open(spec, { driver: 'hooks', hooks });
+    expect((await driver.process(spec)).state).toBe('gone');
+    expect(await driver.stop(spec, 1000)).toBe(true);
+    expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
+    expect(driver.describe('stop', spec, 'new')).toEqual([`${log} stop n1 ${spec.data_dir}`]);
+    expect(readFileSync(calls, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);
+  });
+  it('is stopped when is_running says so, and not when its stop hook returned', async () => {
+    // Asks and does not wait, as a job of a scheduler does: it is there for three more looks.
+    const left = join(real.directory, 'left');
+    const countdown = program(
+      'countdown',
+      `n=$(cat ${left} 2>/dev/null || echo 3); [ "$n" -gt 0 ] || exit 1; echo $((n-1)) > ${left}; exit 0`,
+    );
+    const hooks = { stop: 'true', start_old: 'true', start_new: 'true', is_running: countdown };
+    const spec = member();
+    const driver = await open(spec, { driver: 'hooks', hooks });
+    expect(await driver.stop(spec, 60_000)).toBe(true);
+    expect(readFileSync(left, 'utf8')).toBe('0\n');
+    const stubborn = await open(spec, { driver: 'hooks', hooks: { ...hooks, is_running: 'true' } });
+    expect(await stubborn.stop(spec, 100)).toBe(false);
+  });
+  it('is killed by the hook kill alone: a stop hook is no kill', async () => {
+    const killed = join(real.directory, 'killed');
+    const hooks = { stop: 'true', start_old: 'true', start_new: 'true' };
+    const spec = member();
+    await expect((await open(spec, { driver: 'hooks', hooks })).kill(spec)).rejects.toThrow(
+      'there is no hook named kill',
+    );
+    await (await open(spec, { driver: 'hooks', hooks: { ...hooks, kill: ['touch', killed] } })).kill(spec);
+    expect(existsSync(killed)).toBe(true);
+  });
+  it('without is_running nobody can tell', async () => {
+    const spec = member();
+    const driver = await open(spec, {
+      driver: 'hooks',
+      hooks: { stop: 'true', start_old: 'true', start_new: 'true' },
+    });
+    expect((await driver.process(spec)).state).toBe('unknown');
+  });
+});
+
+describe('small parts', () => {
+  it.each(['local', 'ssh'] as const)(
+    '%s: lines of a plan can be pasted where a path has a blank',
+    async (kind) => {
+      const spec = member({ pid_file: '/a b/n1.pid', log_file: '/a b/n1.log', data_dir: '/a b/n1' });
+      const driver = await open(spec, { driver: kind });
+      const lineOf = (kindOfStep: StepKind): string => {
+        const words = wordsOf(driver.describe(kindOfStep, spec, 'new')[0] ?? '') ?? [];
+        // ssh gets the whole line as one word.
+        return kind === 'ssh'
+          ? (words.at(-1) as string)
+          : (driver.describe(kindOfStep, spec, 'new')[0] ?? '');
+      };
+      expect(lineOf('stop')).toBe(`kill -TERM "$(cat '/a b/n1.pid')"`);
+      expect(lineOf('start')).toContain(">> '/a b/n1.log' 2>&1 &");
+    },
+  );
+  it.each([
+    ['etcd Version: 3.4.23\nGit SHA: x', '3.4.23'],
+    ['kv Version: 3.3.0-rc.1', '3.3.0-rc.1'],
+    ['v3.5.16', '3.5.16'],
+    ['Go Version: go1.15.9', undefined],
+    ['nothing', undefined],
+  ])('the version in %j is %s', (text, version) => {
+    expect(versionInText(text)).toBe(version);
+  });
+  it('ssh never asks, and takes jump host and options from the cluster file', () => {
+    const words = sshWords(
+      { ssh: { proxy_jump: 'bastion', options: ['-p', '2222'] } },
+      '/run/user/1/opsctl',
+      'h',
+    );
+    expect(words.slice(0, 7)).toEqual(['-T', '-o', 'BatchMode=yes', '-J', 'bastion', '-p', '2222']);
+  });
+  it.each([
+    [
+      { state: 'running', pid: 2 },
+      { is_running: true, pid: 2 },
+    ],
+    // In a container of its own, or not told: nobody can do anything with it here.
+    [{ state: 'running', pid: 1 }, { is_running: true }],
+    [{ state: 'running' }, { is_running: true }],
+  ] as const)('of the process %j the facts are %j', async (state, expected) => {
+    const { is_running, pid } = await factsFrom('', member(), { fromMs: 0, untilMs: 0 }, state);
+    expect({ is_running, ...(pid === undefined ? {} : { pid }) }).toEqual(expected);
+  });
+  it('a clock that is two seconds off is seen', async () => {
+    expect(
+      (
+        await factsFrom(
+          'now_s=1000\nrunning=0\n',
+          member(),
+          { fromMs: 996_000, untilMs: 997_000 },
+          { state: 'running' },
+        )
+      ).clock_skew_ms,
+    ).toBe(3000);
+    expect(
+      (
+        await factsFrom(
+          'now_s=1000\nrunning=0\n',
+          member(),
+          { fromMs: 1_000_900, untilMs: 1_009_000 },
+          { state: 'running' },
+        )
+      ).clock_skew_ms,
+    ).toBe(0);
+  });
+});

@@ -1,0 +1,378 @@
+import { describe, expect, it } from 'vitest';
+import { directoryFacts } from '../../../../src/kv/upgrade/supervisors/data-dir-stats.ts';
+import { placeProblems, startedProgram } from '../../../../src/kv/upgrade/supervisors/host-preflight.ts';
+import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
+import type { Host } from '../../../../src/platform/host.ts';
+import type { MemberSpec, Placement } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+const member: MemberSpec = {
+  ...{
+    name: 'n1',
+    client_url: 'http://h:2379',
+    data_dir: '/data',
+    pid_file: '/run/n1.pid',
+    log_file: '/log/n1',
+  },
+  ...{ old_command: ['/old/etcd', '--data-dir', '/data'], new_command: ['/new/etcd', '--data-dir', '/data'] },
+};
+type Running = {
+  readonly words: readonly string[];
+  readonly parent?: number;
+  readonly state?: string;
+  readonly uid?: number;
+};
+type More = {
+  readonly files?: Record<string, string>;
+  readonly env?: Record<string, string>;
+  /** How long a process takes to end after a signal; one that is not named ignores it. */
+  readonly endsAfterMs?: Readonly<Record<number, number>>;
+};
+const server = ['/old/etcd', '--data-dir', '/data'];
+/** A machine on which these processes run; a start is a process 900 that writes its pid file. */
+const machine = (
+  processes: Record<number, Running>,
+  { files = {}, env = {}, endsAfterMs = {} }: More = {},
+) => {
+  const shown = Object.entries(processes).flatMap(([pid, { words, parent = 1, state = 'S', uid = 1000 }]) => [
+    [`/proc/${pid}/cmdline`, words.map((word) => `${word}\0`).join('')],
+    [`/proc/${pid}/status`, `State:\t${state}\nPPid:\t${parent}\nUid:\t1\t${uid}\nGid:\t1\t6\n`],
+  ]);
+  const host = fakeHost({
+    env: { PATH: '/bin', ETCD_NAME: 'mine', ...env },
+    files: {
+      '/data/member/snap/db': 'x',
+      '/run/x': '',
+      '/log/x': '',
+      ...Object.fromEntries(shown),
+      ...files,
+    },
+    run: ({ args }) => ({ stdout: args.includes('--version') ? 'etcd Version: 3.4.1' : '' }),
+  });
+  const endings = new Map<number, number>();
+  const signals: string[] = [];
+  const started: { words: readonly string[]; options: object }[] = [];
+  let failsWithLog = false;
+  const alive = (pid: number): boolean =>
+    (pid in processes || pid === 900) && !((endings.get(pid) ?? Number.POSITIVE_INFINITY) <= host.elapsed());
+  const made = {
+    ...host,
+    files: {
+      ...host.files,
+      readNow: (path: string) => {
+        const pid = Number(/^\/proc\/(\d+)\//.exec(path)?.[1]);
+        return Number.isNaN(pid) || alive(pid) ? host.files.readNow(path) : undefined;
+      },
+    },
+    processes: {
+      ...host.processes,
+      isAlive: alive,
+      startMark: () => undefined,
+      signal: (pid: number, name: string) => {
+        signals.push(`${pid} ${name}`);
+        const after = endsAfterMs[pid];
+        if (after !== undefined && !endings.has(pid)) endings.set(pid, host.elapsed() + after);
+        return true;
+      },
+      start: async (_: string, words: readonly string[], options: { logFile?: string } & object) => {
+        if (failsWithLog && options.logFile !== undefined) throw new Error('the log is full');
+        started.push({ words, options });
+        await host.files.replace('/run/n1.pid', '900\n');
+        return {
+          pid: 900,
+          exited: new Promise<never>(() => {}),
+          kill: () => true,
+          lines: async function* () {},
+        };
+      },
+    },
+  } as unknown as Host;
+  const failLog = () => {
+    failsWithLog = true;
+  };
+  return { host, made, driver: localDriver(made), signals, started, failLog };
+};
+const named = { files: { '/run/n1.pid': '7\n' } };
+
+describe('a process of this machine', () => {
+  it('runs when the pid file names it, or when it is found by its directory', async () => {
+    expect(await machine({ 7: { words: server } }, named).driver.process(member)).toEqual({
+      state: 'running',
+      pid: 7,
+    });
+    expect(await machine({ 8: { words: server } }).driver.process(member)).toEqual({
+      state: 'running',
+      pid: 8,
+    });
+    expect(await machine({}).driver.process(member)).toEqual({ state: 'gone' });
+  });
+  it('is asked to end, also when it is suspended, and waited for', async () => {
+    const some = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: 500 } });
+    expect(await some.driver.stop(member, 1000)).toBe(true);
+    expect(some.signals).toEqual(['7 SIGTERM', '7 SIGCONT']);
+    expect(some.host.elapsed()).toBeGreaterThanOrEqual(500);
+    // It is looked at often at first, and then a hundred times a second.
+    expect([some.host.slept[0], Math.max(...some.host.slept)]).toEqual([1, 10]);
+  });
+  it('that does not end in time is said', async () => {
+    const slow = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: 2000 } });
+    expect(await slow.driver.stop(member, 1000)).toBe(false);
+    expect(slow.host.elapsed()).toBeGreaterThan(1000);
+    expect(slow.host.elapsed()).toBeLessThan(1100);
+  });
+  it('ends with what it started', async () => {
+    const wrapper = { 7: { words: ['/bin/boot', '/data'] }, 9: { words: server, parent: 7 } };
+    const some = machine(wrapper, { ...named, endsAfterMs: { 7: 0, 9: 0 } });
+    expect(await some.driver.stop(member, 1000)).toBe(true);
+    expect(some.signals).toEqual(['7 SIGTERM', '7 SIGCONT', '9 SIGTERM', '9 SIGCONT']);
+    const stuck = machine(wrapper, { ...named, endsAfterMs: { 9: 0 } });
+    expect(await stuck.driver.stop(member, 50)).toBe(false);
+    expect(stuck.signals).toEqual(['7 SIGTERM', '7 SIGCONT']);
+  });
+  it('is killed without being asked', async () => {
+    const some = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: 0 } });
+    await some.driver.kill(member);
+    expect(some.signals).toEqual(['7 SIGKILL']);
+    expect(await machine({}).driver.stop(member, 1)).toBe(true);
+  });
+});
+
+describe('a start', () => {
+  const start = async (
+    some: ReturnType<typeof machine>,
+    which: 'old' | 'new' = 'new',
+    spec = member,
+    placement?: object,
+  ) => {
+    const { pid } = await some.driver.start(spec, which, placement as Placement);
+    return [pid, some.started.at(-1)?.words.slice(3), some.started.at(-1)?.options];
+  };
+  it('is one of a shell that becomes the server, with the settings of the cluster file and not with those of the operator', async () => {
+    const env = { ETCD_NAME: undefined };
+    expect(await start(machine({}))).toEqual([
+      900,
+      ['/run/n1.pid', '.', '/new/etcd', '--data-dir', '/data'],
+      { env, detached: true, logFile: '/log/n1' },
+    ]);
+    const spec = { ...member, env: { ETCD_X: '1', ETCD_NAME: 'own' }, log_file: undefined as never };
+    const [, words, options] = await start(machine({}), 'old', spec, { runs_as: { cwd: '/srv' } });
+    expect([words, options]).toEqual([
+      ['/run/n1.pid', '/srv', '/old/etcd', '--data-dir', '/data'],
+      { env: { ETCD_X: '1', ETCD_NAME: 'own' }, detached: true },
+    ]);
+  });
+  it('as root is one as the owner of the data, unless another user was recorded', async () => {
+    const root = () => {
+      const some = machine({});
+      return { ...some, driver: localDriver({ ...some.made, uid: 0 }) };
+    };
+    expect((await start(root()))[1]).toContain('1000');
+    expect((await start(root(), 'new', member, { runs_as: { uid: 5, gid: 6 } }))[1]).toContain('5');
+    expect((await start(root(), 'new', { ...member, data_dir: '/none' }))[1]).not.toContain('setpriv');
+    expect((await start(root(), 'new', { ...member, data_dir: undefined as never }))[1]).not.toContain(
+      'setpriv',
+    );
+  });
+  it('is refused without a command, and while the member runs', async () => {
+    await expect(start(machine({}), 'new', { name: 'n1', client_url: '' })).rejects.toMatchObject({
+      ...{ category: 'config', message: 'member n1 has no new_command' },
+    });
+    await expect(start(machine({ 7: { words: server } }, named))).rejects.toMatchObject({
+      ...{
+        category: 'unsafe',
+        message: 'member n1 runs already (process 7)',
+        detail: { code: 'ALREADY_RUNNING' },
+      },
+    });
+  });
+  it('of the old version goes on without a log that cannot be written, the new one does not', async () => {
+    const some = machine({});
+    some.failLog();
+    await expect(start(some)).rejects.toThrow('the log is full');
+    expect((await start(some, 'old'))[2]).toEqual({ env: { ETCD_NAME: undefined }, detached: true });
+  });
+});
+
+describe('the files of a member', () => {
+  const move = { from: '3.4', to: '3.5', run: 'r' } as const;
+  it('its configuration is kept beside it, with its mode, where there is one', async () => {
+    const some = machine({ 7: { words: server } }, { files: { ...named.files, '/c.yml': 'a: 1' } });
+    await some.host.files.setMode('/c.yml', 0o640);
+    const spec = { ...member, config_file: '/c.yml' };
+    expect(await some.driver.stage(spec, move)).toEqual({
+      ...{ member: 'n1', previous: { minor: '3.4', config: '/c.yml.opsctl-3.4' }, next: { minor: '3.5' } },
+      runs_as: { uid: 1000, gid: 6, cwd: undefined },
+    });
+    expect(await some.host.files.read('/c.yml.opsctl-3.4')).toBe('a: 1');
+    expect(some.host.files.mode('/c.yml.opsctl-3.4')).toBe(0o640);
+    const none = machine({});
+    expect(await none.driver.stage(spec, move)).toEqual({
+      ...{ member: 'n1', previous: { minor: '3.4' }, next: { minor: '3.5' } },
+    });
+    expect(await none.driver.stage(member, move)).toEqual({
+      ...{ member: 'n1', previous: { minor: '3.4' }, next: { minor: '3.5' } },
+    });
+  });
+  it('a file that is written keeps its mode', async () => {
+    const some = machine({}, { files: { '/f': 'old' } });
+    await some.host.files.setMode('/f', 0o604);
+    await some.driver.writeFile(member, '/f', 'new');
+    expect([await some.driver.readFile(member, '/f'), some.host.files.mode('/f')]).toEqual(['new', 0o604]);
+  });
+  it('the end of its log is its newest lines', async () => {
+    const tail = (text: string, lines = 2) =>
+      machine({}, { files: { '/log/n1': text } }).driver.logTail(member, lines);
+    expect([await tail('a\nb\n\nc\n'), await tail('ab\n'), await tail('')]).toEqual([['b', 'c'], ['ab'], []]);
+    const long = `first\n${'x'.repeat(256 * 1024 - 1)}\n`;
+    expect((await tail(long, 9)).map((line) => line.length)).toEqual([256 * 1024 - 1]);
+    expect(await machine({}).driver.logTail(member, 2)).toEqual([]);
+    expect(await machine({}).driver.logTail({ name: 'n1', client_url: '' }, 2)).toEqual([]);
+    const { made } = machine({}, { files: { '/log/n1': 'a' } });
+    const closed: string[] = [];
+    const openParts: Host['files']['openParts'] = (path) => {
+      const parts = made.files.openParts(path);
+      return parts && { ...parts, size: parts.size, close: () => void closed.push(path) };
+    };
+    await localDriver({ ...made, files: { ...made.files, openParts } }).logTail(member, 1);
+    expect(closed).toEqual(['/log/n1']);
+  });
+  it('commands of a plan name them', () => {
+    const { describe: told } = machine({}).driver;
+    expect(told('stop', member, 'old')).toEqual(['kill -TERM "$(cat /run/n1.pid)"']);
+    expect(told('copy-data', member, 'old')).toEqual(['cp -aL /data COPY']);
+    expect(told('start', member, 'new')).toEqual(['/new/etcd --data-dir /data >> /log/n1 2>&1 &']);
+    expect(told('gate', member, 'new')).toEqual([]);
+    const bare = { name: 'n1', client_url: '' };
+    expect([told('stop', bare, 'old'), told('copy-data', bare, 'old'), told('start', bare, 'old')]).toEqual([
+      ['kill -TERM "$(cat \'\')"'],
+      ["cp -aL '' COPY"],
+      [" >> '' 2>&1 &"],
+    ]);
+  });
+});
+
+describe('the facts of this machine', () => {
+  const facts = (some: ReturnType<typeof machine>, spec = member, sizes = false) =>
+    some.driver.facts(spec, { sizes });
+  it('are those of the process, its programs, its data and its configuration', async () => {
+    const found = await facts(
+      machine({ 7: { words: server } }, { files: { ...named.files, '/c.yml': 'name: n1' } }),
+      {
+        ...member,
+        config_file: '/c.yml',
+      },
+    );
+    expect(found).toMatchObject({
+      ...{ is_running: true, pid: 7, data_dir_exists: true, data_dir_writable: true, has_db_file: true },
+      ...{ db_file_bytes: 1, v2_bytes: 0, free_bytes: 1e12, disk: 'disk', real_data_dir: '/data' },
+      ...{
+        new_binary_version: '3.4.1',
+        old_binary_version: '3.4.1',
+        config: { name: 'n1' },
+        clock_skew_ms: 0,
+      },
+    });
+    expect((await facts(machine({}), member, true)).data_dir_bytes).toBe(1);
+    expect(await facts(machine({}))).toMatchObject({ is_running: false });
+    expect(await facts(machine({ 7: { words: server, state: 'T' } }, named))).toMatchObject({
+      is_suspended: true,
+    });
+    expect(await facts(machine({ 7: { words: server, uid: 5 } }, named))).toMatchObject({
+      owner_mismatch: 'the directory belongs to uid 1000, the process runs as uid 5',
+      problems: ['its process runs as uid 5; this program runs as uid 1000 and could not start it as that'],
+    });
+  });
+  it('say what is wrong', async () => {
+    const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));
+    expect([other.is_running, other.problems]).toEqual([
+      ...[false, ['/run/n1.pid names process 7, which is sleep and not this member']],
+    ]);
+    const some = machine({});
+    const info: Host['files']['info'] = async (path) => {
+      if (path === '/data') throw new Error('no way');
+      return some.made.files.info(path);
+    };
+    const broken = localDriver({ ...some.made, files: { ...some.made.files, info } });
+    // Whoever looks is told, and looks at the other members all the same.
+    expect((await broken.facts({ ...member, data_dir: '/data' }, { sizes: false })).problems).toEqual([
+      'data directory: no way',
+    ]);
+    const nothing = await facts(machine({}), { name: 'n1', client_url: '' });
+    expect(nothing).toMatchObject({ is_running: false, new_binary_error: 'no binary is named' });
+    expect(nothing).not.toHaveProperty('data_dir_exists');
+    expect(nothing).not.toHaveProperty('old_binary_version');
+  });
+});
+
+describe('a data directory', () => {
+  const files = {
+    '/data/member/snap/db': 'xxxx',
+    '/data/member/snap/1.snap': 'xx',
+    '/data/member/snap/2.snap': 'xxx',
+    '/data/member/snap/3.other': 'x'.repeat(9),
+    '/data/member/wal/0.wal': 'x',
+  };
+  const seen = (patch: object = {}, sizes = false, path: string | undefined = '/data') =>
+    directoryFacts({ ...fakeHost({ files }).files, ...patch } as never, path, sizes);
+  it('has its sizes', async () => {
+    expect(await seen({}, true)).toMatchObject({ v2_bytes: 3, db_file_bytes: 4, data_dir_bytes: 19 });
+    expect(await seen()).not.toHaveProperty('data_dir_bytes');
+    expect(await directoryFacts(fakeHost().files, undefined, true)).toEqual({});
+    for (const path of ['/none', '/data/member/snap/db'])
+      expect(await seen({}, false, path)).toMatchObject({ data_dir_exists: false });
+    const unknown = { freeBytes: () => Promise.reject(new Error('x')), diskOf: async () => undefined };
+    const found = await seen(unknown);
+    for (const key of ['free_bytes', 'disk']) expect(found).not.toHaveProperty(key);
+  });
+  it('behind a link that leads nowhere is looked for by its name', async () =>
+    expect(await seen({ realPath: async () => undefined })).toMatchObject({ data_dir_exists: true }));
+  it('is writable when all of it is', async () => {
+    const mode = async (path: string, bits: number) => {
+      const host = fakeHost({ files });
+      await host.files.setMode(path, bits);
+      return (await directoryFacts(host.files, '/data', false)).data_dir_writable;
+    };
+    for (const path of [
+      '/data',
+      '/data/member',
+      '/data/member/snap',
+      '/data/member/wal',
+      '/data/member/snap/db',
+    ]) {
+      expect(await mode(path, 0o555)).toBe(false);
+      expect(await mode(path, 0o755)).toBe(true);
+      const isWritable = async (asked: string) => asked !== path;
+      expect((await seen({ isWritable })).data_dir_writable).toBe(false);
+    }
+    for (const bits of [0o200, 0o020, 0o002]) expect(await mode('/data', bits)).toBe(true);
+  });
+});
+
+describe('programs of a member', () => {
+  const spec = (patch: object): MemberSpec => ({ name: 'n1', client_url: '', ...patch });
+  it('the one that is started is asked where its name is that of the binary', () => {
+    const of = (old_binary: string | undefined, old_command: unknown) =>
+      startedProgram(
+        spec({
+          ...(old_binary === undefined ? {} : { old_binary }),
+          ...(old_command === undefined ? {} : { old_command }),
+        }),
+        'old',
+      );
+    expect(of('/a/etcd', ['/b/etcd'])).toBe('/b/etcd');
+    expect(of('/a/etcd', ['/b/boot'])).toBe('/a/etcd');
+    expect([of('/a/etcd', undefined), of(undefined, ['/b/etcd']), of(undefined, undefined)]).toEqual([
+      ...['/a/etcd', '/b/etcd', undefined],
+    ]);
+  });
+  it('one that a command starts beside its binary has to be there', async () => {
+    const problems = (patch: object) =>
+      placeProblems(fakeHost({ files: { '/a/etcd': '' } }).files, spec(patch), '/');
+    const missing = ['old_command starts /b/etcd, which is not there'];
+    expect(await problems({ old_binary: '/a/etcd', old_command: ['/b/etcd', '-x'] })).toEqual(missing);
+    expect(await problems({ old_binary: '/b/etcd', old_command: ['/b/etcd', '-x'] })).toEqual([]);
+    expect(await problems({ old_command: ['/b/etcd'] })).toEqual([]);
+    expect(await problems({ old_binary: '/a/etcd', old_command: ['b', '-x'] })).toEqual([]);
+    expect(await problems({ old_binary: '/x/etcd', old_command: ['/a/etcd', '-x'] })).toEqual([]);
+  });
+});

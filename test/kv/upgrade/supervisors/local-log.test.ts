@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
+import { nodeFiles } from '../../../../src/platform/node/files.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+let directory = '';
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'opsctl-log-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+const at = (name: string): string => join(directory, name);
+const tail = (log_file: string, lines = 3): Promise<readonly string[]> => {
+  const member = { name: 'n1', client_url: 'http://127.0.0.1:1', peer_url: 'http://127.0.0.1:2', log_file };
+  return localDriver({ ...fakeHost(), files: nodeFiles }).logTail(member, lines);
+};
+
+test('the last lines of a log of any size, also through a link', async () => {
+  writeFileSync(at('log'), 'x'.repeat(99).concat('\n').repeat(10_000));
+  appendFileSync(at('log'), 'one\n\ntwo\nthree');
+  symlinkSync(at('log'), at('link'));
+  expect(await tail(at('log'))).toEqual(['one', 'two', 'three']);
+  expect(await tail(at('link'), 2)).toEqual(['two', 'three']);
+});
+
+test('no log is no line', async () => {
+  expect(await tail(at('nothing'))).toEqual([]);
+});
+
+test.skipIf(process.platform === 'win32')('what is no file is not waited for', async () => {
+  execFileSync('mkfifo', [at('pipe')]);
+  mkdirSync(at('directory'));
+  expect(await tail(at('pipe'))).toEqual([]);
+  await expect(tail(at('directory'))).rejects.toThrow(/EISDIR/);
+});

@@ -1,0 +1,98 @@
+/** Services start the new version as the one that runs was started: its command line, its variables and its file are read from the process. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sh } from '../../../../src/core/shell.ts';
+import { factsFrom, factsScript } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
+import type { Service } from '../../../../src/kv/upgrade/supervisors/service.ts';
+import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/types.ts';
+
+let directory = '';
+let child: ChildProcess | undefined;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'opsctl-process-'));
+  copyFileSync(process.execPath, join(directory, 'etcd-test'));
+  writeFileSync(join(directory, 'wait.mjs'), 'setInterval(() => {}, 1000); console.log("up");');
+});
+afterEach(() => {
+  child?.kill('SIGKILL');
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const started = async (command: string, words: string[], env: Record<string, string> = {}): Promise<void> => {
+  child = spawn(command, words, {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  await new Promise((resolve) => child?.stdout?.once('data', resolve));
+};
+const member: MemberSpec = { name: 'n1', client_url: 'http://127.0.0.1:1' };
+const facts = async (pid: number | undefined, spec: Partial<MemberSpec> = {}): Promise<HostFacts> => {
+  const service = {
+    version: () => undefined,
+    ...(pid === undefined ? {} : { pid: () => sh`echo ${pid}` }),
+  } as unknown as Service;
+  const text = execFileSync('/bin/sh', ['-c', String(factsScript(service, { ...member, ...spec }, false))], {
+    encoding: 'utf8',
+  });
+  return factsFrom(
+    text,
+    { ...member, ...spec },
+    { fromMs: Date.now(), untilMs: Date.now() },
+    { state: 'unknown', reason: '' },
+  );
+};
+
+describe('the process of a service', () => {
+  it('shows its words, the variables of a server, and the file that they name', async () => {
+    writeFileSync(join(directory, 'c.yml'), 'name: n1\n');
+    await started(join(directory, 'etcd-test'), ['wait.mjs', '--config-file', 'c.yml', '--name=a b'], {
+      ETCD_CA_FILE: '/ca',
+      SECRET: 'x',
+    });
+    const found = await facts(child?.pid);
+    expect(found.command?.slice(1)).toEqual(['wait.mjs', '--config-file', 'c.yml', '--name=a b']);
+    expect(found.environment).toEqual({ ETCD_CA_FILE: '/ca' });
+    expect(found.config).toEqual({ name: 'n1' });
+    expect(found.command_error).toBeUndefined();
+  });
+  it('a file of the cluster file counts before the one of the command line', async () => {
+    writeFileSync(join(directory, 'd.yml'), 'name: d\n');
+    await started(join(directory, 'etcd-test'), ['wait.mjs', '--config-file=missing.yml']);
+    expect((await facts(child?.pid, { config_file: join(directory, 'd.yml') })).config).toEqual({
+      name: 'd',
+    });
+    expect((await facts(child?.pid)).config_error).toBe('the configuration file missing.yml cannot be read');
+  });
+  it('a variable can name the file', async () => {
+    writeFileSync(join(directory, 'c.yml'), 'name: n1\n');
+    await started(join(directory, 'etcd-test'), ['wait.mjs'], { ETCD_CONFIG_FILE: join(directory, 'c.yml') });
+    expect((await facts(child?.pid)).config).toEqual({ name: 'n1' });
+  });
+  it('is found below the shell that started it', async () => {
+    const run = join(directory, 'run.sh');
+    writeFileSync(run, '#!/bin/sh\nsleep 30 >/dev/null &\n./etcd-test wait.mjs --ca-file=x; kill $!\n');
+    chmodSync(run, 0o755);
+    await started(run, []);
+    expect((await facts(child?.pid)).command).toEqual(['./etcd-test', 'wait.mjs', '--ca-file=x']);
+    // The shell ends its other child when the server has ended.
+    const server = execFileSync('/bin/sh', ['-c', `cat /proc/${child?.pid}/task/*/children`], {
+      encoding: 'utf8',
+    });
+    for (const pid of server.trim().split(' ')) process.kill(Number(pid), 'SIGKILL');
+  });
+  it('a shell without a server below it is not read as one', async () => {
+    await started('/bin/sh', ['-c', 'echo up; sleep 5; true']);
+    const found = await facts(child?.pid);
+    expect(found.command).toBeUndefined();
+    expect(found.command_error).toMatch(/^no server was found below process \d+$/);
+  });
+  it('that is not there, or that a driver does not show, is no command line', async () => {
+    expect(await facts(0)).toMatchObject({ command_error: 'its process was not found' });
+    expect((await facts(undefined)).command).toBeUndefined();
+  });
+});

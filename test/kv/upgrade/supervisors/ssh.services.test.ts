@@ -1,0 +1,189 @@
+import { sh } from '../../../../src/core/shell.ts';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { framed, unframed } from '../../../../src/kv/upgrade/supervisors/framed.ts';
+import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import { withFasterClock } from '../../../support/faster-clock.ts';
+import { programHost } from '../../../support/programs.ts';
+import type { ProgramHost } from '../../../support/programs.ts';
+
+let real: ProgramHost;
+beforeEach(async () => {
+  real = await programHost();
+});
+afterEach(() => real.close());
+
+/** ssh without ssh: `before` runs first and sees the words of ssh; the script runs in a shell here. */
+const ssh = (before: string): void =>
+  void real.program(
+    'ssh',
+    `case " $* " in *" -O "*) exit 0;; esac
+echo "$*" >> ${real.at('words')}
+${before}
+while [ "$1" != -- ]; do shift; done; shift 2; exec /bin/sh -c "$*"`,
+  );
+const member = (): MemberSpec => ({
+  name: 'n1',
+  client_url: 'http://127.0.0.1:2379',
+  host: 'h1',
+  unit: 'kv.service',
+  config_file: real.at("it's.yaml"),
+});
+const open = (stop_seconds = 1, state = real.at('state')) =>
+  openDriver(
+    withFasterClock(real.host, 10),
+    {
+      name: 'c',
+      driver: 'ssh',
+      // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+      ssh: { then: 'systemd' },
+      timeouts: { stop_seconds },
+      members: [member()],
+    },
+    state,
+  );
+
+describe('what a login shell prints', () => {
+  const noise = 'echo "Welcome to kv-host"; echo "motd" >&2';
+  it('never reaches data: a configuration file is read and written as it is', async () => {
+    ssh(noise);
+    const text = 'name: n1\n\n# end without a newline';
+    writeFileSync(real.at("it's.yaml"), text);
+    const driver = await open();
+    const path = member().config_file as string;
+    expect(await driver.readFile(member(), path)).toBe(text);
+    await driver.writeFile(member(), path, `${text} x`);
+    expect(readFileSync(path, 'utf8')).toBe(`${text} x`);
+    expect(await driver.readFile(member(), real.at('nothing'))).toBeUndefined();
+  });
+  it('is no state of a unit, and no reason of a failure', async () => {
+    ssh(`echo ActiveState=active; echo MainPID=42; ${noise}`);
+    real.program('systemctl', 'echo LoadState=loaded; echo ActiveState=inactive; echo Job=');
+    const driver = await open();
+    expect(await driver.process(member())).toEqual({ state: 'gone', reason: 'kv.service is inactive' });
+    real.program('systemctl', 'echo "no such unit" >&2; exit 4');
+    await expect(driver.start(member(), 'new')).rejects.toThrow('(exit code 4: no such unit)');
+  });
+  it('a script that read standard input would not eat its own end', async () => {
+    const done = await real.host.processes.run('/bin/sh', ['-s'], {
+      input: String(framed(sh`cat; exit 3`, 'm')),
+    });
+    expect(unframed(done, 'm')).toMatchObject({ kind: 'whole', done: { code: 3, stdout: '' } });
+  });
+  it.each([
+    ['nothing', '', 'not-begun'],
+    ['no end', 'm\nhalf', 'cut'],
+    ['another end', 'm\nx\nmm 0\n', 'cut'],
+  ])('%s is no answer', (_, stdout, kind) =>
+    expect(unframed({ code: 0, signal: null, stdout, stderr: '', timedOut: false }, 'm').kind).toBe(kind),
+  );
+});
+
+describe('a connection that drops', () => {
+  const systemctl = (): void =>
+    void real.program(
+      'systemctl',
+      `echo "$1" >> ${real.at('calls')}
+case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo ActiveState=inactive; echo Job=;; esac`,
+    );
+  it('between stop and start is made again, and the member is started', async () => {
+    systemctl();
+    ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
+[ "$n" = 1 ] || [ "$n" = 2 ] && { echo "Connection reset" >&2; exit 255; }`);
+    const driver = await open(60);
+    expect(await driver.stop(member(), 1000)).toBe(true);
+    await driver.start(member(), 'new');
+    expect(
+      readFileSync(real.at('calls'), 'utf8')
+        .split('\n')
+        .filter((one) => one === 'start'),
+    ).toHaveLength(1);
+  });
+  it('for longer than the grace period says that the member may be down', async () => {
+    ssh('exit 255');
+    const driver = await open();
+    await expect(driver.stop(member(), 1000)).rejects.toMatchObject({
+      message: 'n1 may be down: h1: ssh: the connection ended',
+      detail: { code: 'MEMBER_MAY_BE_DOWN' },
+    });
+  });
+  /** The first `count` connections fail. */
+  const failing = (count: number): void =>
+    ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
+[ "$n" -ge ${count} ] || { echo "Connection reset" >&2; exit 255; }`);
+  const move = { from: '3.3', to: '3.4', run: 'r' } as const;
+  it('while the new version is staged is made again', async () => {
+    failing(2);
+    writeFileSync(real.at("it's.yaml"), 'name: n1');
+    expect(await (await open(60)).stage(member(), move)).toMatchObject({ member: 'n1' });
+  });
+  it('while it is staged, for longer than the grace period: the member was not stopped', async () => {
+    ssh('exit 255');
+    await expect((await open()).stage(member(), move)).rejects.toMatchObject({
+      message: 'n1 was not stopped: h1: ssh: the connection ended',
+      category: 'stopped',
+      detail: { code: 'SSH' },
+    });
+  });
+  it('while the host is looked at is made again only by a run: a check says at once what it saw', async () => {
+    systemctl();
+    failing(2);
+    const driver = await open(60);
+    expect((await driver.facts(member(), { sizes: false })).is_unreachable).toBe(true);
+    failing(4);
+    expect((await driver.facts(member(), { sizes: false, isPatient: true })).is_unreachable).toBeUndefined();
+  });
+  it('in the middle of an answer is not taken for the answer', async () => {
+    ssh('cat > /dev/null; echo half; exit 0');
+    expect((await (await open()).process(member())).state).toBe('unknown');
+  });
+});
+
+describe('a command as a person would run it', () => {
+  const shown = async (more: Record<string, unknown>): Promise<string> => {
+    const one: MemberSpec = { ...member(), pid_file: real.at("it's a.pid") };
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    const cluster = { name: 'c', driver: 'ssh', ssh: { then: 'local', ...more }, members: [one] } as const;
+    const [line = ''] = (await openDriver(real.host, cluster)).describe('stop', one, 'old');
+    return line;
+  };
+  /** Pasted into a shell here: the words that reach the other side, where nothing is run. A shell here would find no pid file to read. */
+  const pasted = async (line: string): Promise<string> => {
+    real.program('ssh', `for last; do :; done; printf %s "$last" > ${real.at('there')}`);
+    const done = await real.host.processes.run('/bin/sh', ['-c', line]);
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    return readFileSync(real.at('there'), 'utf8');
+  };
+  it('is one word that only the other side expands', async () => {
+    const line = await shown({});
+    expect(await pasted(line)).toBe(`kill -TERM "$(cat '${real.at("it'\\''s a.pid")}')"`);
+  });
+  it('becomes root there, through the jump host, when the cluster file says so', async () => {
+    const line = await shown({ sudo: true, proxy_jump: 'jump' });
+    expect(line).toMatch(/^ssh -J jump h1 'sudo -n \/bin\/sh -c /);
+    expect(await pasted(line)).toMatch(/^sudo -n \/bin\/sh -c 'kill -TERM "\$\(cat /);
+  });
+  it('without anything to expand is shown as it is', async () => {
+    expect((await open()).describe('stop', member(), 'old')).toEqual(['ssh h1 systemctl stop kv.service']);
+  });
+});
+
+describe('the sockets of connections', () => {
+  const words = (): string => readFileSync(real.at('words'), 'utf8');
+  it('are in a private directory with a short name', async () => {
+    ssh('');
+    await (await open()).process(member());
+    expect(words()).toMatch(new RegExp(`ControlPath=${real.at('state')}/ssh/[0-9a-f]{12} `));
+  });
+  it('are not used where others may write, or where their names would be too long', async () => {
+    ssh('');
+    mkdirSync(real.at('open/ssh'), { recursive: true, mode: 0o777 });
+    await real.host.files.setMode(real.at('open/ssh'), 0o777);
+    await (await open(1, real.at('open'))).process(member());
+    expect(words()).toContain('ControlPath=none');
+    writeFileSync(real.at('words'), '');
+    await (await open(1, real.at('x'.repeat(80)))).process(member());
+    expect(words()).toContain('ControlPath=none');
+  });
+});

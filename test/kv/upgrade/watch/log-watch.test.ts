@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { watchLogs } from '../../../../src/kv/upgrade/watch/log-watch.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { runOn } from '../../../support/upgrade-run.ts';
+
+const panic = (n: number): string => `panic: runtime error: number ${n}`;
+
+test('each new line of each member is told once, while the run is and at its end, and none from before', async () => {
+  const logs: Record<string, string[]> = { n1: [panic(1)], n2: [], n3: [panic(2)] };
+  const run = runOn(
+    fakeHost(),
+    {},
+    {
+      logTail: async ({ name }) => {
+        if (name === 'n2') throw new Error('n2 has no log');
+        return logs[name] ?? [];
+      },
+    },
+  );
+  const lines = () => run.told.flatMap((one) => (one.event === 'log-line' ? [[one.member, one.line]] : []));
+  const watch = await watchLogs(run);
+  expect(lines()).toEqual([]);
+  logs['n1']?.push(panic(3), 'a line that means nothing');
+  while (lines().length === 0) await run.host.turn();
+  expect(lines()).toEqual([['n1', panic(3)]]);
+  logs['n3']?.push(panic(4));
+  await watch.finish();
+  expect(lines()).toEqual([
+    ['n1', panic(3)],
+    ['n3', panic(4)],
+  ]);
+});
+
+test('a line is told with what it means, without its tokens, and not more than 500 characters of it', async () => {
+  const log: string[] = ['before'];
+  const asked: number[] = [];
+  const driver = {
+    logTail: async ({ name }: { readonly name: string }, lines: number) => {
+      asked.push(lines);
+      return name === 'n2' ? log : [];
+    },
+  };
+  const run = runOn(fakeHost(), {}, driver);
+  const watch = await watchLogs(run);
+  log.push('invalid auth token: secret', `panic: ${'x'.repeat(600)}`, '{"level":"error","msg":"odd"}');
+  await watch.finish();
+  expect(run.told).toEqual([
+    {
+      ...{ event: 'log-line', member: 'n2', line: 'invalid auth token: ***' },
+      ...{ expected: true, meaning: 'a token died with the process before' },
+    },
+    {
+      ...{ event: 'log-line', member: 'n2', line: `panic: ${'x'.repeat(493)}` },
+      ...{ expected: false, meaning: 'the server panicked' },
+    },
+    { event: 'log-line', member: 'n2', line: '{"level":"error","msg":"odd"}', expected: false },
+  ]);
+  expect(new Set(asked)).toEqual(new Set([400]));
+});
+
+test('a log that cannot be read for a moment is gone on with where it was', async () => {
+  let isAway = false;
+  const log: string[] = [panic(1)];
+  const logTail = async ({ name }: { readonly name: string }) => {
+    if (isAway) throw new Error('no ssh');
+    return name === 'n1' ? log : [];
+  };
+  const run = runOn(fakeHost(), {}, { logTail });
+  const watch = await watchLogs(run);
+  isAway = true;
+  for (let i = 0; i < 3; i += 1) await run.host.turn();
+  isAway = false;
+  log.push(panic(2));
+  await watch.finish();
+  expect(run.told).toMatchObject([{ line: panic(2) }]);
+});

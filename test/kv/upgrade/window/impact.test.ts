@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../../src/core/limits.ts';
+import { askImpact, impactOf } from '../../../../src/kv/upgrade/window/window.ts';
+import type { Finished } from '../../../../src/platform/host.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+const byCommand = async (done: Partial<Finished>) => {
+  const host = fakeHost({ run: () => done });
+  return { host, impact: await askImpact(host, { kind: 'command', command: 'probe --all' }) };
+};
+
+describe('a command that says whether users are affected', () => {
+  it('is run by a shell, for half a minute', async () => {
+    const { host } = await byCommand({ code: 1 });
+    expect(host.ran).toMatchObject([
+      { command: 'sh', args: ['-c', 'probe --all'], options: { timeoutMs: 30_000 } },
+    ]);
+  });
+  it.each<[Partial<Finished>, string, string]>([
+    [{ code: 0 }, 'yes', 'the command says so'],
+    [{ code: 0, stdout: 'a\n2 alerts\n', stderr: 'x' }, 'yes', '2 alerts'],
+    [{ code: 0, stderr: 'slow\n' }, 'yes', 'slow'],
+    [{ code: 1 }, 'no', 'exit code 1'],
+    [{ code: 1, stdout: 'quiet' }, 'no', 'exit code 1: quiet'],
+    [{ code: 2, stderr: 'bad flag' }, 'unknown', 'the command ended with exit code 2: bad flag'],
+    [{ code: null, signal: 'SIGKILL' }, 'unknown', 'the command ended with exit code SIGKILL'],
+    [{ code: null }, 'unknown', 'the command ended with exit code none'],
+    [{ code: null, startError: 'ENOENT' }, 'unknown', 'the command ended with ENOENT'],
+    [{ code: 0, timedOut: true }, 'unknown', 'the command gave no answer in 30 s'],
+  ])('%j', async (done, state, reason) => {
+    expect((await byCommand(done)).impact).toEqual({ state, reason });
+  });
+});
+
+const vector = (...metrics: readonly (object | undefined)[]): string =>
+  JSON.stringify({
+    ...{ status: 'success' },
+    data: { resultType: 'vector', result: metrics.map((metric) => ({ metric, value: [0, '0'] })) },
+  });
+const answered = (data: object | undefined): string => JSON.stringify({ status: 'success', data });
+
+describe('the answer of a query', () => {
+  it.each([
+    ['nothing', vector(), 'no', 'no sample'],
+    ['an alert', vector({ alertname: 'Slow', job: 'a' }), 'yes', 'a sample: Slow'],
+    ['labels', vector({ job: 'a', zone: 'b' }), 'yes', 'a sample: job=a,zone=b'],
+    ['no labels', vector(undefined), 'yes', 'a sample: '],
+    ['two', vector({ alertname: 'A' }, { alertname: 'B' }), 'yes', '2 samples: A; B'],
+    [
+      ...[
+        'three',
+        vector(...['A', 'B', 'C'].map((alertname) => ({ alertname }))),
+        'yes',
+        '3 samples: A; B; C',
+      ],
+    ],
+    [
+      ...['five', vector(...[...'ABCDE'].map((alertname) => ({ alertname }))), 'yes'],
+      '5 samples: A; B; C and 2 more',
+    ],
+    ['zero', answered({ resultType: 'scalar', result: [5, '0'] }), 'no', '0'],
+    ['zero, in full', answered({ resultType: 'scalar', result: [5, '0.00'] }), 'no', '0'],
+    ['a number', answered({ resultType: 'scalar', result: [0, '0.5'] }), 'yes', '0.5'],
+    [
+      'a matrix',
+      answered({ resultType: 'matrix' }),
+      'unknown',
+      'the query gives a matrix, not a vector or scalar',
+    ],
+    [
+      'no type',
+      answered(undefined),
+      'unknown',
+      'the query gives a result of no type, not a vector or scalar',
+    ],
+    [
+      'no list',
+      answered({ resultType: 'vector', result: {} }),
+      'unknown',
+      'the query gives a vector, not a vector or scalar',
+    ],
+    [
+      'no value',
+      answered({ resultType: 'scalar', result: 7 }),
+      'unknown',
+      'the query gives a scalar, not a vector or scalar',
+    ],
+    ['no JSON', '<html>', 'unknown', 'the answer (503) is not JSON: is this the base URL of Prometheus?'],
+    ['an error', '{"status":"error","error":"parse"}', 'unknown', 'the query failed (503): parse'],
+    ['no reason', '{}', 'unknown', 'the query failed (503): no reason'],
+  ] as [string, string, string, string][])('%s', (_, text, state, reason) => {
+    expect(impactOf(503, text)).toEqual({ state, reason });
+  });
+});
+
+describe('a query', () => {
+  const probe = { kind: 'query', query: 'up == 0', prometheus: 'http://p:9090/base//' } as const;
+  it('is sent as a form to the server, which has half a minute and a MiB', async () => {
+    const host = fakeHost({
+      reply: () => ({ body: { status: 'success', data: { resultType: 'vector', result: [] } } }),
+    });
+    expect(await askImpact(host, probe)).toEqual({ state: 'no', reason: 'no sample' });
+    expect(host.requests).toMatchObject([
+      {
+        ...{
+          method: 'POST',
+          url: 'http://p:9090/base/api/v1/query',
+          timeoutMs: 30_000,
+          maxReplyBytes: limits.metricReplyBytes,
+        },
+        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+        body: 'query=up+%3D%3D+0&timeout=20s',
+      },
+    ]);
+  });
+  it('to a server that does not answer could not tell', async () => {
+    const host = fakeHost({
+      reply: () => {
+        throw new Error('connection refused');
+      },
+    });
+    expect(await askImpact(host, probe)).toEqual({
+      ...{ state: 'unknown', reason: 'p:9090 cannot be asked: connection refused' },
+    });
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { AppError } from '../../../../src/core/problem.ts';
+import { probesOf, untilOf } from '../../../../src/kv/upgrade/window/given-window.ts';
+import { withListeners } from '../../../../src/kv/upgrade/window/listeners.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { planned } from '../../../support/observations.ts';
+
+const problemOf = (run: () => unknown): unknown => {
+  try {
+    run();
+  } catch (error) {
+    return (error as AppError).detail.problems?.[0];
+  }
+  return undefined;
+};
+
+describe('a window that is given', () => {
+  it('ends at a time of day, in the zone of the machine or a named one', () => {
+    const host = fakeHost({ env: { TZ: 'Europe/Berlin' } });
+    expect(untilOf(host, undefined)).toBeUndefined();
+    // It is 04:04 in Berlin.
+    expect((untilOf(host, '05:00')?.atMs ?? 0) - host.now()).toBe((55 * 60 + 55) * 1000);
+    expect((untilOf(host, '05:00Z')?.atMs ?? 0) - host.now()).toBe((115 * 60 + 55) * 1000);
+    expect(problemOf(() => untilOf(host, 'soon'))).toMatchObject({ path: '--until', rule: 'format' });
+  });
+
+  it('pauses for commands and for queries, which need a server', () => {
+    expect(probesOf({}, undefined)).toEqual([]);
+    const given = { 'pause-while-command': ['c'], 'pause-while-query': ['q'], prometheus: 'http://p' };
+    expect(probesOf(given, 't')).toEqual([
+      { kind: 'command', command: 'c' },
+      { kind: 'query', query: 'q', prometheus: 'http://p', token: 't' },
+    ]);
+    expect(probesOf(given, '')[1]).toMatchObject({ token: undefined });
+    expect(problemOf(() => probesOf({ 'pause-while-query': ['q'] }, undefined))).toMatchObject({
+      ...{ path: '--prometheus', rule: 'required' },
+    });
+    expect(probesOf({ 'pause-while-command': ['c'] }, undefined)).toHaveLength(1);
+  });
+});
+
+describe('who hears of a run', () => {
+  const plan = planned();
+  const events: UpgradeEvent[] = [
+    { event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '/j', at: '', elapsed_ms: 0 },
+    { event: 'note', level: 'warn', text: 'careful', at: '', elapsed_ms: 0 },
+  ];
+  const told = async (given: Parameters<typeof withListeners>[1], env: Record<string, string> = {}) => {
+    const host = fakeHost({ env, reply: () => ({ status: 200 }) });
+    const [hidden, warned, seen] = [[] as string[], [] as string[], [] as string[]];
+    const log = { warn: (text: string) => warned.push(text), hide: (secret: string) => hidden.push(secret) };
+    const result = await withListeners(
+      { host, log },
+      given,
+      { plan, run: 'r', action: 'upgrade' },
+      ({ event }) => seen.push(event),
+      async (sink) => {
+        for (const event of events) sink(event);
+        return 'ended';
+      },
+    );
+    const bodies = host.requests.map(({ body }) => JSON.parse(String(body)) as Record<string, unknown>);
+    return { host, hidden, warned, seen, result, bodies };
+  };
+
+  it('is the one who asked, and nobody else unless a flag says so', async () => {
+    const { host, seen, result } = await told({});
+    expect([seen, result, host.requests]).toEqual([['run-started', 'note'], 'ended', []]);
+  });
+
+  it('is a webhook, whose address is not shown', async () => {
+    const url = 'https://hooks.example/secret-path?token=abcdefgh';
+    const { hidden, seen, bodies, host } = await told({ notify: url });
+    expect(seen).toEqual(['run-started', 'note']);
+    expect(hidden).toEqual([url, '/secret-path', '?token=abcdefgh']);
+    expect(bodies.map(({ event }) => event)).toEqual(['run-started', 'note']);
+    expect(bodies[0]).toMatchObject({ cluster: 'test', run: 'r', action: 'upgrade', from: '3.3', to: '3.4' });
+    expect(host.requests[0]?.headers).not.toHaveProperty('opsctl-signature');
+  });
+
+  it('that Slack reads by its host or by a flag; a secret signs it', async () => {
+    const slack = await told({ notify: 'https://hooks.slack.com/services/1234567' });
+    expect(Object.keys(slack.bodies[0] ?? {})).toEqual(['text']);
+    const named = await told({ notify: 'https://h.example/x', 'notify-format': 'slack' });
+    expect(Object.keys(named.bodies[0] ?? {})).toEqual(['text']);
+    const env = { OPSCTL_NOTIFY_URL: 'https://h.example/x', OPSCTL_NOTIFY_SECRET: 'very-secret' };
+    const signed = await told({}, env);
+    expect(signed.hidden).toContain('very-secret');
+    expect(signed.hidden).not.toContain('/x');
+    expect(signed.host.requests[0]?.headers?.['opsctl-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
+  });
+
+  it('is a file of metrics', async () => {
+    const { host } = await told({ 'metrics-file': 'm.prom' });
+    expect(await host.files.read('/place/m.prom')).toContain('cluster="test"');
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { noticeBody, noticeOf } from '../../../../src/kv/upgrade/window/notice.ts';
+import { notifier, type Webhook } from '../../../../src/kv/upgrade/window/notify.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+
+const at = '2026-01-02T03:04:05.000Z';
+const named = { cluster: 'prod', run: 'r1', action: 'upgrade', from: '3.4', to: '3.5' };
+const stamped = (event: object): UpgradeEvent => ({ at, elapsed_ms: 0, ...event }) as UpgradeEvent;
+const note = (text: string, level = 'warn') => stamped({ event: 'note', level, text });
+const hook: Webhook = { url: 'https://hooks.example/T0/secret', shape: 'json' };
+
+describe('what a notice says of an event', () => {
+  it.each([
+    [
+      { event: 'note', level: 'warn', text: 'careful' },
+      { event: 'note', text: 'careful' },
+    ],
+    [
+      { event: 'reverting', member: 'n2', reason: 'panicked' },
+      { event: 'reverting', member: 'n2', text: 'n2 is rolled back: panicked' },
+    ],
+    [
+      { event: 'reverted', member: 'n2', duration_ms: 1 },
+      { event: 'reverted', member: 'n2', text: 'n2 runs its old version again' },
+    ],
+    [
+      { event: 'step-finished', step: { kind: 'gate', member: 'n2' } },
+      { event: 'member-upgraded', member: 'n2', text: 'n2 runs the new version' },
+    ],
+  ])('%j', (event, notice) => {
+    expect(noticeOf(named, stamped(event))).toEqual({ ...notice, at, ...named });
+  });
+  it("is nothing for one that is nobody's news", () => {
+    expect(noticeOf(named, note('by the way', 'info'))).toBeUndefined();
+    expect(noticeOf(named, stamped({ event: 'step-started' }))).toBeUndefined();
+  });
+  it('has no mention, link or channel for Slack, and an outcome only where there is one', () => {
+    const notice = noticeOf(named, note('<!here> & <http://x|y>'));
+    expect(JSON.parse(noticeBody(notice as never, 'slack'))).toEqual({
+      text: 'prod 3.4 → 3.5: &lt;!here&gt; &amp; &lt;http://x|y&gt;',
+    });
+    expect(JSON.parse(noticeBody(notice as never, 'json'))).toEqual(notice);
+  });
+});
+
+/** What became of so many notices; `reply` is asked for each request. */
+const sent = async (count: number, reply: (n: number) => number | Error, more: Partial<Webhook> = {}) => {
+  const warned: string[] = [];
+  let asked = 0;
+  const host = fakeHost({
+    reply: () => {
+      asked += 1;
+      const answer = reply(asked);
+      if (answer instanceof Error) throw answer;
+      return { status: answer };
+    },
+  });
+  // Nothing here takes long: the time that the end of a run has is never over.
+  const slept: number[] = [];
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    new Promise<void>((_, reject) => {
+      slept.push(ms);
+      signal?.addEventListener('abort', () => reject(new Error('ended')));
+    });
+  const patient = { ...host, sleep };
+  const { take, finish } = notifier(patient, { ...hook, ...more }, named, (text) => warned.push(text));
+  for (let n = 1; n <= count; n += 1) take(note(`note ${n}`));
+  take(note('nobody hears this', 'info'));
+  await finish();
+  const texts = host.requests.map(({ body }) => JSON.parse(String(body)).text as string);
+  return { host, slept, warned, texts };
+};
+
+describe('a notifier', () => {
+  it('sends one notice after the other, in their order, as JSON, within five seconds', async () => {
+    const { host, slept, warned, texts } = await sent(3, () => 204);
+    expect([texts, warned]).toEqual([['note 1', 'note 2', 'note 3'], []]);
+    expect(host.requests[0]).toMatchObject({
+      ...{ method: 'POST', url: hook.url, timeoutMs: 5000, connectTimeoutMs: 5000, maxReplyBytes: 65_536 },
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(slept).toEqual([15_000]);
+  });
+  it('tries each one twice, and goes on with the next', async () => {
+    const late = await sent(2, (n) => (n === 1 ? 503 : 200));
+    expect([late.texts, late.warned]).toEqual([['note 1', 'note 1', 'note 2'], []]);
+    const never = await sent(2, () => 300);
+    expect(never.texts).toEqual(['note 1', 'note 1', 'note 2', 'note 2']);
+    expect(never.warned).toEqual([
+      'a notice could not be sent to hooks.example: it answered 300; the run goes on',
+    ]);
+    expect((await sent(1, () => 299)).warned).toEqual([]);
+  });
+  it('says why without the secret in the address', async () => {
+    const { warned } = await sent(1, () => new Error(`cannot reach ${hook.url}: refused`));
+    expect(warned).toEqual([
+      'a notice could not be sent to hooks.example: cannot reach hooks.example: refused; the run goes on',
+    ]);
+  });
+  it('signs with the secret and the second in which it sends', async () => {
+    const { host } = await sent(1, () => 200, { secret: 'very-secret' });
+    expect(host.requests[0]?.headers?.['opsctl-signature']).toMatch(/^t=1767323045,v1=[0-9a-f]{64}$/);
+    expect((await sent(1, () => 200)).host.requests[0]?.headers).not.toHaveProperty('opsctl-signature');
+  });
+  it('that was busy has room again when it has sent', async () => {
+    const warned: string[] = [];
+    const host = fakeHost({ reply: () => ({ status: 200 }) });
+    const { take, finish } = notifier(host, hook, named, (text) => warned.push(text));
+    for (let n = 0; n < 100; n += 1) take(note('x'));
+    await finish();
+    for (let n = 0; n < 100; n += 1) take(note('x'));
+    expect(warned).toEqual([]);
+    take(note('one more'));
+    expect(warned).toEqual([
+      'a notice could not be sent to hooks.example: too many notices wait; the run goes on',
+    ]);
+    await finish();
+    expect(host.requests).toHaveLength(200);
+  });
+});

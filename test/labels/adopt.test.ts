@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import { lockFrom } from '../../src/labels/lock-file.ts';
+import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
+
+const LOCK = 'labels/labels.lock.yaml';
+const A = 'title: A\ndescription: ours\n';
+
+/** A label that exists, and its definition in a directory. */
+const applied = async (text = A) => {
+  const at = labelsInMemory({ 'labels/a.yaml': text });
+  expect((await at.run(['apply', '-f', 'labels'])).code).toBe(0);
+  return at;
+};
+const adopted = (at: ReturnType<typeof labelsInMemory>, ...more: string[]) =>
+  at.run(['adopt', '-f', 'labels', '-o', 'json', ...more]);
+const recordsIn = (text: string | undefined) => lockFrom(LOCK, text ?? '').labels;
+
+test('a label that exists is adopted, then it is known, and one that does not exist is missing', async () => {
+  const at = await applied();
+  const id = at.id('A');
+  const row = { key: 'a', title: 'A', id, file: 'labels/a.yaml' };
+  const first = await adopted(at);
+  expect([first.code, first.json()]).toEqual([0, [{ ...row, status: 'adopted' }]]);
+  expect(recordsIn(at.read(LOCK))).toMatchObject({
+    a: { file: 'a.yaml', deployments: { [ORIGIN]: { id } } },
+  });
+  expect(first.writes).toEqual([]);
+  await at.write('labels/b.yaml', 'title: B\n');
+  expect((await adopted(at)).json()).toEqual([
+    { ...row, status: 'known' },
+    { key: 'b', title: 'B', id: null, file: 'labels/b.yaml', status: 'missing' },
+  ]);
+  expect(Object.keys(recordsIn(at.read(LOCK)))).toEqual(['a']);
+});
+
+test('a dry run says the same and writes nothing', async () => {
+  const at = await applied();
+  const ran = await adopted(at, '--dry-run');
+  expect([ran.json()[0].status, ran.written, at.read(LOCK)]).toEqual(['adopted', [], undefined]);
+});
+
+test('a label that was made again is adopted again, under the same key', async () => {
+  const at = await applied();
+  await adopted(at);
+  const old = at.id('A');
+  at.send('DELETE', `/labels/${old}`);
+  at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
+  expect((await adopted(at)).json()).toMatchObject([{ key: 'a', id: at.id('A'), status: 'adopted' }]);
+  expect(recordsIn(at.read(LOCK)).a?.deployments[ORIGIN]?.id).toBe(at.id('A'));
+  expect(at.id('A')).not.toBe(old);
+});
+
+test('each directory has a lock file of its own, and standard input has none', async () => {
+  const at = labelsInMemory({ 'one/a.yaml': 'title: A\n', 'two/b.yaml': 'title: B\n' });
+  await at.run(['apply', '-f', 'one', '-f', 'two']);
+  const ran = await at.run(['adopt', '-f', 'one', '-f', 'two', '--deployment', 'test', '-o', 'json']);
+  expect(ran.json()).toMatchObject([
+    { key: 'a', status: 'adopted' },
+    { key: 'b', status: 'adopted' },
+  ]);
+  for (const [directory, key] of [
+    ['one', 'a'],
+    ['two', 'b'],
+  ]) {
+    const records = recordsIn(at.read(`${directory}/labels.lock.yaml`));
+    expect(Object.keys(records)).toEqual([key]);
+    expect(Object.keys(records[key ?? '']?.deployments ?? {})).toEqual(['test']);
+  }
+  const piped = await at.run(['adopt', '-f', '-', '-o', 'json'], { stdin: 'title: A\nrevision: "1"\n' });
+  expect([piped.code, piped.json(), piped.written]).toEqual([0, [], []]);
+});
+
+test('permissions are recorded when the file says them', async () => {
+  const at = await applied();
+  const permission = { role: 'READER', email: 'reader@example.com' };
+  at.send('POST', `/labels/${at.id('A')}/permissions`, permission);
+  await adopted(at);
+  expect(recordsIn(at.read(LOCK)).a?.deployments[ORIGIN]).not.toHaveProperty('permissions');
+  await at.remove(LOCK);
+  await at.write('labels/a.yaml', `${A}permissions: [{role: READER, email: reader@example.com}]\n`);
+  await adopted(at);
+  expect(recordsIn(at.read(LOCK)).a?.deployments[ORIGIN]?.permissions).toMatchObject({
+    'reader@example.com': 'READER',
+  });
+});
+
+test('nothing is asked about locks of a draft that is as its file says', async () => {
+  const at = await applied('title: A\nfields: [{name: Kept, type: text}, {name: Note, type: text}]\n');
+  await at.run(['publish', 'A', '--yes']);
+  await at.write('labels/a.yaml', 'title: A\nfields: [{name: Kept, type: text}]\n');
+  await at.run(['apply', '-f', 'labels', '--yes']);
+  const ran = await adopted(at);
+  expect(ran.requests.filter(({ path }) => path.includes('locks'))).toEqual([]);
+});
+
+test('a file that names its revision is protected from there, and loses that line', async () => {
+  const at = await applied();
+  await at.run(['publish', 'A', '--yes']);
+  const id = at.id('A');
+  at.edit('A', { description: 'theirs' });
+  const named = (revision: string, more = `id: ${id}\n`) =>
+    at.write('labels/a.yaml', `# by legal\n${more}revision: "${revision}"\n${A}`);
+  const revisionAfter = async () => {
+    await at.remove(LOCK);
+    const ran = await adopted(at);
+    return [recordsIn(at.read(LOCK)).a?.deployments[ORIGIN]?.revision, ran.written.includes('labels/a.yaml')];
+  };
+  expect(at.label('A').revisionId).toBe('3');
+  await named('2');
+  expect(await revisionAfter()).toEqual(['2', true]);
+  expect(at.read('labels/a.yaml')).toBe(`# by legal\nid: ${id}\n${A}`);
+  expect((await at.run(['diff', '-f', 'labels', '-o', 'json'])).json().labels[0].status).toBe('drifted');
+  // The service has dropped that draft.
+  await named('1');
+  expect(await revisionAfter()).toEqual(['3', true]);
+  // Without an id the number may be another deployment's.
+  await named('2', '');
+  expect(await revisionAfter()).toEqual(['3', true]);
+  expect(await revisionAfter()).toEqual(['3', false]);
+  const wire = JSON.stringify(at.label('A'));
+  await at.remove('labels/a.yaml');
+  await at.write('labels/a.json', wire);
+  expect((await adopted(at)).written).not.toContain('labels/a.json');
+});

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import { lockFrom } from '../../src/labels/lock-file.ts';
+import { type Asked, ORIGIN, labelsInMemory } from '../support/in-memory.ts';
+
+const terminal = { tty: ['stdin', 'stderr'] } as const;
+const asJson = ['-o', 'json'];
+const publishedWith = async (text: string) => {
+  const at = labelsInMemory({ 'labels/a.yaml': text });
+  const ran = await at.run(['apply', '-f', 'labels', '--publish', '--yes']);
+  expect([ran.code, ran.code === 0 ? '' : ran.err]).toEqual([0, '']);
+  return at;
+};
+const isDelta = ({ path }: Asked): boolean => path.endsWith(':delta');
+const failing = (status: number, of: string) => (asked: Asked) =>
+  isDelta(asked) && asked.path.includes(of)
+    ? { status, json: { error: { code: status, message: 'on purpose', status: 'INTERNAL', details: [] } } }
+    : undefined;
+
+test('everything that the service would refuse is told with its place, and nothing is sent', async () => {
+  const at = await publishedWith('title: A\nfields: [{name: Note, type: text}]\n');
+  await at.write('labels/a.yaml', 'title: A\ntype: ADMIN\nfields: [{name: Note, type: user}]\n');
+  await at.write('labels/b.yaml', `title: ${'b'.repeat(101)}\n`);
+  const ran = await at.run(['apply', '-f', 'labels', ...asJson]);
+  expect([ran.code, ran.writes]).toEqual([10, []]);
+  expect(ran.error()).toMatchObject({ code: 'PLAN_REFUSED' });
+  const places = ran.error().problems.map((one: any) => `${one.file}:${one.line}:${one.column} ${one.path}`);
+  expect(places).toEqual([
+    'labels/a.yaml:2:1 type',
+    'labels/a.yaml:3:23 fields[0].type',
+    'labels/b.yaml:1:1 title',
+  ]);
+});
+
+describe('what is lost is asked for', () => {
+  const two = 'title: A\nfields: [{name: Note, type: text}, {name: Gone, type: text}]\n';
+  const one = 'title: A\nfields: [{name: Note, type: text}]\n';
+  test('before a published part is deleted, and a refusal sends nothing', async () => {
+    const at = await publishedWith(two);
+    await at.write('labels/a.yaml', one);
+    const apply = ['apply', '-f', 'labels', '--prune'];
+    const no = await at.run(apply, { ...terminal, answers: [false] });
+    expect([no.code === 0, no.writes]).toEqual([false, []]);
+    expect(no.asked.join()).toContain('Delete field Gone of A? Their values disappear from items');
+    expect((await at.run([...apply, '--dry-run'], terminal)).asked).toEqual([]);
+    const yes = await at.run(apply, { ...terminal, answers: [true] });
+    expect([yes.code, yes.asked.length]).toEqual([0, 1]);
+    expect(at.label('A').fields).toHaveLength(1);
+  });
+  test('not of a draft, and not when parts are only disabled', async () => {
+    const draft = labelsInMemory({ 'labels/a.yaml': two });
+    await draft.run(['apply', '-f', 'labels']);
+    await draft.write('labels/a.yaml', one);
+    expect((await draft.run(['apply', '-f', 'labels', '--prune'], terminal)).asked).toEqual([]);
+    expect(draft.label('A').fields).toHaveLength(1);
+    const at = await publishedWith(two);
+    await at.write('labels/a.yaml', one);
+    expect((await at.run(['apply', '-f', 'labels'], terminal)).asked).toEqual([]);
+  });
+  test('before permissions are taken away, with their number', async () => {
+    const at = await publishedWith('title: A\n');
+    const stays = '{role: EDITOR, email: e@example.com}';
+    await at.write(
+      'labels/a.yaml',
+      `title: A\npermissions: [${stays}, {role: READER, email: r@example.com}]\n`,
+    );
+    const added = await at.run(['apply', '-f', 'labels'], terminal);
+    expect([added.code, added.asked]).toEqual([0, []]);
+    await at.write('labels/a.yaml', `title: A\npermissions: [${stays}]\n`);
+    const removed = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [true] });
+    expect([removed.code, removed.asked.length]).toEqual([0, 1]);
+    expect(removed.asked.join()).toContain('Remove permissions: 1 of A?');
+    const { labelPermissions } = at.send('GET', `/labels/${at.id('A')}/permissions`);
+    expect(labelPermissions.map(({ email }: { email: string }) => email)).toEqual(['e@example.com']);
+  });
+});
+
+describe('one label of several that fails', () => {
+  const both = async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
+    await at.run(['apply', '-f', 'labels']);
+    for (const name of ['a', 'b'])
+      await at.write(`labels/${name}.yaml`, `title: ${name.toUpperCase()}\ndescription: new\n`);
+    return at;
+  };
+  const described = (at: Awaited<ReturnType<typeof both>>) =>
+    ['A', 'B'].map((title) => at.label(title).properties.description);
+  const apply = ['apply', '-f', 'labels', ...asJson];
+
+  test('and is refused does not stop the rest', async () => {
+    const at = await both();
+    const ran = await at.run(apply, { meanwhile: failing(400, at.id('A')) });
+    expect([ran.code, described(at)]).toEqual([9, [undefined, 'new']]);
+    expect(ran.json().map((one: any) => one.title)).toEqual(['B']);
+    expect(ran.err).toContain('A: ');
+  });
+  test('because nobody may sign in ends the run, and says what was done', async () => {
+    const at = await both();
+    const ran = await at.run(apply, { meanwhile: failing(401, at.id('B')) });
+    expect([ran.code, described(at)]).toEqual([8, ['new', undefined]]);
+    expect(ran.error()).toMatchObject({
+      code: 'STOPPED',
+      message: expect.stringContaining('stopped after 1 of 2 labels'),
+      data: { done: [{ id: at.id('A'), title: 'A', revision: '2' }] },
+    });
+    expect(ran.error().message).toContain(`A: labels/${at.id('A')}, revision 2, draft`);
+  });
+  test('as the first of them is the error itself', async () => {
+    const at = await both();
+    const ran = await at.run(apply, { meanwhile: failing(401, at.id('A')) });
+    expect([ran.code, described(at)]).toEqual([4, [undefined, undefined]]);
+  });
+  test('and no other is the error itself as well', async () => {
+    const at = await both();
+    const ran = await at.run(['apply', '-f', 'labels/a.yaml', ...asJson], {
+      meanwhile: failing(400, at.id('A')),
+    });
+    expect([ran.code, ran.out]).toEqual([5, '']);
+  });
+});
+
+describe('a label that another run made at the same time', () => {
+  const LOCK = 'labels/labels.lock.yaml';
+  const made = async (mine: string, theirs: object, passes = 1000) => {
+    const at = labelsInMemory({ 'labels/a.yaml': mine, [LOCK]: 'version: 1\nlabels: {}\n' });
+    const ran = await at.run(['apply', '-f', 'labels', '--yes', '--publish', ...asJson], {
+      meanwhile: ({ method, path }) => {
+        if (method !== 'POST' || !/^\/labels(\?|$)/.test(path)) return;
+        at.send('POST', '/labels', { labelType: 'SHARED', ...theirs });
+        at.advance(passes);
+      },
+    });
+    const all = at.send('GET', '/labels?view=LABEL_VIEW_FULL').labels;
+    return { at, ran, all };
+  };
+  test('stays, gets what the file says, and is the one that is noted', async () => {
+    const { at, ran, all } = await made('title: A\ndescription: ours\n', { properties: { title: 'A' } });
+    expect(ran.code).toBe(0);
+    expect(all).toHaveLength(1);
+    const [{ id, properties, lifecycle }] = all;
+    expect([properties.description, lifecycle.state]).toEqual(['ours', 'PUBLISHED']);
+    expect(ran.json()).toMatchObject([
+      {
+        id,
+        name: `labels/${id}`,
+        notes: [expect.anything(), expect.stringContaining(`labels/${id} stays, labels/`)],
+      },
+    ]);
+    expect(ran.err).toContain('was deleted');
+    expect(lockFrom(LOCK, at.read(LOCK) ?? '').labels.a?.deployments[ORIGIN]).toMatchObject({ id });
+  });
+  test('and is the same already gets nothing', async () => {
+    const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
+    const ran = await at.run(['apply', '-f', 'a.yaml', ...asJson], {
+      meanwhile: ({ method, path }) => {
+        if (method !== 'POST' || !/^\/labels(\?|$)/.test(path)) return;
+        at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
+        at.advance(1000);
+      },
+    });
+    expect(ran.writes.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
+    expect(ran.json()).toMatchObject([{ id: at.id('A'), revision: '1', requests: 0, published: false }]);
+    expect(at.send('GET', '/labels').labels).toHaveLength(1);
+  });
+  test('later than this one goes by the other run', async () => {
+    const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
+    const ran = await at.run(['apply', '-f', 'a.yaml', ...asJson], {
+      meanwhile: ({ method, path }) => {
+        if (method !== 'GET' || !path.startsWith('/labels?') || at.id('A') === undefined) return;
+        at.advance(1000);
+        at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
+      },
+    });
+    expect([ran.code, ran.writes.length, ran.json()[0].notes]).toEqual([0, 1, []]);
+  });
+  test('and is not under the title that is sought stays as it is', async () => {
+    const { ran, all } = await made('title: A\n', { properties: { title: 'B' } });
+    expect([ran.code, all.length, ran.json()[0].notes]).toEqual([0, 2, []]);
+  });
+});
+
+test('a dry run sends nothing and says so', async () => {
+  const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
+  const ran = await at.run(['apply', '-f', 'labels', '--dry-run'], { tty: ['stdout'] });
+  expect([ran.code, ran.writes, ran.written]).toEqual([0, [], []]);
+  expect(ran.out).toContain('A: nothing was sent (dry run)');
+  expect(ran.err).toContain('label A: new');
+});
+
+describe('--take theirs', () => {
+  const drifted = async () => {
+    const at = labelsInMemory({
+      'labels/a.yaml': 'title: A\ndescription: ours\n',
+      'labels/b.yaml': 'title: B\n',
+    });
+    await at.run(['apply', '-f', 'labels']);
+    await at.run(['adopt', '-f', 'labels']);
+    at.edit('A', { description: 'theirs' });
+    return at;
+  };
+  test('writes into the file that would undo something, and into no other', async () => {
+    const at = await drifted();
+    const ran = await at.run(['apply', '-f', 'labels', '--take', 'theirs']);
+    expect([ran.code, at.read('labels/a.yaml')]).toEqual([0, 'title: A\ndescription: theirs\n']);
+    expect(ran.written).not.toContain('labels/b.yaml');
+    expect(at.label('A').properties.description).toBe('theirs');
+  });
+  test('--take ours undoes it', async () => {
+    const at = await drifted();
+    expect((await at.run(['apply', '-f', 'labels'])).code).toBe(10);
+    expect((await at.run(['apply', '-f', 'labels', '--take', 'ours'])).code).toBe(0);
+    expect(at.label('A').properties.description).toBe('ours');
+  });
+  test('in a dry run says what would be taken and is no refusal', async () => {
+    const at = await drifted();
+    const ran = await at.run(['apply', '-f', 'labels', '--take', 'theirs', '--dry-run']);
+    expect([ran.code, ran.written, ran.writes]).toEqual([0, [], []]);
+    expect(ran.err).toContain('would take description of the label');
+    expect((await at.run(['apply', '-f', 'labels', '--dry-run'])).code).toBe(10);
+  });
+});

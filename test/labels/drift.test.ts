@@ -1,0 +1,487 @@
+import { describe, expect, test } from 'vitest';
+import type { Context } from '../../src/cli/command.ts';
+import type { FieldDef, LabelDef, LiveField, LiveLabel, PermissionDef } from '../../src/labels/definition.ts';
+import { contentDigest, fieldDigest } from '../../src/labels/digest.ts';
+import { type Drift, baseFromRecord, baseFromRevision, driftOf, driftText } from '../../src/labels/drift.ts';
+import { lockFrom, lockText } from '../../src/labels/lock-file.ts';
+import type { DeploymentRecord } from '../../src/labels/lock-file.ts';
+import { definitionFrom } from '../../src/labels/parse.ts';
+import type { Prepared } from '../../src/labels/prepared.ts';
+import { documentsIn } from '../../src/labels/read-files.ts';
+import type { Session } from '../../src/labels/session.ts';
+import { takeTheirs } from '../../src/labels/take-theirs.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { label, option, text } from '../support/live-labels.ts';
+
+const selection = (name: string, ...choices: LiveField['choices'][number][]): LiveField =>
+  text(name, { type: 'selection', choices });
+const recordOf = (live: LiveLabel, patch: Partial<DeploymentRecord> = {}): DeploymentRecord => ({
+  ...{ id: live.id, title: live.title, revision: live.revisionId, state: live.state },
+  ...{ copyMode: live.copyMode, enabledApps: live.enabledApps, digest: contentDigest(live) },
+  fields: Object.fromEntries(
+    live.fields.map((field) => [field.name, { name: field.name, id: field.id, digest: fieldDigest(field) }]),
+  ),
+  ...patch,
+});
+/** What the file would undo, or keeps (with a +), of what others made of `then`. */
+const shown = (found: readonly Drift[]): string[] =>
+  found.map(({ what, isLost }) => (isLost ? what : `${what} +`));
+const drift = (wanted: Partial<LabelDef>, then: LiveLabel, now: LiveLabel): string[] =>
+  shown(driftOf({ title: now.title, ...wanted }, baseFromRevision(then), now));
+const fields = (wanted: FieldDef[], then: LiveField[], now: LiveField[]): string[] =>
+  drift({ fields: wanted }, label({ fields: then }), label({ fields: now }));
+const is = (name: string, patch: Partial<FieldDef> = {}): FieldDef => ({ name, type: 'text', ...patch });
+
+describe('what others changed in a label', () => {
+  test('is lost where the file says something else, and no business of the file where it says nothing', () => {
+    const now = label({ description: 'theirs' });
+    expect(drift({ description: 'ours' }, label({ description: 'ours' }), now)).toEqual([
+      'description of the label',
+    ]);
+    expect(drift({ description: 'theirs' }, label(), now)).toEqual(['description of the label +']);
+    expect(drift({ description: null }, label(), now)).toEqual(['description of the label']);
+    expect(drift({}, label(), now)).toEqual([]);
+    expect(drift({ description: 'ours' }, now, now)).toEqual([]);
+    expect(drift({ title: 'Contract' }, label(), label({ title: 'Other' }))).toEqual(['title of the label']);
+  });
+
+  test('is found in every member of a field', () => {
+    const off = { hideInSearch: true, showInApply: false };
+    expect(fields([is('A', { required: false })], [text('A')], [text('A', { required: true })])).toEqual([
+      'required of field A',
+    ]);
+    expect(fields([is('A', { required: true })], [text('A')], [text('A', { required: true })])).toEqual([
+      'required of field A +',
+    ]);
+    expect(fields([is('A')], [text('A')], [text('A', { required: true })])).toEqual([]);
+    expect(fields([is('A', { disabled: false })], [text('A')], [text('A', { disabled: off })])).toEqual([
+      'disabled of field A',
+    ]);
+    const user = (maxEntries: number) => text('U', { type: 'user', maxEntries });
+    expect(fields([is('U', { type: 'user', maxEntries: 2 })], [user(2)], [user(5)])).toEqual([
+      'maxEntries of field U',
+    ]);
+    expect(fields([is('U', { type: 'user', maxEntries: 0 })], [user(2)], [user(5)])).toEqual([
+      'maxEntries of field U +',
+    ]);
+    expect(fields([is('A', { id: 'id-A' })], [text('A')], [text('A', { name: 'B' })])).toEqual([
+      'name of field B',
+    ]);
+  });
+
+  test('parts that came, went or were changed are lost with what the file does with them', () => {
+    const off = { hideInSearch: true, showInApply: false };
+    expect(fields([is('A')], [text('A')], [text('A'), text('N')])).toEqual(['field N (added)']);
+    expect(fields([is('A')], [text('A')], [text('A'), text('N', { disabled: off })])).toEqual([]);
+    expect(fields([is('A'), is('N', { required: true })], [text('A')], [text('A'), text('N')])).toEqual([
+      'required of field N',
+    ]);
+    expect(
+      fields([is('A'), is('N', { required: false, disabled: off })], [text('A')], [text('A'), text('N')]),
+    ).toEqual([]);
+    expect(fields([is('A')], [text('A')], [])).toEqual(['field A (gone)']);
+    expect(fields([is('X', { id: 'id-A' })], [text('A')], [])).toEqual(['field A (gone)']);
+    expect(fields([], [text('A')], [])).toEqual([]);
+    expect(fields([], [text('A')], [text('A')])).toEqual([]);
+    expect(fields([], [text('A')], [text('A', { required: true })])).toEqual(['field A (changed)']);
+    expect(fields([], [text('A')], [text('A', { disabled: off })])).toEqual([]);
+  });
+
+  test('another order is lost only when the file has neither the old nor that one', () => {
+    const [a, b] = [text('A'), text('B')];
+    expect(fields([is('A'), is('B')], [a, b], [b, a])).toEqual(['the order of the fields']);
+    expect(fields([is('B'), is('A')], [a, b], [b, a])).toEqual([]);
+    expect(fields([is('B'), is('A')], [a, b], [a, b])).toEqual([]);
+  });
+
+  test('choices are parts of their field', () => {
+    const wants = (...choices: NonNullable<FieldDef['choices']>): FieldDef[] => [
+      is('S', { type: 'selection', choices }),
+    ];
+    const then = [selection('S', option('x'))];
+    const described = [selection('S', option('x', { description: 'theirs' }))];
+    expect(fields(wants({ name: 'x', description: 'ours' }), then, described)).toEqual([
+      'description of choice x of field S',
+    ]);
+    expect(fields(wants({ name: 'x' }), then, [selection('S', option('x'), option('y'))])).toEqual([
+      'choice y of field S (added)',
+    ]);
+    expect(
+      fields(
+        wants({ name: 'x' }, { name: 'y' }),
+        [selection('S', option('x'), option('y'))],
+        [selection('S', option('y'), option('x'))],
+      ),
+    ).toEqual(['the order of the choices']);
+    expect(fields([is('S', { type: 'selection' })], then, described)).toEqual([]);
+    const badge = [selection('S', option('x', { badge: { color: '#ff0000' } }))];
+    expect(fields(wants({ name: 'x', badge: null }), then, badge)).toEqual(['badge of choice x of field S']);
+  });
+});
+
+describe('what the lock file knows', () => {
+  const then = label({ fields: [text('A'), text('B')], description: 'd' });
+  const known = (wanted: Partial<LabelDef>, now: LiveLabel, patch: Partial<DeploymentRecord> = {}) =>
+    driftOf({ title: now.title, ...wanted }, baseFromRecord(recordOf(then, patch), now), now);
+
+  test('is enough for parts that are as they were; of the others only what the file would change counts', () => {
+    const wanted = { description: 'd', fields: [is('A', { required: false }), is('B', { required: false })] };
+    expect(shown(known(wanted, then))).toEqual([]);
+    const now = label({ ...then, revisionId: '4', fields: [text('A', { required: true }), text('B')] });
+    expect(shown(known(wanted, now))).toEqual(['required of field A']);
+    expect(known(wanted, now)[0]).not.toHaveProperty('was');
+    expect(shown(known({ fields: [is('A', { required: true }), is('B')] }, now))).toEqual([]);
+    expect(known({}, label({ ...then, title: 'T', revisionId: '4' }))[0]).toMatchObject({
+      was: 'Contract',
+      is: 'T',
+    });
+    expect(shown(known({ description: 'ours' }, label({ ...then, description: 'x' })))).toEqual([
+      'description of the label',
+    ]);
+    expect(shown(known({ description: 'x' }, label({ ...then, description: 'x' })))).toEqual([]);
+  });
+
+  test('settings hold without a revision: only the record says how they were', () => {
+    const set = (wanted: Partial<LabelDef>, now: Partial<LiveLabel>, patch: Partial<DeploymentRecord> = {}) =>
+      shown(known(wanted, label({ ...then, ...now }), patch));
+    expect(set({ copyMode: 'DO_NOT_COPY' }, { copyMode: 'X' })).toEqual(['copyMode of the label']);
+    expect(set({ copyMode: 'X' }, { copyMode: 'X' })).toEqual(['copyMode of the label +']);
+    expect(set({}, { copyMode: 'X' })).toEqual([]);
+    expect(set({ enabledApps: [] }, { enabledApps: ['A'] })).toEqual(['enabledApps of the label']);
+    expect(
+      set({ enabledApps: ['B', 'A'] }, { enabledApps: ['A', 'B'] }, { enabledApps: ['B', 'A'] }),
+    ).toEqual([]);
+    expect(set({ state: 'published' }, { state: 'DISABLED' })).toEqual(['state of the label']);
+    expect(set({ state: 'disabled' }, { state: 'DISABLED' })).toEqual(['state of the label +']);
+    expect(
+      shown(
+        driftOf(
+          { title: 'Contract', copyMode: 'Y' },
+          baseFromRevision(then),
+          label({ ...then, copyMode: 'X' }),
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('permissions are compared person by person', () => {
+    const permissions: PermissionDef[] = [{ role: 'READER', email: 'a@x.example' }];
+    const record = { permissions: { 'a@x.example': 'READER', 'groups/g': 'READER', 'people/p': 'READER' } };
+    const kept: PermissionDef[] = [
+      { role: 'READER', group: 'groups/g' },
+      { role: 'READER', person: 'people/p' },
+    ];
+    const found = (now: PermissionDef[] | undefined, wanted: PermissionDef[] | undefined = permissions) =>
+      shown(
+        driftOf(
+          { title: 'Contract', ...(wanted === undefined ? {} : { permissions: wanted }) },
+          baseFromRecord(recordOf(then, record), then),
+          then,
+          now,
+        ),
+      );
+    expect(found([...permissions, ...kept])).toEqual([]);
+    expect(found([{ role: 'EDITOR', email: 'a@x.example' }, ...kept])).toEqual(['permission of a@x.example']);
+    expect(found([...kept])).toEqual(['permission of a@x.example']);
+    expect(found([...permissions, ...kept, { role: 'READER', email: 'n@x.example' }])).toEqual([
+      'permission of n@x.example',
+    ]);
+    expect(found(kept, [])).toEqual(['permission of a@x.example +']);
+    expect(found([...permissions, { role: 'READER', person: 'people/p' }])).toEqual([
+      'permission of groups/g +',
+    ]);
+    expect(found(undefined)).toEqual([]);
+    const none = driftOf({ title: 'Contract', permissions }, baseFromRecord(recordOf(then), then), then, []);
+    expect(none).toEqual([]);
+  });
+
+  test('a drift is told with what was and what is', () => {
+    const at = {};
+    expect(driftText({ what: 'x', isLost: true, at })).toBe('x');
+    expect(driftText({ what: 'x', was: 1, is: 2, isLost: true, at })).toBe('x: was 1, is 2');
+    expect(driftText({ what: 'x', is: 2, isLost: true, at })).toBe('x: is 2');
+    expect(driftText({ what: 'x (gone)', was: 'n', isLost: true, at })).toBe('x (gone): was "n"');
+    expect(driftText({ what: 'x (added)', is: 'n', isLost: true, at })).toBe('x (added)');
+  });
+});
+
+describe('a lock file with both sides of a merge', () => {
+  const lock = (labels: object) => lockText({ labels } as Parameters<typeof lockText>[0]);
+  const record = (revision: string) => recordOf(label({ revisionId: revision }));
+  const sides = (ours: string, theirs: string): string =>
+    `<<<<<<< HEAD\n${ours}=======\n${theirs}>>>>>>> other\n`;
+
+  test('has the records of both, of one label that of the newer revision', () => {
+    const ours = lock({
+      a: { file: 'a.yaml', deployments: { x: record('9') } },
+      b: { deployments: { x: record('1') } },
+    });
+    const theirs = lock({
+      a: { deployments: { x: record('10'), y: record('2') } },
+      c: { deployments: { x: record('1') } },
+    });
+    const merged = lockFrom('labels.lock.yaml', sides(ours, theirs)).labels;
+    expect(Object.keys(merged).sort()).toEqual(['a', 'b', 'c']);
+    expect(merged['a']?.deployments['x']?.revision).toBe('10');
+    expect(merged['a']).toMatchObject({ file: 'a.yaml', deployments: { y: { revision: '2' } } });
+    expect(lockFrom('l', sides(theirs, ours)).labels['a']?.deployments['x']?.revision).toBe('10');
+  });
+
+  test.each([
+    ['version: 2\n', 'is not a lock file of version 1'],
+    ['- 1\n', 'is not a lock file of version 1'],
+    ['version: 1\nlabels: 3\n', 'has no map of labels'],
+    ['version: 1\nlabels: {a: 3}\n', 'has a broken record a'],
+    ['version: 1\nlabels:\n  a:\n    file: x\n', 'has a broken record a'],
+    ['a: [\n', 'is not YAML'],
+  ])('that is broken is refused: %j', (given, why) => {
+    expect(() => lockFrom('labels.lock.yaml', given)).toThrow(`labels.lock.yaml ${why}`);
+  });
+
+  test('comes back as it was written', () => {
+    const labels = {
+      '1e3': { deployments: { 'https://x/': record('1') } },
+      b: { file: 'b.yaml', deployments: {} },
+    };
+    expect(lockFrom('l', lock(labels)).labels).toEqual(JSON.parse(JSON.stringify(labels)));
+    expect(lockFrom('l', 'version: 1\n').labels).toEqual({});
+  });
+});
+
+describe('taking what others changed into the file', () => {
+  /** The file after it, when the service went from `then` to `now`. */
+  const taken = async (
+    yaml: string,
+    then: LiveLabel,
+    now: LiveLabel | undefined,
+    name = 'a.yaml',
+    isDryRun = false,
+  ) => {
+    const host = fakeHost({ files: { [`/place/${name}`]: yaml } });
+    const said: string[] = [];
+    const context = {
+      host,
+      isDryRun,
+      log: { info: (line: string) => said.push(line) },
+    } as unknown as Context;
+    const prepared = documentsIn(name, yaml).map((document): Prepared => {
+      const wanted = definitionFrom(document.value).definition;
+      const found = now === undefined ? [] : driftOf(wanted, baseFromRevision(then), now);
+      const wish = { document, source: document.source, wanted };
+      return { wish, wanted, live: now, drift: found } as unknown as Prepared;
+    });
+    await takeTheirs(
+      { context } as Session,
+      prepared.filter(({ drift: found }) => now === undefined || found.length > 0),
+    );
+    return { text: host.files.readNow(`/place/${name}`) ?? '', said };
+  };
+  const then = label({
+    description: 'ours',
+    fields: [text('A'), text('B'), selection('S', option('x'), option('y'))],
+  });
+  const file = `# kept
+title: Contract
+description: ours
+fields:
+  - {name: A, type: text, required: false}
+  - {name: B, type: text}
+  - name: S
+    type: selection
+    choices: [x, y]
+`;
+  const changed = (patch: Partial<LiveLabel>): LiveLabel => label({ ...then, revisionId: '4', ...patch });
+  const [a, b, s] = then.fields as [LiveField, LiveField, LiveField];
+
+  test('writes members and keeps comments and everything else', async () => {
+    const { text: after, said } = await taken(file, then, changed({ description: 'theirs' }));
+    expect(after).toBe(file.replace('description: ours', 'description: theirs'));
+    expect(said).toEqual(['a.yaml: took description of the label']);
+    const noted = file.replace('description: ours', 'description: ours # as legal wrote it');
+    expect((await taken(noted, then, changed({ description: 'theirs' }))).text).toBe(
+      noted.replace('ours', 'theirs'),
+    );
+    const required = await taken(file, then, changed({ fields: [text('A', { required: true }), b, s] }));
+    expect(required.text).toBe(file.replace('required: false', 'required: true'));
+  });
+
+  test('adds what is missing in its place, drops what is gone, and takes over the order', async () => {
+    const added = await taken(file, then, changed({ fields: [a, text('N'), b, s] }));
+    const names = (yaml: string): string[] => [...yaml.matchAll(/name: (\w)/g)].map(([, name]) => name ?? '');
+    expect(names(added.text)).toEqual(['A', 'N', 'B', 'S']);
+    expect(names((await taken(file, then, changed({ fields: [a, b, s, text('N')] }))).text)).toEqual([
+      'A',
+      'B',
+      'S',
+      'N',
+    ]);
+    expect(names((await taken(file, then, changed({ fields: [a, s] }))).text)).toEqual(['A', 'S']);
+    expect(names((await taken(file, then, changed({ fields: [s, b, a] }))).text)).toEqual(['S', 'B', 'A']);
+  });
+
+  test('does the same inside a field; a choice that was a name alone gets its members', async () => {
+    const choicesAfter = async (...choices: LiveField['choices'][number][]): Promise<unknown> => {
+      const { text: after } = await taken(
+        file,
+        then,
+        changed({ fields: [a, b, selection('S', ...choices)] }),
+      );
+      const [document] = documentsIn('a.yaml', after);
+      const written = document?.value as { fields: { choices: unknown }[] } | undefined;
+      return written?.fields[2]?.choices;
+    };
+    expect(await choicesAfter(option('x'), option('y'), option('z'))).toMatchObject([
+      'x',
+      'y',
+      expect.anything(),
+    ]);
+    expect(await choicesAfter(option('y'))).toEqual(['y']);
+    expect(await choicesAfter(option('y'), option('x'))).toEqual(['y', 'x']);
+    const described = file.replace('[x, y]', '[{name: x, description: ours}, y]');
+    const theirs = changed({
+      fields: [a, b, selection('S', option('x', { description: 'theirs' }), option('y'))],
+    });
+    expect((await taken(described, then, theirs)).text).toBe(
+      described.replace('description: ours}', 'description: theirs}'),
+    );
+  });
+
+  test('writes JSON as JSON, each document of a file into its place, and nothing in a dry run', async () => {
+    const json = JSON.stringify({ title: 'Contract', description: 'ours' });
+    const now = changed({ description: 'theirs' });
+    expect(JSON.parse((await taken(json, then, now, 'a.json')).text)).toEqual({
+      title: 'Contract',
+      description: 'theirs',
+    });
+    const two = 'title: Other\n---\ntitle: Contract\ndescription: ours\n';
+    const other = await taken(two, label({ ...then, title: 'Contract' }), changed({ description: 'theirs' }));
+    expect(other.text).toContain('---\ntitle: Contract\ndescription: theirs\n');
+    const dry = await taken(file, then, now, 'a.yaml', true);
+    expect([dry.text, dry.said]).toEqual([file, ['a.yaml: would take description of the label']]);
+  });
+
+  test('is impossible for a label that is gone, a list of definitions and standard input', async () => {
+    await expect(taken(file, then, undefined)).rejects.toMatchObject({
+      detail: { code: 'CHANGED_MEANWHILE' },
+    });
+    const list = `[${JSON.stringify({ title: 'Contract', description: 'ours' })}]`;
+    const wanted = { title: 'Contract', description: 'ours' };
+    const now = changed({ description: 'theirs' });
+    const asked = (name: string, given: string) => {
+      const document = documentsIn(name, given)[0];
+      const wish = { document, source: name, wanted };
+      const prepared = { wish, wanted, live: now, drift: driftOf(wanted, baseFromRevision(then), now) };
+      const context = { host: fakeHost({ files: { '/place/a.json': given } }), log: { info: () => {} } };
+      return takeTheirs({ context } as unknown as Session, [prepared as unknown as Prepared]);
+    };
+    await expect(asked('a.json', list)).rejects.toThrow('is a list of definitions');
+    await expect(asked('-', JSON.stringify(wanted))).rejects.toThrow('standard input is none');
+  });
+});
+
+describe('a drift as data', () => {
+  const off = { hideInSearch: true, showInApply: false };
+  const of = (wanted: Partial<LabelDef>, then: LiveLabel, now: LiveLabel) =>
+    driftOf({ title: now.title, ...wanted }, baseFromRevision(then), now);
+  const one = (wanted: FieldDef[], then: LiveField[], now: LiveField[]) =>
+    of({ fields: wanted }, label({ fields: then }), label({ fields: now }));
+
+  test('says what was and what is, and which part it is of', () => {
+    expect(of({ description: 'ours' }, label({ description: 'ours' }), label())).toEqual([
+      {
+        ...{ what: 'description of the label', was: 'ours', is: null, isLost: true },
+        at: { member: 'description' },
+      },
+    ]);
+    expect(of({ description: 'ours' }, label(), label({ description: 'theirs' }))).toMatchObject([
+      { was: null, is: 'theirs' },
+    ]);
+    expect(
+      one(
+        [is('U', { type: 'user', maxEntries: 2 })],
+        [text('U', { type: 'user' })],
+        [text('U', { type: 'user', maxEntries: 5 })],
+      ),
+    ).toEqual([
+      {
+        ...{ what: 'maxEntries of field U', was: null, is: 5, isLost: true },
+        at: { fieldId: 'id-U', member: 'maxEntries' },
+      },
+    ]);
+    const wants = [is('S', { type: 'selection', choices: [{ name: 'x', description: 'ours' }] })];
+    expect(
+      one(wants, [selection('S', option('x'))], [selection('S', option('x', { description: 'theirs' }))]),
+    ).toEqual([
+      {
+        ...{ what: 'description of choice x of field S', was: null, is: 'theirs', isLost: true },
+        at: { fieldId: 'id-S', choiceId: 'id-x', member: 'description' },
+      },
+    ]);
+    expect(one([is('A')], [text('A')], [text('A'), text('N')])).toEqual([
+      { what: 'field N (added)', is: 'N', isLost: true, at: { fieldId: 'id-N' } },
+    ]);
+    expect(one([is('A')], [text('A')], [])).toEqual([
+      { what: 'field A (gone)', was: 'A', isLost: true, at: { fieldId: 'id-A' } },
+    ]);
+    expect(one([], [text('A')], [text('A', { required: true })])).toEqual([
+      { what: 'field A (changed)', is: 'A', isLost: true, at: { fieldId: 'id-A' } },
+    ]);
+    expect(one([is('A'), is('B')], [text('A'), text('B')], [text('B'), text('A')])).toEqual([
+      { what: 'the order of the fields', isLost: true, at: { member: 'order' } },
+    ]);
+    expect(
+      one(
+        [is('S', { type: 'selection', choices: [{ name: 'x' }, { name: 'y' }] })],
+        [selection('S', option('x'), option('y'))],
+        [selection('S', option('y'), option('x'))],
+      ),
+    ).toEqual([{ what: 'the order of the choices', isLost: true, at: { fieldId: 'id-S', member: 'order' } }]);
+    expect(one([is('N', { required: true })], [], [text('N')])).toEqual([
+      {
+        ...{ what: 'required of field N', is: false, isLost: true },
+        at: { fieldId: 'id-N', member: 'required' },
+      },
+    ]);
+  });
+  test('a name that is another one by now is a drift of its part', () => {
+    expect(one([is('A', { id: 'id-A' })], [text('A')], [text('B', { id: 'id-A' })])).toEqual([
+      {
+        ...{ what: 'name of field B', was: 'A', is: 'B', isLost: true },
+        at: { fieldId: 'id-A', member: 'name' },
+      },
+    ]);
+    expect(one([is('B', { id: 'id-A' })], [text('A')], [text('B', { id: 'id-A' })])).toMatchObject([
+      { what: 'name of field B', isLost: false },
+    ]);
+  });
+  test('the format of a date, and how a part is disabled, are members as well', () => {
+    const day = (dateFormat: string): LiveField => text('D', { type: 'date', dateFormat });
+    expect(
+      shown(
+        one([is('D', { type: 'date', dateFormat: 'LONG_DATE' })], [day('LONG_DATE')], [day('SHORT_DATE')]),
+      ),
+    ).toEqual(['dateFormat of field D']);
+    expect(shown(one([is('A', { disabled: off })], [text('A', { disabled: off })], [text('A')]))).toEqual([
+      'disabled of field A',
+    ]);
+    expect(shown(one([is('A', { disabled: false })], [text('A', { disabled: off })], [text('A')]))).toEqual([
+      'disabled of field A +',
+    ]);
+  });
+  test('as many values as the service allows is the number that it says', () => {
+    const user = (maxEntries?: number): LiveField =>
+      text('U', { type: 'user', ...(maxEntries === undefined ? {} : { maxEntries }) });
+    const wants = (maxEntries: number | null): FieldDef[] => [is('U', { type: 'user', maxEntries })];
+    expect(shown(one(wants(0), [user(3)], [user(10)]))).toEqual(['maxEntries of field U +']);
+    expect(shown(one(wants(null), [user()], [user()]))).toEqual([]);
+    expect(shown(one(wants(null), [user()], [user(2)]))).toEqual(['maxEntries of field U']);
+  });
+  test('new parts of the file are no part of an order that others changed', () => {
+    const [a, b, c] = [text('A'), text('B'), text('C')];
+    expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual(['the order of the fields']);
+    expect(shown(one([is('B'), is('N'), is('A')], [a, b], [b, a]))).toEqual([]);
+    // A part that others added moved nothing.
+    expect(shown(one([is('A'), is('B'), is('C')], [a, b], [c, a, b]))).toEqual([]);
+    expect(shown(one([is('A'), is('B')], [a, b, c], [a, c, b]))).toEqual([]);
+  });
+});

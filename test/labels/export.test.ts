@@ -1,0 +1,245 @@
+import { describe, expect, test } from 'vitest';
+import { lockFrom } from '../../src/labels/lock-file.ts';
+import { schemaText } from '../../src/labels/schema.ts';
+import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
+
+const SCHEMA_LINE = '# yaml-language-server: $schema=./labels.schema.json\n';
+const note = 'fields: [{name: Note, type: text}]\n';
+/** Labels A (published, with a newer draft) and B (a draft). */
+const two = async () => {
+  const at = labelsInMemory({ 'a.yaml': `title: A\n${note}`, 'b.yaml': 'title: B\n' });
+  await at.run(['apply', '-f', 'a.yaml', '--publish']);
+  await at.run(['apply', '-f', 'b.yaml']);
+  at.edit('A', { description: 'newer' });
+  await at.remove('a.yaml');
+  await at.remove('b.yaml');
+  return at;
+};
+const titles = (text: string) => [...text.matchAll(/^title: (.*)$/gm)].map(([, title]) => title);
+
+describe('labels as documents', () => {
+  test('each with what the service says of it, the newest revision or the published one', async () => {
+    const at = await two();
+    const newest = await at.run(['export', 'A', 'B']);
+    const [first, second] = newest.out.split('---\n');
+    expect(first).toMatch(
+      new RegExp(
+        `^# labels/${at.id('A')}, revision 3, published with unpublished changes\nid: .*\ntitle: A\n`,
+      ),
+    );
+    expect(first).toContain('description: newer');
+    expect(second).toMatch(new RegExp(`^# labels/${at.id('B')}, revision 1, unpublished draft\nid: `));
+    const { out } = await at.run(['export', 'A', '--published']);
+    expect(out).toMatch(/, revision 2, published\n/);
+    expect(out).not.toContain('newer');
+    expect(out).not.toContain('permissions');
+    expect(titles((await at.run(['export', '--all'])).out)).toEqual(['A', 'B']);
+    expect(titles((await at.run(['export', '--all', '--published'])).out)).toEqual(['A']);
+  });
+
+  test('one that was never published has no published revision, one that is not there is not found', async () => {
+    const at = await two();
+    const never = await at.run(['export', 'B', '--published', '-o', 'json']);
+    expect([never.code, never.error().code]).toEqual([6, 'NEVER_PUBLISHED']);
+    expect(never.error().message).toContain('label B was never published');
+    const none = await at.run(['export', 'labels/nothing', '--published', '-o', 'json']);
+    expect(none.code).toBe(6);
+    expect(none.error().code).not.toBe('NEVER_PUBLISHED');
+    const broken = await at.run(['export', 'A', '--published', '-o', 'json'], {
+      meanwhile: ({ path }) => (path.includes('@published') ? { status: 401, json: {} } : undefined),
+    });
+    expect(broken.code).toBe(4);
+  });
+
+  test('with permissions only when they are asked for', async () => {
+    const at = await two();
+    at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
+    const ran = await at.run(['export', 'A', '--permissions', '-o', 'json']);
+    expect(ran.json()).toMatchObject([{ permissions: [{ role: 'READER', email: 'r@example.com' }] }]);
+    const plain = await at.run(['export', 'A', '-o', 'json']);
+    expect(plain.json()[0]).not.toHaveProperty('permissions');
+    expect(plain.requests.filter(({ path }) => path.includes('permissions'))).toEqual([]);
+  });
+
+  test('those of the provider are left out', async () => {
+    const at = await two();
+    const own = at.label('A');
+    const ran = await at.run(['export', '--all', '-o', 'json'], {
+      meanwhile: ({ path }) =>
+        path.startsWith('/labels?')
+          ? {
+              status: 200,
+              json: {
+                labels: [
+                  { ...own, labelType: 'GOOGLE_APP', properties: { title: 'Theirs' } },
+                  { ...own, labelType: 'ADMIN', properties: { title: 'By admins' } },
+                  own,
+                ],
+              },
+            }
+          : undefined,
+    });
+    expect(ran.json().map(({ title }: { title: string }) => title)).toEqual(['By admins', 'A']);
+    expect(ran.err).toContain(`Theirs (labels/${at.id('A')}) is left out: it is a GOOGLE_APP label`);
+  });
+
+  test('in the format that was asked for; YAML is the form of a file', async () => {
+    const at = await two();
+    expect((await at.run(['export', 'A', '-o', 'yaml'])).out).toMatch(/^# labels\//);
+    expect((await at.run(['export', 'B', '-o', 'json'])).json()).toMatchObject([{ title: 'B', fields: [] }]);
+  });
+});
+
+describe('labels as files of a directory', () => {
+  const exported = (at: Awaited<ReturnType<typeof two>>, ...more: string[]) =>
+    at.run(['export', '--all', '-f', 'labels', '-o', 'json', ...more]);
+
+  test('are named after their titles, with the schema beside them, which is written once', async () => {
+    const at = await two();
+    const first = await exported(at);
+    expect(first.json()).toEqual([
+      { id: at.id('A'), title: 'A', revision: '3', file: 'labels/a.yaml' },
+      { id: at.id('B'), title: 'B', revision: '1', file: 'labels/b.yaml' },
+    ]);
+    expect((await at.list('labels')).toSorted()).toEqual(['a.yaml', 'b.yaml', 'labels.schema.json']);
+    expect(at.read('labels/labels.schema.json')).toBe(schemaText());
+    expect(at.read('labels/b.yaml')).toBe(`${SCHEMA_LINE}${(await at.run(['export', 'B'])).out}`);
+    expect(first.written.filter((path) => path.includes('schema'))).toHaveLength(1);
+    const again = await exported(at);
+    expect(again.written.toSorted()).toEqual(['labels/a.yaml', 'labels/b.yaml']);
+    expect(again.json()[0]).not.toHaveProperty('moved_from');
+  });
+
+  test('that hold nothing leave the schema, and a dry run leaves nothing', async () => {
+    const empty = labelsInMemory();
+    expect((await exported(empty)).json()).toEqual([]);
+    expect(await empty.list('labels')).toEqual(['labels.schema.json']);
+    const at = await two();
+    const dry = await exported(at, '--dry-run');
+    expect([dry.json().length, dry.written, await at.list('labels')]).toEqual([2, [], []]);
+  });
+
+  test('of one title get the id as well; a title without a letter is its id', async () => {
+    const at = labelsInMemory();
+    for (const title of ['Same', 'same', '日本'])
+      at.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
+    await exported(at);
+    const names = (await at.list('labels')).filter((name) => name.endsWith('.yaml'));
+    expect(names.toSorted()).toEqual(
+      ['same.yaml', `same-${at.id('same')}.yaml`, `${at.id('日本')}.yaml`].toSorted(),
+    );
+  });
+
+  test('are found again by id, by the lock file, or by their title', async () => {
+    const at = await two();
+    await at.write('labels/chosen.yaml', `id: ${at.id('A')}\ntitle: Anything\n`);
+    await at.write('labels/other.yaml', 'title: B\n');
+    const files = (await exported(at)).json().map(({ file }: { file: string }) => file);
+    expect(files).toEqual(['labels/chosen.yaml', 'labels/other.yaml']);
+    // An id of another label is no reason to take the file of that title.
+    await at.write('labels/other.yaml', 'id: elsewhere\ntitle: B\n');
+    expect((await exported(at)).json()[1].file).toBe('labels/b.yaml');
+
+    const locked = await two();
+    await locked.write('labels/mine.yaml', `title: B\n`);
+    await locked.run(['adopt', '-f', 'labels']);
+    locked.edit('B', { title: 'C' });
+    expect((await exported(locked)).json().map((one: { file: string }) => one.file)).toEqual([
+      'labels/a.yaml',
+      'labels/mine.yaml',
+    ]);
+  });
+
+  test('follow a new title when they were named after the old one, also under the key of the lock file', async () => {
+    const at = await two();
+    await exported(at);
+    at.edit('A', { title: 'New' });
+    const moved = await exported(at);
+    expect(moved.json()[0]).toMatchObject({ file: 'labels/new.yaml', moved_from: 'labels/a.yaml' });
+    expect(await at.list('labels')).not.toContain('a.yaml');
+    await at.run(['adopt', '-f', 'labels']);
+    at.edit('New', { title: 'Newer' });
+    await at.write('labels/new.yaml', (at.read('labels/new.yaml') ?? '').replace('title: New', 'title: Own'));
+    expect((await exported(at)).json()[0]).toMatchObject({
+      file: 'labels/newer.yaml',
+      moved_from: 'labels/new.yaml',
+    });
+    at.edit('Newer', { title: 'Newest' });
+    const dry = await exported(at, '--dry-run');
+    expect(dry.json()[0].moved_from).toBe('labels/newer.yaml');
+    expect(await at.list('labels')).toContain('newer.yaml');
+  });
+
+  test('keep the keys that a person gave, of the label and of its fields', async () => {
+    const at = await two();
+    await at.write('labels/a.yaml', `key: mine\ntitle: A\nfields: [{name: Note, key: note, type: text}]\n`);
+    await exported(at);
+    const text = at.read('labels/a.yaml') ?? '';
+    expect([text.includes('\nkey: mine\n'), text.includes('key: note')]).toEqual([true, true]);
+    await at.write('labels/a.yaml', `title: A\n${note}`);
+    await exported(at);
+    expect(at.read('labels/a.yaml')).not.toContain('key:');
+  });
+
+  test('files of several documents and what cannot be a definition are somebody else’s', async () => {
+    const at = await two();
+    const both = 'title: A\n---\ntitle: B\n';
+    await at.write('labels/all.yaml', both);
+    await at.write('labels/none.yaml', '# nothing\n');
+    await exported(at);
+    expect(at.read('labels/all.yaml')).toBe(both);
+    expect((await at.list('labels')).filter((name) => /^[ab]\.yaml$/.test(name))).toHaveLength(2);
+  });
+
+  test('bring the lock file up to date, with permissions when they were asked for', async () => {
+    const at = await two();
+    const LOCK = 'labels/labels.lock.yaml';
+    await exported(at);
+    expect(at.read(LOCK)).toBeUndefined();
+    await at.run(['adopt', '-f', 'labels']);
+    at.edit('A', { description: 'later' });
+    at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
+    at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'C' } });
+    const before = at.read(LOCK);
+    await exported(at, '--dry-run');
+    expect(at.read(LOCK)).toBe(before);
+    await exported(at);
+    const records = () => lockFrom(LOCK, at.read(LOCK) ?? '').labels;
+    expect(records()).toMatchObject({
+      a: { file: 'a.yaml', deployments: { [ORIGIN]: { revision: '4', title: 'A' } } },
+      b: { file: 'b.yaml' },
+      c: { file: 'c.yaml', deployments: { [ORIGIN]: { id: at.id('C') } } },
+    });
+    expect(records().a?.deployments[ORIGIN]).not.toHaveProperty('permissions');
+    await exported(at, '--permissions', '--deployment', 'own');
+    expect(records().a?.deployments['own']?.permissions).toMatchObject({ 'r@example.com': 'READER' });
+    expect((await at.run(['diff', '-f', 'labels'])).code).toBe(0);
+  });
+});
+
+test('one file for all: documents with the schema line above, and nothing in a dry run', async () => {
+  const at = await two();
+  const dry = await at.run(['export', '--all', '-f', 'out/all.yml', '--dry-run', '-o', 'json']);
+  expect([dry.json().length, dry.written]).toEqual([2, []]);
+  const ran = await at.run(['export', '--all', '-f', 'out/all.yml', '-o', 'json']);
+  expect(ran.json()).toEqual([
+    { id: at.id('A'), title: 'A', revision: '3', file: 'out/all.yml' },
+    { id: at.id('B'), title: 'B', revision: '1', file: 'out/all.yml' },
+  ]);
+  expect(at.read('out/all.yml')).toBe(`${SCHEMA_LINE}${(await at.run(['export', '--all'])).out}`);
+  expect(await at.list('out')).toContain('labels.schema.json');
+  await at.write('odd.yaml/keep', '');
+  expect((await at.run(['export', 'B', '-f', 'odd.yaml', '-o', 'json'])).json()[0].file).toBe(
+    'odd.yaml/b.yaml',
+  );
+});
+
+test('an export keeps its memory small, however many labels there are', async () => {
+  const at = await two();
+  let isSmall = false;
+  const keepMemorySmall = (): void => {
+    isSmall = true;
+  };
+  await at.run(['export', '--all'], { change: (host) => ({ ...host, keepMemorySmall }) });
+  expect(isSmall).toBe(true);
+});

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import type { AppError } from '../../src/core/problem.ts';
+import { type DeploymentRecord, type LockFile, lockFrom, lockText } from '../../src/labels/lock-file.ts';
+
+const record = (revision: string, more: Partial<DeploymentRecord> = {}): DeploymentRecord => ({
+  ...{ id: 'L', title: 'T', revision, state: 'PUBLISHED', copyMode: 'DO_NOT_COPY', enabledApps: ['MAIL'] },
+  ...{ digest: '0123456789ab', fields: {} },
+  ...more,
+});
+const refusal = (text: string): AppError => {
+  try {
+    lockFrom('l.yaml', text);
+  } catch (error) {
+    return error as AppError;
+  }
+  throw new Error('it was read');
+};
+
+describe('the text of a lock file', () => {
+  test('has one member a line, and what is added by two people in two places', () => {
+    const choices = { b: { name: 'B', id: '2' }, a: { name: 'A', id: '1' } };
+    const fields = {
+      z: { name: 'Z', id: '9', digest: 'd' },
+      '1': { name: 'One', id: '8', digest: 'e', choices },
+    };
+    const lock: LockFile = {
+      labels: {
+        second: { deployments: {} },
+        first: {
+          file: 'a.yaml',
+          deployments: {
+            'https://x': record('3', { fields, permissions: { 'b@x': 'READER', 'a@x': 'EDITOR' } }),
+          },
+        },
+      },
+    };
+    const lines = lockText(lock).split('\n');
+    expect(lines.slice(2)).toEqual([
+      'version: 1',
+      'labels:',
+      '  first:',
+      '    file: "a.yaml"',
+      '    deployments:',
+      '      "https://x":',
+      '        id: "L"',
+      '        title: "T"',
+      '        revision: "3"',
+      '        state: "PUBLISHED"',
+      '        copyMode: "DO_NOT_COPY"',
+      '        enabledApps: ["MAIL"]',
+      '        digest: "0123456789ab"',
+      '        fields:',
+      '          "1":',
+      '            name: "One"',
+      '            id: "8"',
+      '            digest: "e"',
+      '            choices:',
+      '              a:',
+      '                name: "A"',
+      '                id: "1"',
+      '              b:',
+      '                name: "B"',
+      '                id: "2"',
+      '          z:',
+      '            name: "Z"',
+      '            id: "9"',
+      '            digest: "d"',
+      '        permissions:',
+      '          "a@x": "EDITOR"',
+      '          "b@x": "READER"',
+      '  second:',
+      '    deployments: {}',
+      '',
+    ]);
+    expect(lines[0]).toContain('Commit this file; do not edit it.');
+    expect(lockFrom('l', lockText(lock))).toEqual(lock);
+  });
+  test('keeps the order of the members of a label that is called like one of its lists', () => {
+    const lock: LockFile = { labels: { labels: { file: 'z', deployments: { fields: record('1') } } } };
+    expect(lockFrom('l', lockText(lock))).toEqual(lock);
+    expect(lockText(lock).split('\n').slice(4, 9)).toEqual([
+      ...['  labels:', '    file: "z"', '    deployments:', '      fields:'],
+      '        id: "L"',
+    ]);
+  });
+  test('leaves out what is undefined', () => {
+    expect(lockText({ labels: { a: { file: undefined as never, deployments: {} } } })).not.toContain('file:');
+    expect(lockText({ labels: {} })).toMatch(/\nversion: 1\nlabels: \{\}\n$/);
+  });
+});
+
+describe('a lock file that is not as it was written', () => {
+  test('is read in any YAML', () => {
+    expect(lockFrom('l', '{version: 1, labels: {a: {deployments: {}}}}')).toEqual({
+      labels: { a: { deployments: {} } },
+    });
+  });
+  test.each([
+    ['', 'is not a lock file of version 1'],
+    ['version: "1"\n', 'is not a lock file of version 1'],
+    ['version: 1\nlabels: []\n', 'has no map of labels'],
+    ['version: 1\nlabels:\n  a: []\n', 'has a broken record a'],
+    ['version: 1\nlabels:\n  a: {deployments: []}\n', 'has a broken record a'],
+    ['version: 1\n  x: [\n', 'is not YAML (line 1)'],
+    ['a: *b\n', 'is not YAML: '],
+  ])('and is none is refused: %j', (text, why) => {
+    const error = refusal(text);
+    expect(error.message).toContain(`l.yaml ${why}`);
+    expect(error.message).toMatch(/; nothing was sent$/);
+    expect([error.category, error.detail.code, error.detail.problems?.length]).toEqual([
+      'usage',
+      'BAD_LOCK_FILE',
+      1,
+    ]);
+  });
+});
+
+describe('both sides of a merge', () => {
+  const text = (labels: LockFile['labels']): string => lockText({ labels });
+  const both = (ours: string, theirs: string, base = ''): LockFile['labels'] =>
+    lockFrom('l', `<<<<<<< HEAD\n${ours}${base}=======\n${theirs}>>>>>>> other\n`).labels;
+  const of = (revision: string, more: object = {}) =>
+    text({ a: { ...more, deployments: { x: record(revision) } } });
+  const revision = (labels: LockFile['labels']) => labels['a']?.deployments['x']?.revision;
+
+  test('of one revision theirs counts, of two the newer one', () => {
+    expect(revision(both(of('9'), of('10')))).toBe('10');
+    expect(revision(both(of('10'), of('9')))).toBe('10');
+    const theirs = text({ a: { deployments: { x: record('3', { title: 'theirs' }) } } });
+    expect(both(of('3'), theirs)['a']?.deployments['x']?.title).toBe('theirs');
+  });
+  test('every deployment of both stays, and the file that one of them names', () => {
+    const ours = text({ a: { file: 'a.yaml', deployments: { x: record('1') } }, b: { deployments: {} } });
+    const theirs = text({ a: { deployments: { y: record('2') } }, c: { deployments: {} } });
+    expect(both(ours, theirs)).toEqual({
+      a: { file: 'a.yaml', deployments: { x: record('1'), y: record('2') } },
+      b: { deployments: {} },
+      c: { deployments: {} },
+    });
+    expect(both(theirs, ours)['a']?.file).toBe('a.yaml');
+  });
+  test('what stood there before is left out, and markers within a line are none', () => {
+    expect(revision(both(of('1'), of('2'), `||||||| base\n${of('7')}`))).toBe('2');
+    const odd = { a: { file: '<<<<<<< x', deployments: {} } };
+    expect(lockFrom('l', text(odd))).toEqual({ labels: odd });
+  });
+  test('a part of the file may be in conflict', () => {
+    const lines = of('1').split('\n');
+    const at = lines.findIndex((line) => line.includes('revision:'));
+    const conflict = ['<<<<<<< HEAD', lines[at], '=======', lines[at]?.replace('1', '5'), '>>>>>>> other'];
+    const merged = [...lines.slice(0, at), ...conflict, ...lines.slice(at + 1)].join('\n');
+    expect(revision(lockFrom('l', merged).labels)).toBe('5');
+  });
+});

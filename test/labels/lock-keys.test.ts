@@ -1,0 +1,564 @@
+import { describe, expect, test } from 'vitest';
+import type { Context } from '../../src/cli/command.ts';
+import type { FieldDef, LabelDef, LiveField, LiveLabel } from '../../src/labels/definition.ts';
+import { badgeWith } from '../../src/labels/definition.ts';
+import { deploymentOf } from '../../src/labels/deployment.ts';
+import { reportable } from '../../src/labels/diff-finding.ts';
+import { type FilesDiff, diffData, diffMarkdown, diffText, isDifferent } from '../../src/labels/diff.ts';
+import { choiceText, fieldText, fileFrom, permissionText } from '../../src/labels/export-file.ts';
+import { definitionOf, liveFrom } from '../../src/labels/from-label.ts';
+import { choiceMembers, fieldMembers, labelMembers, permissionMembers } from '../../src/labels/format.ts';
+import { inParallel } from '../../src/labels/in-parallel.ts';
+import { inDeployment, labelKey, newLabelKey, recordFrom, slugOf } from '../../src/labels/lock-entries.ts';
+import type { DeploymentRecord, LockFile } from '../../src/labels/lock-file.ts';
+import { changeLock, directoryOf, readLock, withRecord } from '../../src/labels/lock-store.ts';
+import { appliedFrom, outcomesText, planText } from '../../src/labels/outcome.ts';
+import { definitionFrom } from '../../src/labels/parse.ts';
+import { planFrom } from '../../src/labels/plan.ts';
+import type { Prepared } from '../../src/labels/prepared.ts';
+import { refuseLost } from '../../src/labels/protect.ts';
+import type { Session } from '../../src/labels/session.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { applyResult } from '../../src/labels/apply-result.ts';
+import { documentsIn } from '../../src/labels/read-files.ts';
+import { removeTwin } from '../../src/labels/twins.ts';
+import { wishesFrom } from '../../src/labels/wishes.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { label, text } from '../support/live-labels.ts';
+
+describe('a label of the service in the words of a definition', () => {
+  test('what it does not say is none, and no right is denied that it does not mention', () => {
+    const live = liveFrom({});
+    expect(live).toEqual({
+      ...{
+        id: '',
+        title: '',
+        type: '',
+        copyMode: 'DO_NOT_COPY',
+        enabledApps: [],
+        fields: [],
+        revisionId: '',
+      },
+      ...{ state: 'UNPUBLISHED_DRAFT', hasUnpublishedChanges: false, createTime: '' },
+      rights: { canUpdate: true, canDisable: true, canEnable: true },
+    });
+    expect(definitionOf(live)).not.toHaveProperty('id');
+    const rights = (schemaCapabilities: object) => Object.values(liveFrom({ schemaCapabilities }).rights);
+    expect(rights({ canUpdate: false })).toEqual([false, false, false]);
+    expect(rights({ canUpdate: false, canDisable: true })).toEqual([false, true, false]);
+    expect(rights({ canUpdate: true, canEnable: false })).toEqual([true, true, false]);
+  });
+  test('fields have the kind of their options, several values and formats', () => {
+    const fields = liveFrom({
+      fields: [
+        { id: 'a', properties: { displayName: 'A', required: true }, integerOptions: {} },
+        { selectionOptions: { listOptions: {}, choices: [{ id: 'x', properties: { displayName: 'X' } }] } },
+        { userOptions: { listOptions: { maxEntries: 4 } }, lifecycle: { state: 'DISABLED' } },
+        { dateOptions: { dateFormatType: 'SHORT_DATE' } },
+        {},
+      ],
+    }).fields;
+    expect(
+      fields.map(({ type, required, maxEntries, dateFormat }) => [type, required, maxEntries, dateFormat]),
+    ).toEqual([
+      ...[
+        ['integer', true, undefined, undefined],
+        ['selection', false, 0, undefined],
+        ['user', false, 4, undefined],
+      ],
+      ...[
+        ['date', false, undefined, 'SHORT_DATE'],
+        ['text', false, undefined, undefined],
+      ],
+    ]);
+    expect(fields[2]?.disabled).toEqual({ hideInSearch: false, showInApply: false });
+    expect(fields[1]?.choices).toEqual([{ id: 'x', name: 'X', state: 'UNPUBLISHED_DRAFT' }]);
+    const choice = (properties: object, lifecycle = {}) =>
+      liveFrom({ fields: [{ selectionOptions: { choices: [{ properties, lifecycle }] } }] }).fields[0]
+        ?.choices[0];
+    expect(choice({ badgeConfig: { color: { red: 1 }, priorityOverride: 3 } })?.badge).toEqual({
+      color: '#ff0000',
+      priority: '3',
+    });
+    expect(choice({ badgeConfig: { priorityOverride: '0' } })).not.toHaveProperty('badge');
+    expect(choice({ description: '' })).not.toHaveProperty('description');
+    expect(choice({}, { state: 'DISABLED', disabledPolicy: { hideInSearch: true } })?.disabled).toEqual({
+      ...{ hideInSearch: true, showInApply: false },
+    });
+    expect(badgeWith('', '0')).toBeUndefined();
+    expect(badgeWith(undefined, '1')).toEqual({ priority: '1' });
+  });
+  test('its state is said, but not `published` of one with a newer draft', () => {
+    const stateOf = (patch: Partial<LiveLabel>) => definitionOf(label(patch)).state;
+    expect(stateOf({})).toBe('published');
+    expect(stateOf({ hasUnpublishedChanges: true })).toBeUndefined();
+    expect(stateOf({ state: 'UNPUBLISHED_DRAFT' })).toBe('draft');
+    expect(stateOf({ state: 'DISABLED', hasUnpublishedChanges: true })).toBe('disabled');
+    const def = definitionOf(
+      label({
+        fields: [
+          text('A'),
+          text('U', { type: 'user' }),
+          text('S', { type: 'selection' }),
+          text('Z', { id: '' }),
+        ],
+      }),
+    );
+    expect(def.fields).toEqual([
+      { id: 'id-A', name: 'A', type: 'text', required: false, disabled: false },
+      { id: 'id-U', name: 'U', type: 'user', required: false, maxEntries: null, disabled: false },
+      {
+        id: 'id-S',
+        name: 'S',
+        type: 'selection',
+        required: false,
+        maxEntries: null,
+        choices: [],
+        disabled: false,
+      },
+      { name: 'Z', type: 'text', required: false, disabled: false },
+    ]);
+  });
+  test('its file says it without what is no one’s', () => {
+    const off = (hideInSearch: boolean, showInApply: boolean) => ({ hideInSearch, showInApply });
+    expect(choiceText({ name: 'x', disabled: off(false, false) })).toEqual({ name: 'x', disabled: true });
+    expect(choiceText({ name: 'x', disabled: false })).toEqual({ name: 'x', disabled: false });
+    expect(fieldText({ name: 'x', type: 'text', disabled: off(true, false) }).disabled).toEqual({
+      hideInSearch: true,
+    });
+    expect(fieldText({ name: 'x', type: 'text', disabled: off(false, true) }).disabled).toEqual({
+      showInApply: true,
+    });
+    expect(permissionText({ role: 'READER', email: 'a@x', person: 'people/1' })).toEqual({
+      role: 'READER',
+      email: 'a@x',
+    });
+    expect(permissionText({ role: 'READER', group: 'groups/1' })).toEqual({
+      role: 'READER',
+      group: 'groups/1',
+    });
+    expect(fileFrom({ title: 'T', enabledApps: [], disabledPolicy: off(false, false) })).toEqual({
+      title: 'T',
+      enabledApps: [],
+    });
+  });
+});
+
+test('every member that a file needs and where one belongs only is part of the format', () => {
+  const needed = (members: object) =>
+    Object.entries(members).flatMap(([name, { required }]) => (required ? [name] : []));
+  expect([choiceMembers, fieldMembers, permissionMembers, labelMembers].map(needed)).toEqual([
+    ['name'],
+    ['name'],
+    ['role'],
+    ['title'],
+  ]);
+  expect(fieldMembers['maxEntries']).toMatchObject({ only: ['selection', 'user'], schema: { minimum: 0 } });
+  const pathsOf = (field: object) =>
+    definitionFrom({ title: 'T', fields: [field] }).problems.map(({ path, rule }) => `${path} ${rule}`);
+  expect(pathsOf({ name: 'A', type: 'text', maxEntries: 1 })).toEqual(['fields[0].maxEntries rule']);
+  expect(pathsOf({ name: 'A', type: 'user', maxEntries: 0 })).toEqual([]);
+  expect(pathsOf({ name: 'A', type: 'user', maxEntries: -1 })).toEqual(['fields[0].maxEntries type']);
+  expect(pathsOf({ name: 'A', type: 'user', maxEntries: 1.5 })).toEqual(['fields[0].maxEntries type']);
+  expect(pathsOf({ name: 'A', choices: ['x'] })).toEqual([]);
+  expect(pathsOf({ name: 'A' })).toEqual(['fields[0].type enum']);
+  expect(pathsOf({ name: 'A', type: 'date', dateFormat: 'iso' })).toEqual(['fields[0].dateFormat enum']);
+  const choice = (one: object) => pathsOf({ name: 'A', choices: [one] });
+  expect(choice({ name: 'x', id: 'a-b' })).toEqual(['fields[0].choices[0].id format']);
+  expect(choice({ name: 'x', badge: { color: 'red', priority: 'x' } })).toEqual([
+    'fields[0].choices[0].badge.color format',
+    'fields[0].choices[0].badge.priority format',
+  ]);
+  expect(choice({ name: 'x', badge: 7 })).toEqual(['fields[0].choices[0].badge type']);
+  expect(choice({ name: 'x', badge: '#AABBCC' })).toEqual([]);
+});
+
+describe('keys of a lock file', () => {
+  const record = (patch: Partial<DeploymentRecord> = {}): DeploymentRecord =>
+    recordFrom({ title: 'x' }, label(patch as never), undefined, 'd');
+  const at = (id: string, title: string): DeploymentRecord => ({ ...record(), id, title });
+  const lock: LockFile = {
+    labels: {
+      a: { file: 'a.yaml', deployments: { here: at('1', 'A') } },
+      b: { deployments: { there: at('2', 'A') } },
+      c: { deployments: { there: at('3', 'C') } },
+    },
+  };
+  const key = (wanted: Partial<LabelDef>, file?: string) =>
+    labelKey(lock, { title: '', ...wanted }, 'here', file);
+  test('are found by the key, an id, a title, the title before, or the file, here first', () => {
+    expect(key({ key: 'own', title: 'A' })).toBe('own');
+    expect(key({ id: '2', title: 'A' })).toBe('b');
+    expect(key({ id: 'none', title: 'A' })).toBe('a');
+    expect(key({ title: 'C' })).toBe('c');
+    expect(key({ title: 'new', was: 'C' })).toBe('c');
+    expect(key({ title: 'new', was: 'C' }, 'a.yaml')).toBe('c');
+    expect(key({ title: 'new' }, 'a.yaml')).toBe('a');
+    expect(key({ title: 'new' }, 'b.yaml')).toBeUndefined();
+    expect(key({ title: 'new' })).toBeUndefined();
+  });
+  test('that are new are made of the title, and no other one has them', () => {
+    expect(slugOf('  Übung: Phase 2! ')).toBe('ubung-phase-2');
+    expect(slugOf('x'.repeat(99))).toHaveLength(80);
+    const fresh = (title: string, taken: string[] = [], id?: string) =>
+      newLabelKey(lock, { title, ...(id === undefined ? {} : { id }) }, new Set(taken));
+    expect([fresh('New'), fresh('A'), fresh('A', ['a-2']), fresh('New', ['new'])]).toEqual([
+      'new',
+      'a-2',
+      'a-3',
+      'new-2',
+    ]);
+    expect([fresh('日本', [], 'L1'), fresh('日本')]).toEqual(['L1', 'label']);
+  });
+
+  const s = (...choices: [string, string][]): LiveField =>
+    text('S', {
+      type: 'selection',
+      choices: choices.map(([id, name]) => ({ id, name, state: 'PUBLISHED' as const })),
+    });
+  test('of parts are kept under their own key, the one before, or a new one of their name', () => {
+    const wanted: LabelDef = {
+      title: 'Contract',
+      fields: [
+        { name: 'A', type: 'text', key: 'alpha' },
+        { name: 'S', type: 'selection', choices: [{ name: 'x' }, { name: 'y', id: 'yy' }] },
+      ],
+    };
+    const live = label({ fields: [text('A'), s(['xx', 'x'], ['yy', 'y']), text('B B')] });
+    const fields = recordFrom(wanted, live, undefined, 'd').fields;
+    expect(Object.keys(fields)).toEqual(['alpha', 's', 'b-b']);
+    expect(fields['s']?.choices).toEqual({ x: { name: 'x', id: 'xx' } });
+    expect(fields['alpha']).toMatchObject({ name: 'A', id: 'id-A' });
+    expect(fields['alpha']).not.toHaveProperty('choices');
+    const before = { deployments: { d: recordFrom(wanted, live, undefined, 'd') } };
+    const renamed: LabelDef = { title: 'Contract', fields: [{ name: 'AA', type: 'text', was: 'A' }] };
+    expect(
+      Object.keys(recordFrom(renamed, label({ fields: [text('AA', { id: 'id-A' })] }), before, 'd').fields),
+    ).toEqual(['alpha']);
+    const twice = recordFrom({ title: 'x' }, label({ fields: [text('B b'), text('B-B')] }), undefined, 'd');
+    expect(Object.keys(twice.fields)).toEqual(['b-b', 'b-b-2']);
+    expect(
+      recordFrom({ title: 'x' }, label(), undefined, 'd', [{ role: 'READER', email: 'a@x' }]).permissions,
+    ).toEqual({ 'a@x': 'READER' });
+    expect(recordFrom({ title: 'x' }, label(), undefined, 'd')).not.toHaveProperty('permissions');
+  });
+  test('lead to the ids of another deployment', () => {
+    const wanted: LabelDef = {
+      title: 'Contract',
+      fields: [
+        { name: 'S', type: 'selection', choices: [{ name: 'x' }] },
+        { name: 'N', type: 'text' },
+      ],
+    };
+    const deployments = {
+      here: recordFrom(
+        wanted,
+        label({ id: 'H', fields: [{ ...s(['hx', 'x']), id: 'hs' }] }),
+        undefined,
+        'here',
+      ),
+      there: recordFrom(
+        wanted,
+        label({ id: 'T', fields: [{ ...s(['tx', 'x']), id: 'ts' }] }),
+        undefined,
+        'there',
+      ),
+    };
+    const inHere = inDeployment(wanted, { deployments }, 'here');
+    expect(inHere).toEqual({
+      ...{ title: 'Contract', id: 'H' },
+      fields: [
+        { name: 'S', type: 'selection', id: 'hs', choices: [{ name: 'x', id: 'hx' }] },
+        { name: 'N', type: 'text' },
+      ],
+    });
+    const byId: LabelDef = { title: 'Contract', fields: [{ name: 'other', type: 'selection', id: 'ts' }] };
+    expect(inDeployment(byId, { deployments }, 'here').fields?.[0]).toMatchObject({ id: 'hs' });
+    const was: LabelDef = { title: 'Contract', fields: [{ name: 'other', type: 'selection', was: 'S' }] };
+    expect(inDeployment(was, { deployments }, 'here').fields?.[0]).toMatchObject({ id: 'hs' });
+    expect(inDeployment(wanted, { deployments }, 'nowhere')).toBe(wanted);
+    expect(inDeployment(wanted, undefined, 'here')).toBe(wanted);
+    expect(inDeployment({ title: 'Contract' }, { deployments }, 'here')).toEqual({
+      title: 'Contract',
+      id: 'H',
+    });
+  });
+
+  test('are written into the lock file of the directory, one command at a time', async () => {
+    const host = fakeHost({ files: { '/place/l/a.yaml': '' } });
+    const context = { host, signal: new AbortController().signal } as unknown as Context;
+    expect(await directoryOf(context, 'l')).toBe('/place/l');
+    expect(await directoryOf(context, '/place/l/a.yaml')).toBe('/place/l');
+    expect(await directoryOf(context, '-')).toBeUndefined();
+    expect(await readLock(context, '/place/l')).toBeUndefined();
+    const one = at('1', 'A');
+    await changeLock(context, '/place/l', (now) => withRecord(now, 'a', 'a.yaml', 'x', one));
+    const both = await changeLock(context, '/place/l', (now) =>
+      withRecord(now, 'a', undefined, 'y', at('2', 'A')),
+    );
+    expect(Object.keys(both.labels['a']?.deployments ?? {})).toEqual(['x', 'y']);
+    expect(both.labels['a']?.file).toBe('a.yaml');
+    expect(withRecord({ labels: {} }, 'a', undefined, 'x', one).labels['a']).not.toHaveProperty('file');
+    expect(Object.keys(host.files.all()).filter((path) => path.includes('.held'))).toEqual([]);
+    const mine = JSON.stringify({
+      pid: 4242,
+      machine: 'testhost',
+      mark: 'mark',
+      nonce: 'other',
+      sinceMs: host.now(),
+    });
+    await host.files.replace('/place/l/.labels.lock.yaml.held', mine);
+    const began = host.now();
+    await expect(changeLock(context, '/place/l', (now) => now)).rejects.toMatchObject({
+      detail: { code: 'LOCK_FILE_HELD' },
+    });
+    expect(host.now() - began).toBeGreaterThan(30_000);
+    expect(host.now() - began).toBeLessThan(31_000);
+  });
+});
+
+test('a deployment is named by the flag, its URL, or the state directory of an embedded server', async () => {
+  const context = (target: object) =>
+    ({ target: async () => target, settings: { directories: { state: '/s' } } }) as unknown as Context;
+  expect(await deploymentOf(context({ baseUrl: 'https://x/' }), 'own')).toBe('own');
+  expect(await deploymentOf(context({ baseUrl: 'https://x/v2//', isMock: false }), undefined)).toBe(
+    'https://x/v2',
+  );
+  expect(await deploymentOf(context({ baseUrl: 'http://127.0.0.1:1', isMock: true }), undefined)).toMatch(
+    /^embedded-[0-9a-f]{12}$/,
+  );
+});
+
+test('some reads are under way at a time, and results keep the order of the items', async () => {
+  let [now, most] = [0, 0];
+  const use = async (n: number): Promise<number> => {
+    now += 1;
+    most = Math.max(most, now);
+    await new Promise((resolve) => setTimeout(resolve, (n * 3) % 4));
+    now -= 1;
+    return n * 2;
+  };
+  const items = Array.from({ length: 30 }, (_, i) => i);
+  expect(await inParallel(items, use)).toEqual(items.map((n) => n * 2));
+  expect(most).toBe(8);
+  most = 0;
+  await inParallel(items.slice(0, 3), use, 2);
+  expect(most).toBe(2);
+  expect(await inParallel([], use)).toEqual([]);
+});
+
+describe('what is said of definitions', () => {
+  const prepared = (wanted: Partial<LabelDef>, live: LiveLabel | undefined, patch: object = {}): Prepared => {
+    const whole = { title: 'Contract', ...wanted };
+    const plan = planFrom(whole, live, { prune: false });
+    const wish = { source: 'a.yaml', wanted: whole, document: {} };
+    return {
+      wish,
+      wanted: whole,
+      entry: undefined,
+      live,
+      base: undefined,
+      drift: [],
+      plan,
+      ...patch,
+    } as unknown as Prepared;
+  };
+  const field: FieldDef = { name: 'A', type: 'text', required: true };
+  const lost = {
+    what: 'required of field A',
+    was: false,
+    is: true,
+    isLost: true,
+    at: { fieldId: 'id-A', member: 'required' },
+  };
+  const kept = { ...lost, isLost: false };
+  const same = prepared({}, label());
+  const fresh = prepared({ fields: [field] }, undefined);
+  const changed = prepared({ fields: [field] }, label({ fields: [text('A')] }), { drift: [kept] });
+  const drifted = prepared({ fields: [field] }, label({ fields: [text('A')] }), { drift: [lost] });
+  const permissions = {
+    live: [],
+    plan: { added: [{ role: 'READER', email: 'a@x' }], changed: [], removed: [] },
+  };
+  const granted = prepared({}, label(), { permissions });
+
+  test('a plan is told with what others changed', () => {
+    expect(planText(same).split('\n')).toEqual(['label Contract (labels/L, revision 3)', '  no changes']);
+    expect(planText(fresh).split('\n')[0]).toBe('label Contract: new');
+    expect(planText(changed)).toContain('(the file has it as well)');
+    expect(planText(granted).split('\n')).toEqual([
+      'label Contract (labels/L, revision 3)',
+      expect.stringContaining('permission'),
+    ]);
+  });
+
+  test('what became of each is data and a line', () => {
+    expect(appliedFrom(same, undefined)).toMatchObject({
+      action: 'none',
+      id: 'L',
+      name: 'labels/L',
+      revision: '3',
+      sent: 0,
+      requests: 0,
+      published: false,
+      state: 'published',
+    });
+    expect(appliedFrom(fresh, undefined)).toMatchObject({ action: 'create', name: 'Contract', sent: 0 });
+    expect(appliedFrom(fresh, undefined)).not.toHaveProperty('state');
+    const sent = {
+      live: label({ id: 'N', revisionId: '4', state: 'UNPUBLISHED_DRAFT' }),
+      isPublished: false,
+      isCreated: true,
+      count: 2,
+    } as never;
+    const done = appliedFrom(fresh, sent, ['note']);
+    expect(done).toMatchObject({
+      id: 'N',
+      revision: '4',
+      sent: 1,
+      requests: 2,
+      state: 'draft',
+      notes: ['note'],
+    });
+    expect(appliedFrom(changed, { ...(sent as object), isCreated: false } as never).sent).toBe(1);
+    expect(appliedFrom(granted, undefined).changes).toEqual([
+      { kind: 'added', what: 'permission', role: 'READER', email: 'a@x' },
+    ]);
+    expect(outcomesText([appliedFrom(same, undefined), done], false).split('\n')).toEqual([
+      'Contract: up to date',
+      'Contract: labels/N, revision 4, draft',
+    ]);
+    expect(outcomesText([done], true)).toBe('Contract: nothing was sent (dry run)');
+    const off = appliedFrom(prepared({}, label({ state: 'DISABLED' })), undefined);
+    expect(off.state).toBe('disabled');
+  });
+
+  test('a file that would undo what others did is refused, unless ours wins', () => {
+    const refuse = (all: Prepared[], take?: 'ours') => () =>
+      refuseLost({ deployment: 'd', options: { take } } as unknown as Session, all);
+    expect(refuse([same, changed])).not.toThrow();
+    expect(refuse([drifted], 'ours')).not.toThrow();
+    expect(refuse([drifted])).toThrow(
+      'label Contract (labels/L) was changed in d since revision undefined was exported, and is now at 3, and a.yaml would undo: required of field A. Nothing was sent.',
+    );
+  });
+
+  const diff = (...all: [Prepared, FilesDiff['labels'][number]['status']][]): FilesDiff => ({
+    deployment: 'd',
+    labels: all.map(([one, status]) => ({ prepared: one, status })),
+    orphans: [],
+  });
+  test('a difference is text, data and a comment', () => {
+    const all = diff([same, 'same'], [fresh, 'new'], [changed, 'changed'], [drifted, 'drifted']);
+    expect([isDifferent(all), isDifferent(diff([same, 'same']))]).toEqual([true, false]);
+    expect(diffText(all).split('\n').at(-1)).toBe('d: 1 new, 1 changed, 1 drifted, 1 same');
+    expect(diffText(diff([same, 'same']))).toBe('d: 1 same');
+    expect(
+      diffText(diff([drifted, 'drifted']))
+        .split('\n')
+        .slice(0, 3),
+    ).toEqual([
+      'label Contract (labels/L, revision 3), a.yaml: drifted',
+      '  ! changed in the service: required of field A: was false, is true',
+      '  ~ field A changed: now required',
+    ]);
+    const rows = diffData(all).labels;
+    expect(rows.map(({ id, status, drift }) => [id, status, drift.length])).toEqual([
+      ...[
+        ['L', 'same', 0],
+        [null, 'new', 0],
+        ['L', 'changed', 1],
+        ['L', 'drifted', 1],
+      ],
+    ]);
+    expect(rows[3]?.drift).toEqual([
+      { what: 'required of field A', was: false, is: true, undone_by_file: true, field_id: 'id-A' },
+    ]);
+    const orphans = [{ key: 'k', id: 'O', title: 'Old' }];
+    const page = diffMarkdown({ ...all, orphans });
+    expect(page).toContain('| Contract | a.yaml | drifted | 1 | 1 |');
+    expect(page).toContain('! changed in the service');
+    expect(page).toContain('- label Old (labels/O) has no definition file any more');
+    expect(page.match(/<details>/g)).toHaveLength(3);
+    expect(rows.map(reportable).map(({ level, rule, message }) => [level, rule, message])).toEqual([
+      ['pass', 'difference', 'Contract is as the file says'],
+      ['fail', 'difference', 'Contract is new: 2 changes, 0 made by others'],
+      ['fail', 'difference', 'Contract is changed: 1 changes, 1 made by others'],
+      ['fail', 'drift', 'Contract is drifted: 1 changes, 1 made by others'],
+    ]);
+  });
+});
+
+test('a run that did nothing ends with its first failure, one that did something is partial', () => {
+  const context = { isDryRun: false } as Context;
+  const done = {
+    action: 'update',
+    title: 'T',
+    name: 'labels/L',
+    published: false,
+    sent: 1,
+    requests: 1,
+    changes: [],
+    notes: [],
+  } as never;
+  const failure = new AppError('refused', 'no');
+  const exitOf = (result: object): unknown => (result as { exit?: unknown }).exit;
+  expect(() => applyResult(context, { done: [], failures: [failure, failure] } as never)).toThrow(failure);
+  expect(exitOf(applyResult(context, { done: [done], failures: [failure] } as never))).toBe('partial');
+  expect(exitOf(applyResult(context, { done: [done], failures: [] } as never))).toBeUndefined();
+  expect(exitOf(applyResult(context, { done: [], failures: [] } as never))).toBeUndefined();
+});
+
+test('each definition that stands twice is named, with where the first one is', () => {
+  const context = { host: { cwd: '/place' } } as unknown as Context;
+  const problemsOf = (...texts: string[]) => {
+    const documents = texts.flatMap((yaml, i) => documentsIn(`${i}.yaml`, yaml));
+    try {
+      return wishesFrom(context, documents).map(({ path }) => path);
+    } catch (error) {
+      return (error as AppError).detail.problems?.map(
+        ({ path, file, message }) => `${file} ${path} ${message}`,
+      );
+    }
+  };
+  expect(problemsOf('title: A\n', 'title: B\n')).toEqual(['/place/0.yaml', '/place/1.yaml']);
+  const repeats = (i: number, path: string, said: string, column: number) =>
+    `${i}.yaml ${path} repeats "${said}", which stands in 0.yaml:${column}:1`;
+  expect(problemsOf('title: A\n', 'title: A\n', 'title: A\n')).toEqual([
+    repeats(1, 'title', 'A', 1),
+    repeats(2, 'title', 'A', 1),
+  ]);
+  expect(problemsOf('title: A\nid: x\n', 'title: A\nid: y\n')).toEqual(['/place/0.yaml', '/place/1.yaml']);
+  expect(problemsOf('title: A\nid: x\n', 'title: B\nid: x\n')).toEqual([repeats(1, 'id', 'x', 2)]);
+  expect(problemsOf('title: A\nkey: x\n', 'title: B\nkey: x\n')).toEqual([repeats(1, 'key', 'x', 2)]);
+  expect(problemsOf('title: A\nid: x\n', 'title: A\n')).toEqual([repeats(1, 'title', 'A', 1)]);
+});
+
+describe('labels that two runs made at the same time', () => {
+  const session = (patch: object) => ({ context: patch, options: { admin: false } }) as unknown as Session;
+  const made = (state: LiveLabel['state']) => ({ live: label({ id: 'N', state }) }) as never;
+  test('the later one goes, pinned to what was seen; one that is gone is no failure', async () => {
+    const calls: unknown[] = [];
+    const call = async (
+      _: unknown,
+      { method }: { method: string },
+      input: { query?: object; body?: object },
+    ) => {
+      calls.push([method, input.query ?? input.body]);
+      return { revisionId: '8' };
+    };
+    await removeTwin(session({ call }), made('UNPUBLISHED_DRAFT'));
+    expect(calls).toEqual([['DELETE', { 'writeControl.requiredRevisionId': '3' }]]);
+    calls.length = 0;
+    await removeTwin(session({ call }), made('PUBLISHED'));
+    expect(calls).toEqual([
+      ['POST', { writeControl: { requiredRevisionId: '3' } }],
+      ['DELETE', { 'writeControl.requiredRevisionId': '8' }],
+    ]);
+    const failing = (error: Error) =>
+      removeTwin(session({ call: () => Promise.reject(error) }), made('UNPUBLISHED_DRAFT'));
+    await failing(new AppError('not-found', 'gone'));
+    await expect(failing(new AppError('refused', 'no'))).rejects.toThrow('no');
+    await expect(failing(new Error('bug'))).rejects.toThrow('bug');
+  });
+});

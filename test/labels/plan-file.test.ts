@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { digestOf } from '../../src/labels/digest.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
+
+const terminal = { tty: ['stdin', 'stderr'] } as const;
+const A = 'title: A\nfields: [{name: Note, type: text}]\n';
+const planned = async (files: Readonly<Record<string, string>>, ...more: string[]) => {
+  const at = labelsInMemory(files);
+  const ran = await at.run(['plan', '-f', 'labels', '--out', 'plan.json', '-o', 'json', ...more]);
+  return { at, ran, plan: () => JSON.parse(at.read('plan.json') ?? '{}') };
+};
+const apply = ['apply', '--plan', 'plan.json', '-o', 'json'];
+
+describe('labels plan', () => {
+  test('writes what an apply would send, and sends nothing', async () => {
+    const { at, ran, plan } = await planned({ 'labels/a.yaml': A });
+    expect([ran.code, ran.writes]).toEqual([0, []]);
+    expect(plan()).toEqual(ran.json());
+    expect(at.read('plan.json')).toMatch(/^\{\n {2}"kind": "opsctl-labels-plan",\n[\s\S]*\}\n$/);
+    expect(plan()).toMatchObject({
+      version: 1,
+      deployment: 'https://labels.example',
+      documents: [{ source: 'labels/a.yaml', file: 'labels/a.yaml', index: 0, isOnly: true }],
+    });
+    expect(plan().labels[0]).toMatchObject({
+      ...{ action: 'create', title: 'A', id: null, revision: null, edits: [], transitions: [] },
+      ...{ copy_mode: null, enabled_apps: null, disabled_after_publishing: [], permissions: null, notes: [] },
+      create: { labelType: 'SHARED' },
+      changes: [{ what: 'label A' }, { what: 'field Note' }],
+    });
+  });
+  test('says how to send it, when there is something to send and a file', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': A });
+    const out = { tty: ['stdout'] } as const;
+    const line = 'to send it: opsctl labels apply --plan plan.json';
+    const plan = async (...more: string[]) => (await at.run(['plan', '-f', 'labels', ...more], out)).out;
+    expect(await plan('--out', 'plan.json')).toContain(line);
+    expect(await plan()).not.toContain('to send it');
+    await at.run(['apply', '-f', 'labels']);
+    expect(await plan('--out', 'plan.json')).not.toContain('to send it');
+    await at.write('labels/a.yaml', `${A}permissions: [{role: READER, email: r@example.com}]\n`);
+    expect(await plan('--out', 'plan.json')).toContain(line);
+    await at.remove('plan.json');
+    await plan('--out', 'plan.json', '--dry-run');
+    expect(at.read('plan.json')).toBeUndefined();
+  });
+  test('is refused like the apply: what would be undone, and what the service would refuse', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': 'title: A\ndescription: ours\n' });
+    await at.run(['apply', '-f', 'labels']);
+    await at.run(['adopt', '-f', 'labels']);
+    at.edit('A', { description: 'theirs' });
+    const plan = ['plan', '-f', 'labels', '-o', 'json'];
+    const lost = await at.run(plan);
+    expect([lost.code, lost.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
+    expect((await at.run([...plan, '--take', 'ours'])).code).toBe(0);
+    await at.write('labels/a.yaml', `title: A\ndescription: theirs\ntype: ADMIN\n`);
+    const refused = await at.run(plan);
+    expect([refused.code, refused.error().code]).toEqual([10, 'PLAN_REFUSED']);
+  });
+  test('of standard input has no file', async () => {
+    const at = labelsInMemory();
+    const ran = await at.run(['plan', '-f', '-', '-o', 'json'], { stdin: A });
+    expect(ran.json().documents[0]).not.toHaveProperty('file');
+  });
+});
+
+describe('labels apply --plan', () => {
+  test('sends what was planned, and counts as done what is there already', async () => {
+    const { at } = await planned({ 'labels/a.yaml': A, 'labels/b.yaml': 'title: B\n' }, '--publish');
+    const first = await at.run(apply);
+    expect([first.code, first.json().map((one: any) => [one.title, one.published])]).toEqual([
+      0,
+      [
+        ['A', true],
+        ['B', true],
+      ],
+    ]);
+    expect(first.err).toContain('label A: new');
+    const again = await at.run(apply);
+    expect([again.code, again.writes]).toEqual([0, []]);
+  });
+  test('sends nothing when a label is another one by now', async () => {
+    const { at } = await planned({ 'labels/a.yaml': A, 'labels/b.yaml': 'title: B\n' });
+    at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'B' } });
+    at.edit('B', { description: 'theirs' });
+    // B is what the file says, with more: nothing to send. A is as it was planned.
+    const ran = await at.run(apply);
+    expect([ran.code, ran.json().map(({ action }: any) => action)]).toEqual([0, ['create', 'none']]);
+
+    const other = await planned({ 'labels/a.yaml': A, 'labels/b.yaml': 'title: B\ndescription: ours\n' });
+    other.at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'B' } });
+    const refused = await other.at.run(apply);
+    expect([refused.code, refused.writes, refused.error().code]).toEqual([10, [], 'PLAN_OUT_OF_DATE']);
+    expect(refused.error().message).toContain('plan.json no longer holds: B changed since it was made');
+    expect(refused.error().message).toContain('Now it would be:\nlabel B (labels/');
+    expect(refused.error().data).toEqual({ labels: [{ title: 'B', revision: '1' }] });
+    other.at.send('DELETE', `/labels/${other.at.id('B')}`);
+    await other.at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
+    const plan = JSON.parse(other.at.read('plan.json') ?? '');
+    expect(plan.labels.map((one: any) => one.action)).toEqual(['create', 'create']);
+  });
+  test('permissions are part of what was planned', async () => {
+    const file = 'title: A\npermissions: [{role: READER, email: r@example.com}]\n';
+    const { at } = await planned({ 'labels/a.yaml': file });
+    expect((await at.run([...apply, '--yes'])).code).toBe(0);
+    const id = at.id('A');
+    expect((await at.run(['plan', '-f', 'labels', '--out', 'plan.json'])).code).toBe(0);
+    at.send('POST', `/labels/${id}/permissions`, { role: 'READER', email: 'other@example.com' });
+    const refused = await at.run([...apply, '--yes']);
+    expect([refused.code, refused.error().code]).toEqual([10, 'PLAN_OUT_OF_DATE']);
+  });
+  test('asks before something is lost', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': A });
+    await at.run(['apply', '-f', 'labels', '--publish']);
+    await at.write('labels/a.yaml', 'title: A\nfields: []\n');
+    await at.run(['plan', '-f', 'labels', '--prune', '--out', 'plan.json']);
+    const ran = await at.run(apply, { ...terminal, answers: [false] });
+    expect([ran.code === 0, ran.asked.length, ran.writes]).toEqual([false, 1, []]);
+  });
+  test('is refused by a problem that came meanwhile', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': A });
+    await at.run(['apply', '-f', 'labels']);
+    await at.write('labels/a.yaml', A.replace('Note', 'Other'));
+    await at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
+    const ran = await at.run(apply, {
+      meanwhile: ({ path }) =>
+        path.includes('/locks') ? { status: 200, json: { labelLocks: [{ name: 'locks/1' }] } } : undefined,
+    });
+    expect([ran.code, ran.writes, ran.error().code]).toEqual([10, [], 'PLAN_REFUSED']);
+    expect(ran.error().problems).toMatchObject([{ file: 'labels/a.yaml', line: 1, column: 1 }, {}]);
+  });
+  test('of a label that is gone by now says that it has no revision', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': A });
+    await at.run(['apply', '-f', 'labels']);
+    await at.write('labels/a.yaml', A.replace('Note', 'Other'));
+    await at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
+    at.send('DELETE', `/labels/${at.id('A')}`);
+    const ran = await at.run(apply);
+    expect(ran.error()).toMatchObject({
+      code: 'PLAN_OUT_OF_DATE',
+      data: { labels: [{ title: 'A', revision: null }] },
+    });
+  });
+  test('is for the deployment that it was made for', async () => {
+    const { at, plan } = await planned({ 'labels/a.yaml': A });
+    const ran = await at.run(apply, {
+      meanwhile: () => undefined,
+      origin: 'https://other.example',
+    });
+    expect([ran.code, ran.writes, ran.error().code]).toEqual([10, [], 'OTHER_DEPLOYMENT']);
+    expect(plan().deployment).toBe('https://labels.example');
+  });
+  test.each([
+    ['{"kind": "opsctl-labels-plan"', 'is not JSON'],
+    ['[]', 'is not a plan of opsctl labels plan'],
+    ['{"kind": "opsctl-labels-plan", "version": 2}', 'is not a plan of opsctl labels plan'],
+    ['{"kind": "other", "version": 1}', 'is not a plan of opsctl labels plan'],
+    ['{"kind": "opsctl-labels-plan", "version": 1, "digest": "0"}', 'was changed after it was written'],
+  ])('a file that is no plan is refused: %j', async (text, why) => {
+    const at = labelsInMemory({ 'plan.json': text });
+    const ran = await at.run(apply);
+    expect([ran.code, ran.requests]).toEqual([2, []]);
+    expect(ran.error().message).toContain(`plan.json ${why}`);
+  });
+  test('a plan that does not exist, or was edited, is refused', async () => {
+    const { at } = await planned({ 'labels/a.yaml': A });
+    await at.write('plan.json', (at.read('plan.json') ?? '').replace('"title": "A"', '"title": "B"'));
+    expect((await at.run(apply)).error().message).toContain('plan.json was changed after it was written');
+    await at.remove('plan.json');
+    expect((await at.run(apply)).error().message).toContain('plan.json does not exist');
+  });
+});
+
+test.each([
+  { documents: undefined },
+  { documents: [null] },
+  { documents: [{ value: 5 }] },
+  { labels: 'x' },
+  { options: {} },
+  { deployment: 5 },
+])('a plan whose digest fits and that lacks a part is none: %j', async (change) => {
+  const { at, plan } = await planned({ 'labels/a.yaml': A });
+  const { digest: _, ...rest } = { ...plan(), ...change };
+  await at.write(
+    'plan.json',
+    JSON.stringify({ ...rest, digest: digestOf(JSON.parse(JSON.stringify(rest))) }),
+  );
+  const ran = await at.run(apply);
+  expect([ran.code, ran.error().message, ran.writes]).toEqual([
+    2,
+    'plan.json is not a plan of opsctl labels plan; nothing was sent',
+    [],
+  ]);
+});

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { changesPermissions, lostOf, type Prepared } from '../../src/labels/prepared.ts';
+
+const withPlan = (counts: readonly [number, number, number] | undefined): Prepared => {
+  const [added, changed, removed] = (counts ?? []).map((count) => Array.from({ length: count }));
+  return {
+    drift: [{ isLost: true }, { isLost: false }],
+    ...(counts === undefined ? {} : { permissions: { live: [], plan: { added, changed, removed } } }),
+  } as unknown as Prepared;
+};
+
+test.each([
+  [undefined, false],
+  [[0, 0, 0], false],
+  [[1, 0, 0], true],
+  [[0, 1, 0], true],
+  [[0, 0, 1], true],
+  [[1, 1, 0], true],
+] as const)('permissions with %j added, changed and removed: a change is %s', (counts, changes) => {
+  expect(changesPermissions(withPlan(counts))).toBe(changes);
+});
+
+test('only what others changed and this apply would overwrite is lost', () => {
+  expect(lostOf(withPlan(undefined))).toEqual([{ isLost: true }]);
+});

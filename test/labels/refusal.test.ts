@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { errorFrom } from '../../src/api/response.ts';
+import { explainedRefusal } from '../../src/labels/refusal.ts';
+
+const refusal = (status: number, details: unknown[] = []) =>
+  errorFrom(
+    { status, headers: {}, text: JSON.stringify({ error: { code: status, message: 'No.', details } }) },
+    'GET /v2beta/labels',
+  );
+const hints = async (status: number, to: Parameters<typeof explainedRefusal>[1], details?: unknown[]) =>
+  (await explainedRefusal(refusal(status, details), to)).detail.tryThis;
+
+test('a missing role is told apart from a missing scope, and admins are reminded of their flag', async () => {
+  const ask = expect.stringContaining('opsctl labels permissions list <label>');
+  expect(await hints(403, { method: 'POST', isAdmin: false })).toEqual([
+    ask,
+    '--admin, if you administer the labels',
+  ]);
+  expect(await hints(403, { method: 'POST', isAdmin: true })).toEqual([ask]);
+  const scope = [
+    { reason: 'ACCESS_TOKEN_SCOPE_INSUFFICIENT', metadata: { required_scopes: 'https://s.example/labels' } },
+  ];
+  expect(await hints(403, { method: 'POST', isAdmin: false }, scope)).toEqual([
+    'opsctl login --add-scope https://s.example/labels',
+  ]);
+});
+
+test('a list that is not there means another address; a label that is not there means nothing of the kind', async () => {
+  expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: true })).toEqual([
+    expect.stringContaining('check the base URL'),
+  ]);
+  expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: false })).toEqual([]);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import type { Context } from '../../src/cli/command.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { pinned } from '../../src/labels/revision.ts';
+
+const refused = (httpStatus: number, code: string) => new AppError('refused', 'no', { httpStatus, code });
+/** What becomes of a write that fails so, when the label is at this revision now. */
+const outcome = async (failure: Error, revisionId: string, more: object = {}) => {
+  let reads = 0;
+  const call = async () => {
+    reads += 1;
+    return { revisionId };
+  };
+  const shown = { name: 'labels/L', title: 'T', revisionId: '3', asking: {}, ...more };
+  const error: AppError = await pinned(
+    { call } as unknown as Context,
+    shown,
+    'look again',
+    (now) => `now ${now.revisionId}`,
+    () => Promise.reject(failure),
+  ).catch((caught) => caught);
+  return { error, reads };
+};
+
+test.each([
+  [400, 'FAILED_PRECONDITION'],
+  [409, 'ABORTED'],
+])('%i %s with a newer revision is a change by somebody else', async (status, code) => {
+  const failure = refused(status, code);
+  const { error } = await outcome(failure, '4');
+  expect(error.message).toBe(
+    'label T was changed by somebody else meanwhile: you saw revision 3, now it is 4. Nothing was changed.\nSince then:\nnow 4',
+  );
+  expect([error.category, error.cause, error.detail]).toEqual([
+    'unsafe',
+    failure,
+    {
+      ...{ code: 'CHANGED_MEANWHILE', httpStatus: status, tryThis: ['look again'], cause: failure },
+      data: { label: 'labels/L', seen_revision: '3', revision: '4' },
+    },
+  ]);
+  expect((await outcome(failure, '4', { stands: 'The draft was saved.' })).error.message).toContain(
+    'now it is 4. The draft was saved.\n',
+  );
+  const same = await outcome(failure, '3');
+  expect([same.error, same.reads]).toEqual([failure, 1]);
+});
+
+test.each([
+  refused(400, 'INVALID_ARGUMENT'),
+  refused(400, 'ABORTED'),
+  refused(409, 'FAILED_PRECONDITION'),
+  refused(403, 'FAILED_PRECONDITION'),
+  Object.assign(new Error('bug'), { detail: { httpStatus: 400, code: 'FAILED_PRECONDITION' } }),
+])('any other failure is itself, and nothing is read', async (failure) => {
+  expect(await outcome(failure, '4')).toEqual({ error: failure, reads: 0 });
+});

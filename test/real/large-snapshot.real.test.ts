@@ -1,0 +1,61 @@
+/** A snapshot beyond 8 GiB goes into a bucket with the memory of a small one. Only in a soak: nine gigabytes are read, hashed and sent. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { openDestination } from '../../src/kv/snapshots/destination.ts';
+import { nodeHost } from '../../src/platform/node/host.ts';
+import type { Host } from '../../src/platform/host.ts';
+
+const [mebibyte, gibibyte] = [1024 ** 2, 1024 ** 3];
+const sizeBytes = 9 * gibibyte;
+const service = fileURLToPath(new URL('../support/discarding-s3.mjs', import.meta.url));
+
+it.runIf(process.env['OPSCTL_SOAK'] === '1')(
+  'nine gibibytes: what is held after the first one does not grow, and the service has every byte',
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), 'large-'));
+    const child = spawn(process.execPath, [service], { stdio: ['pipe', 'pipe', 'inherit'] });
+    try {
+      const port = await new Promise<string>((resolve) =>
+        child.stdout.once('data', (text) => resolve(`${text}`.trim())),
+      );
+      // Sparse: it has the size, and takes no room.
+      const path = join(home, 'file');
+      writeFileSync(path, '');
+      truncateSync(path, sizeBytes);
+      let read = 0;
+      const held: { early: number; late: number } = { early: 0, late: 0 };
+      const real = nodeHost({ env: { AWS_ACCESS_KEY_ID: 'anybody', AWS_SECRET_ACCESS_KEY: 'anything' } });
+      const host: Host = {
+        ...real,
+        files: {
+          ...real.files,
+          stream: async function* (from: string) {
+            for await (const chunk of real.files.stream(from)) {
+              read += chunk.length;
+              const part = read < gibibyte ? 'early' : 'late';
+              held[part] = Math.max(held[part], process.memoryUsage.rss());
+              yield chunk;
+            }
+          },
+        },
+      };
+      const options = { endpoint: `http://127.0.0.1:${port}`, workDirectory: home };
+      const destination = await openDestination(host, 's3://backups/x', options);
+      // Believed only when the service says how large the object is.
+      await destination.put('prod-20261101T010000Z-r7.db', path, sizeBytes);
+      destination.close();
+      const [early, late] = [held.early, held.late].map((bytes) => Math.round(bytes / mebibyte));
+      process.stderr.write(`held at most ${early} MiB in the first GiB, ${late} MiB afterwards\n`);
+      expect(read).toBe(sizeBytes);
+      expect(late).toBeLessThan((early ?? 0) + 128);
+    } finally {
+      child.stdin.end();
+      rmSync(home, { recursive: true, force: true });
+    }
+  },
+  3_600_000,
+);

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import type { Context } from '../../../src/cli/command.ts';
+import { directoryFinding } from '../../../src/support/doctor/machine.ts';
+import { fakeHost } from '../fake-host.ts';
+
+const found = (freeBytes: number) => {
+  const host = fakeHost();
+  const files = { ...host.files, freeBytes: async () => freeBytes };
+  const settings = { directories: { state: '/home/state' } };
+  return directoryFinding({ host: { ...host, files }, settings } as unknown as Context, 'state');
+};
+
+it('a directory on a full disk is found', async () => {
+  expect(await found(1)).toMatchObject({ state: 'pass', found: '/home/state' });
+  expect(await found(0)).toMatchObject({ state: 'fail', found: '/home/state: the disk is full' });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { categoryOfExit, exitCodes } from '../../src/core/exit.ts';
+import type { Exit, Finished, Host, Started } from '../../src/platform/host.ts';
+import { type Trip, tour } from '../../src/support/travel.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+const ended = (code: number): Exit => ({ code, signal: null });
+/** A server that says these lines and ends, and commands that all end with this code. */
+const tripWith = (lines: readonly string[], serverCode: number, code: number): Trip => {
+  const server = {
+    lines: async function* () {
+      yield* lines;
+    },
+    exited: Promise.resolve(ended(serverCode)),
+    kill: () => {},
+  } as unknown as Started;
+  const finished: Finished = { ...ended(code), stdout: '', stderr: '', timedOut: false };
+  const host = fakeHost();
+  const processes = { ...host.processes, start: async () => server, run: async () => finished };
+  const context = { host: { ...host, processes } as Host, signal: new AbortController().signal };
+  return { context: context as unknown as Trip['context'], directory: '/tour', env: {} };
+};
+
+describe('a tour that does not come to its end', () => {
+  it('ends with the exit code of the command that failed', async () => {
+    await expect(tour(tripWith(['{"ready":true}'], 0, 3))).rejects.toMatchObject({
+      category: 'config',
+      message: 'opsctl login ended with 3',
+    });
+  });
+  it('ends with that of the server when it did not start', async () => {
+    await expect(tour(tripWith([], 3, 0))).rejects.toMatchObject({ category: 'config' });
+  });
+});
+
+it('each exit code but 0 leads back to its category', () => {
+  for (const [category, { code }] of Object.entries(exitCodes))
+    if (category !== 'done') expect(categoryOfExit(code)).toBe(category);
+  for (const code of [0, 99, null]) expect(categoryOfExit(code)).toBe('unknown');
+});

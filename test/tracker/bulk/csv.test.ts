@@ -1,0 +1,161 @@
+import { createRequire } from 'node:module';
+import { describe, expect, test } from 'vitest';
+import { readRows } from '../../../src/tracker/bulk/rows.ts';
+import { AppError } from '../../../src/core/problem.ts';
+
+type Reference = (text: string, options: Record<string, unknown>) => Record<string, string>[];
+const reference: Reference = createRequire(import.meta.url)('csv-parse/sync').parse;
+
+const bytesOf = async function* (text: string | Buffer, size = 7): AsyncIterable<Uint8Array> {
+  const bytes = Buffer.from(text as string);
+  for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size);
+};
+const read = async (text: string | Buffer, isList = (_: string) => false) => {
+  const rows = [];
+  for await (const lines of readRows(bytesOf(text), 'csv', { name: 'rows.csv', delimiter: ',', isList }))
+    rows.push(...lines.map(({ row }) => row ?? {}));
+  return rows;
+};
+const rejection = async (text: string | Buffer): Promise<AppError> => {
+  const thrown = await read(text).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof AppError)) throw new Error(`accepted: ${JSON.stringify(text)}`);
+  return thrown;
+};
+
+/** A small generator with a seed (mulberry32): the same texts in each run. */
+const random = (seed: number) => () => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+};
+const ALPHABET = [
+  'a',
+  'b',
+  'é',
+  ' ',
+  ',',
+  ',',
+  '"',
+  '"',
+  '""',
+  '\n',
+  '\n',
+  '\r\n',
+  '1',
+  ';',
+  '\t',
+  '=',
+  '💥',
+];
+
+/** Where the two readers differ on purpose. */
+const explanation = (text: string): string | undefined => {
+  if (/\r(?!\n)/.test(text)) return 'a carriage return outside quotes is rejected';
+  if (text.split(/\r?\n/).some((line) => line !== '' && line.trim() === ''))
+    return 'a line of spaces is skipped';
+  return undefined;
+};
+
+const parsed = (text: string): Record<string, string>[] | 'rejected' => {
+  try {
+    return reference(text, {
+      columns: ['x', 'y'],
+      from: 2,
+      bom: true,
+      skip_empty_lines: true,
+      record_delimiter: ['\r\n', '\n'],
+    });
+  } catch {
+    return 'rejected';
+  }
+};
+/** Empty cells are left out, as an import leaves a field as it is. */
+const withoutEmpty = (rows: readonly Record<string, string>[]) =>
+  rows.map((row) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== '')));
+
+describe('the CSV reader', () => {
+  test('agrees with csv-parse on 8,000 seeded texts', async () => {
+    const next = random(20261125);
+    const differences: unknown[] = [];
+    const counts = { accepted: 0, rejected: 0, explained: 0 };
+    for (let i = 0; i < 8000; i += 1) {
+      const length = 1 + Math.floor(next() * 14);
+      const body = Array.from({ length }, () => ALPHABET[Math.floor(next() * ALPHABET.length)]).join('');
+      const text = `x,y\n${body}`;
+      const own = await read(text).catch((error: unknown) => {
+        if (!(error instanceof AppError)) throw error;
+        return 'rejected' as const;
+      });
+      const expected = parsed(text);
+      const isSame =
+        own === 'rejected' || expected === 'rejected'
+          ? own === expected
+          : JSON.stringify(own) === JSON.stringify(withoutEmpty(expected));
+      counts[own === 'rejected' ? 'rejected' : 'accepted'] += 1;
+      if (isSame) continue;
+      if (explanation(text) === undefined) differences.push({ text, own, expected });
+      else counts.explained += 1;
+    }
+    expect(differences).toEqual([]);
+    expect(counts.accepted).toBeGreaterThan(500);
+    expect(counts.rejected).toBeGreaterThan(3000);
+    expect(counts.explained).toBeLessThan(400);
+  });
+
+  test.each([
+    [
+      'text after a closing quote',
+      'op,name,color\ncreate,"bug" ,#f00\n',
+      2,
+      13,
+      'text follows the closing quote',
+    ],
+    ['a quote inside a cell', 'name,color\n5" pipe,x\n', 2, 2, 'a quote is inside a cell'],
+    ['an open quote', 'name,color\na,b\nc,"d\ne\n', 3, 3, 'never closed'],
+    ['a second line of a quoted cell', 'name,color\n"a\nb"x,c\n', 3, 3, 'text follows the closing quote'],
+    ['a short row', 'name,color\na\n', 2, 1, 'the row has 1 cell, the header has 2'],
+    ['a long row', 'name,color\na,b,c\n', 2, 1, 'the row has 3 cells, the header has 2'],
+    ['a value below no name', 'name,\na,b\n', 2, 1, 'column 2 has a value, but no name'],
+    ['line ends of another kind', 'name,color\ra,b\r', 1, 11, 'a carriage return is outside quotes'],
+  ])('rejects %s with its line and column', async (_, text, line, column, message) => {
+    const { category, detail } = await rejection(text);
+    expect([category, detail.code]).toEqual(['usage', 'MALFORMED_CSV']);
+    expect(detail.problems).toMatchObject([
+      { file: 'rows.csv', line, column, message: expect.stringContaining(message) },
+    ]);
+    expect(detail.tryThis).toHaveLength(1);
+  });
+
+  test('rejects repeated columns and names both columns', async () => {
+    const { detail } = await rejection('name,color,name,Comment,Comment\na,b,c,d,e\n');
+    expect(detail.problems?.map(({ message }) => message)).toEqual([
+      'column 3 repeats the name of column 1, "name"',
+      'column 5 repeats the name of column 4, "Comment"',
+    ]);
+  });
+
+  test('joins the cells of repeated columns of a list field', async () => {
+    const isList = (name: string) => name === 'labels';
+    expect(await read('name,labels,labels,labels\na,x,,y\nb,,,\n', isList)).toEqual([
+      { name: 'a', labels: ['x', 'y'] },
+      { name: 'b' },
+    ]);
+  });
+
+  test('accepts columns without a name and without values', async () => {
+    expect(await read('name,,\na,,\n')).toEqual([{ name: 'a' }]);
+  });
+});
+
+test('NDJSON rejects a key that stands twice in one object', async () => {
+  const text =
+    '{"name":1,"name":2}\n{"a":{"b":1,"\\u0062":2}}\n{"a":"x:y","b":[{"a":1},{"a":2}]}\n{"a:":1,"b":":"}\n';
+  const found = [];
+  for await (const lines of readRows(bytesOf(text), 'ndjson'))
+    found.push(...lines.map(({ problem }) => problem?.path));
+  expect(found).toEqual(['name', 'b', undefined, undefined]);
+});

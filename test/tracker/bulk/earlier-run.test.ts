@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { NetworkError } from '../../../src/platform/host.ts';
+import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+
+const rowsOf = (count: number): string =>
+  Array.from(
+    { length: count },
+    (_, i) => `${JSON.stringify({ op: 'create', resource: 'epics', name: `row ${i + 1}` })}\n`,
+  ).join('');
+const bulk = (at: InMemory, words: readonly string[] = [], options?: RunOptions) =>
+  at.run(['bulk', '-f', 'rows.ndjson', '-o', 'json', ...words], options);
+const lost = (): never => {
+  throw new NetworkError('RESET', 'the connection was closed', true);
+};
+/** The network ends at the nth create: that one may arrive, and nothing after it does. */
+const endsAt = (at: InMemory, nth: number, arrives: boolean): RunOptions => {
+  let [creates, isOver] = [0, false];
+  return {
+    meanwhile: ({ method, path, body }) => {
+      if (isOver) lost();
+      if (method !== 'POST') return;
+      creates += 1;
+      if (creates < nth) return;
+      isOver = true;
+      if (arrives) at.send(method, path, body);
+      lost();
+    },
+  };
+};
+const names = (at: InMemory): string[] => at.send('GET', '/epics').map(({ name }: { name: string }) => name);
+
+describe('a bulk run that is started again without a flag', () => {
+  test('makes no row twice, wherever the first run was interrupted', async () => {
+    for (let i = 0; i < 40; i += 1) {
+      const count = i < 5 ? 300 : 50;
+      const place = 1 + ((i * 7919 + 104_729) % count);
+      const at = trackerInMemory({ 'rows.ndjson': rowsOf(count) });
+      const first = await bulk(at, [], endsAt(at, place, i % 2 === 0));
+      expect([place, first.code]).toEqual([place, 11]);
+      const isAnySent = names(at).length > 0 || i % 2 === 1;
+      const second = await bulk(at);
+      expect([place, second.code, second.writes]).toEqual([place, isAnySent ? 10 : 0, []]);
+      expect(second.error()).toMatchObject({ code: 'UNFINISHED_RUN', retryable: false });
+      expect(second.error().message).toMatch(/--resume .*--restart/);
+      expect(second.error().hint).toBe('opsctl tracker bulk -f rows.ndjson --resume');
+      expect((await bulk(at, ['--resume'])).code).toBe(0);
+      expect([place, names(at).length, new Set(names(at)).size]).toEqual([place, count, count]);
+    }
+  }, 120_000);
+
+  test('is refused under another path with the same content, and names the journal', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(5), 'copy.ndjson': rowsOf(5) });
+    await bulk(at, [], endsAt(at, 3, true));
+    const copy = await at.run(['bulk', '-f', 'copy.ndjson', '-o', 'json']);
+    expect([copy.code, copy.error().code, copy.writes]).toEqual([10, 'UNFINISHED_RUN', []]);
+    const words = copy.error().hint.replace('opsctl tracker ', '').split(' ');
+    expect((await at.run(words)).code).toBe(0);
+    expect(names(at)).toHaveLength(5);
+    // The run is finished: the file may be applied again.
+    expect((await at.run(['bulk', '-f', 'copy.ndjson'])).code).toBe(0);
+  });
+
+  test('is refused when unsent rows of the file were edited, and --resume continues', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(5) });
+    await bulk(at, ['--concurrency', '1'], endsAt(at, 3, true));
+    await at.write('rows.ndjson', rowsOf(5).replace('row 5', 'row five'));
+    expect((await bulk(at)).code).toBe(10);
+    expect((await bulk(at, ['--resume'])).code).toBe(0);
+    expect(names(at)).toEqual(expect.arrayContaining(['row 1', 'row five']));
+    expect(names(at)).toHaveLength(5);
+  });
+
+  test('runs when the file has other rows, and with --restart', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(3) });
+    await bulk(at, [], endsAt(at, 2, true));
+    expect((await bulk(at, ['--resume', '--restart'])).code).toBe(2);
+    expect((await bulk(at, ['--restart'])).code).toBe(0);
+    const other = trackerInMemory({ 'rows.ndjson': rowsOf(3) });
+    await bulk(other, [], endsAt(other, 2, true));
+    await other.write('rows.ndjson', rowsOf(3).replaceAll('row', 'item'));
+    expect((await bulk(other)).code).toBe(0);
+  });
+
+  test('is refused from standard input when its first rows were sent', async () => {
+    const at = trackerInMemory();
+    const piped = (words: readonly string[], options: RunOptions) =>
+      at.run(['bulk', '-f', '-', '--journal', 'j', '-o', 'json', ...words], { stdin: rowsOf(5), ...options });
+    await piped([], endsAt(at, 3, true));
+    expect((await piped([], {})).error()).toMatchObject({ code: 'UNFINISHED_RUN' });
+    expect((await piped(['--resume'], {})).code).toBe(0);
+    expect(names(at)).toHaveLength(5);
+  });
+
+  test('is refused while the first run is in progress', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(2) });
+    let second: Promise<{ code: number; writes: readonly unknown[] }> | undefined;
+    const first = await bulk(at, ['--concurrency', '1'], {
+      meanwhile: ({ method }) => {
+        if (method === 'POST') second ??= bulk(at);
+      },
+    });
+    const { code, writes } = (await second) ?? { code: -1, writes: [] };
+    expect([first.code, code, writes]).toEqual([0, 10, []]);
+    expect(names(at)).toHaveLength(2);
+  });
+});
+
+describe('a connection that is lost while a row is sent', () => {
+  test.each([true, false])('does not end the run (the row arrived: %s)', async (arrives) => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(30) });
+    let creates = 0;
+    const ran = await bulk(at, [], {
+      meanwhile: ({ method, path, body }) => {
+        if (method !== 'POST') return;
+        creates += 1;
+        if (creates % 3 !== 0) return;
+        if (arrives) at.send(method, path, body);
+        lost();
+      },
+    });
+    expect(ran.code).toBe(0);
+    expect([names(at).length, new Set(names(at)).size]).toEqual([30, 30]);
+  });
+
+  test('leaves rows of the same content their own records', async () => {
+    const row = `${JSON.stringify({ op: 'create', resource: 'epics', name: 'same' })}\n`;
+    const at = trackerInMemory({ 'rows.ndjson': row.repeat(12) });
+    let creates = 0;
+    const ran = await bulk(at, [], {
+      meanwhile: ({ method, path, body }) => {
+        if (method !== 'POST') return;
+        creates += 1;
+        if (creates % 4 !== 0) return;
+        if (creates % 8 === 0) at.send(method, path, body);
+        lost();
+      },
+    });
+    expect([ran.code, names(at).length]).toEqual([0, 12]);
+  });
+});

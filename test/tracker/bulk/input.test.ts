@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { journalPath } from '../../../src/tracker/bulk/journal-path.ts';
+import { open } from '../../../src/tracker/bulk/open-input.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { readRows } from '../../../src/tracker/bulk/rows.ts';
+import type { BulkOptions } from '../../../src/tracker/bulk/options.ts';
+import type { Context } from '../../../src/cli/command.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const host = fakeHost({ files: { '/work/rows.csv': 'name\n', '/work/rows.txt': '' } });
+const contextOf = (name = 'default'): Context =>
+  ({
+    host: { ...host, cwd: '/work' },
+    settings: { directories: { state: '/state' }, profile: { name } },
+  }) as unknown as Context;
+
+describe('the input', () => {
+  const opened = (values: BulkOptions) => open(contextOf(), values);
+
+  test.each<[BulkOptions, string, string | undefined]>([
+    [{ file: 'rows.csv' }, 'csv', undefined],
+    [{ file: 'rows.txt' }, 'ndjson', undefined],
+    [{ file: 'rows.txt', 'input-format': 'csv' }, 'csv', undefined],
+    [{ file: 'rows.txt', delimiter: 'comma' }, 'csv', ','],
+    [{ file: 'rows.txt', delimiter: 'semicolon' }, 'csv', ';'],
+    [{ file: 'rows.csv', delimiter: 'tab' }, 'csv', '\t'],
+    [{ file: 'rows.csv', 'input-format': 'ndjson' }, 'ndjson', undefined],
+  ])('%j is read as %s', async (values, format, delimiter) => {
+    expect(await opened(values)).toMatchObject({ format, delimiter, path: `/work/${values.file}` });
+  });
+
+  test('has the size of its file; standard input has none', async () => {
+    expect((await opened({ file: '/work/rows.csv' })).sizeBytes).toBe(5);
+    expect(await opened({ file: '-' })).toMatchObject({ format: 'ndjson', path: '-', sizeBytes: undefined });
+  });
+
+  test('is a file that exists', async () => {
+    const refused = (message: string) => ({ detail: { problems: [{ path: '--file', message }] } });
+    await expect(opened({ file: 'other.csv' })).rejects.toMatchObject(
+      refused('names other.csv, which does not exist'),
+    );
+    await expect(opened({ file: '/work' })).rejects.toMatchObject(
+      refused('names /work, which is a directory'),
+    );
+  });
+});
+
+describe('the journal', () => {
+  const bytes = (async function* () {})();
+  const pathOf = (values: Partial<BulkOptions>, path = '/work/rows.csv', profile?: string) =>
+    journalPath(contextOf(profile), { file: path, ...values }, { bytes, format: 'csv', path, sizeBytes: 0 });
+
+  test('is the one that was named, from the working directory on', async () => {
+    expect(await pathOf({ journal: 'a.journal' })).toBe('/work/a.journal');
+    expect(await pathOf({ journal: '/b.journal' })).toBe('/b.journal');
+    expect(await pathOf({ journal: '/b.journal', resume: true }, '-')).toBe('/b.journal');
+  });
+
+  test('is the same for the same file and profile, and another one for others', async () => {
+    const usual = await pathOf({});
+    expect(usual).toMatch(/^\/state\/bulk\/[0-9a-f]{16}\.journal$/);
+    expect(await pathOf({ resume: true })).toBe(usual);
+    expect(await pathOf({}, '/work/rows.csv', 'other')).not.toBe(usual);
+    expect(await pathOf({}, '-')).not.toBe(usual);
+    expect(host.files.mode('/state/bulk')).toBe(0o700);
+  });
+
+  test('must be named to resume a run from standard input: nothing else tells one from another', async () => {
+    await expect(pathOf({ resume: true }, '-')).rejects.toMatchObject({
+      detail: { problems: [{ path: '--journal', rule: 'required' }] },
+    });
+  });
+
+  test('a directory that cannot be made is a matter of configuration', async () => {
+    const makeDirectory = () => Promise.reject(new Error('EROFS'));
+    const context = contextOf();
+    const broken = { ...context, host: { ...context.host, files: { ...host.files, makeDirectory } } };
+    const input = { bytes, format: 'csv', path: 'x', sizeBytes: 0 } as const;
+    await expect(journalPath(broken, { file: 'x' }, input)).rejects.toMatchObject({ category: 'config' });
+  });
+});
+
+test('each line knows how much of the file was read up to it', async () => {
+  const read = async (pieces: readonly string[], format: 'csv' | 'ndjson' = 'ndjson') => {
+    const bytes = (async function* () {
+      for (const piece of pieces) yield Buffer.from(piece);
+    })();
+    const found: [number, number][] = [];
+    for await (const lines of readRows(bytes, format))
+      found.push(...lines.map(({ line, bytes: upTo }): [number, number] => [line, upTo]));
+    return found;
+  };
+  expect(await read(['{"a":1}\n', '{"a":2}\n{"a"', ':3}'])).toEqual([
+    ...([
+      [1, 8],
+      [2, 20],
+    ] as const),
+    [3, 23],
+  ]);
+  expect(await read(['name\na\n', 'b  \n"d', '"\n'], 'csv')).toEqual([
+    ...([
+      [2, 7],
+      [3, 13],
+    ] as const),
+    [4, 15],
+  ]);
+  expect(await read(['[1]\n', 'x\n'])).toEqual([
+    [1, 4],
+    [2, 6],
+  ]);
+});
+
+const rowsFrom = async (pieces: Iterable<Buffer>, format: 'csv' | 'ndjson') => {
+  const bytes = (async function* () {
+    yield* pieces;
+  })();
+  const found = [];
+  for await (const lines of readRows(bytes, format)) found.push(...lines);
+  return found;
+};
+const MIB = Buffer.alloc(1024 * 1024, 'x');
+
+test('a line of the input: as long as a row may be, and longer', async () => {
+  const mostPieces = limits.rowBytes / MIB.length;
+  const [row] = await rowsFrom(Array<Buffer>(mostPieces).fill(MIB), 'ndjson');
+  expect(row?.text.length).toBe(limits.rowBytes);
+  await expect(
+    rowsFrom([...Array<Buffer>(mostPieces).fill(MIB), Buffer.from('x')], 'ndjson'),
+  ).rejects.toMatchObject({
+    category: 'usage',
+    message: `a line of the input has more than ${limits.rowBytes} bytes; the rows before it are done`,
+  });
+});
+
+test('a quote that is never closed is not read again at each line', async () => {
+  const lines = `${'x'.repeat(100)}\n`.repeat(200_000);
+  await expect(rowsFrom([Buffer.from(`name\n"${lines}`)], 'csv')).rejects.toMatchObject({
+    detail: { problems: [{ line: 2, column: 1, message: 'a quote opens a cell and is never closed' }] },
+  });
+});

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { tracker } from '../../../src/api-specs/tracker/index.ts';
+import { changeFrom } from '../../../src/tracker/bulk/change.ts';
+import { isMadeBy, makeObserver } from '../../../src/tracker/bulk/observe.ts';
+import type { Change } from '../../../src/tracker/bulk/change.ts';
+import type { Context } from '../../../src/cli/command.ts';
+
+const startedAt = Date.parse('2026-01-01T00:00:10Z');
+const created = { created_at: '2026-01-01T00:00:11Z' };
+const create = (resource: string, body: Record<string, unknown>): Change => {
+  const change = changeFrom(tracker.table, body, 'ndjson', { resource, op: 'create' });
+  if (!('operation' in change)) throw new Error(JSON.stringify(change));
+  return change;
+};
+/** A service that has these records, and what it was asked for. */
+const service = (answer: unknown) => {
+  const asked: unknown[] = [];
+  const call = async (_: unknown, { path }: { path: string }, input: unknown): Promise<unknown> => {
+    asked.push([path, input]);
+    return answer;
+  };
+  return { asked, context: { call } as unknown as Context };
+};
+
+test('each record answers for one row only, and none that the journal knows', async () => {
+  const rows = [1, 2, 3].map((id) => ({ id, name: 'bug', ...created }));
+  const { asked, context } = service(rows);
+  const observe = makeObserver(context, startedAt, ['2']);
+  expect(await observe(create('labels', { name: 'other' }))).toBeUndefined();
+  expect(await observe(create('labels', { name: 'bug' }))).toBe(1);
+  expect(await observe(create('labels', { name: 'bug' }))).toBe(3);
+  expect(await observe(create('labels', { name: 'bug' }))).toBeUndefined();
+  expect(asked).toEqual([['/labels', {}]]);
+});
+
+test('stories are searched for from the second before the run on: there is no list of them', async () => {
+  const { asked, context } = service([{ id: 7, name: 'Pay', ...created }]);
+  const observe = makeObserver(context, startedAt, []);
+  expect(await observe(create('stories', { name: 'Pay' }))).toBe(7);
+  expect(asked).toEqual([['/stories/search', { body: { created_at_start: '2026-01-01T00:00:09Z' } }]]);
+});
+
+test('an answer that is no list has no record', async () => {
+  const { context } = service({ message: 'no' });
+  expect(await makeObserver(context, startedAt, [])(create('labels', { name: 'bug' }))).toBeUndefined();
+});
+
+test.each<[string, Record<string, unknown>, Record<string, unknown>, boolean]>([
+  [
+    'a moment in another form is the same',
+    { at: '2026-01-01T00:00:00Z' },
+    { at: '2026-01-01T00:00:00.000Z' },
+    true,
+  ],
+  ['another moment is another record', { at: '2026-01-01T00:00:00Z' }, { at: '2026-01-01T00:00:01Z' }, false],
+  ['words are no moments', { name: 'a' }, { name: 'b' }, false],
+  ['a number is no text', { estimate: 3 }, { estimate: '3' }, false],
+  ['what was not set may be anything', { color: null }, { color: '#112233' }, true],
+  ['lists come back in other forms', { labels: [{ name: 'x' }] }, { labels: [] }, true],
+  ['a field that the answer lacks tells nothing', { secret: 'x' }, {}, true],
+  [
+    'a moment of creation that was given may be old',
+    { created_at: '2020-01-01T00:00:00Z' },
+    { created_at: '2020-01-01T00:00:00Z' },
+    true,
+  ],
+])('%s', (_, body, found, isSame) => {
+  expect(isMadeBy(body, { ...created, ...found }, startedAt)).toBe(isSame);
+});
+
+test('made in the second before the start is recent enough: clocks have whole seconds', () => {
+  const at = (created_at: string): boolean => isMadeBy({}, { created_at }, startedAt);
+  expect(at('2026-01-01T00:00:09Z')).toBe(true);
+  expect(at('2026-01-01T00:00:08Z')).toBe(false);
+  expect(isMadeBy({}, {}, startedAt)).toBe(true);
+});

@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import type { Journal } from '../../../src/tracker/bulk/journal.ts';
+import { type Input, outcomes } from '../../../src/tracker/bulk/outcomes.ts';
+import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
+import type { Context } from '../../../src/cli/command.ts';
+import { AppError } from '../../../src/core/problem.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const input = (text: string, patch: Partial<Input> = {}): Input => ({
+  bytes: (async function* () {
+    yield Buffer.from(text);
+  })(),
+  format: 'ndjson',
+  sizeBytes: text.length,
+  path: '/x',
+  ...patch,
+});
+/** A run whose rows take 150 ms each; `answer` is what the service says to one. */
+const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id: 1 }), isDry = false) => {
+  const host = fakeHost();
+  const [said, shown] = [[] as string[], [] as string[]];
+  const calls: string[] = [];
+  const controller = new AbortController();
+  const context = {
+    host,
+    signal: controller.signal,
+    target: async () => ({ baseUrl: 'http://t.example', headers: {} }),
+    settings: { directories: { cache: '/cache' }, profile: { name: 'p' } },
+    log: {
+      info: (text: string) => said.push(text),
+      status: async () => ({
+        update: (text: string) => shown.push(text),
+        stop: () => calls.push('status stopped'),
+      }),
+    },
+    caller:
+      async () =>
+      async ({ body }: { body?: Record<string, unknown> }) => {
+        // The outcome before is shown meanwhile.
+        for (let i = 0; i < 3; i++) await host.turn();
+        host.advance(150);
+        return answer(body?.name);
+      },
+  } as unknown as Context;
+  const journal: Journal = {
+    past: { startedAt: 0, lines: new Map(), isFinished: false },
+    sent: async () => void calls.push('sent'),
+    done: () => calls.push('done'),
+    failed: () => calls.push('failed'),
+    finish: () => calls.push('finish'),
+    flush: () => calls.push('flush'),
+    close: () => calls.push('close'),
+  };
+  const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  const run: Run = {
+    ...{ context, source: given.format, defaults: { resource: 'labels', op: 'create' } },
+    ...{ names: new Map(), known: { problems: async () => [] }, callers: new Map() },
+    ...(isDry ? {} : { journal }),
+  };
+  const all = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const batch of outcomes({ run, input: given, counts, concurrency: 1, resumeLine: 'RESUME' }))
+      found.push(...batch.map(({ status }) => status));
+    return found;
+  };
+  return { all, said, shown, calls, counts, stop: () => controller.abort() };
+};
+const rows = (count: number): string =>
+  Array.from({ length: count }, (_, i) => `{"name":"n${i}"}\n`).join('');
+
+test('progress is shown five times a second at most, and a row is in the journal before its outcome is shown', async () => {
+  const { all, shown, said, calls } = running(input(rows(4)));
+  expect(await all()).toEqual(['done', 'done', 'done', 'done']);
+  expect(shown).toEqual([
+    '2 of about 4 rows (50 %), 0 failed, about 300 ms left',
+    '4 of 4 rows (100 %), 0 failed, about 0 ms left',
+  ]);
+  expect(calls.indexOf('flush')).toBeGreaterThan(calls.indexOf('done'));
+  expect(calls.slice(-2)).toEqual(['status stopped', 'close']);
+  expect(said).toEqual(['4 done, 0 failed, 0 skipped']);
+});
+
+test('a dry run says that nothing was sent', async () => {
+  const { all, said, calls } = running(input('{"name":"a"}\n[]\n'), undefined, true);
+  expect(await all()).toEqual(['would', 'failed']);
+  expect(said).toEqual(['nothing was sent: 1 rows are good, 1 are not']);
+  expect(calls).toEqual(['status stopped']);
+});
+
+test('a refusal is of its row; a lost connection ends the run with the line that goes on', async () => {
+  const { all, counts, calls } = running(input(rows(3)), (name) => {
+    if (name === 'n0') throw new AppError('refused', 'no');
+    if (name === 'n1') throw new AppError('network', 'gone', { tryThis: ['wait'] });
+    return { id: 1 };
+  });
+  await expect(all()).rejects.toMatchObject({
+    category: 'network',
+    detail: { tryThis: ['wait', 'go on with: RESUME'] },
+  });
+  expect(counts).toEqual({ done: 0, failed: 1, skipped: 0, invalid: 0 });
+  expect(calls.filter((call) => call !== 'flush')).toEqual([
+    'sent',
+    'failed',
+    'sent',
+    'status stopped',
+    'close',
+  ]);
+});
+
+test('a run that is stopped says how far it came', async () => {
+  const stopped = running(input(rows(3)), (name) => {
+    if (name === 'n1') stopped.stop();
+    return { id: 1 };
+  });
+  await expect(stopped.all()).rejects.toMatchObject({
+    category: 'stopped',
+    message: expect.stringContaining('stopped after 2 rows'),
+    detail: { tryThis: ['RESUME'] },
+  });
+});
+
+test('a delimiter that was guessed is said, one that is usual or was named is not', async () => {
+  const saidOf = async (text: string, patch: Partial<Input> = {}) => {
+    const { all, said } = running(input(text, { format: 'csv', ...patch }));
+    await all();
+    return said.filter((line) => line.startsWith('reading'));
+  };
+  const text = 'name;color\na;#112233\n';
+  expect(await saidOf(text)).toEqual(['reading CSV separated by semicolons; --delimiter changes that']);
+  expect(await saidOf(text, { delimiter: ';' })).toEqual([]);
+  expect(await saidOf('name,color\na,#112233\n')).toEqual([]);
+});
+
+test('a lost connection ends a dry run as it is, for there is nothing to go on with', async () => {
+  const lost = new AppError('network', 'gone', { tryThis: ['wait'] });
+  const broken = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(rows(1));
+    throw lost;
+  };
+  const dry = running(input('', { bytes: broken() }), undefined, true);
+  await expect(dry.all()).rejects.toBe(lost);
+  const sent = running(input('', { bytes: broken() }));
+  await expect(sent.all()).rejects.toMatchObject({ detail: { tryThis: ['wait', 'go on with: RESUME'] } });
+});

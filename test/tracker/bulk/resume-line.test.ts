@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { resumeLineOf } from '../../../src/tracker/bulk/resume-line.ts';
+
+test('the line that resumes a run says again what decides what a row means', () => {
+  expect(
+    resumeLineOf({
+      file: "Ana's rows.csv",
+      delimiter: 'semicolon',
+      op: 'create',
+      concurrency: 8,
+      'create-labels': true,
+      journal: 'a.journal',
+    }),
+  ).toBe(
+    "opsctl tracker bulk -f 'Ana'\\''s rows.csv' --delimiter semicolon --op create --journal a.journal --create-labels --resume",
+  );
+});
+
+test('a plain file needs no quotes and no flags', () => {
+  expect(resumeLineOf({ file: 'changes.ndjson', 'create-labels': false })).toBe(
+    'opsctl tracker bulk -f changes.ndjson --resume',
+  );
+});

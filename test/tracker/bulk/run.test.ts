@@ -1,0 +1,411 @@
+import { describe, expect, test } from 'vitest';
+import type { Line } from '../../../src/tracker/bulk/line.ts';
+import { type Counts, type Outcome, type Run, count, runLine } from '../../../src/tracker/bulk/run.ts';
+import type { Context } from '../../../src/cli/command.ts';
+import { AppError } from '../../../src/core/problem.ts';
+import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+
+const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
+/** The service takes no token from the nth create on. */
+const refusedAt = (nth: number): RunOptions['meanwhile'] => {
+  let count = 0;
+  return ({ method }) => {
+    if (method === 'POST') count += 1;
+    return method === 'POST' && count >= nth ? { status: 401, json: { message: 'no' } } : undefined;
+  };
+};
+const run = (at: InMemory, ...more: (string | RunOptions)[]) => {
+  const words = more.filter((one) => typeof one === 'string');
+  const [options] = more.filter((one) => typeof one !== 'string');
+  return at.run(['bulk', '-f', 'rows.ndjson', '-o', 'ndjson', ...words], options);
+};
+const rowsOf = ({ out }: { readonly out: string }) =>
+  out
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+    .toSorted((a, b) => a.line - b.line);
+
+describe('tracker bulk', () => {
+  test('carries out each row and says its id', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b')) });
+    const ran = await run(at);
+    const made = at.send('GET', '/labels');
+    expect(ran.code).toBe(0);
+    expect(rowsOf(ran)).toEqual(
+      ['a', 'b'].map((name, i) => ({
+        ...{ line: i + 1, status: 'done', op: 'create', resource: 'labels' },
+        id: made.find((one: any) => one.name === name).id,
+      })),
+    );
+    expect(ran.err).toContain('2 done, 0 failed, 0 skipped');
+  });
+
+  test('an update and a delete are of the record whose id or name stands in the row', async () => {
+    const at = trackerInMemory();
+    const [a, b] = ['a', 'b'].map((name) => at.send('POST', '/labels', { name }));
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'update', resource: 'labels', id: a.id, description: 'new' },
+        { op: 'delete', resource: 'labels', id: 'b' },
+        { op: 'update', resource: 'labels', id: 'nothing', description: 'x' },
+      ),
+    );
+    const ran = await run(at);
+    const [first, second, third] = rowsOf(ran);
+    expect([ran.code, first.id, second.id]).toEqual([9, a.id, b.id]);
+    expect(third).toMatchObject({ line: 3, status: 'failed', op: 'update', resource: 'labels' });
+    expect(third.error.message).toContain('nothing');
+    expect(at.send('GET', '/labels')).toMatchObject([{ name: 'a', description: 'new' }]);
+  });
+
+  test('names stand for ids in the body as well, alone and in lists', async () => {
+    const at = trackerInMemory();
+    const epic = at.send('POST', '/epics', { name: 'Launch' });
+    const [{ id: stateId, name: state }] = at
+      .send('GET', '/workflows')
+      .flatMap(({ states }: { states: unknown[] }) => states);
+    await at.write(
+      'rows.ndjson',
+      ndjson({ op: 'create', resource: 'stories', name: 's', epic_id: 'Launch', workflow_state_id: state }),
+    );
+    const ran = await run(at);
+    expect([ran.code, ran.code === 0 ? '' : ran.out]).toEqual([0, '']);
+    expect(ran.writes.at(-1)?.body).toMatchObject({
+      name: 's',
+      epic_id: epic.id,
+      workflow_state_id: stateId,
+    });
+  });
+
+  test('a name alone in the body is looked up, and so is one in a list', async () => {
+    const at = trackerInMemory();
+    const epic = at.send('POST', '/epics', { name: 'Launch' });
+    const [{ id: workflow_state_id }] = at
+      .send('GET', '/workflows')
+      .flatMap(({ states }: { states: unknown[] }) => states);
+    const story = at.send('POST', '/stories', { name: 's', workflow_state_id });
+    const [member] = at.send('GET', '/members');
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'update', resource: 'stories', id: story.id, epic_id: 'Launch' },
+        { op: 'update', resource: 'stories', id: story.id, owner_ids: [member.profile.mention_name] },
+      ),
+    );
+    const ran = await run(at, '--concurrency', '1');
+    expect([ran.code, ran.writes.map(({ body }) => body)]).toEqual([
+      0,
+      [{ epic_id: epic.id }, { owner_ids: [member.id] }],
+    ]);
+  });
+
+  test('names are looked up anew: those of an earlier command may be of other records by now', async () => {
+    const at = trackerInMemory({
+      'rows.ndjson': ndjson({ op: 'update', resource: 'labels', id: 'a', color: '#112233' }),
+    });
+    const first = at.send('POST', '/labels', { name: 'a' });
+    expect((await at.run(['labels', 'get', 'a', '-o', 'json'])).json().id).toBe(first.id);
+    at.send('DELETE', `/labels/${first.id}`);
+    const second = at.send('POST', '/labels', { name: 'a' });
+    const ran = await run(at);
+    expect([ran.code, rowsOf(ran)[0].id]).toEqual([0, second.id]);
+    // And what the run renamed or made is looked up by the next command.
+    await at.write('rows.ndjson', ndjson({ op: 'delete', resource: 'labels', id: 'a' }, label('b')));
+    expect((await run(at, '--concurrency', '1')).code).toBe(0);
+    expect((await at.run(['labels', 'get', 'b', '-o', 'json'])).json().name).toBe('b');
+    expect((await at.run(['labels', 'get', 'a'])).code).toBe(6);
+  });
+
+  test('a row that is refused fails alone, with its problems; the exit code says what became of all', async () => {
+    const at = trackerInMemory({
+      'rows.ndjson': ndjson(label('a'), label('a'), { op: 'create', resource: 'labels' }),
+    });
+    const some = await run(at, '--concurrency', '1');
+    const [, second, third] = rowsOf(some);
+    expect([some.code, second.status, third.error.code]).toEqual([9, 'failed', 'INVALID_ROW']);
+    expect(second).toMatchObject({ op: 'create', resource: 'labels' });
+    expect(third.error).toMatchObject({ message: 'name is required', problems: [{ path: 'name' }] });
+    expect(some.err).toContain('1 done, 2 failed, 0 skipped');
+    await at.write('rows.ndjson', ndjson({ op: 'create', resource: 'labels' }, label('a')));
+    expect((await run(at)).code).toBe(5);
+    await at.write('rows.ndjson', `{"a"\n${ndjson({ op: 'create', resource: 'lables' })}`);
+    const wrong = await run(at);
+    expect([wrong.code, wrong.writes]).toEqual([2, []]);
+    expect(rowsOf(wrong)[0]).toEqual({
+      ...{ line: 1, status: 'failed' },
+      error: expect.objectContaining({
+        code: 'INVALID_ROW',
+        message: expect.stringContaining('is not JSON'),
+      }),
+    });
+  });
+
+  test('what the next rows would meet as well ends the run, with the line that goes on', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b'), label('c')) });
+    const ran = await run(at, '--concurrency', '1', '--journal', 'j', {
+      meanwhile: refusedAt(2),
+    });
+    expect([ran.code, rowsOf(ran).map(({ status }) => status)]).toEqual([4, ['done']]);
+    const again = await run(at, '--resume', '--journal', 'j');
+    expect([again.code, rowsOf(again).map(({ status }) => status)]).toEqual([0, ['skipped', 'done', 'done']]);
+    expect(rowsOf(again)[0].id).toBe(String(rowsOf(ran)[0].id));
+    expect(again.err).toContain('2 done, 0 failed, 1 skipped');
+    expect(at.send('GET', '/labels')).toHaveLength(3);
+    const { err } = await at.run(['bulk', '-f', 'rows.ndjson', '--journal', 'k', '-o', 'table'], {
+      meanwhile: ({ method }) => (method === 'POST' ? { status: 401, json: { message: 'no' } } : undefined),
+    });
+    expect(err).toContain('go on with: opsctl tracker bulk -f rows.ndjson --journal k --resume');
+  });
+
+  test('a create that was sent without an answer is looked for, and made only when it is not there', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b')) });
+    // The first arrives and its answer does not; the second is not sent.
+    const lost = await run(at, '--concurrency', '1', '--journal', 'j', {
+      meanwhile: ({ method, path, body }) => {
+        if (method !== 'POST') return undefined;
+        at.send('POST', path, body);
+        return { status: 401, json: {} };
+      },
+    });
+    expect([lost.code, rowsOf(lost)]).toEqual([4, []]);
+    const again = await run(at, '--resume', '--journal', 'j');
+    expect(rowsOf(again).map(({ line, status, op, resource }) => [line, status, op, resource])).toEqual([
+      [1, 'found', 'create', 'labels'],
+      [2, 'done', 'create', 'labels'],
+    ]);
+    expect(at.send('GET', '/labels')).toHaveLength(2);
+    expect(again.err).toContain('2 done, 0 failed, 0 skipped');
+    const third = await run(at, '--resume', '--journal', 'j');
+    expect(rowsOf(third).map(({ status }) => status)).toEqual(['skipped', 'skipped']);
+    expect([third.writes, third.code]).toEqual([[], 0]);
+  });
+
+  test('a record that is spoken for answers for no other row', async () => {
+    const row = { op: 'create', resource: 'epics', name: 'same' };
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(row, row) });
+    await run(at, '--concurrency', '1', '--journal', 'j', {
+      meanwhile: refusedAt(2),
+    });
+    const again = await run(at, '--resume', '--journal', 'j');
+    expect(rowsOf(again).map(({ status }) => status)).toEqual(['skipped', 'done']);
+    expect(at.send('GET', '/epics')).toHaveLength(2);
+  });
+
+  test('a delete that was sent without an answer and is not there was done; one that was never sent failed', async () => {
+    const at = trackerInMemory();
+    const { id } = at.send('POST', '/labels', { name: 'a' });
+    await at.write('rows.ndjson', ndjson({ op: 'delete', resource: 'labels', id }));
+    const none = trackerInMemory({ 'rows.ndjson': at.read('rows.ndjson') ?? '' });
+    expect(rowsOf(await run(none))[0].status).toBe('failed');
+    await run(at, '--journal', 'j', {
+      meanwhile: ({ method, path }) => {
+        if (method !== 'DELETE') return undefined;
+        at.send('DELETE', path);
+        return { status: 401, json: {} };
+      },
+    });
+    const again = await run(at, '--resume', '--journal', 'j');
+    expect([again.code, rowsOf(again)]).toEqual([
+      0,
+      [{ line: 1, status: 'found', op: 'delete', resource: 'labels' }],
+    ]);
+    expect(rowsOf(await run(at, '--resume', '--journal', 'j'))[0].status).toBe('skipped');
+  });
+
+  test('a file that is another one by now is not gone on with', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a')) });
+    await run(at, '--journal', 'j');
+    await at.write('rows.ndjson', ndjson(label('b')));
+    const ran = await run(at, '--resume', '--journal', 'j');
+    expect([ran.code, ran.writes]).toEqual([10, []]);
+    expect(ran.error()).toMatchObject({ code: 'INPUT_CHANGED' });
+    expect(ran.error().message).toContain('line 1 is not what it was');
+    expect(ran.err).not.toContain('go on with');
+    // Without --resume it is a new run.
+    expect((await run(at, '--journal', 'j')).code).toBe(0);
+  });
+
+  test('a dry run shows the requests, sends none, and keeps no journal', async () => {
+    const at = trackerInMemory({
+      'rows.ndjson': ndjson(label('a'), { op: 'delete', resource: 'labels', id: 7 }, label('a')),
+    });
+    const ran = await run(at, '--dry-run', '--journal', 'j');
+    expect([ran.code, ran.writes, at.read('j')]).toEqual([9, [], undefined]);
+    expect(rowsOf(ran).slice(0, 2)).toEqual([
+      {
+        ...{ line: 1, status: 'would', op: 'create', resource: 'labels' },
+        request: { method: 'POST', path: '/api/v3/labels', body: { name: 'a' } },
+      },
+      {
+        ...{ line: 2, status: 'would', op: 'delete', resource: 'labels' },
+        request: { method: 'DELETE', path: '/api/v3/labels/7' },
+      },
+    ]);
+    expect(rowsOf(ran)[2].error).toMatchObject({ message: 'name is created by line 1 as well' });
+    expect(ran.err).toContain('nothing was sent: 2 rows are good, 1 are not');
+  });
+
+  test('names of labels that do not exist are refused, unless a flag lets them be made', async () => {
+    const story = { op: 'create', resource: 'stories', name: 's', labels: ['new'] };
+    const epic = { op: 'create', resource: 'epics', name: 'e', categories: ['fresh'] };
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(story) });
+    const messages = async (...flags: string[]) =>
+      rowsOf(await run(at, '--dry-run', ...flags)).map(({ error }) => error?.message);
+    expect(await messages()).toEqual(['labels names "new", which does not exist; --create-labels makes it']);
+    expect(await messages('--create-labels')).toEqual([undefined]);
+    expect(await messages('--create-categories')).toEqual([expect.stringContaining('--create-labels')]);
+    await at.write('rows.ndjson', ndjson(epic));
+    const [said] = await messages('--create-labels');
+    if (said !== undefined && said.includes('categories'))
+      expect(await messages('--create-categories')).not.toEqual([said]);
+  });
+
+  test('an update of a name makes later rows look again', async () => {
+    const at = trackerInMemory();
+    const { id } = at.send('POST', '/labels', { name: 'old' });
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'update', resource: 'labels', id: 'old', name: 'new' },
+        { op: 'update', resource: 'labels', id: 'new', description: 'later' },
+      ),
+    );
+    const ran = await run(at, '--concurrency', '1');
+    expect([ran.code, rowsOf(ran).map((one) => one.id)]).toEqual([0, [id, id]]);
+  });
+
+  test('each failure is a line of a report for CI, with its file and line', async () => {
+    const bad = Array.from({ length: 120 }, () => ({ op: 'create', resource: 'labels' }));
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(...bad) });
+    const resultsOf = (text: string | undefined) => JSON.parse(text ?? '').runs[0].results;
+    expect((await run(at, '--report', 'sarif=out.json')).code).toBe(2);
+    const results = resultsOf(at.read('out.json'));
+    expect(results).toHaveLength(100);
+    expect(results[0]).toMatchObject({ ruleId: 'INVALID_ROW', message: { text: 'name is required' } });
+    const [{ physicalLocation }] = results[99].locations;
+    expect([physicalLocation.artifactLocation.uri, physicalLocation.region.startLine]).toEqual([
+      'rows.ndjson',
+      100,
+    ]);
+    await at.run(['bulk', '-f', '-', '--report', 'sarif=piped.json'], {
+      stdin: ndjson({ resource: 'labels' }),
+    });
+    expect(at.read('piped.json')).not.toContain('"uri": "-"');
+    expect(resultsOf(at.read('piped.json'))).toHaveLength(1);
+  });
+
+  test('from standard input a run is resumed with the journal that is named', async () => {
+    const at = trackerInMemory();
+    const stdin = ndjson(label('a'));
+    const none = await at.run(['bulk', '-f', '-', '--resume'], { stdin });
+    expect([none.code, none.err]).toEqual([2, expect.stringContaining('--journal is required to resume')]);
+    expect((await at.run(['bulk', '-f', '-', '--journal', '/j'], { stdin })).code).toBe(0);
+    expect((await at.run(['bulk', '-f', '-', '--journal', '/j', '--resume'], { stdin })).writes).toEqual([]);
+    expect(at.read('/j')).toMatch(/^h \d+\ns 1 \S+\nd 1 \S+ \d+\n(e\n)+$/);
+  });
+
+  test.each([
+    ['nothing', 'names nothing, which does not exist'],
+    ['directory', 'names directory, which is a directory'],
+  ])('the file %s is refused', async (file, why) => {
+    const at = trackerInMemory({ 'directory/x': '' });
+    const ran = await at.run(['bulk', '-f', file]);
+    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining(why)]);
+  });
+});
+
+describe('one row', () => {
+  const context = { log: {} } as unknown as Context;
+  const runOf = (more: Partial<Run> = {}): Run => ({
+    ...{ context, source: 'ndjson', defaults: { resource: 'labels', op: 'create' } },
+    ...{ names: new Map(), callers: new Map(), known: { problems: async () => [] } },
+    ...more,
+  });
+  const line = (n: number, row: Record<string, unknown>): Line => ({ line: n, bytes: 1, text: `${n}`, row });
+
+  test('of a dry run: names are remembered up to a number of them', async () => {
+    const most = 200_000;
+    const names = new Map(Array.from({ length: most - 1 }, (_, i) => [`labels n${i}`, i + 1] as const));
+    const run = runOf({ names });
+    for (const [n, status] of [
+      [1, 'would'],
+      [2, 'failed'],
+    ] as const)
+      expect(await runLine(run, line(n, { name: 'last' }))).toMatchObject({ status });
+    for (const n of [3, 4])
+      expect(await runLine(run, line(n, { name: 'beyond' }))).toMatchObject({ status: 'would' });
+    expect(names.size).toBe(most);
+  });
+  test('of a dry run: a name counts in its own resource, and only of what is made', async () => {
+    const run = runOf();
+    const statuses = async (...rows: Record<string, unknown>[]) => {
+      const found: string[] = [];
+      for (const [i, row] of rows.entries()) found.push((await runLine(run, line(i, row))).status);
+      return found;
+    };
+    expect(
+      await statuses(
+        { name: 'a' },
+        { resource: 'categories', name: 'a' },
+        { resource: 'stories', name: 'a' },
+        { resource: 'stories', name: 'a' },
+        { op: 'update', id: 1, name: 'a' },
+        { name: 'a' },
+        { resource: 'categories', name: 'a' },
+      ),
+    ).toEqual(['would', 'would', 'would', 'would', 'would', 'failed', 'failed']);
+  });
+  test('what is wrong with it is told before anything else, in the words of the table', async () => {
+    const wrong = {
+      line: 7,
+      bytes: 1,
+      text: '',
+      problem: { path: '', rule: 'type', message: 'no' } as never,
+    };
+    expect(await runLine(runOf(), wrong)).toEqual({
+      ...{ line: 7, status: 'failed' },
+      error: { code: 'INVALID_ROW', message: 'no', problems: [wrong.problem] },
+    });
+    expect(await runLine(runOf(), { line: 8, bytes: 1, text: '' })).toMatchObject({
+      error: { problems: [] },
+    });
+    const known = { problems: async () => [{ path: 'labels', rule: 'rule', message: 'is new' } as never] };
+    expect(await runLine(runOf({ known }), line(1, { name: 'a' }))).toMatchObject({
+      ...{ status: 'failed', op: 'create', resource: 'labels' },
+      error: { code: 'INVALID_ROW', message: 'labels is new' },
+    });
+    const failing = (error: Error) =>
+      runLine(runOf({ known: { problems: () => Promise.reject(error) } }), line(1, { name: 'a' }));
+    expect(await failing(new AppError('not-found', 'gone'))).toMatchObject({
+      error: { code: 'NOT_FOUND', message: 'gone', problems: [] },
+    });
+    for (const category of [
+      'auth',
+      'network',
+      'config',
+      'interrupted',
+      'terminated',
+      'rate-limit',
+      'unsafe',
+    ] as const)
+      await expect(failing(new AppError(category, 'ends'))).rejects.toThrow('ends');
+    await expect(failing(new Error('bug'))).rejects.toThrow('bug');
+  });
+  test('is counted by what became of it', () => {
+    const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+    const outcome = (status: Outcome['status'], code?: string): void =>
+      count(counts, {
+        line: 1,
+        status,
+        ...(code === undefined ? {} : { error: { code, message: '', problems: [] } }),
+      });
+    for (const status of ['done', 'found', 'would', 'skipped', 'failed'] as const) outcome(status);
+    outcome('failed', 'INVALID_ROW');
+    outcome('failed', 'OTHER');
+    expect(counts).toEqual({ done: 3, failed: 3, skipped: 1, invalid: 1 });
+  });
+});

@@ -1,0 +1,25 @@
+/** The cache of names is a help only: one that is damaged is as if it were not there. */
+import { expect, test } from 'vitest';
+import type { Context } from '../../../src/cli/command.ts';
+import { readCache, writeCache } from '../../../src/tracker/names/cache.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const host = fakeHost();
+const context = {
+  host,
+  settings: { directories: { cache: '/cache' } },
+  log: { debug: () => undefined },
+} as unknown as Context;
+const read = () => readCache(context, 'https://t', 'label');
+
+test('what was written is read; anything else is not', async () => {
+  const things = [{ id: 5, names: ['bug'] }];
+  await writeCache(context, 'https://t', 'label', things);
+  expect(await read()).toEqual(things);
+  const [path = ''] = Object.keys(host.files.all()).filter((one) => one.endsWith('label.json'));
+  const readAt = host.now();
+  for (const other of [null, 5, [], {}, { readAt, things: [null] }, { readAt, things: [{ id: 5 }] }]) {
+    await host.files.replace(path, JSON.stringify(other));
+    expect(await read()).toBeUndefined();
+  }
+});

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { errorFrom } from '../../src/api/response.ts';
+import { explainedRefusal } from '../../src/tracker/refusal.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { epics } from '../../src/api-specs/tracker/epics.ts';
+import { labels } from '../../src/api-specs/tracker/labels.ts';
+
+const target = {
+  baseUrl: 'https://t.example',
+  headers: {},
+  isMock: false,
+  origin: 'environment OPSCTL_TRACKER_URL',
+};
+const refusal = (status: number, body: unknown) =>
+  errorFrom({ status, headers: {}, text: JSON.stringify(body) }, 'GET /x');
+const hints = (error: unknown) => (error as AppError).detail.tryThis ?? [];
+
+test.each([
+  [401, { message: 'Unauthorized', tag: 'unauthorized' }, 'OPSCTL_TRACKER_TOKEN=…'],
+  [
+    403,
+    { message: 'Docs are off', feature_tag: 'documents' },
+    'the feature documents is off in this workspace',
+  ],
+  [
+    403,
+    { message: 'No', reason_tag: 'entitlement-violation', entitlement_tag: 'teams' },
+    'the plan of this workspace does not include teams',
+  ],
+  [403, { message: 'You shall not' }, 'opsctl tracker members me'],
+  [404, { message: 'Resource not found.' }, 'check the base URL (environment OPSCTL_TRACKER_URL)'],
+  [409, { error: 'data-conflict-error', message: 'changed' }, 'look at it again'],
+])('a %i says what can be done about it', (status, body, what) => {
+  const before = refusal(status, body);
+  const after = explainedRefusal(before, target, labels.list) as AppError;
+  expect(hints(after).join(' ')).toContain(what);
+  expect([after.category, after.message, after.detail.httpStatus]).toEqual([
+    before.category,
+    before.message,
+    status,
+  ]);
+});
+
+test('a record that is not there points at its list, a part of a record at nothing', () => {
+  const gone = refusal(404, { message: 'Resource not found.' });
+  expect(hints(explainedRefusal(gone, target, labels.get))).toEqual(['opsctl tracker labels list']);
+  expect(hints(explainedRefusal(gone, target, epics.stories))).toEqual([]);
+});
+
+test('an id that is not there may have been meant as a name', () => {
+  const gone = new AppError('not-found', 'GET /api/v3/labels/120: Resource not found.', { httpStatus: 404 });
+  expect(hints(explainedRefusal(gone, target, labels.get))).toEqual([
+    'opsctl tracker labels list',
+    '120 is an id; a name of digits is written name:120',
+  ]);
+});
+
+test('the embedded server is told apart, and other errors stay as they are', () => {
+  const mock = { ...target, isMock: true, origin: 'mock' };
+  expect(hints(explainedRefusal(refusal(401, {}), mock))).toEqual([
+    '`opsctl mock status` shows the token of the running server',
+  ]);
+  const late = refusal(429, {});
+  expect(explainedRefusal(late, target)).toBe(late);
+  const other = new TypeError('x');
+  expect(explainedRefusal(other, target)).toBe(other);
+});

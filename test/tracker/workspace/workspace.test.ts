@@ -1,0 +1,243 @@
+import { expect, test } from 'vitest';
+import { planText, planWorkspace, refusal } from '../../../src/tracker/workspace/plan.ts';
+
+const lookup = {
+  epicStates: [{ id: 500, name: 'to do' }],
+  groups: [{ id: 'g1', name: 'Platform', mention_name: 'platform' }],
+  epics: [{ id: 9, objective_ids: [5] }],
+  objectives: [{ id: 5, name: 'o', categories: [{ id: 3, name: 'c' }] }],
+};
+const label = (id: number, name: string, more = {}) => ({
+  id,
+  name,
+  external_id: null,
+  color: null,
+  description: null,
+  archived: false,
+  stats: { num_stories_total: 0, num_epics: 0 },
+  ...more,
+});
+const plan = (workspace: object, current: object, options: { prune?: boolean; force?: boolean } = {}) =>
+  planWorkspace(workspace as never, current as never, lookup, { prune: false, force: false, ...options });
+const lines = (workspace: object, current: object, options = {}) =>
+  plan(workspace, current, options).actions.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
+
+test('as the file says: nothing to do, whatever is absent, null or empty', () => {
+  expect(
+    lines({ labels: [{ name: 'a', description: '', color: null }] }, { labels: [label(1, 'a')] }),
+  ).toEqual([]);
+});
+test('create, update, and fields that the file leaves out stay', () => {
+  const found = plan(
+    { labels: [{ name: 'a', color: '#112233' }, { name: 'b' }] },
+    { labels: [label(1, 'a', { description: 'kept' })] },
+  );
+  expect(found.actions).toMatchObject([
+    { action: 'update', name: 'a', id: 1, changes: { color: { from: null, to: '#112233' } } },
+    { action: 'create', name: 'b' },
+  ]);
+  expect(Object.keys(found.actions[0]?.changes ?? {})).toEqual(['color']);
+});
+test('a name stands as often as the service has it, and not once more', () => {
+  const twins = [label(1, 'twin'), label(2, 'twin', { color: '#112233' })];
+  expect(
+    lines(
+      {
+        labels: [
+          { name: 'twin', color: null },
+          { name: 'twin', color: '#112233' },
+        ],
+      },
+      { labels: twins },
+    ),
+  ).toEqual([]);
+  const third = { labels: [{ name: 'twin' }, { name: 'twin' }, { name: 'twin' }] };
+  expect(() => plan(third, { labels: twins })).toThrow('the workspace file contradicts itself');
+  expect(() => plan({ labels: [{ name: 'new' }, { name: 'new' }] }, { labels: twins })).toThrow(
+    'contradicts itself',
+  );
+});
+test('a changed name with the same external_id is a rename, even when another has the new name', () => {
+  const current = { labels: [label(1, 'old', { external_id: 'x' }), label(2, 'other')] };
+  expect(
+    plan({ labels: [{ name: 'new', external_id: 'x' }, { name: 'other' }] }, current).actions,
+  ).toMatchObject([{ action: 'update', id: 1, changes: { name: { from: 'old', to: 'new' } } }]);
+});
+test('nothing is removed without --prune; with it, only what nothing uses', () => {
+  const current = {
+    labels: [
+      label(1, 'a'),
+      label(2, 'used', { stats: { num_stories_total: 3, num_epics: 0 } }),
+      label(3, 'free'),
+    ],
+  };
+  const without = plan({ labels: [{ name: 'a' }] }, current);
+  expect(without.actions).toEqual([]);
+  expect(without.extra.map(({ name }) => name)).toEqual(['used', 'free']);
+  const pruned = plan({ labels: [{ name: 'a' }] }, current, { prune: true });
+  expect(pruned.actions.map(({ name }) => name)).toEqual(['free']);
+  expect(refusal(pruned)?.detail.problems).toMatchObject([
+    { path: 'labels: used', message: 'is used by 3 stories and is not pruned' },
+  ]);
+  expect(lines({ labels: [{ name: 'a' }] }, current, { prune: true, force: true })).toEqual([
+    'delete labels free',
+    'delete labels used',
+  ]);
+});
+test('lists that the file does not have are not looked at', () => {
+  expect(lines({ categories: [] }, { labels: [label(1, 'a')], categories: [] }, { prune: true })).toEqual([]);
+});
+test.each<[string, object, object, string]>([
+  [
+    'an objective with epics',
+    { objectives: [] },
+    { objectives: [{ id: 5, name: 'o', categories: [] }] },
+    'is used by 1 epics and is not pruned',
+  ],
+  [
+    'a category of an objective',
+    { categories: [] },
+    { categories: [{ id: 3, name: 'c' }] },
+    'is used by 1 objectives and is not pruned',
+  ],
+  [
+    'a project with stories',
+    { projects: [] },
+    { projects: [{ id: 3, name: 'p', stats: { num_stories: 1 } }] },
+    'is used by 1 story and is not pruned',
+  ],
+  [
+    'an iteration with stories',
+    { iterations: [] },
+    { iterations: [{ id: 3, name: 'i', stats: { num_stories_done: 2 } }] },
+    'is used by 2 stories and is not pruned',
+  ],
+])('%s is kept', (_, workspace, current, message) => {
+  expect(plan(workspace, current, { prune: true }).refused.map((problem) => problem.message)).toEqual([
+    message,
+  ]);
+});
+test('a group cannot be deleted: it is archived, once', () => {
+  const group = { id: 'g', name: 'G', mention_name: 'g', num_stories: 0, archived: false };
+  expect(lines({ groups: [] }, { groups: [group] }, { prune: true })).toEqual(['archive groups G']);
+  expect(lines({ groups: [] }, { groups: [{ ...group, archived: true }] }, { prune: true })).toEqual([]);
+});
+test('values of a custom field: order counts, what is left out stays without --prune and goes with it', () => {
+  const field = {
+    id: 'f',
+    name: 'Priority',
+    enabled: true,
+    values: [
+      { id: '1', value: 'Low', color_key: 'blue' },
+      { id: '2', value: 'High', color_key: 'red' },
+    ],
+  };
+  const wanted = (...names: string[]) => ({
+    custom_fields: [{ name: 'Priority', values: names.map((value) => ({ value })) }],
+  });
+  const to = (names: string[], options = {}) =>
+    (
+      plan(wanted(...names), { custom_fields: [field] }, options).actions[0]?.changes.values?.to as
+        | { value: string }[]
+        | undefined
+    )?.map(({ value }) => value);
+  expect(to(['Low', 'High'])).toBeUndefined();
+  expect(to(['High', 'Low'])).toEqual(['High', 'Low']);
+  expect(to(['Low', 'Mid'])).toEqual(['Low', 'Mid', 'High']);
+  expect(to(['Low'])).toBeUndefined();
+  expect(to(['Low'], { prune: true })).toEqual(['Low']);
+});
+test('a custom field that is not there cannot be made, and nothing is done at all', () => {
+  const found = plan(
+    { labels: [{ name: 'new' }], custom_fields: [{ name: 'Nope' }] },
+    { labels: [], custom_fields: [] },
+  );
+  expect(refusal(found)?.category).toBe('unsafe');
+});
+test('names of labels, categories and groups in any order are the same', () => {
+  const iteration = {
+    id: 1,
+    name: 'S',
+    start_date: '2026-01-01',
+    end_date: '2026-01-02',
+    labels: [{ name: 'a' }, { name: 'b' }],
+    group_ids: ['g1'],
+  };
+  expect(
+    lines(
+      {
+        iterations: [
+          {
+            name: 'S',
+            start_date: '2026-01-01',
+            end_date: '2026-01-02',
+            labels: ['b', 'a'],
+            groups: ['platform'],
+          },
+        ],
+      },
+      { iterations: [iteration] },
+    ),
+  ).toEqual([]);
+});
+test('what depends on others is made after them and removed before them', () => {
+  const workspace = {
+    iterations: [{ name: 'S', start_date: '2026-01-01', end_date: '2026-01-02' }],
+    labels: [{ name: 'l' }],
+  };
+  expect(
+    lines(workspace, { iterations: [{ id: 1, name: 'Z' }], labels: [label(2, 'z')] }, { prune: true }),
+  ).toEqual(['create labels l', 'create iterations S', 'delete iterations Z', 'delete labels z']);
+});
+test('a renamed label is the same label where it is used, and its old name is one that nobody has', () => {
+  const current = {
+    labels: [label(1, 'old', { external_id: 'x' })],
+    iterations: [
+      {
+        id: 1,
+        name: 'S',
+        start_date: '2026-01-01',
+        end_date: '2026-01-02',
+        labels: [{ name: 'old' }],
+        group_ids: [],
+      },
+    ],
+  };
+  const iteration = (name: string) => ({
+    name: 'S',
+    start_date: '2026-01-01',
+    end_date: '2026-01-02',
+    labels: [name],
+  });
+  expect(
+    lines({ labels: [{ name: 'new', external_id: 'x' }], iterations: [iteration('new')] }, current),
+  ).toEqual(['update labels old']);
+  expect(() =>
+    plan({ labels: [{ name: 'new', external_id: 'x' }], iterations: [iteration('old')] }, current),
+  ).toThrow(/contradicts itself/);
+});
+test('a name that stands twice is refused', () => {
+  expect(() => plan({ labels: [{ name: 'a' }, { name: 'a' }] }, { labels: [] })).toThrow(
+    /contradicts itself/,
+  );
+});
+test('the plan as text', () => {
+  expect(
+    planText(
+      plan(
+        { labels: [{ name: 'a', color: '#112233' }, { name: 'b' }] },
+        { labels: [label(1, 'a'), label(2, 'c')] },
+      ),
+    ),
+  ).toBe(
+    '~ update labels: a\n    color: null → "#112233"\n+ create labels: b\n1 more in the service than in the file; --prune removes them\n2 to change, 0 are as the file says\n',
+  );
+});
+
+test('a list of 20,000 is matched entry by entry, by external_id, then by name', () => {
+  const rows = Array.from({ length: 20_000 }, (_, i) => label(i, `n${i}`, { external_id: `e${i}` }));
+  const wanted = rows.map(({ name, external_id }, i) =>
+    i === 7 ? { name: 'renamed', external_id } : { name },
+  );
+  expect(lines({ labels: wanted }, { labels: rows })).toEqual(['update labels n7']);
+});
