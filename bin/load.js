@@ -10,7 +10,7 @@ const OLD_MS = 7 * 24 * 3_600_000;
 /** Smaller files are compiled as fast as they are read. */
 const MIN_BYTES = 4096;
 
-/** The cache directory of the program (src/config/directories.ts has all of them). */
+/** The cache directory of the program (src/config/settings.ts has all of them). */
 const cacheRoot = () => {
   if (env.OPSCTL_HOME) return resolve(env.OPSCTL_HOME, 'cache');
   const isWindows = process.platform === 'win32';

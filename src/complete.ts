@@ -2,7 +2,7 @@ import { type Candidate, type Sources, completions } from './cli/complete.ts';
 
 const fs = process.getBuiltinModule('node:fs');
 
-/** OPSCTL_HOME, else the XDG directory of that kind: as config/directories.ts, for the systems that have these shells. */
+/** OPSCTL_HOME, else the XDG directory of that kind: as config/settings.ts, for the systems that have these shells. */
 const directory = (kind: 'cache' | 'config' | 'state', xdg: string | undefined): string => {
   const { OPSCTL_HOME: own = '', HOME: home = '' } = process.env;
   return own !== ''
@@ -100,7 +100,7 @@ const records = (kind: string, words: readonly string[]): Candidate[] => {
   }
 };
 
-/** Where nobody named a profile, each server has one: as auth/credential-store/place.ts. */
+/** Where nobody named a profile, each server has one: as auth/credential-store/store.ts. */
 const signInProfiles = (words: readonly string[]): string[] => {
   const named = namedProfile(words);
   if (named !== undefined) return [named];

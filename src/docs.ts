@@ -1,17 +1,13 @@
 import { commandPage, rootPage } from './cli/help.ts';
 import { groups } from './cli/manifest.ts';
-import { commandTree, treeFiles } from './cli/tree.ts';
+import { commandTree, treeFiles } from './cli/list-commands.ts';
 import { keys } from './config/keys.ts';
-import { environmentRows } from './config/environment-text.ts';
+import { environmentRows } from './config/load.ts';
 import { exitCodes } from './core/exit.ts';
-import { formatNames, formatRow } from './core/output-format.ts';
+import { formatNames, formatRow } from './core/format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
-import { bashScript } from './reference/completion.ts';
-import { fishScript } from './reference/fish.ts';
-import { powershellScript } from './reference/powershell.ts';
-import { zshScript } from './reference/zsh.ts';
-import { pagesMarkdown } from './reference/page-markdown.ts';
-import { manPage } from './reference/page.ts';
+import { bashScript, fishScript, powershellScript, zshScript } from './reference/completion.ts';
+import { manPage, pagesMarkdown } from './reference/page.ts';
 import type { Page } from './core/page.ts';
 import { topics } from './cli/topics.ts';
 

@@ -2,7 +2,7 @@ import { isatty } from 'node:tty';
 import { complete } from './complete.ts';
 import { reportCrash } from './crash.ts';
 import { main } from './main.ts';
-import { buildFile } from './platform/node/build-files.ts';
+import { buildFile } from './platform/node/builtin.ts';
 
 /** The entry of the single executable; it answers as bin/opsctl.js does, with the files of the build inside it. */
 const args = process.argv.slice(2);

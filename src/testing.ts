@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { clientEnvironment } from './commands/mock/client-environment.ts';
+import { clientEnvironment } from './commands/mock/serve.ts';
 import { type Started, start } from './commands/mock/start.ts';
 import { CONTROL_PATH } from './mock-server/control.ts';
-import { defaultOptions } from './mock-server/defaults.ts';
+import { defaultOptions } from './mock-server/environment.ts';
 import { savedStateFrom } from './mock-server/service-set.ts';
 import { nodeHost } from './platform/node/host.ts';
 import type { Host } from './platform/host.ts';

@@ -18,12 +18,12 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     to: ['core/', 'api-specs/'],
     instead: 'A table is data. Put behavior into mock-server/ or api/.',
   },
-  { from: 'platform/terminal.ts', to: ['core/'], instead: 'The terminal of the Host has no implementation.' },
-  { from: 'platform/bucket.ts', to: ['core/'], instead: 'The bucket of the Host has no implementation.' },
-  { from: 'platform/jq-run.ts', to: [], instead: 'A run of jq is a shape.' },
+  { from: 'platform/host.ts', to: ['core/'], instead: 'The terminal of the Host has no implementation.' },
+  { from: 'platform/host.ts', to: ['core/'], instead: 'The bucket of the Host has no implementation.' },
+  { from: 'platform/host.ts', to: [], instead: 'A run of jq is a shape.' },
   {
     from: 'platform/host.ts',
-    to: ['core/', 'platform/bucket.ts', 'platform/jq-run.ts', 'platform/terminal.ts'],
+    to: ['core/', 'platform/host.ts', 'platform/host.ts', 'platform/host.ts'],
     instead: 'The Host interface has no implementation.',
   },
   {
@@ -32,7 +32,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     instead: 'The identity of a process uses the Host interface only.',
   },
   {
-    from: 'platform/contained-path.ts',
+    from: 'platform/trust.ts',
     to: ['core/', 'platform/host.ts'],
     instead: 'A path inside a directory is checked with the Host interface only.',
   },
@@ -293,7 +293,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
 /** Dynamic imports that a layer may have beyond its row. */
 const lazily: readonly { from: string; to: string }[] = [
   { from: 'cli/', to: 'commands/' },
-  { from: 'cli/', to: 'tracker/refusal.ts' },
+  { from: 'cli/', to: 'tracker/search.ts' },
   { from: 'commands/', to: 'commands/' },
 ];
 const entries = new Set([
@@ -500,9 +500,9 @@ test('only signalRecorded signals a process that a file names', () => {
   // Each of these signals a child of its own, or a process whose command line it has checked on this machine.
   const checked = [
     'platform/process-identity.ts',
-    'commands/mock/detached.ts',
-    'commands/mock/kv-stop.ts',
-    'etcd-sim/cluster/processes.ts',
+    'commands/mock/start-command.ts',
+    'commands/mock/kv.ts',
+    'etcd-sim/cluster/layout.ts',
     'kv/upgrade/supervisors/local.ts',
   ];
   const wrong = files.filter(
@@ -607,7 +607,7 @@ test('what a format is like is read from its row', () => {
         !file.startsWith('tracker/bulk/') &&
         /\bformat [!=]== '(?:table|json|ndjson|csv|name)'/.test(text(file)),
     )
-    .map((file) => `${file}: ask formatRow(format) of core/output-format.ts, which the next format has too.`);
+    .map((file) => `${file}: ask formatRow(format) of core/format.ts, which the next format has too.`);
   expect(compared).toEqual([]);
 });
 

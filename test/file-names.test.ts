@@ -16,7 +16,7 @@ const exempt: Readonly<Record<string, string>> = {
   'labels/diff.ts': 'keys of a map',
   'labels/prepare.ts': 'keys of a map',
   'cli/rate-stores.ts': 'keys of the store',
-  'config/directories.ts': 'the directories of the system; a profile goes through pathPart',
+  'config/settings.ts': 'the directories of the system; a profile goes through pathPart',
   'platform/node/': 'names of directory listings, ports, and temporary names next to a path',
 };
 

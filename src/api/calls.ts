@@ -1,16 +1,103 @@
-import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
-import { type WireRequest, checkInput, joinUrl, requestMaker } from './request.ts';
-import { type WireReply, answerFrom } from './response.ts';
-import { expectShape } from './response-shape.ts';
-import { neutral, prefixOf, inputInDialect, operationInDialect } from './dialect.ts';
-import type { CallOptions, Context, ServiceName, Target } from '../cli/command.ts';
-import type { Explain } from '../cli/manifest.ts';
-import { type HttpReply, NetworkError } from '../platform/host.ts';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { usageError } from '../core/problem.ts';
+import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
+import type { CallOptions, Context, Explain, ServiceName, Target } from './context.ts';
+import type { RateStoreSetting } from './rate-setting.ts';
+import { type Bucket, makeBucket } from './rate.ts';
+import {
+  checkInput,
+  inputInDialect,
+  joinUrl,
+  neutral,
+  operationInDialect,
+  prefixOf,
+  requestMaker,
+  type WireRequest,
+} from './request.ts';
+import { answerFrom, expectShape, type WireReply } from './response.ts';
 import type { SeenRecords } from './seen-records.ts';
-import { type Pace, makeRateLimited } from './rate-limited.ts';
+import { send } from './send.ts';
+import { type RateStore, storeBucket } from './shared-rate.ts';
+import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
+
+export type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
+  readonly timeoutMs: number | undefined;
+  /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
+  readonly ratePerMinute: number | undefined;
+  /** Nobody set that limit, so the service may say that it has none. */
+  readonly isRateDefault: boolean;
+  /** Where that limit is shared with other machines. */
+  readonly rateStore?: RateStoreSetting | undefined;
+  /** Opens the store of `rateStore`: it is loaded only where one is set. */
+  readonly openRateStore: (url: URL) => Promise<RateStore>;
+};
+/** Machines share a rate by the service and the token: neither can be read out of the key. */
+const sharedKey = ({ baseUrl, headers }: Target): string =>
+  createHash('sha256')
+    .update(JSON.stringify([baseUrl, Object.entries(headers).sort()]))
+    .digest('hex')
+    .slice(0, 24);
+const bucketsFor = (pace: Pace) => {
+  const { host, settings, log, signal, ratePerMinute, rateStore, openRateStore } = pace;
+  const buckets = new Map<string, Bucket>();
+  const onMachine = (key: string, limit: number): Bucket =>
+    makeBucket(host, join(settings.directories.state, 'rate'), key, limit, { signal });
+  const onStore = (to: Target, key: string, limit: number, { url, share }: RateStoreSetting): Bucket => {
+    const own = Math.max(1, Math.floor(limit / share));
+    return storeBucket(host, {
+      open: () => openRateStore(url),
+      key: sharedKey(to),
+      limit,
+      signal,
+      // Its own file: these tickets are of another limit than those of runs that name no store.
+      own: () => onMachine(`${key}-share`, own),
+      onLost: (why) =>
+        log.warn(
+          `the rate store ${url.protocol}//${url.host} cannot be reached (${why}): this machine keeps to its share, ${own} of ${limit} requests a minute; OPSCTL_RATE_SHARE changes the share`,
+        ),
+    });
+  };
+  return (to: Target): Bucket | undefined => {
+    const { rateKey } = to;
+    if (rateKey === undefined || ratePerMinute === undefined) return undefined;
+    const found =
+      buckets.get(rateKey) ??
+      (rateStore === undefined
+        ? onMachine(rateKey, ratePerMinute)
+        : onStore(to, rateKey, ratePerMinute, rateStore));
+    buckets.set(rateKey, found);
+    return found;
+  };
+};
+/** What is sent to one service. */
+export type Sender = (request: HttpRequest) => Promise<HttpReply>;
+/** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
+export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
+  const { host, log, signal, timeoutMs, ratePerMinute } = pace;
+  const bucketOf = bucketsFor(pace);
+  const onWait = (ms: number): void =>
+    log.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
+  return (to) => {
+    const bucket = bucketOf(to);
+    const onRetry = (delayMs: number, why: string): void => {
+      if (why === 'answer 429') bucket?.block(host.now() + delayMs);
+      log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
+    };
+    const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
+    const sent: Sender = (request) =>
+      send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
+    if (bucket === undefined || !pace.isRateDefault) return sent;
+    return async (request) => {
+      const reply = await sent(request);
+      // Ours is a default for services that do not say; one that a user set is kept.
+      if (reply.headers['x-ratelimit-limit'] === 'off') bucket.open();
+      return reply;
+    };
+  };
+};
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
 export class DryRunStop extends Error {
@@ -21,7 +108,6 @@ export class DryRunStop extends Error {
     this.request = request;
   }
 }
-
 /** What the runner knows already, and how requests are to be sent. */
 export type ContextOptions = Pick<
   Context,
@@ -48,17 +134,14 @@ export type ContextOptions = Pick<
     /** Takes note of the records that come, for completion. */
     readonly seen?: SeenRecords;
   };
-
 const basePaths: Readonly<Record<ServiceName, string>> = {
   tracker: '/api/v3',
   labels: '/v2beta',
   auth: '',
   api: '',
 };
-
 const prefixFor = (usual: string, { wording }: Target): string =>
   wording?.basePath === undefined ? usual : prefixOf(wording.basePath);
-
 const confirm = async (options: ContextOptions, question: string): Promise<void> => {
   if (options.isConfirmed) return;
   if (!options.isInteractive)
@@ -66,20 +149,17 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
   if (!(await options.host.terminal.prompts.confirm(question, false)))
     throw usageError('not confirmed; nothing was changed');
 };
-
 type Wire = {
   readonly options: ContextOptions;
   readonly target: Context['target'];
   readonly senderTo: ReturnType<typeof makeRateLimited>;
 };
-
 /** The value of a success in the shape of the row, or the error that the answer means. */
 const shapedValue = (operation: Operation, reply: WireReply, url: string, input: LooseInput): unknown => {
   const value = answerFrom(operation, reply, url, input);
   expectShape(operation, value, url, input);
   return value;
 };
-
 /** -v: what is asked, what came, and how long it took. */
 const timed = async (
   { host, log }: ContextOptions,
@@ -92,7 +172,6 @@ const timed = async (
   log.debug(`${reply.status} ${method} ${url} in ${Math.round(host.elapsed() - began)} ms`);
   return reply;
 };
-
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
   { options, target, senderTo }: Wire,
@@ -132,7 +211,6 @@ const lineOf = async (
     },
   };
 };
-
 /** One operation of a table, sent and read as the table says. */
 const callerOn =
   (wire: Wire): Context['caller'] =>
@@ -170,10 +248,8 @@ const callerOn =
       }
     };
   };
-
 /** Lists may be long: TAB offers the first of them. */
 const MOST_NOTED = 2000;
-
 /** The same rows, the first of them taken note of. A list that was not read to its end is no whole one. */
 async function* noted(
   rows: AsyncIterable<Uint8Array[]>,
@@ -188,7 +264,6 @@ async function* noted(
   }
   seen.note(operation, params, query, all);
 }
-
 /** A list of a table, row by row while it arrives. */
 const rowsOn =
   (wire: Wire): Context['rows'] =>
@@ -213,7 +288,6 @@ const rowsOn =
     const { seen } = wire.options;
     return seen === undefined ? rows : noted(rows, seen, operation, input);
   };
-
 /** Any request to a service: only the address and the token are added. */
 const senderOn =
   ({ options, target, senderTo }: Wire): Context['send'] =>
@@ -234,7 +308,6 @@ const senderOn =
       throw await withOutcome(error, request, () => rawCheck(service, method, path));
     });
   };
-
 /** What a command gets: the services behind one call, messages, questions and the world. */
 export const makeContext = (options: ContextOptions): Context => {
   const targets = new Map<ServiceName, Promise<Target>>();

@@ -1,4 +1,4 @@
-import type { OutputFormat } from '../core/output-format.ts';
+import type { OutputFormat } from '../core/format.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';

@@ -1,7 +1,9 @@
+import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
-import { usageError } from '../core/problem.ts';
-import { decodeUtf8 } from '../core/utf8.ts';
+import { invalidArguments, problem, usageError } from '../core/problem.ts';
+import { decodeUtf8, utf8Remedy, utf8Text } from '../core/utf8.ts';
 import type { Host } from '../platform/host.ts';
+import type { Context } from './context.ts';
 
 const tooMuch = (): Error =>
   usageError(
@@ -9,7 +11,6 @@ const tooMuch = (): Error =>
     [],
     ['give a smaller piece; `opsctl tracker bulk -f -` takes rows without end'],
   );
-
 /** Standard input to its end. */
 export const wholeInput = async ({ terminal }: Pick<Host, 'terminal'>): Promise<Buffer> => {
   const parts: Uint8Array[] = [];
@@ -21,7 +22,6 @@ export const wholeInput = async ({ terminal }: Pick<Host, 'terminal'>): Promise<
   }
   return Buffer.concat(parts);
 };
-
 /** Standard input as it comes, for lines that have an end: one line is as large as all of it may be elsewhere. */
 export async function* boundedLines({ terminal }: Pick<Host, 'terminal'>): AsyncGenerator<Uint8Array> {
   let size = 0;
@@ -32,7 +32,6 @@ export async function* boundedLines({ terminal }: Pick<Host, 'terminal'>): Async
     yield part;
   }
 }
-
 /** The first line of standard input without its end; undefined when there is none. */
 export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<string | undefined> => {
   const parts: Uint8Array[] = [];
@@ -46,4 +45,37 @@ export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<s
   return size === 0
     ? undefined
     : (decodeUtf8(Buffer.concat(parts), 'standard input', 'usage').split('\n')[0] ?? '');
+};
+
+const NUL = '\0';
+/** Text in UTF-8, without the mark that some editors put before it. A lenient decoder would store question marks. */
+export const decoded = (bytes: Uint8Array, given: string, flag: string): string => {
+  const what = given === '-' ? 'standard input' : given;
+  const read = utf8Text(bytes);
+  if (read.fault !== undefined) {
+    const { fault } = read;
+    const wrong = problem(flag, 'format', `names ${what}, which is not text in UTF-8`, fault.what);
+    throw invalidArguments([{ ...wrong, file: what, line: fault.line }], [utf8Remedy(given, fault)]);
+  }
+  const at = read.text.indexOf(NUL);
+  if (at === -1) return read.text.replace(/^\uFEFF/, '');
+  const wrong = problem(
+    flag,
+    'format',
+    `names ${what}, which is not text in UTF-8`,
+    'it contains a NUL character',
+  );
+  throw invalidArguments([{ ...wrong, file: what, line: read.text.slice(0, at).split('\n').length }]);
+};
+/** The text of a file that a flag names; `-` is standard input. */
+export const textFile = async ({ host }: Context, given: string, flag: string): Promise<string> => {
+  if (given === '-') return decoded(await wholeInput(host), given, flag);
+  const path = resolve(host.cwd, given);
+  const info = await host.files.info(path);
+  if (info?.kind === 'directory')
+    throw invalidArguments([problem(flag, 'rule', `names ${given}, which is a directory`)]);
+  const bytes = await host.files.readBytes(path);
+  if (bytes === undefined)
+    throw invalidArguments([problem(flag, 'rule', `names ${given}, which does not exist`)]);
+  return decoded(bytes, given, flag);
 };

@@ -1,25 +1,140 @@
 import { crc32 } from 'node:zlib';
 import { jsonRow } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
-import { type Bytes, type HttpReply, NetworkError } from '../platform/host.ts';
-import { type DeploymentWords, isUsual, neutral } from './dialect.ts';
-import { JsonRows } from './json-rows.ts';
-import { expectShape } from './response-shape.ts';
-import { answerFrom } from './response.ts';
 import { decodeUtf8 } from '../core/utf8.ts';
-import { limits } from '../core/limits.ts';
+import { type Bytes, type HttpReply, NetworkError } from '../platform/host.ts';
+import { type DeploymentWords, isUsual, neutral } from './request.ts';
+import { answerFrom, expectShape } from './response.ts';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_RECORD = 0x7b;
+const CLOSE_RECORD = 0x7d;
+const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+const isBlank = (bytes: Bytes): boolean => bytes.every(isSpace);
+type Place = 'before' | 'within' | 'after';
+/**
+ * Cuts a JSON list into the texts of its elements while the bytes arrive. Only brackets, quotes and commas are looked at:
+ * whoever reads a row parses it.
+ */
+export class JsonRows {
+  readonly #what: string;
+  readonly #mostBytes: number;
+  #place: Place = 'before';
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  /** Pieces of the row that has begun. */
+  #held: Bytes[] = [];
+  #heldBytes = 0;
+  #count = 0;
+
+  constructor(what: string, mostBytes = limits.rowBytes) {
+    this.#what = what;
+    this.#mostBytes = mostBytes;
+  }
+
+  /** The rows that end in this piece. */
+  push(chunk: Bytes): Bytes[] {
+    const rows: Bytes[] = [];
+    let start = this.#place === 'before' ? this.#open(chunk) : 0;
+    while (this.#place === 'within') {
+      const at = this.#rowEnd(chunk, start);
+      if (at === chunk.length) break;
+      this.#end(rows, chunk.subarray(start, at), chunk[at] === CLOSE_LIST);
+      start = at + 1;
+    }
+    if (this.#place === 'within') this.#hold(chunk.subarray(start));
+    else if (!isBlank(chunk.subarray(start))) throw this.#broken();
+    return rows;
+  }
+  /** To be called when there is no more. */
+  end(): void {
+    if (this.#place !== 'after') throw this.#broken();
+  }
+
+  #open(chunk: Bytes): number {
+    const at = chunk.indexOf(OPEN_LIST);
+    this.#place = 'within';
+    return at + 1;
+  }
+  /** Where the row that `from` is in ends; the length of the piece when that is not here. Few lines for each byte: lists are long. */
+  #rowEnd(chunk: Bytes, from: number): number {
+    let at = this.#isText ? this.#textEnd(chunk, from) + 1 : from;
+    this.#isText = at > chunk.length;
+    let depth = this.#depth;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (byte === QUOTE) {
+        at = this.#textEnd(chunk, at + 1);
+        this.#isText = at === chunk.length;
+      } else if (byte === OPEN_LIST || byte === OPEN_RECORD) depth += 1;
+      else if (depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) break;
+      else if (byte === CLOSE_LIST || byte === CLOSE_RECORD) depth -= 1;
+    }
+    this.#depth = depth;
+    return Math.min(at, chunk.length);
+  }
+  /** Where the text that `from` is in ends; the length of the piece when that is not here. */
+  #textEnd(chunk: Bytes, from: number): number {
+    let at = this.#isEscaped ? from + 1 : from;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (byte === QUOTE) break;
+      if (byte === BACKSLASH) at += 1;
+    }
+    this.#isEscaped = at > chunk.length;
+    return Math.min(at, chunk.length);
+  }
+  #end(rows: Bytes[], last: Bytes, isLast: boolean): void {
+    if (isLast) this.#place = 'after';
+    this.#hold(last);
+    const row =
+      this.#held.length === 1 && this.#held[0] !== undefined ? this.#held[0] : Buffer.concat(this.#held);
+    this.#held = [];
+    this.#heldBytes = 0;
+    const isNone = isBlank(row);
+    // `[]` has no row; `[1,]` has one too few.
+    if (isNone && isLast && this.#count === 0) return;
+    if (isNone) throw this.#broken();
+    this.#count += 1;
+    rows.push(row);
+  }
+  #hold(piece: Bytes): void {
+    if (piece.length === 0) return;
+    this.#held.push(piece);
+    this.#heldBytes += piece.length;
+    if (this.#heldBytes > this.#mostBytes)
+      throw new AppError(
+        'network',
+        `${this.#what}: row ${this.#count + 1} of the list is larger than ${this.#mostBytes} bytes`,
+        { code: 'TOO_LARGE' },
+      );
+  }
+  #broken(): AppError {
+    return new AppError(
+      'network',
+      `${this.#what}: the list is not JSON but broken off after ${this.#count} rows`,
+      {
+        code: 'NOT_JSON',
+        tryThis: ['check the base URL: a proxy or sign-in page may be answering'],
+      },
+    );
+  }
+}
 
 /** Rows of a list as JSON texts, those of one piece together. */
 export type RowBatches = AsyncGenerator<Bytes[]>;
-
 /** Formats take their columns from the first batch. */
 const FIRST_ROWS = 500;
-
 /** Blanks before the first byte that means something; more of them are no list. */
 const MOST_BLANKS = 64;
-
-const OPEN_LIST = 0x5b;
 const OPEN_OBJECT = 0x7b;
 const isSkipped = (byte: number): boolean =>
   byte === 0x20 ||
@@ -31,7 +146,6 @@ const isSkipped = (byte: number): boolean =>
   byte === 0xbf;
 /** The first byte that means something; blanks and a byte order mark do not. */
 const firstOf = (bytes: Bytes): number | undefined => bytes.find((byte) => !isSkipped(byte));
-
 async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): RowBatches {
   const cut = new JsonRows(what);
   let held: Bytes[] = cut.push(head);
@@ -57,7 +171,6 @@ async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): 
   if (held.length > 0) yield held;
   cut.end();
 }
-
 const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Promise<string> => {
   const parts = [head];
   let size = head.length;
@@ -75,15 +188,12 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
     ? decodeUtf8(bytes, what, 'network')
     : new TextDecoder().decode(bytes);
 };
-
 /** Only a list may take as long as it has rows. */
 const restOf = <T>(reply: HttpReply, read: () => Promise<T>): Promise<T> => {
   reply.limitWhole?.();
   return read();
 };
-
 async function* none(): RowBatches {}
-
 /** An answer whose head is here: the rows of a list, or the text of anything else. */
 export const openAnswer = async (
   reply: HttpReply,
@@ -101,7 +211,6 @@ export const openAnswer = async (
     ? { rows: batches(head, stream, what) }
     : { text: await restOf(reply, () => textOf(head, stream, what)) };
 };
-
 /** The rows of an answer whose head is here. Anything but a list is the error that it means. */
 export const openList = async (operation: Operation, reply: HttpReply, url: string): Promise<RowBatches> => {
   const { rows, text = '' } = await openAnswer(reply, `${operation.method} ${new URL(url).pathname}`);
@@ -113,7 +222,6 @@ export const openList = async (operation: Operation, reply: HttpReply, url: stri
   );
   return none();
 };
-
 const isCut = (error: unknown): boolean => error instanceof NetworkError && error.code === 'RESET';
 const changed = (given: number): AppError =>
   new AppError('network', `the line was cut, and the list is another one now: ${given} rows had been read`, {
@@ -121,7 +229,6 @@ const changed = (given: number): AppError =>
     retryable: true,
     tryThis: ['run it again'],
   });
-
 /** Leaves out the rows that were handed on before the line was cut; they must be the same. */
 async function* without(again: RowBatches, given: number, mark: number): RowBatches {
   let [skipped, found] = [0, 0];
@@ -134,7 +241,6 @@ async function* without(again: RowBatches, given: number, mark: number): RowBatc
   }
   if (skipped < given) throw changed(given);
 }
-
 async function* resumed(
   first: RowBatches,
   open: () => Promise<RowBatches>,
@@ -154,7 +260,6 @@ async function* resumed(
   }
   yield* without(await open(), given, mark);
 }
-
 /** A list that is asked for once more when the line is cut in the middle of it: too late for the retries of the sending. */
 export const listRows = async (
   open: () => Promise<RowBatches>,
@@ -168,11 +273,9 @@ export const listRows = async (
     return open();
   }
 };
-
 /** The rows in the words of the documents. */
 export const neutralRows = (rows: RowBatches, words: DeploymentWords): RowBatches =>
   isUsual(words) ? rows : inUsualWords(rows, words);
-
 async function* inUsualWords(rows: RowBatches, words: DeploymentWords): RowBatches {
   for await (const batch of rows)
     yield batch.map((row) => Buffer.from(JSON.stringify(neutral(jsonRow(row), words))));

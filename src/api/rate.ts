@@ -1,10 +1,218 @@
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { Host } from '../platform/host.ts';
-import { type Ticket, aliveOn, queueOf, ticketFiles, turnIn } from './rate-queue.ts';
-import { type Rule, WINDOW_MS } from './rate-turns.ts';
+
+/** spec/tracker#limits: the service refuses from the 200th request in 60 s on; the default of opsctl is 195. */
+export const WINDOW_MS = 60_000;
+/** How soon to look again at requests whose end is not known. */
+const LOOK_AGAIN_MS = 250;
+export type Line =
+  /** Asks for a place: the place in the file is the place in the queue. */
+  | { readonly kind: 'ticket'; readonly atMs: number; readonly id: string }
+  /** The head of its answer has arrived, so the service has counted it at this time or before; one window later where none came. */
+  | { readonly kind: 'done'; readonly atMs: number; readonly id: string }
+  /** Nothing was sent and nothing will be. */
+  | { readonly kind: 'dropped'; readonly atMs: number; readonly id: string }
+  | { readonly kind: 'blocked'; readonly untilMs: number }
+  | { readonly kind: 'open'; readonly untilMs: number };
+const withId = { t: 'ticket', d: 'done', x: 'dropped' } as const;
+/** Lines are `t|d|x <ms> <id>`, `b <ms>` (nobody before then) and `o <ms>` (everybody until then). Torn lines are left out. */
+export const parseLines = (text: string): Line[] =>
+  text.split('\n').flatMap((line): Line[] => {
+    const [word = '', ms, id] = line.split(' ');
+    const at = Number(ms);
+    if (!Number.isFinite(at) || ms === undefined) return [];
+    if (word === 'b') return [{ kind: 'blocked', untilMs: at }];
+    if (word === 'o') return [{ kind: 'open', untilMs: at }];
+    const kind = Object.hasOwn(withId, word) ? withId[word as keyof typeof withId] : undefined;
+    return kind === undefined || id === undefined ? [] : [{ kind, atMs: at, id }];
+  });
+export type Rule = {
+  readonly limit: number;
+  readonly windowMs: number;
+  /** Whether the process of a ticket may still send, or wait for an answer. */
+  readonly isAlive: (id: string) => boolean;
+};
+/** When the places of the requests that have ended are free again. */
+const endsOf = (lines: readonly Line[], windowMs: number): ReadonlyMap<string, number> => {
+  const ended = new Map<string, number>();
+  for (const line of lines) {
+    if (line.kind === 'done') ended.set(line.id, line.atMs + windowMs);
+    if (line.kind === 'dropped') ended.set(line.id, 0);
+  }
+  return ended;
+};
+/** When the place of each ticket ahead is free again; unknown while its request is under way. */
+const releases = (lines: readonly Line[], id: string, { windowMs, isAlive }: Rule): number[] => {
+  const ended = endsOf(lines, windowMs);
+  const found: number[] = [];
+  let openUntil = 0;
+  for (const line of lines) {
+    if (line.kind === 'open') openUntil = line.untilMs;
+    if (line.kind !== 'ticket') continue;
+    if (line.id === id) return found;
+    if (line.atMs < openUntil) continue;
+    // A process that died may have sent its request; it cannot have sent it later than it lived.
+    found.push(
+      ended.get(line.id) ?? (isAlive(line.id) ? Number.POSITIVE_INFINITY : line.atMs + 2 * windowMs),
+    );
+  }
+  return [];
+};
+const isPassedByOpening = (lines: readonly Line[], id: string): boolean => {
+  let openUntil = 0;
+  for (const line of lines) {
+    if (line.kind === 'open') openUntil = line.untilMs;
+    if (line.kind === 'ticket' && line.id === id) return line.atMs < openUntil;
+  }
+  return false;
+};
+/**
+ * When this ticket may be used; in the future: when to look again. The service counts a request between its departure and its
+ * answer, so a place is free one window after the answer and not before. Of all requests in one window the last that was
+ * admitted found fewer than `limit` of them under way or ended within a window: never more than `limit` are seen. Pure.
+ */
+export const turnOf = (lines: readonly Line[], id: string, nowMs: number, rule: Rule): number => {
+  const blocked = Math.max(0, ...lines.map((line) => (line.kind === 'blocked' ? line.untilMs : 0)));
+  if (isPassedByOpening(lines, id)) return Math.max(nowMs, blocked);
+  const held = releases(lines, id, rule).filter((at) => at > nowMs);
+  const excess = held.length - (rule.limit - 1);
+  if (excess <= 0) return Math.max(nowMs, blocked);
+  const at = held.sort((a, b) => a - b)[excess - 1] ?? nowMs;
+  return Math.max(at === Number.POSITIVE_INFINITY ? nowMs + LOOK_AGAIN_MS : at, blocked);
+};
+
+/** How long a request of a process that nobody can ask is taken to be under way. */
+const FOREIGN_MS = 10 * 60_000;
+/** Tickets of an hour would be a long file to read for each request: a new file is begun this often. */
+const EPOCH_MS = 3 * 60_000;
+/** A wait of more than a moment is told. */
+const TOLD_MS = 500;
+/** How often a ticket that is gone is written again. */
+const MOST_LOST = 3;
+/** The files of one key: lines are only added, so nothing is lost between processes; a new file begins every few minutes. */
+export const ticketFiles = (host: Host, directory: string, key: string) => {
+  const pathOf = (epoch: number): string => childPath(directory, pathPart(`rate-${key}-${epoch}`));
+  const now = (): number => Math.floor(host.now() / EPOCH_MS);
+  let pruned = 0;
+  return {
+    now,
+    exists: (epoch: number): boolean => host.files.readNow(pathOf(epoch)) !== undefined,
+    /** False when the file cannot be written. */
+    add: (epoch: number, line: string): boolean => {
+      try {
+        const file = host.files.append(pathOf(epoch), 0o600);
+        file.write(line);
+        file.close();
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    /** A ticket is used until the end of the epoch after its own, and its place is taken for a window more. */
+    read: (epoch: number): Line[] =>
+      parseLines(
+        [epoch - 2, epoch - 1, epoch, epoch + 1].map((one) => host.files.readNow(pathOf(one)) ?? '').join(''),
+      ),
+    prune: async (epoch: number): Promise<void> => {
+      if (pruned === epoch) return;
+      pruned = epoch;
+      const old = (await host.files.list(directory).catch(() => [])).filter((name) => {
+        const found = /^rate-.*-(\d+)$/.exec(name);
+        return name.startsWith(`rate-${key}-`) && found !== null && Number(found[1]) < epoch - 2;
+      });
+      for (const name of old)
+        await host.files.remove(childPath(directory, pathPart(name))).catch(() => undefined);
+    },
+  };
+};
+/** Process IDs are valid within one machine, boot and namespace; the host name alone names neither. */
+const placeOf = (host: Host): string => {
+  const { machineId, bootId, pidNamespace } = host.processes.scope();
+  const parts = [machineId, bootId, pidNamespace].map((part) => part ?? '').join('-');
+  return `${host.hostname}~${parts.replace(/[^\w-]/g, '')}`;
+};
+/** `pid/place/ms/nonce`; version 0.1.0 wrote the host name as the place. */
+export const aliveOn =
+  (host: Host) =>
+  (id: string): boolean => {
+    const [pid, machine, ms] = id.split('/');
+    return machine === placeOf(host) || machine === host.hostname
+      ? Number(pid) === host.pid || host.processes.isAlive(Number(pid))
+      : host.now() - Number(ms) < FOREIGN_MS;
+  };
+type Files = ReturnType<typeof ticketFiles>;
+export type Ticket = { readonly id: string; readonly epoch: number };
+/** Places in the queue of all processes. */
+export const queueOf = (host: Host, directory: string, files: Files, signal: AbortSignal | undefined) => {
+  const nonce = Buffer.from(host.random(4)).toString('hex');
+  let count = 0;
+  const note = (word: 't' | 'd' | 'x', { id, epoch }: Ticket, laterMs = 0): boolean =>
+    files.add(epoch, `${word} ${Math.ceil(host.now()) + laterMs} ${id}\n`);
+  const written = async (ticket: Ticket): Promise<boolean> => {
+    if (note('t', ticket)) return true;
+    // The first request of a profile: there is no directory yet.
+    await host.files.makeDirectory(directory, 0o700).catch(() => undefined);
+    return note('t', ticket);
+  };
+  /** A place in the newest file; undefined when there is no directory to write to. */
+  const place = async (): Promise<Ticket | undefined> => {
+    for (;;) {
+      count += 1;
+      const id = `${host.pid}/${placeOf(host)}/${Math.round(host.now())}/${nonce}${count}`;
+      const ticket = { id, epoch: files.now() };
+      if (!(await written(ticket))) return undefined;
+      // Whoever stands in a newer file does not see who comes into an older one.
+      if (!files.exists(ticket.epoch + 1)) return ticket;
+      note('x', ticket);
+    }
+  };
+
+  /** The same place, or a new one where the file of the old one is no longer read. */
+  const waited = async (ticket: Ticket, waitMs: number): Promise<Ticket | undefined> => {
+    await host.sleep(waitMs, signal).catch((error: unknown) => {
+      note('x', ticket);
+      throw error;
+    });
+    if (files.now() <= ticket.epoch + 1) return ticket;
+    note('x', ticket);
+    return place();
+  };
+  return { note, place, waited };
+};
+export type Queue = ReturnType<typeof queueOf>;
+/** How long this ticket waits; undefined where its file was removed while this process did not run. */
+const waitOf = (host: Host, files: Files, { id, epoch }: Ticket, rule: Rule): number | undefined => {
+  const lines = files.read(epoch);
+  const isThere = lines.some((line) => line.kind === 'ticket' && line.id === id);
+  // One look at the clock: between two of them a process of a busy machine may stand still for longer than the pause, and no pause would let it pass.
+  const now = host.now();
+  return isThere ? turnOf(lines, id, now, rule) - now : undefined;
+};
+/** The ticket whose turn it is; undefined where nothing limits. */
+export const turnIn = async (
+  host: Host,
+  { files, queue }: { readonly files: Files; readonly queue: Queue },
+  rule: Rule,
+  onWait: (ms: number) => void,
+): Promise<Ticket | undefined> => {
+  let ticket = await queue.place();
+  for (let lost = 0; ticket !== undefined; ) {
+    const waitMs = waitOf(host, files, ticket, rule);
+    if (waitMs === undefined) {
+      lost += 1;
+      // A file that can be written and not read limits nothing, as one that cannot be written.
+      ticket = lost > MOST_LOST ? undefined : await queue.place();
+    } else if (waitMs <= 0) return ticket;
+    else {
+      if (waitMs > TOLD_MS) onWait(waitMs);
+      ticket = await queue.waited(ticket, waitMs);
+    }
+  }
+  return undefined;
+};
 
 /** How long a service's word that it has no limit is taken for true. */
 const OPEN_MS = 10 * 60_000;
-
 /**
  * How a request came to its end here. `lost`: it was sent, and no answer came; the service may count it later, when it gets to it.
  * `unsent`: it never left.
@@ -23,9 +231,7 @@ export type Bucket = {
   /** The service says that it has no limit. */
   open(): void;
 };
-
 type Options = { readonly signal?: AbortSignal | undefined; readonly windowMs?: number };
-
 /** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
 export const makeBucket = (
   host: Host,

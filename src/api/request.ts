@@ -1,7 +1,7 @@
-import { type Fields, bare } from '../core/field.ts';
+import { checkFields } from '../core/check.ts';
+import { bare, type Fields } from '../core/field.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { filler } from '../core/path.ts';
-import { checkFields } from '../core/check.ts';
 import { type Problem, usageError } from '../core/problem.ts';
 
 /** Where requests go: base URL without the service's path prefix, and the headers that let the caller in. */
@@ -13,7 +13,6 @@ export type WireRequest = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 };
-
 /** Every problem of an input, before anything is sent. The same rules run in the service. */
 export const inputProblems = (operation: Operation, input: LooseInput): Problem[] => [
   ...checkFields(operation.params ?? {}, input.params ?? {}),
@@ -22,7 +21,6 @@ export const inputProblems = (operation: Operation, input: LooseInput): Problem[
     ? checkFields(operation.body ?? {}, input.body ?? {}, '', operation.exclusive)
     : []),
 ];
-
 const queryText = (fields: Fields, query: Readonly<Record<string, unknown>> | undefined): string => {
   if (query === undefined) return '';
   const pairs = new URLSearchParams();
@@ -37,9 +35,7 @@ const queryText = (fields: Fields, query: Readonly<Record<string, unknown>> | un
   const text = pairs.toString();
   return text === '' ? '' : `?${text}`;
 };
-
 const FORM = 'application/x-www-form-urlencoded';
-
 const bodyOf = (operation: Operation, body: Readonly<Record<string, unknown>> = {}): string | undefined => {
   if (operation.body === undefined) return undefined;
   if (operation.encoding !== 'form') return JSON.stringify(body);
@@ -48,19 +44,16 @@ const bodyOf = (operation: Operation, body: Readonly<Record<string, unknown>> = 
     pairs.map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
 };
-
 /** Joins base URL and path; a base URL that already ends with the service's prefix is taken as it is. */
 export const joinUrl = (baseUrl: string, prefix: string, path: string): string => {
   const base = baseUrl.replace(/\/+$/, '');
   return `${prefix !== '' && base.endsWith(prefix) ? base : base + prefix}${path}`;
 };
-
 /** Throws a usage error that lists every problem of the input. Pure. */
 export const checkInput = (operation: Operation, input: LooseInput): void => {
   const problems = inputProblems(operation, input);
   if (problems.length > 0) throw usageError(`${operation.method} ${operation.path} cannot be sent`, problems);
 };
-
 /** Makes the requests of one row from inputs that were checked; what is the same in all of them is put together once. Pure. */
 export const requestMaker = (
   service: ServiceInfo,
@@ -79,7 +72,6 @@ export const requestMaker = (
     return body === undefined ? { method, url, headers } : { method, url, headers, body };
   };
 };
-
 /** The request of one row. Throws a usage error that lists every problem of the input. Pure. */
 export const requestFrom = (
   service: ServiceInfo,
@@ -90,3 +82,76 @@ export const requestFrom = (
   checkInput(operation, input);
   return requestMaker(service, operation, to)(input);
 };
+
+const SECRET_HEADERS = /^(authorization|cookie|proxy-authorization|.*token.*|.*secret.*|x-api-key)$/i;
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** What would be sent, with secrets masked, and the same as a curl line. */
+export type DryRun = {
+  readonly dry_run: true;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body?: unknown;
+  readonly curl: string;
+};
+const masked = (headers: WireRequest['headers']): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      SECRET_HEADERS.test(name) ? value.replace(/[^ ]+$/, '***') : value,
+    ]),
+  );
+/** A request as `--dry-run` shows it. The body is the very text that would be sent, parsed when it is JSON. */
+export const dryRun = (request: WireRequest): DryRun => {
+  const headers = masked(request.headers);
+  const lines = [
+    `curl -X ${request.method} ${quoted(request.url)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(request.body === undefined ? [] : [`--data-raw ${quoted(request.body)}`]),
+  ];
+  const isJson = request.headers['content-type'] === 'application/json';
+  return {
+    dry_run: true,
+    method: request.method,
+    url: request.url,
+    headers,
+    ...(request.body === undefined ? {} : { body: isJson ? JSON.parse(request.body) : request.body }),
+    curl: lines.join(' '),
+  };
+};
+
+/** How a real deployment differs from the documents (spec/program#settings): its path prefix, and its word for `planningtool`. */
+export type DeploymentWords = { readonly basePath?: string; readonly planningWord?: string };
+const NEUTRAL = 'planningtool';
+/** `v3`, `/api/v3/` and `/` as a prefix that stands before a path. */
+export const prefixOf = (text: string): string => {
+  const path = text.replace(/^\/+|\/+$/g, '');
+  return path === '' ? '' : `/${path}`;
+};
+const renamed = (value: unknown, from: string, to: string): unknown => {
+  if (Array.isArray(value)) return value.map((item) => renamed(item, from, to));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key.startsWith(`${from}_`) ? to + key.slice(from.length) : key,
+      renamed(item, from, to),
+    ]),
+  );
+};
+const isPlain = (word: string | undefined): word is undefined | typeof NEUTRAL =>
+  word === undefined || word === '' || word === NEUTRAL;
+/** The deployment has the words of the documents. */
+export const isUsual = ({ planningWord }: DeploymentWords): boolean => isPlain(planningWord);
+/** A row in the words of the deployment. Pure. */
+export const operationInDialect = (operation: Operation, { planningWord }: DeploymentWords): Operation =>
+  isPlain(planningWord)
+    ? operation
+    : { ...operation, path: operation.path.replaceAll(NEUTRAL, planningWord) };
+/** An input in the words of the deployment; it was checked before. Pure. */
+export const inputInDialect = (input: LooseInput, { planningWord }: DeploymentWords): LooseInput =>
+  isPlain(planningWord) || input.body === undefined
+    ? input
+    : { ...input, body: renamed(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
+/** An answer in the words of the documents. Pure. */
+export const neutral = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
+  isPlain(planningWord) ? answer : renamed(answer, planningWord, NEUTRAL);

@@ -1,14 +1,172 @@
+import { bare, type Field, type ObjectField } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
-import { excerptOf } from '../core/excerpt.ts';
-import { expectProof } from './proof.ts';
+import { isRecord } from '../core/shape.ts';
+import { excerptOf } from '../core/text.ts';
+
+/** `/labels/{label-public-id}` and `/{name=labels/*}:publish`: the last part of the path names the record that the answer is. */
+const NAMED = /\/\{([\w-]+)(?:=labels\/\*)?\}(:\w+)?$/;
+/** spec/tracker#webhooks: the documents do not show what a webhook reads as, so its id may be another kind of name. */
+const OF_OTHER_SHAPE = /^\/integrations\//;
+/** `labels/x@3` and `labels/x` are the label x; an id of 36 characters may be typed in capitals. */
+const idIn = (given: unknown): string =>
+  String(given)
+    .replace(/^labels\/([^@/]+).*$/, '$1')
+    .toLowerCase();
+/**
+ * The record that a request names by its path. A POST without a verb makes another one below it (a reply to a comment), and what comes with the
+ * answer to a DELETE may be anything.
+ */
+const askedFor = ({ method, path }: Operation, { params = {} }: LooseInput): string | undefined => {
+  const [, name = '', verb] = NAMED.exec(path) ?? [];
+  const given = params[name];
+  if (given === undefined || OF_OTHER_SHAPE.test(path)) return undefined;
+  return method === 'DELETE' || (method === 'POST' && verb === undefined) ? undefined : idIn(given);
+};
+/** The id that should have come, when the answer is another record than the one that was asked for. Pure. */
+export const otherThanAsked = (
+  operation: Operation,
+  input: LooseInput,
+  value: unknown,
+): string | undefined => {
+  const asked = askedFor(operation, input);
+  if (asked === undefined || !isRecord(value)) return undefined;
+  // The answer to a delta holds the label beside the answers to its edits.
+  const { id } = isRecord(value.updatedLabel) ? value.updatedLabel : value;
+  return id === undefined || id === null || idIn(id) === asked ? undefined : asked;
+};
+type Sent = { readonly name: string; readonly items: readonly unknown[] };
+/** The list that a request is about: each of its items is answered for. A search has filters, and none of them is required. */
+const sentIn = ({ body = {} }: Operation, input: LooseInput): Sent | undefined => {
+  const name = Object.keys(body).find((key) => {
+    const field = body[key];
+    const isMain = field?.required === true || key === 'requests';
+    return isMain && field !== undefined && bare(field).type === 'array';
+  });
+  const items = name === undefined ? undefined : input.body?.[name];
+  return name !== undefined && Array.isArray(items) ? { name, items } : undefined;
+};
+const idsOf = (records: readonly unknown[]): ReadonlySet<string> =>
+  new Set(records.map((one) => (isRecord(one) ? idIn(one.id) : '')));
+/**
+ * What is missing in the answer to a request about many: a record for each that was sent, and for each id the record with
+ * that id. An id that was sent twice is one record. Pure.
+ */
+export const missingOfMany = (
+  operation: Operation,
+  input: LooseInput,
+  records: readonly unknown[],
+): string | undefined => {
+  const sent = sentIn(operation, input);
+  if (sent === undefined) return undefined;
+  if (sent.items.every((one) => typeof one !== 'object')) {
+    const found = idsOf(records);
+    const missing = sent.items.filter((id) => !found.has(idIn(id)));
+    return missing.length === 0
+      ? undefined
+      : `a record for each of \`${sent.name}\`; ${missing[0]} is not there`;
+  }
+  return records.length === sent.items.length
+    ? undefined
+    : `${sent.items.length} records, one for each of \`${sent.name}\`; there are ${records.length}`;
+};
+/** The same where the answers are a member of a record: spec/labels#permissions, spec/labels#edits: one for each request, in their order. */
+export const missingOfRequests = (
+  operation: Operation,
+  input: LooseInput,
+  value: unknown,
+): string | undefined => {
+  if (operation.body?.requests === undefined || !isRecord(value)) return undefined;
+  const answers = value.responses ?? value.permissions;
+  return Array.isArray(answers) ? missingOfMany(operation, input, answers) : undefined;
+};
+
+type Reply = { readonly status: number; readonly text: string };
+type Row = Readonly<Record<string, unknown>>;
+const isText = (value: unknown): boolean =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number';
+/** The key that tells one record of a row from another: `id`, or `name` where the row has no id. */
+const identityOf = ({ fields }: ObjectField): 'id' | 'name' | undefined =>
+  Object.hasOwn(fields, 'id') ? 'id' : Object.hasOwn(fields, 'name') ? 'name' : undefined;
+/** A record without identity (a list of permissions) has at least one of its keys; one that has no keys is empty. */
+const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
+  const keys = Object.keys(value);
+  return Object.keys(fields).length === 0
+    ? keys.length === 0
+    : keys.some((key) => Object.hasOwn(fields, key));
+};
+/** spec/tracker#webhooks: real services may send the record where the document says 204. */
+const missingOfNothing = (ok: number, status: number, value: unknown): string | undefined =>
+  ok !== 204 || status === 204 || (isRecord(value) && isText(value.id)) ? undefined : 'a 204 or the record';
+const missingOfObject = (returns: ObjectField, value: unknown): string | undefined => {
+  const key = identityOf(returns);
+  if (key === undefined)
+    return isRecord(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
+  return isRecord(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
+};
+/** A search finds what it finds; what was made or changed is in the list, each with its record. */
+const missingOfList = (
+  operation: Operation,
+  item: Field,
+  value: unknown,
+  input: LooseInput,
+): string | undefined => {
+  if (!Array.isArray(value)) return 'a list';
+  if (value.length === 0)
+    return operation.path.endsWith('/search') ? undefined : 'a list with what was made or changed';
+  const isProven = (one: unknown): boolean =>
+    item.type !== 'object' || missingOfObject(item, one) === undefined;
+  return value.every(isProven) ? missingOfMany(operation, input, value) : 'a list of records';
+};
+/** What would have proved the write, in words; undefined when the answer does. */
+const missingProof = (
+  operation: Operation,
+  status: number,
+  value: unknown,
+  input: LooseInput,
+): string | undefined => {
+  const other = otherThanAsked(operation, input, value);
+  if (other !== undefined) return `the record ${other}`;
+  if (operation.returns === undefined) return missingOfNothing(operation.ok, status, value);
+  const returns = bare(operation.returns);
+  if (returns.type === 'object')
+    return missingOfObject(returns, value) ?? missingOfRequests(operation, input, value);
+  if (returns.type === 'array') return missingOfList(operation, bare(returns.items), value, input);
+  return value === undefined ? 'a value' : undefined;
+};
+/**
+ * A write succeeded when the record that its row returns has arrived, or its 204. Nothing else proves it: a cache answers
+ * 304, a gateway `null`, a sign-in page 200. The record is the one that was named, and there is one for each that was sent.
+ */
+export const expectProof = (
+  operation: Operation,
+  reply: Reply,
+  value: unknown,
+  url: string,
+  input: LooseInput = {},
+): void => {
+  const missing = missingProof(operation, reply.status, value, input);
+  if (missing === undefined) return;
+  const got = reply.text === '' ? 'is empty' : `reads ${excerptOf(reply.text)}`;
+  throw new AppError(
+    'network',
+    `${operation.method} ${new URL(url).pathname}: the answer (${reply.status}) does not prove that the change was made: it ${got}; expected ${missing}`,
+    {
+      code: 'NOT_PROVEN',
+      httpStatus: reply.status,
+      tryThis: [
+        'check the base URL: a proxy or another service may be answering',
+        'look whether the change was made before you send it again',
+      ],
+    },
+  );
+};
 
 export type WireReply = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 };
-
 const categoryOf = (status: number): Category => {
   if (status === 401) return 'auth';
   if (status === 404 || status === 410) return 'not-found';
@@ -16,14 +174,12 @@ const categoryOf = (status: number): Category => {
   if (status >= 500) return 'network';
   return status >= 400 ? 'refused' : 'unknown';
 };
-
 const object = (value: unknown): Record<string, unknown> | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined;
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-
 const parsed = (reply: WireReply): unknown => {
   try {
     return JSON.parse(reply.text);
@@ -31,7 +187,6 @@ const parsed = (reply: WireReply): unknown => {
     return undefined;
   }
 };
-
 /** `errors: {field: what}` of the tracker, `details[].fieldViolations` of the label service. */
 const problemsOf = (body: Record<string, unknown> | undefined): Problem[] => {
   const byField = Object.entries(object(body?.errors) ?? {}).map(([path, what]) =>
@@ -48,7 +203,6 @@ const problemsOf = (body: Record<string, unknown> | undefined): Problem[] => {
     ),
   ];
 };
-
 /** The service's own words, whatever shape they have (spec/program#choices: the client accepts any). */
 const messageOf = (body: Record<string, unknown> | undefined, reply: WireReply): string | undefined => {
   const inner = object(body?.error);
@@ -64,21 +218,17 @@ const codeOf = (body: Record<string, unknown> | undefined): string | undefined =
   text(body?.reason_tag) ??
   text(body?.feature_tag) ??
   text(body?.error);
-
 const WRONG_SERVER = 'check the base URL: a proxy or sign-in page may be answering';
 const isPage = (reply: WireReply): boolean => reply.text.trimStart().startsWith('<');
-
 const hints: Readonly<Partial<Record<Category, readonly string[]>>> = {
   'rate-limit': ['wait a minute and run it again (bulk: with a lower --concurrency)'],
 };
-
 const hintsFor = (category: Category, { headers }: WireReply): readonly string[] | undefined =>
   category === 'rate-limit' && headers['retry-after'] !== undefined
     ? [
         `the service asks for a pause (Retry-After: ${headers['retry-after'].slice(0, 60)}); run it again after it`,
       ]
     : hints[category];
-
 /** What an answer that is not a success means. Pure. */
 export const errorFrom = (reply: WireReply, what: string): AppError => {
   const body = object(parsed(reply));
@@ -95,10 +245,8 @@ export const errorFrom = (reply: WireReply, what: string): AppError => {
     ...(body === undefined ? {} : { data: body }),
   });
 };
-
 const isJson = (reply: WireReply): boolean =>
   /\bjson\b/.test(reply.headers['content-type'] ?? '') || /^\s*[[{]/.test(reply.text);
-
 /** A redirect is not followed: the token would go with it, and the base URL is wrong in most cases. */
 export const refuseRedirect = (reply: WireReply, what: string): void => {
   if (reply.status < 300 || reply.status >= 400 || reply.status === 304) return;
@@ -110,7 +258,6 @@ export const refuseRedirect = (reply: WireReply, what: string): void => {
     },
   );
 };
-
 const notJson = (reply: WireReply, what: string): AppError =>
   new AppError(
     'network',
@@ -121,7 +268,6 @@ const notJson = (reply: WireReply, what: string): AppError =>
       tryThis: [WRONG_SERVER],
     },
   );
-
 /** RFC 9110 15: only 2xx says that a request was carried out. 304 answers a question that was never asked; 000 is no status. */
 const noSuccess = (reply: WireReply, what: string): AppError =>
   new AppError('network', `${what}: the service answered ${reply.status}, which is no success`, {
@@ -129,27 +275,23 @@ const noSuccess = (reply: WireReply, what: string): AppError =>
     code: 'NO_SUCCESS',
     tryThis: [WRONG_SERVER],
   });
-
 /** Whatever is no refusal has to be a success: a redirect and an odd status are none. */
 export const refuseNoSuccess = (reply: WireReply, what: string): void => {
   refuseRedirect(reply, what);
   if (!isSuccess(reply)) throw noSuccess(reply, what);
 };
-
 const emptyAnswer = (reply: WireReply, what: string): AppError =>
   new AppError('network', `${what}: the answer (${reply.status}) is empty`, {
     httpStatus: reply.status,
     code: 'NOT_JSON',
     tryThis: [WRONG_SERVER],
   });
-
 /** The body of a success as JSON. */
 export const jsonOf = (reply: WireReply, what: string): unknown => {
   const value = isJson(reply) ? parsed(reply) : undefined;
   if (value === undefined) throw notJson(reply, what);
   return value;
 };
-
 /**
  * spec/program#choices: a registration answers 204, and `Location` carries the id that a 204 cannot. spec/tracker#webhooks: real services
  * may send the record all the same.
@@ -160,7 +302,6 @@ const madeWithoutBody = (reply: WireReply): unknown => {
   const last = /([^/?#]+)\/?(?:[?#].*)?$/.exec(reply.headers.location ?? '')?.[1];
   return last === undefined ? undefined : { id: /^\d{1,15}$/.test(last) ? Number(last) : last };
 };
-
 const unusual = (operation: Operation, reply: WireReply, what: string): unknown => {
   if (reply.status >= 400) throw errorFrom(reply, what);
   refuseNoSuccess(reply, what);
@@ -170,9 +311,7 @@ const unusual = (operation: Operation, reply: WireReply, what: string): unknown 
     return operation.method === 'POST' ? madeWithoutBody(reply) : object(parsed(reply));
   return reply.text === '' ? undefined : jsonOf(reply, what);
 };
-
 const isSuccess = ({ status }: WireReply): boolean => status >= 200 && status < 300;
-
 /** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
 export const answerFrom = (
   operation: Operation,
@@ -186,4 +325,55 @@ export const answerFrom = (
   if (operation.method !== 'GET') expectProof(operation, reply, answer, url, input);
   // What a deleted or switched record was is no result of these.
   return operation.ok === 204 && operation.method !== 'POST' ? undefined : answer;
+};
+
+const shapeOf = (value: unknown): 'list' | 'object' | 'null' | 'a plain value' =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'list'
+      : typeof value === 'object'
+        ? 'object'
+        : 'a plain value';
+/** A cache that mixes answers up shows the record of another question; a change that is based on it would go wrong. */
+const expectRecord = (operation: Operation, value: unknown, url: string, input: LooseInput): void => {
+  const asked = otherThanAsked(operation, input, value);
+  if (asked === undefined) return;
+  throw new AppError(
+    'network',
+    `GET ${new URL(url).pathname}: the answer is another record (${String((value as { id: unknown }).id).slice(0, 80)}), not ${asked}`,
+    {
+      code: 'OTHER_RECORD',
+      tryThis: ['check the base URL: a proxy or another service may be answering'],
+    },
+  );
+};
+/**
+ * A list where the row has a list, an object where it has an object: JSON of something else that answers 200 (a sign-in
+ * page's error, a gateway's `null`) must not pass for an empty list. What stands inside is the service's affair, and so is
+ * what comes back of a change: that was made.
+ */
+export const expectShape = (
+  operation: Operation,
+  value: unknown,
+  url: string,
+  input: LooseInput = {},
+): void => {
+  if (operation.method !== 'GET' || value === undefined || operation.returns === undefined) return;
+  const { type } = bare(operation.returns);
+  const wanted = type === 'array' ? 'list' : type === 'object' ? 'object' : undefined;
+  const got = shapeOf(value);
+  if (wanted === undefined || got === wanted || (got === 'null' && operation.returns.nullable === true)) {
+    expectRecord(operation, value, url, input);
+    return;
+  }
+  throw new AppError(
+    'network',
+    `GET ${new URL(url).pathname}: the answer is ${got === 'object' ? 'an object' : got === 'list' ? 'a list' : got}, not the ${wanted} that this endpoint gives`,
+    {
+      code: 'OTHER_SHAPE',
+      tryThis: ['check the base URL: another service may be answering'],
+      ...(got === 'object' ? { data: value } : {}),
+    },
+  );
 };

@@ -1,20 +1,21 @@
+import { join } from 'node:path';
+import type { Settings } from '../config/settings.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { Operation } from '../core/operation.ts';
 import { isRecord } from '../core/shape.ts';
+import type { Host } from '../platform/host.ts';
 
 /** A record that TAB can offer: what is typed to name it, and what it is called. */
 export type Seen = { readonly id: string; readonly names: readonly string[] };
 /** What one run has seen of one kind: `whole` when it was the full list. */
 export type SeenKind = { isWhole: boolean; readonly known: Map<string, Seen>; readonly gone: Set<string> };
-
 type Row = Readonly<Record<string, unknown>>;
 const texts = (...values: unknown[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string' && value !== '')),
 ];
-
 /** Parameters that leave no record out. */
 const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
 const TITLE = 60;
-
 /** The record's kind (its `entity_type`), id and names; the first name is the one that people type. */
 const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | undefined => {
   const label = typeof row.name === 'string' ? /^labels\/([^/]+)$/.exec(row.name)?.[1] : undefined;
@@ -30,7 +31,6 @@ const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | unde
   const own = texts(row.mention_name, profile.mention_name, row.full_name, row.name, profile.name, row.title);
   return { kind, seen: { id: String(id), names: own.length > 0 ? own : texts(row.filename, short) } };
 };
-
 const rowsIn = (answer: unknown): unknown[] => {
   if (Array.isArray(answer)) return answer;
   if (!isRecord(answer)) return [];
@@ -40,19 +40,15 @@ const rowsIn = (answer: unknown): unknown[] => {
 /** States of a workflow are records of their own. */
 const nested = (row: Row): unknown[] =>
   ['states', 'epic_states'].flatMap((name) => (Array.isArray(row[name]) ? (row[name] as unknown[]) : []));
-
 /** What the argument of an operation is called: `{label-public-id}` names a label. */
 const kindOfPath = (path: string): string | undefined => {
   const [, param = ''] = /\{([^}]+)\}$/.exec(path) ?? [];
   if (param.startsWith('name=labels/')) return param === 'name=labels/*' ? 'label-title' : undefined;
   return param.replace(/-public-id$/, '') || undefined;
 };
-
 /** Of more records of a kind TAB offers the first: memory does not grow with a list, or with the rows of a bulk run. */
 export const MOST_SEEN = 10_000;
-
 const isFull = ({ known }: SeenKind): boolean => known.size >= MOST_SEEN;
-
 const add = (at: (kind: string) => SeenKind, value: Row): void => {
   const found = seenOf(value);
   if (found === undefined) return;
@@ -61,7 +57,6 @@ const add = (at: (kind: string) => SeenKind, value: Row): void => {
   kind.known.set(found.seen.id, found.seen);
   kind.gone.delete(found.seen.id);
 };
-
 /** Records that the answers of one run hold. They are written when the run ends, so that a bulk change writes once. */
 export const seenRecords = () => {
   const kinds = new Map<string, SeenKind>();
@@ -97,3 +92,38 @@ export const seenRecords = () => {
   };
 };
 export type SeenRecords = ReturnType<typeof seenRecords>;
+
+/** Enough for a person who presses TAB; the newest stay. */
+const MOST = 2000;
+type Entry = readonly [id: string, seenMs: number, ...names: string[]];
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+const parse = (text: string | undefined): Entry[] =>
+  (text ?? '')
+    .split('\n')
+    .map((line) => line.split('\t'))
+    .flatMap(([id = '', at = '', ...names]): Entry[] => (id === '' ? [] : [[id, Number(at), ...names]]));
+/** The list after a run: what was seen is new, what was deleted is gone, and a full list leaves nothing else. Pure. */
+export const merged = (before: readonly Entry[], seen: SeenKind, now: number): Entry[] => {
+  const fresh = [...seen.known.values()].map(({ id, names }): Entry => [id, now, ...names.map(oneLine)]);
+  const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));
+  return [...fresh, ...kept].slice(0, MOST);
+};
+/** Writes what TAB offers: a line for each record of a kind, in the cache of the profile. A cache that cannot be written is no reason to fail. */
+export const writeSeen = async (
+  host: Host,
+  { directories }: Settings,
+  { kinds }: SeenRecords,
+): Promise<void> => {
+  const directory = join(directories.cache, 'records');
+  try {
+    await host.files.makeDirectory(directory, 0o700);
+    for (const [kind, seen] of kinds) {
+      if (!/^[a-z-]+$/.test(kind)) continue;
+      const path = childPath(directory, pathPart(kind));
+      const entries = merged(parse(await host.files.read(path)), seen, host.now());
+      await host.files.replace(path, entries.map((entry) => `${entry.join('\t')}\n`).join(''), 0o600);
+    }
+  } catch {
+    // Completion offers what it knew before.
+  }
+};

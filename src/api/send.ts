@@ -1,8 +1,46 @@
-import { randomShare } from '../core/random-share.ts';
-import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
+import { limits } from '../core/limits.ts';
 import { AppError } from '../core/problem.ts';
+import { randomShare } from '../core/shape.ts';
+import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { Ended } from './rate.ts';
-import { type Outcome, type RetryPolicy, defaultPolicy, retryDelay } from './retry.ts';
+
+/** What happened to one try. `sent` is false only when no byte can have reached the service. */
+export type Outcome =
+  | { readonly kind: 'reply'; readonly status: number; readonly retryAfter: string | undefined }
+  | { readonly kind: 'failed'; readonly sent: boolean };
+export type RetryPolicy = { readonly maxTries: number; readonly baseMs: number; readonly windowMs: number };
+export const defaultPolicy: RetryPolicy = { maxTries: 4, baseMs: 200, windowMs: 60_000 };
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** `Retry-After` as milliseconds: seconds or an HTTP date. */
+export const retryAfterMs = (header: string | undefined, nowMs: number): number | undefined => {
+  if (header === undefined) return undefined;
+  if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+};
+/**
+ * Milliseconds to wait before the next try, or undefined to give up. A write is repeated only after 429 (the excess request
+ * is not processed, spec/tracker#limits) or when it was provably not sent; a bare 429 waits for the end of the window (spec/tracker#errors-4).
+ */
+export const retryDelay = (
+  method: string,
+  tries: number,
+  outcome: Outcome,
+  at: { readonly nowMs: number; readonly jitter: () => number },
+  policy: RetryPolicy = defaultPolicy,
+): number | undefined => {
+  if (tries >= policy.maxTries) return undefined;
+  const backoff = () => policy.baseMs * 2 ** (tries - 1) * (0.5 + at.jitter());
+  if (outcome.kind === 'failed') return SAFE.has(method) || !outcome.sent ? backoff() : undefined;
+  const asked = retryAfterMs(outcome.retryAfter, at.nowMs);
+  if (asked !== undefined && asked > limits.retryAfterMs) return undefined;
+  // A sliding window frees places one by one: a quarter, a half, then the whole of it.
+  if (outcome.status === 429)
+    return asked ?? Math.min(policy.windowMs, policy.windowMs * 2 ** (tries - 3)) + 1000 * at.jitter();
+  const mayHelp =
+    outcome.status === 502 || outcome.status === 503 || outcome.status === 504 || outcome.status === 500;
+  return mayHelp && SAFE.has(method) ? (asked ?? backoff()) : undefined;
+};
 
 export type SendOptions = {
   readonly policy?: RetryPolicy;
@@ -11,7 +49,6 @@ export type SendOptions = {
   readonly admit?: () => Promise<Ended>;
   readonly onRetry?: (delayMs: number, why: string) => void;
 };
-
 const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
   TLS: 'if the service uses a private certificate authority, name its file with NODE_EXTRA_CA_CERTS or `opsctl config set ca_file FILE`',
   DNS: 'check the host name and your network',
@@ -19,7 +56,6 @@ const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
   TIMEOUT: 'try again, or allow more time with --timeout',
   PROXY: 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY',
 };
-
 /** A failed connection as the error that a user sees. */
 export const unreachable = (error: NetworkError, url: string): AppError => {
   const { host } = new URL(url);
@@ -36,17 +72,13 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
     },
   );
 };
-
 /** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
 const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'TOO_LARGE']);
-
 type Result = { readonly reply: HttpReply } | { readonly error: NetworkError };
-
 const outcomeOf = (result: Result): Outcome =>
   'error' in result
     ? { kind: 'failed', sent: result.error.sent }
     : { kind: 'reply', status: result.reply.status, retryAfter: result.reply.headers['retry-after'] };
-
 /** Milliseconds until the next try, or undefined when this was the last. */
 const nextTry = (
   host: Host,
@@ -67,12 +99,10 @@ const nextTry = (
     isOnce ? { ...policy, maxTries: 1 } : policy,
   );
 };
-
 const failure = (error: unknown): Result => {
   if (error instanceof NetworkError) return { error };
   throw error;
 };
-
 const askedOnce = async (host: Host, request: HttpRequest, ended: Ended | undefined): Promise<HttpReply> => {
   let reply: HttpReply;
   try {
@@ -84,7 +114,6 @@ const askedOnce = async (host: Host, request: HttpRequest, ended: Ended | undefi
   await ended?.('answered');
   return reply;
 };
-
 /** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   const request = { ...given, signal: options.signal };
@@ -107,4 +136,53 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
     if ('reply' in result) await result.reply.bytes();
     await host.sleep(delay, options.signal);
   }
+};
+
+/** One part of a multipart body: a value, or a file that is read while it is sent. */
+export type Part =
+  | { readonly name: string; readonly value: string }
+  | {
+      readonly name: string;
+      readonly filename: string;
+      readonly contentType: string;
+      readonly sizeBytes: number;
+      readonly bytes: AsyncIterable<Uint8Array>;
+    };
+export type Multipart = {
+  readonly contentType: string;
+  readonly lengthBytes: number;
+  readonly body: AsyncIterable<Uint8Array>;
+};
+/** As browsers do it (WHATWG form data): quotes and line ends of a name are percent-encoded, everything else is UTF-8. */
+const quoted = (text: string): string =>
+  text.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+const head = (boundary: string, part: Part): Uint8Array => {
+  const file =
+    'filename' in part ? `; filename="${quoted(part.filename)}"\r\nContent-Type: ${part.contentType}` : '';
+  return Buffer.from(
+    `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(part.name)}"${file}\r\n\r\n`,
+  );
+};
+async function* chunks(parts: readonly Part[], boundary: string): AsyncIterable<Uint8Array> {
+  for (const part of parts) {
+    yield head(boundary, part);
+    if ('value' in part) yield Buffer.from(part.value);
+    else yield* part.bytes;
+    yield Buffer.from('\r\n');
+  }
+  yield Buffer.from(`--${boundary}--\r\n`);
+}
+/** A multipart/form-data body of known length that never holds a whole file in memory. `mark` makes the boundary unique. */
+export const multipart = (parts: readonly Part[], mark: string): Multipart => {
+  const boundary = `opsctl-${mark}`;
+  const size = (part: Part) => ('value' in part ? Buffer.byteLength(part.value) : part.sizeBytes);
+  const lengthBytes = parts.reduce(
+    (sum, part) => sum + head(boundary, part).length + size(part) + 2,
+    boundary.length + 6,
+  );
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    lengthBytes,
+    body: chunks(parts, boundary),
+  };
 };

@@ -1,9 +1,7 @@
-import { randomShare } from '../core/random-share.ts';
-import { WINDOW_MS } from './rate-turns.ts';
-import type { Bucket, RequestEnd } from './rate.ts';
-import { messageOf } from '../core/error-message.ts';
+import { messageOf } from '../core/problem.ts';
+import { randomShare } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import type { RateStore } from './rate-store.ts';
+import { type Bucket, type RequestEnd, WINDOW_MS } from './rate.ts';
 
 type Options = {
   /** Connects to the store. */
@@ -17,13 +15,10 @@ type Options = {
   readonly signal?: AbortSignal | undefined;
   readonly windowMs?: number;
 };
-
 /** For how many windows a request holds its place after its end: one that is lost may be counted a window later. */
 const windowsOf: Readonly<Record<RequestEnd, number>> = { answered: 1, lost: 2, unsent: 0 };
-
 /** Machines that found no place come back at different times. */
 const jitterMs = (host: Host): number => 128 * randomShare(host);
-
 /** One bucket for all machines that name the same store. A store that cannot be reached leaves each machine its share. */
 export const storeBucket = (
   host: Host,
@@ -65,3 +60,21 @@ export const storeBucket = (
     open: () => fallback?.open(),
   };
 };
+
+/** A place in the window that several machines share: taken, or how long to wait for one. */
+export type Taken = { readonly place: string } | { readonly waitMs: number };
+/** A store that counts requests for all machines by its own clock. Each call throws when the store cannot be reached. */
+export type RateStore = {
+  /** Takes one of `limit` places of a key. It is held while the request is under way, for `LEASE_MS` at most. */
+  take(key: string, limit: number): Promise<Taken>;
+  /** The request has ended: its place is free again so long from now. */
+  answered(key: string, place: string, ms: number): Promise<void>;
+  /** The service said no: nobody takes a place for so long. */
+  block(key: string, ms: number): Promise<void>;
+};
+/** How long a place is held whose process died: no request is under way for longer. */
+export const LEASE_MS = 10 * 60_000;
+/** How soon to ask again when all places are taken and none has an end yet. */
+export const AGAIN_MS = 250;
+/** A store that does not answer must not hold a run up. */
+export const CALL_MS = 5000;

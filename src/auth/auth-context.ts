@@ -23,3 +23,48 @@ export type AuthContext = {
     readonly origin: string;
   }>;
 };
+
+/**
+ * A point in time on two clocks. The wall clock can be set in either direction and says nothing about what happened
+ * meanwhile; the time since the machine started cannot be set and goes on while it is suspended.
+ */
+export type Instant = {
+  /** Milliseconds since 1970. */
+  readonly wallMs: number;
+  /** Absent where the system does not tell it. */
+  readonly boot?: { readonly id: string; readonly ms: number };
+};
+const bootPath = '/proc/sys/kernel/random/boot_id';
+const uptimePath = '/proc/uptime';
+export const instantFrom = (
+  wallMs: number,
+  bootId: string | undefined,
+  uptime: string | undefined,
+): Instant => {
+  const seconds = Number.parseFloat(uptime ?? '');
+  const id = bootId?.trim() ?? '';
+  return id === '' || !Number.isFinite(seconds)
+    ? { wallMs }
+    : { wallMs, boot: { id, ms: Math.round(seconds * 1000) } };
+};
+const quietly = (host: Host, path: string): string | undefined => {
+  try {
+    return host.files.readNow(path);
+  } catch {
+    return undefined;
+  }
+};
+export const instantNow = (host: Host): Instant =>
+  host.platform === 'linux'
+    ? instantFrom(host.now(), quietly(host, bootPath), quietly(host, uptimePath))
+    : { wallMs: host.now() };
+/**
+ * The shortest time that may have passed since an earlier instant is of no use to a promise: this is the longest one.
+ * Undefined when nobody can tell, because the wall clock went back and the machine was restarted.
+ */
+export const elapsedMs = (since: Instant, now: Instant): number | undefined => {
+  const wall = now.wallMs - since.wallMs;
+  if (since.boot !== undefined && since.boot.id === now.boot?.id)
+    return Math.max(now.boot.ms - since.boot.ms, wall);
+  return wall < 0 ? undefined : wall;
+};

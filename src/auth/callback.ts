@@ -1,4 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { type ExternalUrl, externalUrl } from '../core/external-url.ts';
+import { AppError } from '../core/problem.ts';
+import { isIdentity, scopeText } from './scopes.ts';
 
 declare const checked: unique symbol;
 /** What came back with the right state (or was typed by the user). `exchange` accepts nothing else. */
@@ -12,7 +15,6 @@ export type CheckedCallback = {
 };
 /** An error of the server with the right state: it ends the login. */
 export type CheckedRefusal = { readonly error: string; readonly description?: string };
-
 export type Verdict =
   | { readonly kind: 'code'; readonly callback: CheckedCallback }
   | { readonly kind: 'refused'; readonly refusal: CheckedRefusal }
@@ -20,32 +22,24 @@ export type Verdict =
   | { readonly kind: 'relay' }
   /** Not ours: nothing changes. */
   | { readonly kind: 'ignored'; readonly why: string };
-
 export type Expected = { readonly state: string; readonly issuer?: string };
-
 /** Marks a request that has been through the relay page, so that it goes round once. */
 export const relayMark = 'opsctl_relayed';
-
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
 /** Takes the same time for every wrong value, whatever its length. */
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected));
-
 const ignored = (why: string): Verdict => ({ kind: 'ignored', why });
 /** RFC 6749 3.1: a parameter must not be given twice. Only those with a meaning here are looked at. */
 const single = ['state', 'code', 'error', 'error_description', 'iss', relayMark] as const;
-
 const repeated = (params: URLSearchParams): string | undefined =>
   single.find((name) => params.getAll(name).length > 1);
-
 /** RFC 6749 4.1.2: a client assumes no size; the address around it has a limit (loopback/decide.ts). */
 const codeForm = /^[\x21-\x7e]{1,8192}$/;
-
 const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
   const description = params.get('error_description');
   return { error: params.get('error') ?? '', ...(description === null ? {} : { description }) };
 };
-
 /** spec/sign-in#authorize-7: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
 export const checkCallback = (params: URLSearchParams, expected: Expected): Verdict => {
   const twice = repeated(params);
@@ -63,21 +57,18 @@ export const checkCallback = (params: URLSearchParams, expected: Expected): Verd
   if (params.has('error')) return { kind: 'refused', refusal: refusalFrom(params) };
   return codeFrom(params);
 };
-
 const withoutState = (params: URLSearchParams, hasAnswer: boolean): Verdict => {
   if (!hasAnswer) return ignored('it carries neither code nor state');
   return params.has(relayMark)
     ? ignored('it carries no state, in the query or the fragment')
     : { kind: 'relay' };
 };
-
 const codeFrom = (params: URLSearchParams): Verdict => {
   const code = params.get('code') ?? '';
   if (!codeForm.test(code))
     return ignored('the code is empty, too long or holds characters that no code has');
   return { kind: 'code', callback: { code, params, source: 'redirect' } as CheckedCallback };
 };
-
 /** A bare code from the keyboard: the state is filled in, because the person who types is the one who asked. */
 export const typedCode = (code: string, expected: Expected): Verdict =>
   codeFrom(new URLSearchParams({ code, state: expected.state })).kind === 'code'
@@ -90,3 +81,65 @@ export const typedCode = (code: string, expected: Expected): Verdict =>
         } as CheckedCallback,
       }
     : ignored('this is neither an address nor a code');
+
+export type AuthorizationRequest = {
+  readonly endpoint: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  readonly secrets: Pick<Secrets, 'challenge' | 'state' | 'nonce'>;
+  readonly loginHint?: string;
+  /** Parameters of other servers: `prompt`, `audience`, `resource`. */
+  readonly extra?: Readonly<Record<string, string>>;
+};
+/** spec/sign-in#authorize. Both PKCE parameters are always sent: the method would default to `plain`. */
+export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
+  const url = new URL(request.endpoint);
+  const set = (name: string, value: string | undefined) => {
+    if (value !== undefined) url.searchParams.set(name, value);
+  };
+  set('client_id', request.clientId);
+  set('redirect_uri', request.redirectUri);
+  set('response_type', 'code');
+  set('scope', scopeText(request.scopes));
+  set('code_challenge', request.secrets.challenge);
+  set('code_challenge_method', 'S256');
+  set('state', request.secrets.state);
+  set(
+    'nonce',
+    request.scopes.includes('openid') || request.scopes.some(isIdentity) ? request.secrets.nonce : undefined,
+  );
+  set('login_hint', request.loginHint);
+  for (const [name, value] of Object.entries(request.extra ?? {})) set(name, value);
+  // A blank may stand as + or %20 (spec/sign-in); %20 survives every mail program and terminal.
+  const address = externalUrl(url.href.replaceAll('+', '%20'));
+  if (address !== undefined) return address;
+  throw new AppError(
+    'config',
+    `invalid authorization endpoint ${JSON.stringify(request.endpoint)}: must be an http or https URL without user information`,
+    { code: 'AUTH_URL', tryThis: ['--auth-url https://HOST/PATH'] },
+  );
+};
+
+const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
+/** 32 random bytes give the 43 characters of spec/sign-in; fewer bytes would be refused by the service. */
+export const verifierFrom = (random: Uint8Array): string => base64url(random);
+/** spec/sign-in#pkce-2: base64url without padding of the SHA-256 of the ASCII verifier. */
+export const challengeFrom = (verifier: string): string =>
+  createHash('sha256').update(verifier, 'ascii').digest('base64url');
+/** The secrets of one authorization request; made anew for each (spec/sign-in: unique per authorization request). */
+export type Secrets = {
+  readonly verifier: string;
+  readonly challenge: string;
+  readonly state: string;
+  readonly nonce: string;
+};
+export const secretsFrom = (random: (bytes: number) => Uint8Array): Secrets => {
+  const verifier = verifierFrom(random(32));
+  return {
+    verifier,
+    challenge: challengeFrom(verifier),
+    state: base64url(random(32)),
+    nonce: base64url(random(24)),
+  };
+};

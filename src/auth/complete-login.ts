@@ -1,26 +1,177 @@
+import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
-import type { AuthContext } from './auth-context.ts';
-import type { CheckedCallback } from './callback.ts';
-import { type Instant, instantNow } from './clock.ts';
-import { type Account, accountFrom, accountNameFrom } from './credential-store/account.ts';
-import { keepAccount } from './keep-account.ts';
-import type { Attempt, LoginPlan } from './login-plan.ts';
-import type { Secrets } from './pkce.ts';
+import { NetworkError } from '../platform/host.ts';
+import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
+import type { CheckedCallback, Secrets } from './callback.ts';
+import {
+  type Account,
+  accountFrom,
+  accountNameFrom,
+  freeName,
+  isOver,
+  isSamePerson,
+  personOf,
+  type SignInOutcome,
+  type StoredCredentials,
+  swapSignedIn,
+} from './credential-store/account.ts';
+import { openCredentialStore } from './credential-store/store.ts';
+import type { ListenOptions } from './loopback/listen.ts';
 import { discover } from './protocol/discovery.ts';
-import { exchangeRequest } from './protocol/exchange.ts';
 import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
-import type { TokenResponse } from './protocol/token-response.ts';
-import { issuerOf, receiveTokens } from './receive-tokens.ts';
-import { isIdentity } from './scopes.ts';
-import { tokenClientOf } from './token-client-of.ts';
+import { exchangeRequest, type TokenResponse } from './protocol/token-response.ts';
+import { issuerOf, receiveTokens, revokeDiscarded } from './receive-tokens.ts';
+import { addScopeLine, isIdentity, missing, union } from './scopes.ts';
+import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
+import type { LoginServer } from './settings.ts';
+
+/** What a sign-in with added scopes read before it began. */
+export type BaseAccount = Pick<Account, 'name' | 'signIn' | 'subject' | 'email'>;
+export type NewAccount = Omit<Account, 'generation' | 'signIn'>;
+/** A sign-in that was named by hand replaces what has the name; else nobody's account is taken. */
+export type Naming = {
+  readonly name?: string;
+  readonly base?: BaseAccount;
+  /** True for a token that was handed over: its account has one name, and the last one counts. */
+  readonly replaces?: boolean;
+};
+const whoIs = ({ email, subject, name }: Pick<Account, 'name' | 'subject' | 'email'>): string =>
+  email ?? subject ?? name;
+/** Two users of one server can have the same address; the subject tells them apart. */
+const whoExactly = (account: Pick<Account, 'name' | 'subject' | 'email'>): string =>
+  account.email === undefined || account.subject === undefined
+    ? whoIs(account)
+    : `${account.email} (${account.subject})`;
+const otherPerson = (base: Pick<Account, 'name' | 'subject' | 'email'>, given: NewAccount): AppError => {
+  const who = whoIs(base) === whoIs(given) ? whoExactly : whoIs;
+  return new AppError(
+    'auth',
+    `account ${base.name} belongs to ${who(base)}, but ${who(given)} signed in; nothing was changed`,
+    {
+      code: 'OTHER_IDENTITY',
+      tryThis: [
+        `sign in as ${whoIs(base)} in the browser`,
+        `opsctl login --account NAME (another account for ${whoIs(given)})`,
+        `opsctl logout --account ${base.name} (gives the name free)`,
+      ],
+    },
+  );
+};
+const changedMeanwhile = (given: NewAccount, name: string, lost: readonly string[]): AppError =>
+  new AppError(
+    'auth',
+    `account ${name} got other scopes from another sign-in meanwhile; nothing was changed`,
+    {
+      code: 'ACCOUNT_CHANGED',
+      tryThis: [addScopeLine(missing(given.granted, lost), name)],
+    },
+  );
+/**
+ * Without an identity two people look the same. An account that is still signed in is not given to the next one: the new
+ * one gets a number, and an account of that row that is over is taken again.
+ */
+const nameForStranger = (data: StoredCredentials, name: string, server: string): string => {
+  for (let number = 1; ; number++) {
+    const candidate = freeName(data, number === 1 ? name : `${name}-${number}`, server);
+    const taken = data.accounts.find((each) => each.name === candidate);
+    if (taken === undefined || isOver(taken)) return candidate;
+  }
+};
+/** A second person with the same address (a user who was created again, for example) gets a name with a number. */
+const nameForPerson = (data: StoredCredentials, given: NewAccount): string => {
+  for (let number = 1; ; number++) {
+    const candidate = freeName(data, number === 1 ? given.name : `${given.name}-${number}`, given.server);
+    const taken = data.accounts.find((each) => each.name === candidate);
+    if (taken === undefined || isSamePerson(personOf(taken), personOf(given))) return candidate;
+  }
+};
+const nameFor = (data: StoredCredentials, given: NewAccount, naming: Naming): string => {
+  if (naming.name !== undefined) return naming.name;
+  return given.subject === undefined && naming.replaces !== true
+    ? nameForStranger(data, given.name, given.server)
+    : nameForPerson(data, given);
+};
+const warnOfName = (context: AuthContext, account: Account, before: Account | undefined): void => {
+  if (before !== undefined && !isOver(before) && whoIs(before) !== whoIs(account))
+    context.log.warn(
+      `Account ${account.name} was ${whoIs(before)} and is ${whoIs(account)} now; the tokens of ${whoIs(before)} stay valid at the server.`,
+    );
+};
+/** Another server has the name. Also checked before somebody signs in. */
+export const otherServer = (name: string, before: Pick<Account, 'server'>, server: string): AppError =>
+  new AppError('auth', `account ${name} belongs to ${before.server}, not to ${server}; nothing was changed`, {
+    code: 'OTHER_SERVER',
+    tryThis: [
+      'opsctl login --account NAME (another name for this account)',
+      `opsctl logout --account ${name} (gives the name free)`,
+    ],
+  });
+const withoutRefresh = (given: NewAccount, name: string, before: Account | undefined): AppError =>
+  new AppError(
+    'auth',
+    `the server issued no refresh token, but account ${name} has one; nothing was changed`,
+    {
+      code: 'REFRESH_TOKEN_LOST',
+      tryThis: [
+        `${addScopeLine(union(missing(given.requested, before?.granted ?? []), ['offline_access']), name)} --param prompt=consent`,
+        `opsctl logout --account ${name}, then opsctl login with all scopes`,
+      ],
+    },
+  );
+type Rejected = {
+  readonly outcome: Exclude<SignInOutcome, 'stored'>;
+  readonly given: NewAccount;
+  readonly name: string;
+  readonly before: Account | undefined;
+};
+/** Tokens of another person or server are revoked. Revoking those of the same sign-in could end the one that stays. */
+const reject = async (context: AuthContext, { outcome, given, name, before }: Rejected): Promise<never> => {
+  if (outcome === 'changed') throw changedMeanwhile(given, name, before?.granted ?? []);
+  if (outcome === 'without-refresh-token') throw withoutRefresh(given, name, before);
+  await revokeDiscarded(context, given, [given.refreshToken, given.accessToken]);
+  if (outcome === 'other-server' && before !== undefined) throw otherServer(name, before, given.server);
+  throw otherPerson(before ?? { name }, given);
+};
+/** The one way from a finished sign-in, by whatever method, to a stored account. */
+export const keepAccount = async (
+  context: AuthContext,
+  given: NewAccount,
+  naming: Naming = {},
+): Promise<Account> => {
+  const { base } = naming;
+  if (base?.subject !== undefined && given.subject !== undefined && base.subject !== given.subject) {
+    await revokeDiscarded(context, given, [given.refreshToken, given.accessToken]);
+    throw otherPerson(base, given);
+  }
+  const signIn = Buffer.from(context.host.random(12)).toString('base64url');
+  await prepareServerProfiles(context);
+  const { outcome, account, before } = await openCredentialStore(context, given.server).swap((data) => {
+    const name = nameFor(data, given, naming);
+    const made: Account = { ...given, name, signIn, generation: 0 };
+    const previous = data.accounts.find((each) => each.name === name);
+    return { ...swapSignedIn(data, made, base), account: made, before: previous };
+  });
+  if (outcome !== 'stored') await reject(context, { outcome, given, name: account.name, before });
+  await useServerProfile(context, given.server);
+  warnOfName(context, account, before);
+  if (
+    naming.name === undefined &&
+    naming.replaces !== true &&
+    given.subject === undefined &&
+    account.name !== given.name
+  )
+    context.log.warn(
+      `The server does not say who signed in, and account ${given.name} is still signed in: this sign-in is account ${account.name}. \`opsctl login --account NAME\` chooses a name.`,
+    );
+  return account;
+};
 
 const mixUp = (why: string): AppError =>
   new AppError('auth', why, {
     code: 'ISSUER_MISMATCH',
     tryThis: ['check --issuer, --auth-url and --token-url'],
   });
-
 /** RFC 9207 2.4: the issuer of the answer is the server that was asked, and a server that announces it names it. */
 const checkIssuer = (callback: CheckedCallback, issuer: string, announcesIss: boolean): void => {
   const given = callback.params.get('iss');
@@ -30,7 +181,6 @@ const checkIssuer = (callback: CheckedCallback, issuer: string, announcesIss: bo
   if (given === null && announcesIss && callback.source === 'redirect')
     throw mixUp('the answer does not name its issuer, although the server announces that it does');
 };
-
 const tokenClientFor = async (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes'>,
@@ -47,7 +197,6 @@ const tokenClientFor = async (
   checkIssuer(callback, metadata.issuer, metadata.announcesIss);
   return { ...base, issuer: metadata.issuer, jwksUri: metadata.jwksUri };
 };
-
 const accountOf = (
   plan: Pick<LoginPlan, 'server' | 'account'>,
   attempt: Pick<Attempt, 'requested'>,
@@ -59,7 +208,6 @@ const accountOf = (
   const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth };
   return accountFrom({ ...owner, issuer: metadata?.issuer }, answer, attempt.requested, asked);
 };
-
 /** Code to stored account; the network is asked once, because a code is good for one use. */
 export const complete = async (
   context: AuthContext,
@@ -94,4 +242,78 @@ export const complete = async (
     name: plan.account,
     base: plan.base,
   });
+};
+
+/** A minute is what requests and rounding may take; identity tokens are refused at five. */
+const clockLimitMs = 60_000;
+const limitMs = 10_000;
+const clockWarning = (date: string | undefined, nowMs: number, origin: string): string | undefined => {
+  const server = Date.parse(date ?? '');
+  const off = nowMs - server;
+  if (Number.isNaN(server) || Math.abs(off) <= clockLimitMs) return undefined;
+  const minutes = Math.round(Math.abs(off) / 60_000);
+  return `The clock of this machine is ${minutes} min ${off > 0 ? 'ahead of' : 'behind'} the one of ${origin}; set it before you go on, or the sign-in may be refused.`;
+};
+/**
+ * While the user is in the browser there is time to see whether the code can be exchanged at all: certificate, clock
+ * and reachability of the token host are found before the password was typed, not after. Says what it found; undefined
+ * is good.
+ */
+export const tokenHostWarning = async (
+  { host, signal }: Pick<AuthContext, 'host' | 'signal'>,
+  tokenEndpoint: string,
+): Promise<string | undefined> => {
+  const { origin, protocol } = new URL(tokenEndpoint);
+  // Plain HTTP is for this machine alone: it has neither a certificate nor another clock.
+  if (protocol === 'http:') return undefined;
+  try {
+    const reply = await host.network.request({
+      method: 'GET',
+      url: `${origin}/.well-known/openid-configuration`,
+      headers: { accept: 'application/json' },
+      timeoutMs: limitMs,
+      maxReplyBytes: 256 * 1024,
+      signal,
+    });
+    await reply.text().catch(() => '');
+    return clockWarning(reply.headers.date, host.now(), origin);
+  } catch (error) {
+    if (!(error instanceof NetworkError) || error.code === 'ABORTED' || error.code === 'TOO_LARGE')
+      return undefined;
+    const help =
+      error.code === 'TLS'
+        ? 'set ca_file or NODE_EXTRA_CA_CERTS'
+        : 'check the network, the proxy and --token-url';
+    return `The token host does not work from here (${error.message}): after the sign-in in the browser the code could not be exchanged. Before you go on: ${help}.`;
+  }
+};
+
+export type LoginPlan = {
+  readonly server: LoginServer;
+  readonly scopes: readonly string[];
+  /** Name to store the account under; from the identity when absent. */
+  readonly account?: string;
+  /** The account that scopes are added to. */
+  readonly base?: BaseAccount;
+  readonly loginHint?: string;
+  /** Further parameters of the authorization request, as other servers want them. */
+  readonly params?: Readonly<Record<string, string>>;
+  readonly port: number;
+  readonly path: string;
+  readonly redirectHost?: ListenOptions['redirectHost'];
+  readonly timeoutMs: number;
+  readonly browser?: boolean;
+  readonly noBrowser?: boolean;
+  /** True when stdin is free for a pasted address. */
+  readonly readsPaste: boolean;
+  readonly hasTerminal: boolean;
+  /** Walks the embedded server's own pages where nobody sits at a browser. */
+  readonly scripted?: (url: string, redirectUri: string) => Promise<void>;
+};
+/** One authorization request: what must be remembered until its answer. */
+export type Attempt = {
+  readonly secrets: Secrets;
+  readonly redirectUri: string;
+  readonly requested: readonly string[];
+  readonly url: ExternalUrl;
 };

@@ -1,8 +1,7 @@
-import { durationText } from '../core/duration.ts';
-import { missing } from './scopes.ts';
-import type { Instant } from './clock.ts';
+import { durationText } from '../core/format.ts';
+import { isIdentity, missing } from './scopes.ts';
+import type { Instant } from './auth-context.ts';
 import { type Account, isFresh, lifeLeftMs } from './credential-store/account.ts';
-import { isIdentity } from './scopes.ts';
 
 const time = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();

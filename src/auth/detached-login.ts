@@ -1,29 +1,132 @@
+import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
-import { complete } from './complete-login.ts';
-import { attemptFor, refusedByUser, showAddress } from './flow.ts';
-import type { LoginPlan } from './login-plan.ts';
-import { dropPending, type Pending, readPending, savePending } from './pending-login.ts';
-import { secretsFrom } from './pkce.ts';
-import { readIssuer } from './protocol/issuer.ts';
-import { mockKey } from './settings.ts';
+import { type ClientAuthentication, fittingJson } from '../core/shape.ts';
+import { type Holder, lookAt, replaceLock, thisProcess, unlock } from '../platform/file-lock.ts';
+import { describeProcess, processState, signalRecorded } from '../platform/process-identity.ts';
 import type { AuthContext } from './auth-context.ts';
+import { secretsFrom } from './callback.ts';
+import { type BaseAccount, complete, type LoginPlan } from './complete-login.ts';
 import type { Account } from './credential-store/account.ts';
+import {
+  acquire,
+  type Lock,
+  makePrivateDirectory,
+  readGuarded,
+  writeGuarded,
+} from './credential-store/guarded-file.ts';
+import type { Endpoints } from './endpoints.ts';
+import { attemptFor, refusedByUser, showAddress } from './flow.ts';
 import { verdictOfPaste } from './methods/paste.ts';
+import { readIssuer } from './protocol/discovery.ts';
+import { mockKey } from './settings.ts';
+
+/** A login that was started in one command and is finished in another. It holds the verifier: mode 0600, and it expires. */
+export type Pending = {
+  readonly server: string;
+  readonly endpoints: Endpoints;
+  readonly clientId: string;
+  readonly clientAuth?: ClientAuthentication;
+  /** The server was named by it: what it announces holds for the second half too. */
+  readonly issuer?: string;
+  /** Of the authorization request, for the exchange. */
+  readonly resource?: string;
+  readonly redirectUri: string;
+  readonly verifier: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly requested: readonly string[];
+  readonly account?: string;
+  readonly base?: BaseAccount;
+  readonly expiresMs: number;
+};
+const pathOf = (context: AuthContext): string =>
+  join(context.settings.directories.state, 'pending-login.json');
+export const savePending = async (context: AuthContext, pending: Pending): Promise<void> => {
+  await makePrivateDirectory(context.host, context.settings.directories.state);
+  await writeGuarded(context.host, pathOf(context), JSON.stringify(pending));
+};
+/** Whatever else lies there cannot be finished. */
+const shape = {
+  server: 'text',
+  endpoints: { authorize: 'text', token: 'text', revoke: 'text' },
+  clientId: 'text',
+  redirectUri: 'text',
+  verifier: 'text',
+  state: 'text',
+  nonce: 'text',
+  requested: ['text'],
+  expiresMs: 'number',
+} as const;
+const none = (why: string): AppError =>
+  new AppError('auth', why, { code: 'NO_PENDING_LOGIN', tryThis: ['opsctl login --start'] });
+export const readPending = async (context: AuthContext): Promise<Pending> => {
+  const text = await readGuarded(context.host, pathOf(context));
+  if (text === undefined) throw none('no login was started for this profile');
+  const pending = fittingJson<Pending>(text, shape);
+  if (pending === undefined) {
+    await dropPending(context);
+    throw none('the started login cannot be read');
+  }
+  for (const secret of [pending.verifier, pending.state, pending.nonce]) context.log.hide(secret);
+  if (pending.expiresMs > context.host.now()) return pending;
+  await dropPending(context);
+  throw none('the started login has expired');
+};
+export const dropPending = (context: AuthContext): Promise<void> =>
+  context.host.files.remove(pathOf(context));
+/** One login waits per profile: hundreds of tabs overnight come from programs that start another one each time. */
+export const claimLogin = async (context: AuthContext, replaces: boolean): Promise<Lock> => {
+  const { host, settings } = context;
+  await makePrivateDirectory(host, settings.directories.state);
+  const path = join(settings.directories.state, 'login.lock');
+  const take = (waitMs: number) => acquire(host, path, { waitMs, signal: context.signal });
+  const lock = await take(0).catch(async (error: unknown) => {
+    if (!(error instanceof AppError) || error.detail.code !== 'LOCK_BUSY') throw error;
+    const seen = await lookAt<Holder>(host, path);
+    const by = seen.kind === 'held' ? seen.by : undefined;
+    if (!replaces || by === undefined) throw alreadyWaiting(context, by);
+    return signalRecorded(host, by, 'SIGTERM') ? take(5000) : replaceUnsignaled(context, path, by);
+  });
+  if (lock === undefined) throw alreadyWaiting(context, undefined);
+  return lock;
+};
+/** The user asked for it: the lock changes its owner, and a process that may be somebody else's gets no signal. */
+const replaceUnsignaled = async (context: AuthContext, path: string, by: Holder): Promise<Lock> => {
+  const { host, log } = context;
+  const mine = thisProcess(host);
+  await replaceLock(host, path, mine);
+  log.warn(
+    `The other login (${describeProcess(host, by)}) was not stopped: this command cannot check whether it still runs. Press Ctrl-C there if it still waits.`,
+  );
+  return { release: () => unlock(host, path, mine) };
+};
+const alreadyWaiting = ({ host, settings }: AuthContext, by: Holder | undefined): AppError => {
+  const { profile } = settings;
+  const where = profile.origin === 'default' ? '' : ` of profile ${profile.name}`;
+  const who = by === undefined ? '' : ` (${describeProcess(host, by)})`;
+  const isHere = by === undefined || processState(host, by) === 'alive';
+  return new AppError('auth', `another login${where} is waiting for the browser${who}`, {
+    code: 'LOGIN_WAITING',
+    tryThis: [
+      'finish it in the browser',
+      isHere
+        ? 'opsctl login --replace (stops the other login)'
+        : 'opsctl login --replace (takes its place; the other login is not stopped)',
+    ],
+  });
+};
 
 /** Long enough for a person who gets the address by mail; the service's own code lives minutes. */
 const lifeMs = 30 * 60_000;
-
 /** Nobody listens: any port of the dynamic range does, and a code that a stranger's program there would get is useless without the verifier. */
 const unusedPort = (random: Uint8Array): number =>
   49_152 + ((((random[0] ?? 0) << 8) | (random[1] ?? 0)) % 16_384);
-
 /** The address carries its state on purpose: it is what the person who signs in must open. */
 export type Started = {
   readonly authorization_url: string;
   readonly redirect_uri: string;
   readonly expires_at: string;
 };
-
 /** First half: the address is shown, what is needed for the second half is stored 0600. */
 export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan): Promise<Started> => {
   const { host } = context;
@@ -58,7 +161,6 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
     expires_at: new Date(expiresMs).toISOString(),
   };
 };
-
 /** The second half of the plan: what the first one had learnt from the metadata still holds. */
 const planOf = async (
   context: AuthContext,
@@ -83,7 +185,6 @@ const planOf = async (
     ...(resource === undefined ? {} : { params: { resource } }),
   };
 };
-
 /** Second half, in another process: the answer is checked against the stored state as the listener would. */
 export const finishDetachedLogin = async (
   context: AuthContext,

@@ -1,15 +1,38 @@
-import { type HttpReply, NetworkError } from '../platform/host.ts';
-import { isLoopback } from './endpoints.ts';
-import { errorInLocation, open, type Probe, requestTo } from './probe.ts';
-import { safeText } from './terminal-text.ts';
-import type { LoginServer } from './settings.ts';
+import { AppError } from '../core/problem.ts';
+import type { Level } from '../core/result.ts';
+import { type Host, type HttpReply, NetworkError } from '../platform/host.ts';
 import type { AuthContext } from './auth-context.ts';
-import { fails, type Finding, ok, warns } from './finding.ts';
+import { openCredentialStore } from './credential-store/store.ts';
+import { isLoopback } from './endpoints.ts';
+import { browserChoice, browserEnvironment, forwardLine } from './methods/browser-environment.ts';
+import { errorInLocation, open, type Probe, requestTo } from './probe.ts';
+import { safeText } from './scopes.ts';
+import type { LoginServer } from './settings.ts';
+
+/** One thing that signing in depends on. `fail` makes the command end with 20; `warn` has a way around it. */
+export type Finding = {
+  readonly check: string;
+  readonly state: Level;
+  readonly found: string;
+  readonly remedy: string;
+};
+export const ok = (check: string, found: string): Finding => ({ check, state: 'pass', found, remedy: '' });
+export const warns = (check: string, found: string, remedy: string): Finding => ({
+  check,
+  state: 'warn',
+  found,
+  remedy,
+});
+export const fails = (check: string, found: string, remedy: string): Finding => ({
+  check,
+  state: 'fail',
+  found,
+  remedy,
+});
 
 const caHelp =
   'put the certificate of your company into a file and set ca_file (OPSCTL_CA_FILE) or NODE_EXTRA_CA_CERTS';
 const proxyHelp = 'check HTTPS_PROXY and NO_PROXY';
-
 const reachFailure = (check: string, error: unknown): Finding => {
   if (!(error instanceof NetworkError)) return fails(check, 'failed', 'try again with --verbose');
   const remedy =
@@ -22,7 +45,6 @@ const reachFailure = (check: string, error: unknown): Finding => {
           : 'check the address, the proxy and the firewall';
   return fails(check, safeText(error.message, 120), remedy);
 };
-
 /** A clock that is wrong makes fresh tokens look old; the answer's Date is good to a second. */
 const clockFinding = (nowMs: number, date: string | undefined): Finding => {
   const theirs = date === undefined ? Number.NaN : Date.parse(date);
@@ -39,7 +61,6 @@ const clockFinding = (nowMs: number, date: string | undefined): Finding => {
     'set the clock of this machine: timedatectl set-ntp true',
   );
 };
-
 const proxyFinding = (context: AuthContext, url: URL): Finding => {
   const { env } = context.host;
   const names = [`${url.protocol.slice(0, -1)}_proxy`, 'all_proxy'].flatMap((name) => [
@@ -51,7 +72,6 @@ const proxyFinding = (context: AuthContext, url: URL): Finding => {
   if (isLoopback(url)) return ok('proxy', `${set} is set; not used for this machine`);
   return ok('proxy', `${set} is used for ${url.host}, unless NO_PROXY names it`);
 };
-
 const authorityFinding = (context: AuthContext, url: URL, isReached: boolean): Finding => {
   const extra = context.settings.get('ca_file')?.value ?? context.host.env.NODE_EXTRA_CA_CERTS;
   if (url.protocol === 'http:') return ok('certificate authority', 'plain HTTP on this machine');
@@ -60,7 +80,6 @@ const authorityFinding = (context: AuthContext, url: URL, isReached: boolean): F
     ? ok('certificate authority', `the certificate of ${url.host} is trusted by ${named}`)
     : warns('certificate authority', `could not be checked; trusted: ${named}`, caHelp);
 };
-
 const tokenFindings = async (context: AuthContext, server: LoginServer): Promise<Finding[]> => {
   const url = new URL(server.endpoints.token);
   const common = (isReached: boolean): Finding[] => [
@@ -91,7 +110,6 @@ const tokenFindings = async (context: AuthContext, server: LoginServer): Promise
       );
   return [reached, clockFinding(context.host.now(), reply.headers.date), ...common(true)];
 };
-
 const codes =
   /\b(redirect_uri_mismatch|invalid_client|deleted_client|invalid_scope|org_internal|admin_policy_enforced|disallowed_useragent|invalid_grant|invalid_request)\b/;
 const remedies: Readonly<Record<string, string>> = {
@@ -101,7 +119,6 @@ const remedies: Readonly<Record<string, string>> = {
   deleted_client: 'restore the client in the developer console, or use another',
   invalid_scope: 'check --scope',
 };
-
 /** An authorization request without a user: the server says whether it would come back to us. */
 const redirectFinding = async (probe: Probe): Promise<Finding> => {
   try {
@@ -122,8 +139,79 @@ const redirectFinding = async (probe: Probe): Promise<Finding> => {
     return reachFailure('authorization endpoint', (error as { cause?: unknown }).cause ?? error);
   }
 };
-
 export const serverFindings = async (context: AuthContext, probe: Probe): Promise<Finding[]> => [
   ...(await tokenFindings(context, probe.server)),
   await redirectFinding(probe),
 ];
+
+const listens = async (host: Host, address: string, port: number): Promise<string | undefined> => {
+  try {
+    const listener = await host.network.listen(() => ({ status: 204 }), { host: address, port });
+    await listener.close();
+    return undefined;
+  } catch (error) {
+    return (error as { code?: string }).code ?? 'UNKNOWN';
+  }
+};
+/** Can the redirect reach us? Both literals, because browsers and tunnels differ in which one they take. */
+export const portFindings = async ({ host }: AuthContext, port: number): Promise<Finding[]> => {
+  const name = port === 0 ? 'a free port' : `port ${port}`;
+  const v4 = await listens(host, '127.0.0.1', port);
+  const v6 = await listens(host, '::1', port);
+  const taken = `another program has it; opsctl login without --port, or find it: ss -ltnp 'sport = :${port}'`;
+  return [
+    v4 === undefined
+      ? ok('listen on 127.0.0.1', name)
+      : fails(
+          'listen on 127.0.0.1',
+          v4,
+          v4 === 'EADDRINUSE' ? taken : 'opsctl login --no-browser, and paste the address',
+        ),
+    v6 === undefined
+      ? ok('listen on ::1', name)
+      : warns(
+          'listen on ::1',
+          v6,
+          v6 === 'EADDRINUSE' ? taken : 'not needed: the redirect goes to 127.0.0.1',
+        ),
+  ];
+};
+export const browserFinding = async ({ host }: AuthContext, hasTerminal: boolean): Promise<Finding> => {
+  const at = await browserEnvironment(host);
+  const { open, why } = browserChoice(at, {}, hasTerminal);
+  if (open) return ok('browser', host.env.BROWSER === undefined ? why : `BROWSER=${host.env.BROWSER}`);
+  const remedy = at.isSsh
+    ? `opsctl login --port 8400, and on your computer: ${forwardLine(8400, at, host.hostname)}`
+    : 'opsctl login --no-browser, open the address elsewhere and paste the result; or opsctl login --start';
+  return warns('browser', `is not opened: ${why}`, remedy);
+};
+export const keychainFinding = async ({ host }: AuthContext): Promise<Finding> => {
+  const otherwise = 'not needed: credentials go to an encrypted file that only you can read';
+  if (host.env.OPSCTL_KEYCHAIN === 'never') return ok('keychain', 'switched off by OPSCTL_KEYCHAIN=never');
+  if (host.keychain === undefined) return warns('keychain', 'this system offers none', otherwise);
+  try {
+    await host.keychain.get('opsctl', 'doctor');
+    return ok('keychain', 'answers');
+  } catch (error) {
+    return warns(
+      'keychain',
+      error instanceof Error ? error.message.slice(0, 120) : 'does not answer',
+      'unlock it, or set OPSCTL_KEYCHAIN=never',
+    );
+  }
+};
+export const credentialStoreFinding = async (context: AuthContext): Promise<Finding> => {
+  const credentials = openCredentialStore(context);
+  try {
+    const { accounts } = await credentials.read();
+    return ok(
+      'stored credentials',
+      accounts.length === 0
+        ? 'none yet'
+        : `${accounts.length} account${accounts.length === 1 ? '' : 's'}, key in the ${(await credentials.keyLocation()) ?? 'file'}`,
+    );
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return fails('stored credentials', error.message, error.detail.tryThis?.[0] ?? '');
+  }
+};

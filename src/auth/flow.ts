@@ -1,21 +1,60 @@
 import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
-import { authorizeUrl } from './authorize-url.ts';
-import type { CheckedRefusal, Verdict } from './callback.ts';
-import { complete } from './complete-login.ts';
+import { authorizeUrl, type CheckedRefusal, type Secrets, secretsFrom, type Verdict } from './callback.ts';
+import { type Attempt, complete, type LoginPlan, tokenHostWarning } from './complete-login.ts';
 import type { Account } from './credential-store/account.ts';
-import { firstAnswer } from './first-answer.ts';
-import type { Attempt, LoginPlan } from './login-plan.ts';
-import { listenForRedirect, type Redirect } from './loopback/listen.ts';
+import { listenForRedirect, type Redirect, type Settled } from './loopback/listen.ts';
 import { failurePage, successPage } from './loopback/pages.ts';
-import type { BrowserEnvironment } from './methods/browser-environment.ts';
-import { browserChoice, browserEnvironment, hints } from './methods/browser-environment.ts';
-import { type Secrets, secretsFrom } from './pkce.ts';
-import { serviceFailure } from './protocol/failure.ts';
-import { scopeTable } from './scopes.ts';
-import { safeText } from './terminal-text.ts';
-import { tokenHostWarning } from './token-host.ts';
+import {
+  browserChoice,
+  type BrowserEnvironment,
+  browserEnvironment,
+  hints,
+} from './methods/browser-environment.ts';
+import { pastedVerdict } from './methods/paste.ts';
+import { serviceFailure } from './protocol/send.ts';
+import { safeText, scopeTable } from './scopes.ts';
+
+const timedOut = (timeoutMs: number, port: number): AppError =>
+  new AppError('auth', `no answer from the browser within ${Math.round(timeoutMs / 1000)} s`, {
+    code: 'LOGIN_TIMEOUT',
+    tryThis: [
+      'opsctl login --timeout 10m',
+      `the browser runs elsewhere? opsctl login --no-browser, and paste the address it ends at (it begins with http://127.0.0.1:${port})`,
+      'opsctl login --start, then opsctl login --finish URL',
+      'opsctl doctor auth',
+    ],
+  });
+const interrupted = (signal: AbortSignal): unknown =>
+  signal.reason instanceof AppError
+    ? signal.reason
+    : new AppError('interrupted', 'sign-in interrupted; nothing was changed');
+/** The first of: the redirect, a pasted answer, the end of the time, Ctrl-C. */
+export const firstAnswer = async (
+  context: AuthContext,
+  plan: LoginPlan,
+  redirect: Redirect,
+  secrets: Secrets,
+  extra: Promise<void>,
+): Promise<Settled> => {
+  const { host, signal } = context;
+  const done = new AbortController();
+  const stop = AbortSignal.any([signal, done.signal]);
+  const never = new Promise<never>(() => undefined);
+  const time = host.sleep(plan.timeoutMs, stop).then(
+    () => Promise.reject(timedOut(plan.timeoutMs, redirect.port)),
+    () => (done.signal.aborted ? never : Promise.reject(interrupted(signal))),
+  );
+  const pasted: Promise<Settled> = plan.readsPaste
+    ? pastedVerdict(context, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
+    : never;
+  try {
+    return await Promise.race([redirect.settled, pasted, time, extra.then(() => never)]);
+  } finally {
+    done.abort();
+  }
+};
 
 /** OpenID Connect Core 11: without `prompt=consent` a server ignores `offline_access`. A prompt of the user wins; an empty one sends none. */
 const withConsent = ({ scopes, params = {} }: Pick<LoginPlan, 'scopes' | 'params'>): LoginPlan['params'] => {
@@ -24,7 +63,6 @@ const withConsent = ({ scopes, params = {} }: Pick<LoginPlan, 'scopes' | 'params
   const isRequired = scopes.includes('offline_access') && scopes.includes('openid');
   return prompt === undefined && isRequired ? { ...others, prompt: 'consent' } : params;
 };
-
 export const attemptFor = (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint' | 'params'>,
@@ -43,15 +81,12 @@ export const attemptFor = (
   });
   return { secrets, redirectUri, requested: plan.scopes, url };
 };
-
 /** The address is the one thing that must be seen whole, state included; it goes past the redaction of messages. */
 export const showAddress = (context: AuthContext, url: ExternalUrl): Promise<void> =>
   context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
-
 /** The server names the cause here: a user who is not assigned, a policy, or a click on Cancel. */
 const reasonOf = (description: string | undefined): string =>
   description === undefined || description === '' ? '' : `: ${safeText(description, 200)}`;
-
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
   error === 'access_denied'
     ? new AppError('auth', `access was denied in the browser${reasonOf(description)}`, {
@@ -59,7 +94,6 @@ export const refusedByUser = ({ error, description }: CheckedRefusal): AppError 
         tryThis: ['opsctl login, and allow at least one permission'],
       })
     : serviceFailure('the authorization server refused', error, description);
-
 const openWith = async (
   context: AuthContext,
   plan: LoginPlan,
@@ -79,7 +113,6 @@ const openWith = async (
       'The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.',
     );
 };
-
 const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 /** The last page after a failure. A service may repeat what it was sent: no secret of this login gets into the page. */
@@ -102,7 +135,6 @@ const failureFor = (
   );
   return failurePage(reason, whatNext);
 };
-
 const outcomeOf = async (
   context: AuthContext,
   plan: LoginPlan,
@@ -114,7 +146,6 @@ const outcomeOf = async (
     context.log.info('A code alone carries no state; it is bound to this login by its proof key.');
   return complete(context, plan, attempt, verdict.callback);
 };
-
 /** Beside the browser; nothing waits for it. */
 const warnOfTokenHost = (context: AuthContext, plan: LoginPlan): void => {
   void tokenHostWarning(context, plan.server.endpoints.token).then(
@@ -124,7 +155,6 @@ const warnOfTokenHost = (context: AuthContext, plan: LoginPlan): void => {
     () => undefined,
   );
 };
-
 /** Sign-in from listener to stored account. The order matters: the redirect URI needs the real port before the address exists. */
 export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Account> => {
   const secrets = secretsFrom((bytes) => context.host.random(bytes));

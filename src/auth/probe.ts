@@ -1,6 +1,5 @@
 import type { Host, HttpRequest } from '../platform/host.ts';
-import { authorizeUrl } from './authorize-url.ts';
-import { challengeFrom } from './pkce.ts';
+import { authorizeUrl, challengeFrom } from './callback.ts';
 import { send } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
 import type { LoginServer } from './settings.ts';

@@ -1,7 +1,7 @@
 import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError } from '../core/problem.ts';
-import { refuseLongSecret } from '../core/secret-size.ts';
+import { refuseLongSecret } from '../core/field.ts';
 import { decodeUtf8 } from '../core/utf8.ts';
 import { limits } from '../core/limits.ts';
 

@@ -1,11 +1,15 @@
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
 import { revokeToken } from './sign-out.ts';
-import { bodyOf } from './protocol/token-body.ts';
-import type { HttpResponse, TokenClient } from './protocol/token-client.ts';
+import { bodyOf } from './protocol/read-response.ts';
+import {
+  type HttpResponse,
+  type TokenClient,
+  type Tolerance,
+  toleranceLine,
+} from './protocol/token-client.ts';
 import { type Checks, processTokenResponse, type TokenResponse } from './protocol/token-response.ts';
 import type { LoginServer } from './settings.ts';
-import { type Tolerance, toleranceLine } from './protocol/tolerances.ts';
 
 /** The side of the server that issued the tokens. */
 export type Issuer = Parameters<typeof revokeToken>[1];

@@ -1,40 +1,105 @@
-import { AppError } from '../core/problem.ts';
+import { createHash } from 'node:crypto';
+import { AppError, type Category } from '../core/problem.ts';
 import { notSignedIn, withEndpoints } from './access.ts';
-import { sharedFailure } from './shared-failure.ts';
-import type { AuthContext } from './auth-context.ts';
+import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
 import {
   type Account,
   isFresh,
   type MachineSignIn,
   merged,
   personOf,
-  type StoredCredentials,
-} from './credential-store/account.ts';
-import {
   type RefreshOutcome,
+  type StoredCredentials,
   type Swap,
   swapEnded,
   swapRefreshed,
-} from './credential-store/compare-and-swap.ts';
-import { type Instant, instantNow } from './clock.ts';
-import { revokeToken } from './sign-out.ts';
-import { receiveTokens } from './receive-tokens.ts';
-import { machineOptions, machineToken } from './machine/machine-token.ts';
-import { isMachineMethod } from './machine/methods.ts';
-import { mockKey } from './settings.ts';
-import { tokenClientOf } from './token-client-of.ts';
-import { openCredentialStore, type CredentialStore } from './credential-store/store.ts';
-import type { TokenResponse } from './protocol/token-response.ts';
+} from './credential-store/account.ts';
+import { type CredentialStore, openCredentialStore } from './credential-store/store.ts';
+import { isMachineMethod, machineOptions, machineToken } from './machine/machine-token.ts';
 import { discover } from './protocol/discovery.ts';
-import { refreshRequest } from './protocol/refresh.ts';
 import { sendPatiently } from './protocol/send.ts';
+import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
+import { receiveTokens } from './receive-tokens.ts';
+import { tokenClientOf } from './server-profiles.ts';
+import { mockKey } from './settings.ts';
+import { revokeToken } from './sign-out.ts';
+
+/** What an outage said, in the words that the user sees; nothing secret is in them. */
+type Left = {
+  readonly id: string;
+  readonly environment: string;
+  readonly category: Category;
+  readonly message: string;
+  readonly detail: Pick<AppError['detail'], 'code' | 'httpStatus' | 'retryable' | 'tryThis'>;
+};
+export type SharedFailure = {
+  /** Tells the others that wait. */
+  leave(error: unknown): Promise<void>;
+  /** Throws what another process left since this one began to wait. */
+  throwIfLeft(): void;
+};
+const isOutage = (error: unknown): error is AppError =>
+  error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
+const leftIn = (text: string | undefined): Left | undefined => {
+  try {
+    const value = JSON.parse(text ?? '') as Left;
+    return typeof value.id === 'string' && typeof value.message === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+/** Processes share an outcome only when they would have asked in the same way. */
+const environmentOf = ({ host, settings }: AuthContext): string => {
+  const env = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap((name) => [
+    host.env[name],
+    host.env[name.toLowerCase()],
+  ]);
+  const all = [
+    ...env,
+    host.env.NODE_EXTRA_CA_CERTS,
+    settings.get('ca_file')?.value,
+    settings.get('timeout')?.value,
+  ];
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 16);
+};
+/**
+ * Many commands at once find the same expired token: one asks, the others wait for its lock. When the service fails,
+ * its answer is theirs too; else fifty of them would wait for fifty time limits, one after the other. Who comes later
+ * asks anew.
+ */
+export const sharedFailure = (context: AuthContext, path: string): SharedFailure => {
+  const { host } = context;
+  const last = (): Left | undefined => leftIn(host.files.readNow(path));
+  const before = last()?.id;
+  const environment = environmentOf(context);
+  return {
+    leave: async (error) => {
+      if (!isOutage(error)) return;
+      const { code, httpStatus, retryable, tryThis } = error.detail;
+      const id = Buffer.from(host.random(12)).toString('hex');
+      const left: Left = {
+        id,
+        environment,
+        category: error.category,
+        message: error.message,
+        detail: { code, httpStatus, retryable, tryThis },
+      };
+      // Only a help for others: a full disk must not hide what the service said.
+      await host.files.replace(path, JSON.stringify(left), 0o600).catch(() => undefined);
+    },
+    throwIfLeft: () => {
+      const now = last();
+      if (now !== undefined && now.id !== before && now.environment === environment)
+        throw new AppError(now.category, now.message, now.detail);
+    },
+  };
+};
 
 export type Renewal = {
   readonly minTtlMs: number;
   /** A new token even when the stored one seems good: after a 401, or to ask the server. */
   readonly force?: true;
 };
-
 const named = (data: StoredCredentials, name: string): Account => {
   const found = data.accounts.find((account) => account.name === name);
   if (found === undefined) throw signedOutMeanwhile(name);
@@ -42,7 +107,6 @@ const named = (data: StoredCredentials, name: string): Account => {
 };
 const signedOutMeanwhile = (name: string): AppError =>
   notSignedIn(`account ${name} was signed out by another command`, name);
-
 const ended = (account: Account): AppError =>
   new AppError(
     'auth',
@@ -52,11 +116,9 @@ const ended = (account: Account): AppError =>
       tryThis: [`opsctl login --account ${account.name}`],
     },
   );
-
 /** Is what the credential store holds now newer than what the caller had seen, and good enough? */
 const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, instant: Instant): boolean =>
   isFresh(now, instant, minTtlMs) && (force !== true || now.accessToken !== seen.accessToken);
-
 /** A fresh access token, asked for by one process at a time; the others find its result in the credential store. */
 export const renewed = async (context: AuthContext, seen: Account, renewal: Renewal): Promise<Account> => {
   const credentials = openCredentialStore(context, seen.server);
@@ -81,7 +143,6 @@ export const renewed = async (context: AuthContext, seen: Account, renewal: Rene
     await lock?.release();
   }
 };
-
 /** The account after a refresh; another process may have changed it while the request was under way. */
 const refreshUnderLock = async (
   context: AuthContext,
@@ -106,7 +167,6 @@ const keepsChanging = (name: string): AppError =>
     retryable: true,
     tryThis: ['try again'],
   });
-
 type Refreshed = { readonly latest: Account; readonly isDone: boolean };
 const refreshOnce = async (
   context: AuthContext,
@@ -121,7 +181,6 @@ const refreshOnce = async (
     return { latest: await afterRefusal(credentials, account), isDone: false };
   }
 };
-
 const unkeepable = new Set(['DIRECTORY_UNWRITABLE', 'LOCK_BUSY']);
 /** A token that cannot be kept is good for this command all the same. */
 const unkept =
@@ -135,7 +194,6 @@ const unkept =
     context.log.warn(`${error.message}; the new access token is used for this command only${lost}`);
     return { latest: merged(account, answer, asked), isDone: true };
   };
-
 const store = async (
   context: AuthContext,
   credentials: CredentialStore,
@@ -155,14 +213,12 @@ const store = async (
     .swap((data) => swapRefreshed(data, account, answer, asked))
     .then(stored, unkept(context, account, answer, asked));
 };
-
 /** Signed out while the request was under way: what the service gave for it must not stay valid, and is not used. */
 const leftover = async (context: AuthContext, account: Account, answer: TokenResponse): Promise<never> => {
   const token = answer.refreshToken ?? answer.accessToken;
   await revokeToken(context, account, token).catch(() => undefined);
   throw signedOutMeanwhile(account.name);
 };
-
 /** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
 const afterRefusal = async (credentials: CredentialStore, refused: Account): Promise<Account> => {
   const why = 'the service says that it expired or was revoked';
@@ -171,7 +227,6 @@ const afterRefusal = async (credentials: CredentialStore, refused: Account): Pro
   if (outcome === 'ended') throw ended(latest);
   return latest;
 };
-
 /** One refresh at the token endpoint. Failures of the network leave everything as it was. */
 const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse> => {
   if (stored.method !== undefined) return askForMachine(context, stored, stored.method);
@@ -192,7 +247,6 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
     requested: account.requested,
   });
 };
-
 /** A machine has no refresh token: it signs in again as it did. */
 const askForMachine = async (
   context: AuthContext,

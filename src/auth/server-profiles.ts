@@ -1,25 +1,25 @@
 import { join } from 'node:path';
 import { chosenAccount } from './access.ts';
 import type { AuthContext } from './auth-context.ts';
-import { configuredServer } from './configured-server.ts';
 import type { Account, StoredCredentials } from './credential-store/account.ts';
-import { makePrivateDirectory, writeGuarded } from './credential-store/guarded-file.ts';
-import { acquire } from './credential-store/lock.ts';
+import { acquire, makePrivateDirectory, writeGuarded } from './credential-store/guarded-file.ts';
 import {
   allPlaces,
+  type CredentialStore,
   indexPath,
+  openCredentialStore,
+  openStoreAt,
   ownPlace,
   type Place,
   placeIndex,
   type PlaceIndex,
   placeNamed,
   profileOfServer,
-} from './credential-store/place.ts';
-import { type CredentialStore, openCredentialStore, openStoreAt } from './credential-store/store.ts';
-import { mockKey } from './settings.ts';
+} from './credential-store/store.ts';
+import { clientAssertion, type ClientKey, type TokenClient } from './protocol/token-client.ts';
+import { clientKeyOf, configuredServer, mockKey } from './settings.ts';
 
 const isNamed = ({ settings }: AuthContext): boolean => settings.profile.origin !== 'default';
-
 /** One writer of the index at a time. */
 const underLock = async (context: AuthContext, work: () => Promise<void>): Promise<void> => {
   const path = indexPath(context);
@@ -31,14 +31,12 @@ const underLock = async (context: AuthContext, work: () => Promise<void>): Promi
     await lock?.release();
   }
 };
-
 const writeIndex = ({ host }: AuthContext, path: string, index: PlaceIndex): Promise<void> =>
   writeGuarded(
     host,
     path,
     `${JSON.stringify({ ...index, profiles: [...new Set(index.profiles)].sort() })}\n`,
   );
-
 /** Moves one account as a whole: nobody refreshes it meanwhile, and a crash between the two writes leaves it in both places. */
 const moveAccount = async (
   context: AuthContext,
@@ -68,7 +66,6 @@ const moveAccount = async (
   }
   return profile;
 };
-
 /** Sign-ins that an earlier version kept under `mock` move to the profiles of their servers, once. */
 const splitByServer = async (context: AuthContext): Promise<PlaceIndex> => {
   const own = ownPlace(context);
@@ -83,7 +80,6 @@ const splitByServer = async (context: AuthContext): Promise<PlaceIndex> => {
   }
   return { current: last, profiles };
 };
-
 /** Before an account is stored: the index is there, and what an earlier version stored is in its place. */
 export const prepareServerProfiles = async (context: AuthContext): Promise<void> => {
   if (isNamed(context) || placeIndex(context) !== undefined) return;
@@ -92,7 +88,6 @@ export const prepareServerProfiles = async (context: AuthContext): Promise<void>
       await writeIndex(context, indexPath(context), await splitByServer(context));
   });
 };
-
 /** Commands that name no server mean this one from now on. */
 export const useServerProfile = async (context: AuthContext, server: string): Promise<void> => {
   if (isNamed(context)) return;
@@ -108,15 +103,12 @@ export const useServerProfile = async (context: AuthContext, server: string): Pr
     });
   });
 };
-
 export type StoredPlace = { readonly place: Place; readonly data: StoredCredentials };
-
 /** What every place of this run holds, the one of the last sign-in first. */
 export const storedEverywhere = (context: AuthContext): Promise<StoredPlace[]> =>
   Promise.all(
     allPlaces(context).map(async (place) => ({ place, data: await openStoreAt(context, place).read() })),
   );
-
 /** The account that a command means: by its name wherever it is stored, else the current one of the server in use. */
 export const storedAccount = async (context: AuthContext, wanted?: string): Promise<Account> => {
   const data = await openCredentialStore(context).read();
@@ -125,4 +117,29 @@ export const storedAccount = async (context: AuthContext, wanted?: string): Prom
     return chosenAccount(data, wanted, configuredServer(context));
   const accounts = (await storedEverywhere(context)).flatMap((stored) => stored.data.accounts);
   return chosenAccount({ ...data, accounts }, wanted, undefined);
+};
+
+type Owner = Pick<TokenClient, 'endpoints' | 'clientId' | 'clientSecret' | 'clientAuth'> & {
+  readonly clientKey?: ClientKey;
+  readonly metadata?: { readonly issuer: string; readonly jwksUri?: string };
+};
+/** The client of one request: a secret that is only in the settings is taken from there, and a key signs anew each time. */
+export const tokenClientOf = async (context: AuthContext, owner: Owner): Promise<TokenClient> => {
+  const { endpoints, clientId, clientAuth, metadata } = owner;
+  const clientSecret = owner.clientSecret ?? context.settings.get('auth.client_secret')?.value;
+  const key =
+    clientAuth === 'private_key_jwt' ? (owner.clientKey ?? (await clientKeyOf(context))) : undefined;
+  const assertion =
+    key === undefined
+      ? undefined
+      : clientAssertion(context, { clientId, tokenEndpoint: endpoints.token }, key);
+  return {
+    endpoints,
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(clientAuth === undefined ? {} : { clientAuth }),
+    ...(assertion === undefined ? {} : { assertion }),
+    ...(metadata === undefined ? {} : { issuer: metadata.issuer }),
+    ...(metadata?.jwksUri === undefined ? {} : { jwksUri: metadata.jwksUri }),
+  };
 };

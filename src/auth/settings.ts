@@ -1,12 +1,11 @@
-import { authPaths } from '../api-specs/oauth/endpoints.ts';
-import { demo } from '../api-specs/oauth/demo.ts';
+import { authPaths, demo } from '../api-specs/oauth/endpoints.ts';
+import { refuseLongSecret } from '../core/field.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
-import { refuseLongSecret } from '../core/secret-size.ts';
-import { type ClientAuthentication, clientAuthentications } from '../core/sign-in-words.ts';
+import { type ClientAuthentication, clientAuthentications } from '../core/shape.ts';
 import type { AuthContext } from './auth-context.ts';
-import { endpointProblems, endpointsFrom, type Endpoints, isLoopback, serverKey } from './endpoints.ts';
-import { type ClientKey, isClientAuthentication } from './protocol/client-authentication.ts';
-import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/issuer.ts';
+import { endpointProblems, type Endpoints, endpointsFrom, isLoopback, serverKey } from './endpoints.ts';
+import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
+import { type ClientKey, isClientAuthentication } from './protocol/token-client.ts';
 
 export type ServerOptions = {
   readonly issuer?: string;
@@ -29,9 +28,7 @@ export type LoginServer = {
   /** Known when the server was named by its issuer. */
   readonly metadata?: IssuerMetadata;
 };
-
 export const mockKey = 'mock';
-
 export const embeddedEndpoints = (baseUrl: string): Endpoints => {
   const origin = new URL(baseUrl).origin;
   return {
@@ -41,7 +38,6 @@ export const embeddedEndpoints = (baseUrl: string): Endpoints => {
     device: origin + authPaths.device,
   };
 };
-
 const noClient = (): AppError =>
   new AppError('config', 'the client ID is not set', {
     code: 'NO_CLIENT_ID',
@@ -51,9 +47,7 @@ const noClient = (): AppError =>
       'OPSCTL_CLIENT_ID=ID opsctl login',
     ],
   });
-
 const setting = (context: AuthContext, key: string): string | undefined => context.settings.get(key)?.value;
-
 /** A PEM file, or its content as CI systems hold it. */
 export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | undefined> => {
   const given = context.settings.get('auth.client_key');
@@ -70,7 +64,6 @@ export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | und
   const keyId = setting(context, 'auth.client_key_id');
   return { pem, origin: given.origin, ...(keyId === undefined ? {} : { keyId }) };
 };
-
 /** The method that a setting names; else what the metadata of the server say, else the document's. */
 const authenticationOf = (
   context: AuthContext,
@@ -90,7 +83,6 @@ const authenticationOf = (
     tryThis: [`use one of: ${clientAuthentications.join(', ')}`],
   });
 };
-
 type Identity = Pick<LoginServer, 'clientId' | 'clientSecret' | 'clientAuth' | 'clientKey'>;
 const identityOf = async (
   context: AuthContext,
@@ -112,7 +104,6 @@ const identityOf = async (
     ...(clientKey === undefined ? {} : { clientKey }),
   };
 };
-
 const checkIssuer = (issuer: string): void => {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url));
@@ -121,7 +112,6 @@ const checkIssuer = (issuer: string): void => {
     problem('--issuer', 'format', 'must be an https address without query and fragment'),
   ]);
 };
-
 const byIssuer = async (
   context: AuthContext,
   issuer: string,
@@ -140,7 +130,6 @@ const byIssuer = async (
   const identity = await identityOf(context, given, fallbackId, metadata);
   return { endpoints, key: metadata.issuer.replace(/\/$/, ''), isMock: false, ...identity, metadata };
 };
-
 const embedded = async (
   context: AuthContext,
   given: ServerOptions,
@@ -155,12 +144,10 @@ const embedded = async (
     ...(await identityOf(context, given, otherwise, undefined)),
   };
 };
-
 type Needs = {
   /** False for grants that name nobody: the embedded server and strangers then get no client ID. */
   readonly needsClient: boolean;
 };
-
 /** Flag before setting, addresses before the issuer; with none of them, the embedded server. */
 export const loginServer = async (
   context: AuthContext,
@@ -189,4 +176,11 @@ export const loginServer = async (
   const endpoints = endpointsFrom(named);
   const identity = await identityOf(context, given, fallbackId, undefined);
   return { endpoints, key: serverKey(endpoints), isMock: false, ...identity };
+};
+
+/** The server that the settings name; undefined when they name none. */
+export const configuredServer = (context: AuthContext): string | undefined => {
+  const auth = context.settings.get('auth.url')?.value;
+  if (auth !== undefined) return serverKey(endpointsFrom({ auth }));
+  return context.settings.get('auth.issuer')?.value.replace(/\/$/, '');
 };

@@ -1,14 +1,12 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import { AppError } from '../core/problem.ts';
+import { AppError, usageError } from '../core/problem.ts';
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-
 const badKey = (origin: string, why: string): AppError =>
   new AppError('config', `the private key of ${origin} cannot be used: ${why}`, {
     code: 'BAD_PRIVATE_KEY',
     tryThis: ['use an RSA (2048 bits or more) or P-256 private key in PEM form (PKCS#8)'],
   });
-
 export const privateKeyFrom = (pem: string, origin: string): KeyObject => {
   try {
     return createPrivateKey(pem);
@@ -16,13 +14,11 @@ export const privateKeyFrom = (pem: string, origin: string): KeyObject => {
     throw badKey(origin, 'it is not a private key in PEM form');
   }
 };
-
 const algorithmOf = (key: KeyObject, origin: string): 'RS256' | 'ES256' => {
   if (key.asymmetricKeyType === 'rsa') return 'RS256';
   if (key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
   throw badKey(origin, `its type is ${key.asymmetricKeyType ?? 'unknown'}`);
 };
-
 /** RFC 7515 compact form, by RS256 or ES256 as the key is. */
 export const signJwt = (
   key: KeyObject,
@@ -34,4 +30,51 @@ export const signJwt = (
   const text = `${encode({ alg, typ: 'JWT', ...(keyId === undefined ? {} : { kid: keyId }) })}.${encode(claims)}`;
   const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
   return `${text}.${signature.toString('base64url')}`;
+};
+
+export type JwtView = {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly issued_at: string | null;
+  readonly not_before: string | null;
+  readonly expires_at: string | null;
+  readonly expired: boolean | null;
+  readonly signature: 'not checked';
+};
+const objectIn = (part: string | undefined): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+const longestMs = 8.64e15;
+const time = (value: unknown): string | null =>
+  typeof value === 'number' && Math.abs(value * 1000) <= longestMs
+    ? new Date(value * 1000).toISOString()
+    : null;
+/** What a JWT says; nothing of it is checked, and that is said. */
+export const jwtView = (token: string, nowMs: number): JwtView => {
+  const parts = token.trim().split('.');
+  const [header, claims] = [objectIn(parts[0]), objectIn(parts[1])];
+  if (header === undefined || claims === undefined || parts.length !== 3)
+    throw usageError(
+      parts.length === 5
+        ? 'the token is an encrypted JWT: only its receiver can read it'
+        : 'the token is no JWT: opaque tokens say nothing about themselves',
+      [],
+      ['opsctl auth status asks the server about the account'],
+    );
+  return {
+    header,
+    claims,
+    issued_at: time(claims.iat),
+    not_before: time(claims.nbf),
+    expires_at: time(claims.exp),
+    expired: typeof claims.exp === 'number' ? claims.exp * 1000 <= nowMs : null,
+    signature: 'not checked',
+  };
 };

@@ -1,15 +1,19 @@
 import { AppError } from '../core/problem.ts';
 import { withEndpoints } from './access.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, accountNamed } from './credential-store/account.ts';
-import { swapEnded, swapRemoved } from './credential-store/compare-and-swap.ts';
+import { type Account, accountNamed, swapEnded, swapRemoved } from './credential-store/account.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
 import { discover } from './protocol/discovery.ts';
 import type { TokenClient } from './protocol/token-client.ts';
-import { tokenClientOf } from './token-client-of.ts';
-import { type Revoked, processRevoke, revokeRequest, standardRevokeRequest } from './protocol/revoke.ts';
+import { tokenClientOf } from './server-profiles.ts';
+import {
+  type Revoked,
+  processRevoke,
+  revokeRequest,
+  standardRevokeRequest,
+} from './protocol/token-response.ts';
 import { sendPatiently } from './protocol/send.ts';
 
 type Form = (client: TokenClient, token: string) => HttpRequest;

@@ -1,15 +1,16 @@
-import { parseDuration } from '../core/duration.ts';
+import { parseDuration } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
+import type { MachineMethodName } from '../core/shape.ts';
+import { type AuthContext, instantNow } from './auth-context.ts';
+import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
+import { withMachineHints } from './machine/identity-token.ts';
+import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
+import { isSendable } from './protocol/read-response.ts';
 import { renewed } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
-import type { AuthContext } from './auth-context.ts';
-import { instantNow } from './clock.ts';
-import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
-import { withMachineHints } from './machine/hints.ts';
-import type { MachineMethodName } from '../core/sign-in-words.ts';
-import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
-import { isSendable } from './protocol/token-body.ts';
 import { storedAccount } from './server-profiles.ts';
+import { mockKey } from './settings.ts';
+import { jwtView } from './sign-jwt.ts';
 
 export type TokenRequirements = {
   /** The token lives at least this long. */
@@ -29,7 +30,6 @@ export type AccessToken = {
   readonly server?: string;
   readonly expiresMs?: number;
 };
-
 /** spec/sign-in#authentication-5: features whose scope is missing are off, and the way to switch them on is said. */
 const checkScopes = (account: Account, wanted: readonly string[] | undefined): void => {
   if (wanted === undefined || wanted.length === 0) return;
@@ -44,14 +44,12 @@ const checkScopes = (account: Account, wanted: readonly string[] | undefined): v
     data: { missing: wanted, granted: account.granted },
   });
 };
-
 /** `media.upload` in the form that the account's own scopes have. */
 const fullFormLike = (account: Account, scope: string): string => {
   if (scope.includes('/')) return scope;
   const sample = account.granted.concat(account.requested).find((each) => each.includes('/'));
   return sample === undefined ? scope : sample.slice(0, -lastPart(sample).length) + scope;
 };
-
 const tooShort = (lifeMs: number, minTtlMs: number): AppError =>
   new AppError(
     'refused',
@@ -61,7 +59,6 @@ const tooShort = (lifeMs: number, minTtlMs: number): AppError =>
       tryThis: ['ask for a shorter --min-ttl'],
     },
   );
-
 /** A token that still lives is not worth half a minute of waiting for a server that hangs. */
 const hurriedMs = 5000;
 const hurried = (context: AuthContext): AuthContext => {
@@ -74,7 +71,6 @@ const hurried = (context: AuthContext): AuthContext => {
     settings: { profile, directories, get: (key) => (key === 'timeout' ? limit : context.settings.get(key)) },
   };
 };
-
 /** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
 export const accessToken = async (
   context: AuthContext,
@@ -100,7 +96,6 @@ export const accessToken = async (
   if (machine !== undefined) return tokenOfMachine(context, machine, requirements);
   return tokenOfAccount(context, requirements);
 };
-
 /** The settings name a machine: each command gets a token of its own, and nothing is stored. */
 const tokenOfMachine = async (
   context: AuthContext,
@@ -117,7 +112,6 @@ const tokenOfMachine = async (
     ...(leftMs === undefined ? {} : { expiresMs: context.host.now() + leftMs }),
   };
 };
-
 const tokenOfAccount = async (
   context: AuthContext,
   requirements: TokenRequirements,
@@ -149,4 +143,65 @@ const tokenOfAccount = async (
     account,
     ...(leftMs === undefined ? {} : { expiresMs: context.host.now() + leftMs }),
   };
+};
+
+/** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
+export const checkPlace = (
+  target: { readonly baseUrl: string; readonly isMock: boolean },
+  { account, server, origin }: AccessToken,
+  service: 'api' | 'labels' = 'api',
+): void => {
+  const from = account?.server ?? server;
+  if (from === undefined || (from === mockKey) === target.isMock) return;
+  const who = account === undefined ? origin : `account ${account.name}`;
+  if (target.isMock)
+    throw new AppError('config', `${who} is signed in at ${from}, but ${service}.url is not set`, {
+      code: service === 'api' ? 'NO_API_URL' : 'NO_LABELS_URL',
+      tryThis: [`opsctl config set ${service}.url URL`, `or set OPSCTL_${service.toUpperCase()}_URL`],
+    });
+  throw new AppError(
+    'auth',
+    `${who} is signed in at the embedded server only, and ${new URL(target.baseUrl).host} is another service`,
+    {
+      code: 'NOT_SIGNED_IN',
+      tryThis: ['opsctl login --auth-url URL --token-url URL --client-id ID'],
+    },
+  );
+};
+/** The header that lets a request to the data API in; none when nobody is signed in, and then the service says so. */
+export const bearerHeader = async (context: AuthContext): Promise<Record<string, string>> => {
+  const target = await context.target('api');
+  if (target.headers.authorization !== undefined) return {};
+  try {
+    const token = await accessToken(context);
+    checkPlace(target, token);
+    return { authorization: `Bearer ${token.token}` };
+  } catch (error) {
+    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
+    throw error;
+  }
+};
+
+const endOf = (idToken: string): number => {
+  const { exp } = jwtView(idToken, 0).claims;
+  return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
+};
+const none = (account: Account, why: string): AppError =>
+  new AppError('auth', `account ${account.name} has no identity token: ${why}`, {
+    code: 'NO_ID_TOKEN',
+    tryThis: [`opsctl login --account ${account.name} --add-scope openid`],
+  });
+/** The identity token of an account; a new one is asked for when it would end before `minTtlMs`. */
+export const idTokenOf = async (
+  context: AuthContext,
+  { account: wanted, minTtlMs }: { readonly account: string | undefined; readonly minTtlMs: number },
+): Promise<{ readonly token: string; readonly expiresMs: number; readonly account: Account }> => {
+  let account = await storedAccount(context, wanted);
+  const isGood = (idToken: string | undefined): idToken is string =>
+    idToken !== undefined && endOf(idToken) - context.host.now() > minTtlMs;
+  if (account.idToken === undefined) throw none(account, 'the scope openid was not granted');
+  if (!isGood(account.idToken)) account = await renewed(context, account, { minTtlMs: 0, force: true });
+  if (!isGood(account.idToken))
+    throw none(account, 'it has expired, and the server gives no new one at a refresh');
+  return { token: account.idToken, expiresMs: endOf(account.idToken), account };
 };

@@ -1,10 +1,11 @@
 import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { configFile, directoriesOf } from '../config/directories.ts';
+import { configFile, directoriesOf } from '../config/settings.ts';
 import { usageError } from '../core/problem.ts';
 import type { FileInfo, Files, Host, Processes } from '../platform/host.ts';
-import type { Command, Values } from './command.ts';
+import type { Command } from './command.ts';
+import type { Values } from '../core/flag.ts';
 import { effectsOf } from './effects.ts';
 
 /** What a dry run found at a path. A directory has no digest: its files have their own entries. */

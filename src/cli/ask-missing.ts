@@ -2,15 +2,13 @@ import { type Field, bare } from '../core/field.ts';
 import { AppError, type Problem, problemText } from '../core/problem.ts';
 import { nothing } from '../core/result.ts';
 import { shellLine } from '../core/shell.ts';
-import { printable } from '../output/printable.ts';
+import { printable } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
-import { normalize } from './argv.ts';
-import type { Command, Context } from './command.ts';
+import { globalsOf, normalize, parseValue } from './parse.ts';
+import type { Command } from './command.ts';
+import type { Context } from '../api/context.ts';
 import { type Run, execute } from './execute.ts';
-import { globalFlags } from './globals.ts';
-import { outputOptions } from './options.ts';
-import { globalsOf } from './parse.ts';
-import { parseValue } from './values.ts';
+import { globalFlags, outputOptions } from './options.ts';
 
 type Choice = Parameters<Host['terminal']['prompts']['select']>[1][number];
 

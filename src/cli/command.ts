@@ -4,20 +4,6 @@ import type { Operation, ServiceInfo } from '../core/operation.ts';
 import type { Problem } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 
-export type { Argument, Effect, Example, Flag, Flags, Values, ValuesOf } from '../core/flag.ts';
-export type {
-  Api,
-  CallOptions,
-  Console,
-  Context,
-  Logger,
-  Reach,
-  Runtime,
-  SendRequest,
-  ServiceName,
-  Target,
-} from '../api/context.ts';
-
 type None = Record<never, never>;
 type CommandText = {
   /** All words: `['tracker', 'labels', 'create']`. */

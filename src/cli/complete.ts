@@ -1,4 +1,4 @@
-import type { Root, Tree, TreeFlag } from './tree.ts';
+import type { Root, Tree, TreeFlag } from './list-commands.ts';
 
 export type Candidate = { readonly word: string; readonly about?: string };
 /** What the shell may add of its own; nothing by default. */

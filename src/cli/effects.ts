@@ -1,5 +1,5 @@
 import { type Field, bare } from '../core/field.ts';
-import type { Argument, Effect, Flag } from './command.ts';
+import type { Argument, Effect, Flag } from '../core/flag.ts';
 
 /** Numbers, moments, durations and members of a closed list: no such value names a file, a program or an address. */
 const isHarmless = (field: Field): boolean => {

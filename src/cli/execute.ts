@@ -1,31 +1,113 @@
+import { resolve } from 'node:path';
+import { DryRunStop, makeContext } from '../api/calls.ts';
+import type { Context, Reach, ServiceName, Target } from '../api/context.ts';
+import { decoded, wholeInput } from '../api/input.ts';
+import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
-import type { Settings } from '../config/settings.ts';
-import { withCaFile } from '../config/trust.ts';
-import { type Category, usageError } from '../core/problem.ts';
-import { type Result, recordResult } from '../core/result.ts';
+import { type Settings, withCaFile } from '../config/settings.ts';
+import { exitCode } from '../core/exit.ts';
+import type { Values } from '../core/flag.ts';
+import {
+  AppError,
+  type Category,
+  invalidArguments,
+  messageOf,
+  problem,
+  usageError,
+} from '../core/problem.ts';
+import { recordResult, type Result } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
 import type { OutputOptions, Redactor } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
-import type { Command, Context, Reach, ServiceName, Target, Values } from './command.ts';
-import { DryRunStop, makeContext } from '../api/calls.ts';
-import type { Globals } from './globals.ts';
+import type { Command } from './command.ts';
 import { groups } from './manifest.ts';
-import { readBodies } from './read-bodies.ts';
-import { choices, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
-import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
-import { type Stopper, deafStopper, endedBy, limited, stopper } from './stopper.ts';
+import { choices, type Globals, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
 import type { Tracing } from './tracing.ts';
+
+const textOf = async (host: Host, given: string): Promise<string> => {
+  if (given === '-') return decoded(await wholeInput(host), given, '--body');
+  if (!given.startsWith('@')) return given;
+  const path = given.slice(1);
+  const bytes = await host.files.readBytes(resolve(host.cwd, path));
+  if (bytes === undefined)
+    throw invalidArguments([problem('--body', 'rule', `names ${path}, which does not exist`)]);
+  return decoded(bytes, path, '--body');
+};
+/** `--body` of a derived command: text, `@file` or `-`, as the object that it must be. */
+export const readBodies = async (host: Host, command: Command, values: Values): Promise<Values> => {
+  if (typeof values.body !== 'string') return values;
+  const text = await textOf(host, values.body);
+  if (command.operation === undefined) return { ...values, body: text };
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...values, body };
+  } catch (error) {
+    throw invalidArguments([problem('--body', 'type', `must be JSON: ${messageOf(error)}`)]);
+  }
+  throw invalidArguments([problem('--body', 'type', 'must be a JSON object')]);
+};
+
+/** One key press may arrive twice: from the terminal, and handed on by the program that started this one (npm run). */
+const samePressMs = 500;
+/**
+ * The first signal asks to stop; a second one ends the process at once. A terminal that goes away sends its SIGHUP to the
+ * shell, which sends another: that is never a person who insists.
+ */
+export type Stopper = {
+  readonly signal: AbortSignal;
+  off(): void;
+  ended(): Category | undefined;
+  /** Stops the run as a first signal does. */
+  stop(reason: AppError): void;
+};
+export const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stopper => {
+  const controller = new AbortController();
+  let got: Category | undefined;
+  let gotMs = 0;
+  const off = host.onSignal((name) => {
+    const category: Category = name === 'SIGINT' ? 'interrupted' : 'terminated';
+    if (got !== undefined && (name === 'SIGHUP' || host.elapsed() - gotMs < samePressMs)) return;
+    if (got !== undefined) host.exit(exitCode(category));
+    [got, gotMs] = [category, host.elapsed()];
+    controller.abort(new AppError(category, name === 'SIGINT' ? 'interrupted' : 'terminated'));
+  });
+  const stop = (reason: AppError): void => controller.abort(reason);
+  return { signal: controller.signal, off, ended: () => got, stop };
+};
+/** For a command that leaves signals to the program it runs: only --max-time stops it. */
+export const deafStopper = (host: Host): Stopper =>
+  stopper({ onSignal: () => () => undefined, elapsed: host.elapsed, exit: host.exit });
+/** --max-time has ended the run; what can be resumed, or is done in part, says that itself. */
+const afterMaxTime = (reason: unknown, error: unknown): unknown =>
+  error instanceof AppError && ['stopped', 'partial'].includes(error.category) ? error : reason;
+/** Stops a run that takes longer than --max-time. */
+export const limited = (host: Host, stopper: Stopper, maxMs: number | undefined): Stopper => {
+  if (maxMs === undefined) return stopper;
+  const reason = new AppError('network', `not done within ${maxMs / 1000} s (--max-time)`, {
+    code: 'MAX_TIME',
+    retryable: true,
+  });
+  void host.sleep(maxMs).then(() => stopper.stop(reason));
+  return stopper;
+};
+/** What a signal has ended says so, with the code of that signal: a cut request alone does not know which one it was. */
+export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
+  const category = ended();
+  if (category === undefined) return signal.aborted ? afterMaxTime(signal.reason, error) : error;
+  if (!(error instanceof AppError)) return signal.reason;
+  return error.category === 'interrupted' && category !== 'interrupted'
+    ? new AppError(category, error.message, error.detail)
+    : error;
+};
 
 /** What every step of one run needs. */
 export type Run = { readonly host: Host; readonly redactor: Redactor };
-
 /** A flag that promises to change nothing is never taken in silence by a command that would. */
 const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Globals): void => {
   if (isDryRun === true && noDryRun !== undefined)
     throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
 };
-
 /** A service is reached when a command asks for one; what was started for it is closed with the command. */
 const lazyReach = (env: Pick<Context, 'host' | 'settings' | 'log' | 'signal'>): Reach => {
   const make = async (): Promise<Reach> => (await import('../commands/target.ts')).makeReach(env);
@@ -38,7 +120,6 @@ const lazyReach = (env: Pick<Context, 'host' | 'settings' | 'log' | 'signal'>): 
     close: async () => (await made)?.close(),
   };
 };
-
 /** The trace that was asked for; without one nothing is in the way of the requests. */
 const tracingOf = async (
   host: Host,
@@ -51,7 +132,6 @@ const tracingOf = async (
     return { host, reach: (given) => given, settings: (given) => given, end: async () => {} };
   return (await import('./tracing.ts')).traced(host, globals, redactor, path);
 };
-
 /** The copies that an approved call acts on; without them the files are read where they are. */
 const approvedFiles = async (
   host: Host,
@@ -64,16 +144,13 @@ const approvedFiles = async (
   const { withApprovedFiles } = await import('./approved-files.ts');
   return withApprovedFiles(host, directory, { command, values, isDryRun: globals['dry-run'] ?? false });
 };
-
 /** What a run leaves behind for the next one: records for completion, and the trace. */
 const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
-  if (seen.kinds.size > 0) await (await import('../api/record-cache.ts')).writeSeen(host, settings, seen);
+  if (seen.kinds.size > 0) await (await import('../api/seen-records.ts')).writeSeen(host, settings, seen);
   await trace.end();
 };
-
 /** `config` is how a wrong setting is found and removed: it shows settings and lets none of them take effect. */
 const isConfig = (path: Command['path']): boolean => path[0] === 'config';
-
 /** The settings of this run; no output shows their secrets. */
 const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Globals): Settings => {
   const settings = loadSettings(host, settingFlags(globals));
@@ -81,11 +158,9 @@ const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Global
   if (!isConfig(path)) refuseLongSecrets(settings);
   return settings;
 };
-
 const hostFor = ({ host }: Run, { path }: Command, settings: Settings): Host =>
   isConfig(path) ? host : withCaFile(host, settings);
 const paceFor = ({ path }: Command, settings: Settings) => (isConfig(path) ? noPace : paceOf(settings));
-
 /** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
 const stopperFor = (
   host: Host,
@@ -98,7 +173,6 @@ const stopperFor = (
   stop.signal.addEventListener('abort', () => void filter?.run?.kill());
   return stop;
 };
-
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const executeOn = async (
   run: Run,
@@ -124,7 +198,7 @@ const executeOn = async (
     settings,
     log,
     reach: services.reach,
-    openRateStore: async (url) => (await import('./open.ts')).openRateStore(host, url),
+    openRateStore: async (url) => (await import('./rate-stores.ts')).openRateStore(host, url),
     explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
     signal: stop.signal,
   });
@@ -140,7 +214,6 @@ const executeOn = async (
     stop.off();
   }
 };
-
 /** Runs one command, on the copies of its files if it was approved. */
 export const execute = async (
   run: Run,
@@ -157,14 +230,13 @@ export const execute = async (
     await end();
   }
 };
-
 /** A dry run ends a command at its first request; that request is then the result. */
 const stoppable = async ({ isCheck }: Command, running: Promise<Result>): Promise<Result> => {
   try {
     return await running;
   } catch (error) {
     if (!(error instanceof DryRunStop)) throw error;
-    const { dryRun } = await import('../api/dry-run.ts');
+    const { dryRun } = await import('../api/request.ts');
     const shown = dryRun(error.request);
     const message = 'the check did not run: --dry-run shows its first request';
     const findings = () => [{ rule: 'dry-run', level: 'unknown' as const, message }];

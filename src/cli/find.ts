@@ -1,16 +1,14 @@
-import type { Command } from './command.ts';
-import { nearest } from '../core/nearest.ts';
 import { AppError } from '../core/problem.ts';
+import { nearest } from '../core/text.ts';
+import type { Command } from './command.ts';
 import { type Group, groups } from './manifest.ts';
 
 export type Found =
   | { readonly kind: 'command'; readonly command: Command; readonly used: number }
   /** The words name a group; `commands` are those below it. */
   | { readonly kind: 'group'; readonly words: readonly string[]; readonly commands: readonly Command[] };
-
 const starts = (path: readonly string[], words: readonly string[]): boolean =>
   words.every((word, i) => path[i] === word);
-
 /** What other programs call the same thing. */
 const alsoCalled: Readonly<Record<string, string>> = {
   ls: 'list',
@@ -32,7 +30,6 @@ const meant = (typed: string, known: readonly string[]): string | undefined => {
   const same = Object.hasOwn(alsoCalled, typed) ? alsoCalled[typed] : undefined;
   return same !== undefined && known.includes(same) ? same : nearest(typed, known);
 };
-
 const unknown = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
   const close = meant(typed, known);
   const at = ['opsctl', ...before].join(' ');
@@ -45,7 +42,6 @@ const unknown = (typed: string, before: readonly string[], known: readonly strin
     },
   );
 };
-
 export const findGroup = (word: string): Group => {
   const group = groups.find(({ name }) => name === word);
   if (group === undefined)
@@ -56,7 +52,6 @@ export const findGroup = (word: string): Group => {
     );
   return group;
 };
-
 /** The command that the words name: the longest path that matches; what is left over are its arguments. */
 export const findCommand = (commands: readonly Command[], words: readonly string[]): Found => {
   let best: Command | undefined;
@@ -75,4 +70,23 @@ export const findCommand = (commands: readonly Command[], words: readonly string
   throw unknown(words[depth] ?? '', words.slice(0, depth), [
     ...new Set(below.filter((c) => !c.hidden).map(({ path }) => path[depth] ?? '')),
   ]);
+};
+
+const most = 3;
+/** An unknown command may be one of another group: `config lint` is `kv config lint`, `upgrade` is `kv upgrade`. */
+export const withSuggestion = async (error: AppError, words: readonly string[]): Promise<AppError> => {
+  const all = (await Promise.all(groups.map((group) => group.load())))
+    .flat()
+    .filter(({ hidden }) => hidden !== true);
+  const shortest = groups.some(({ name }) => name === words[0]) ? 2 : 1;
+  for (let count = words.length; count >= shortest; count -= 1) {
+    const end = words.slice(0, count).join(' ');
+    const found = all.map(({ path }) => path.join(' ')).filter((path) => path.endsWith(` ${end}`));
+    if (found.length > 0 && found.length <= most)
+      return new AppError('usage', error.message, {
+        ...error.detail,
+        tryThis: found.map((path) => `opsctl ${path} --help`),
+      });
+  }
+  return error;
 };

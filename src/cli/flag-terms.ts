@@ -1,6 +1,6 @@
 import { bare } from '../core/field.ts';
 import { type Block, terms } from '../core/page.ts';
-import type { Flag, Flags } from './command.ts';
+import type { Flag, Flags } from '../core/flag.ts';
 
 /** A list of words is longer than a line leaves room for: then they stand in the text. */
 const LONGEST_VALUE = 24;

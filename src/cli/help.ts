@@ -1,10 +1,109 @@
-import { type Block, type Page, heading, prose, shell, terms } from '../core/page.ts';
+import { bare, type Field, type Fields } from '../core/field.ts';
+import type { Argument, Example, Flag } from '../core/flag.ts';
+import { formatExamples } from '../core/format.ts';
+import { type Block, heading, type Page, prose, shell, terms } from '../core/page.ts';
+import { AppError } from '../core/problem.ts';
+import { rawResult, type Result } from '../core/result.ts';
+import { nearest } from '../core/text.ts';
+import { helpWidth, pageText } from '../output/page-text.ts';
+import type { Host } from '../platform/host.ts';
+import type { Command } from './command.ts';
+import { findCommand, findGroup } from './find.ts';
 import { flagTerms, isRequired } from './flag-terms.ts';
-import type { Command, Flag } from './command.ts';
-import { examplesOf } from './examples.ts';
-import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
+import { globalFlags } from './options.ts';
 import { topics } from './topics.ts';
+
+/** Words for values whose type alone would give a poor one, by the name of the argument or flag. */
+const words: Readonly<Record<string, string>> = {
+  name: 'Billing',
+  text: 'Looks good',
+  description: 'What it is for',
+  title: 'Contract',
+  'mention-name': 'billing',
+  'end-date': '2026-01-16',
+  member: 'n2',
+  target: 'n2',
+  'key-name': 'greeting',
+  'lease-id': '694d5765fc71500b',
+  'peer-urls': 'http://10.0.0.2:2380',
+  file: 'before.json',
+  fault: '1',
+  revision: '1',
+  account: 'ada@demo.example',
+  accounts: 'ada@demo.example',
+  email: 'ada@demo.example',
+  issuer: 'https://accounts.example.com',
+  audience: 'https://api.example.com',
+  scope: 'email',
+  scopes: 'openid',
+};
+/** Records of the demo data that people name. */
+const named: Readonly<Record<string, string>> = {
+  label: 'onboarding',
+  'label-title': 'Contract',
+};
+const byFormat: Readonly<Record<string, string>> = {
+  ...formatExamples,
+  email: 'ada@demo.example',
+  int64: '123',
+};
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+/** An object with the fields that it needs. */
+const bodyOf = (fields: Fields): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, field]) => field.required || field.needed)
+      .map(([name, field], at) => [name, wordFor(name, field, at)]),
+  );
+/** A value of this field; `at` keeps two ids of one line apart. */
+function wordFor(name: string, field: Field, at: number): string {
+  const plain = bare(field);
+  if (plain.type === 'array') return wordFor(name, plain.items, at);
+  if (plain.type === 'boolean') return 'true';
+  if (plain.type === 'integer' || plain.type === 'number')
+    return String(Math.min(plain.max ?? 123 + at, 123 + at));
+  if (plain.type === 'object') return JSON.stringify(bodyOf(plain.fields));
+  if (plain.type === 'map') return '{}';
+  const { enum: allowed, format } = plain as { readonly enum?: readonly string[]; readonly format?: string };
+  return allowed?.[0] ?? byFormat[format ?? ''] ?? words[name] ?? name.toUpperCase();
+}
+/** Where a row takes a record by name or id, the field of its path says what an id looks like. */
+const argumentWord = ({ operation }: Command, { name, field, complete }: Argument, at: number): string => {
+  if (complete !== undefined && named[complete] !== undefined) return named[complete];
+  const params = Object.entries(operation?.operation.params ?? {});
+  const own = params.find(([param]) => param.replace(/-public-id$/, '') === name)?.[1];
+  return wordFor(name, own ?? field, at);
+};
+/** What a change shows: a name or a text, else the first value of its body. */
+const changeOf = ({ path, operation, flags = {} }: Command): [string, Flag][] => {
+  const isChange = operation?.operation.method === 'PUT' || path.at(-1) === 'update';
+  if (!isChange) return [];
+  const usable = Object.entries(flags).filter(
+    ([name, { field, hidden }]) =>
+      !hidden && name !== 'body' && name !== 'unset' && !['object', 'map', 'any'].includes(bare(field).type),
+  );
+  const best = usable.find(([name]) => /^(name|text|title|description)$/.test(name)) ?? usable[0];
+  return best === undefined ? [] : [best];
+};
+/** An example made from the fields of a command: its arguments, the flags it needs, and for a change one value. */
+const derived = (command: Command): Example => {
+  const { path, args = [], flags = {}, summary } = command;
+  const required = Object.entries(flags).filter(([, flag]) => isRequired(flag));
+  const shown = required.length > 0 ? required : changeOf(command);
+  const needed = args.filter(({ optional }) => !optional);
+  const parts = [
+    ...needed.map((arg, at) => quoted(argumentWord(command, arg, at))),
+    ...shown.map(([name, { field }], at) => `--${name} ${quoted(wordFor(name, field, needed.length + at))}`),
+  ];
+  return { line: ['opsctl', ...path, ...parts].join(' '), says: summary };
+};
+/** The examples that help, manual and reference show: those of the command, else one made from its fields. */
+export const examplesOf = (command: Command): readonly Example[] => {
+  const { examples = [] } = command;
+  return examples.length > 0 ? examples : [derived(command)];
+};
 
 /** The flags that every command takes, in one sentence. */
 const globalSummary = (): Block[] => {
@@ -13,10 +112,8 @@ const globalSummary = (): Block[] => {
     .map(([name, { negated }]: [string, Flag]) => `--${negated ? 'no-' : ''}${name}`);
   return [heading('Global flags'), terms([[`${names.join(', ')} (see: opsctl help flags)`, '']])];
 };
-
 /** Up to three values are listed. A longer list stands as the name of the flag: a cut list would look complete. */
 const usageValue = (name: string, value: string): string => (value.split('|').length > 3 ? name : value);
-
 const usage = (command: Command): string => {
   const args = (command.args ?? []).map((arg) => {
     const name = arg.rest ? `${arg.name}...` : arg.name;
@@ -27,7 +124,6 @@ const usage = (command: Command): string => {
   );
   return ['opsctl', ...command.path, ...args, ...required, '[flags]'].join(' ');
 };
-
 /** The page of one command: how it is used and examples before the long lists of flags. */
 export const commandPage = (command: Command): Page => {
   const { about, deprecated, args = [], flags = {} } = command;
@@ -53,7 +149,6 @@ export const commandPage = (command: Command): Page => {
     ],
   };
 };
-
 /** The page of a group: `opsctl tracker --help`, `opsctl tracker labels --help`. */
 export const groupPage = (words: readonly string[], commands: readonly Command[]): Page => {
   const depth = words.length;
@@ -81,7 +176,6 @@ export const groupPage = (words: readonly string[], commands: readonly Command[]
     ],
   };
 };
-
 const sections: readonly Group['section'][] = ['Work', 'Cluster', 'Tools'];
 /** `opsctl --help`. */
 export const rootPage = (version: string): Page => ({
@@ -104,3 +198,44 @@ export const rootPage = (version: string): Page => ({
     prose('Start with `opsctl tour`. With nothing configured nothing real is touched.'),
   ],
 });
+
+/** A page as wide as the terminal that it is read on; `paged` lets a pager show what is longer than a screen. */
+export const pageResult = (page: Page, { terminal }: Host): Result => ({
+  ...rawResult(pageText(page, helpWidth(terminal.stdout.columns))),
+  paged: true,
+});
+export const commandHelp = (command: Command, host: Host): Result => pageResult(commandPage(command), host);
+const nothingOfThatName = (word: string): AppError => {
+  const close = nearest(word, [...topics.map(({ name }) => name), ...groups.map(({ name }) => name)]);
+  return new AppError(
+    'usage',
+    `opsctl help: there is no command and no topic ${JSON.stringify(word)}${close === undefined ? '' : `; did you mean ${close}?`}`,
+    {
+      code: 'UNKNOWN_COMMAND',
+      tryThis: [`opsctl help ${close ?? ''}`.trim(), `topics: ${topics.map(({ name }) => name).join(', ')}`],
+    },
+  );
+};
+/** A group that is a topic as well, as `mock`: its commands first, then the text. Pure. */
+const withTopic = (page: Page, topic: Page): Page => ({
+  ...page,
+  summary: topic.summary,
+  blocks: [...page.blocks, ...topic.blocks],
+});
+/** The page that `opsctl help <words>` shows: the root, a topic, a group or a command. */
+export const helpPage = async (words: readonly string[], host: Host): Promise<Result> => {
+  const [first] = words;
+  if (first === undefined) return pageResult(rootPage(OPSCTL_VERSION), host);
+  const topic = topics.find(({ name }) => name === first);
+  if (!groups.some(({ name }) => name === first)) {
+    if (topic === undefined) throw nothingOfThatName(first);
+    return pageResult(await topic.load(), host);
+  }
+  const found = findCommand(await findGroup(first).load(words), words);
+  if (found.kind === 'command') return commandHelp(found.command, host);
+  const page = groupPage(found.words, found.commands);
+  return pageResult(
+    topic === undefined || words.length > 1 ? page : withTopic(page, await topic.load()),
+    host,
+  );
+};

@@ -1,10 +1,14 @@
-import { type Field, bare } from '../core/field.ts';
 import { exitCodes } from '../core/exit.ts';
+import { bare, type Field } from '../core/field.ts';
+import type { Argument, Flag, Flags } from '../core/flag.ts';
 import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/schema.ts';
-import { defineCommand, type Argument, type Command, type Flag } from './command.ts';
-import { examplesOf } from './examples.ts';
-import { globalFlags } from './globals.ts';
+import { type Command, defineCommand } from './command.ts';
+import { examplesOf } from './help.ts';
+import { groups } from './manifest.ts';
+import { rowOf } from './misuse.ts';
+import { globalFlags } from './options.ts';
+import { topics } from './topics.ts';
 
 const dialect = { version: '3.1', refPrefix: '#/$defs/' } as const;
 /** The values of a field as JSON Schema. Named objects of the services are written as what they are: an object. */
@@ -13,7 +17,6 @@ export const valueSchema = (field: Field): Record<string, unknown> => {
   const text = JSON.stringify(schema);
   return text.includes('"$ref"') ? { type: bare(field).type === 'array' ? 'array' : 'object' } : schema;
 };
-
 const describeArgument = (arg: Argument) => ({
   name: arg.name,
   summary: arg.summary,
@@ -37,7 +40,6 @@ const flagsOf = (flags: Readonly<Record<string, Flag>>) =>
   Object.entries(flags)
     .filter(([, flag]) => !flag.hidden)
     .map(describeFlag);
-
 /** A command as data for other tools: everything that help, completion and the MCP server know. */
 export const describe = (command: Command) => ({
   command: command.path.join(' '),
@@ -61,9 +63,7 @@ export const describe = (command: Command) => ({
     : {}),
   ...(command.deprecated === undefined ? {} : { deprecated: true }),
 });
-
 type Groups = readonly { readonly load: () => Promise<readonly Command[]> }[];
-
 const listOf = (groups: Groups): Command =>
   defineCommand({
     path: ['commands'],
@@ -90,6 +90,151 @@ const listOf = (groups: Groups): Command =>
       });
     },
   });
-
 /** The command that lists the commands of these groups, its own among them. */
 export const commandsOver = (groups: Groups): readonly Command[] => [listOf(groups)];
+
+/** One flag for TAB: `d` what it is, `v` its values, `c` the source of its values (a kind of record, files), `s` its letter, `t` a switch. */
+export type TreeFlag = {
+  readonly d?: string;
+  readonly v?: readonly string[];
+  readonly c?: string;
+  readonly s?: string;
+  readonly t?: true;
+};
+export type Tree = {
+  readonly summary?: string;
+  readonly sub?: { [word: string]: Tree };
+  readonly flags?: Readonly<Record<string, TreeFlag>>;
+  /** For each place its values, or the word that names a source of them. */
+  readonly args?: readonly (string | readonly string[])[];
+  /** The last place takes any number of words. */
+  readonly rest?: true;
+  /** What is below stands in a file of its own. */
+  readonly more?: true;
+};
+export type Root = {
+  readonly global: Record<string, TreeFlag>;
+  readonly sub: { [word: string]: Tree };
+  readonly topics: { readonly [name: string]: string };
+};
+const LONGEST = 70;
+/** The first sentence, short enough to stand beside a word. */
+const brief = (text: string): string => {
+  const first = text.split(/[.;:](?= )|\n/)[0] ?? '';
+  return first.length <= LONGEST ? first : `${first.slice(0, LONGEST - 1)}…`;
+};
+/** Where a value without a list comes from: names of files where the flag says that it takes one. */
+const sourceOf = ({ complete, value = '' }: Flag): string | undefined => {
+  if (/^(director(y|ies)|dir)$/.test(value)) return 'directory';
+  if (complete === undefined && /^(file|path)(\||$)/.test(value)) return 'file';
+  return complete;
+};
+const treeFlag = (flag: Flag): TreeFlag => {
+  const field = bare(flag.field);
+  const allowed =
+    field.type === 'string'
+      ? field.enum
+      : field.type === 'array'
+        ? (bare(field.items) as { enum?: readonly string[] }).enum
+        : undefined;
+  const values = allowed ?? flag.suggest;
+  const source = sourceOf(flag);
+  return {
+    d: brief(flag.summary),
+    ...(field.type === 'boolean' ? { t: true as const } : {}),
+    ...(values ? { v: values } : {}),
+    ...(source && !values ? { c: source } : {}),
+    ...(flag.short ? { s: flag.short } : {}),
+  };
+};
+const treeFlags = (flags: Flags): Record<string, TreeFlag> =>
+  Object.fromEntries(
+    Object.entries(flags)
+      .filter(([, f]) => !f.hidden)
+      .map(([name, flag]) => [flag.negated ? `no-${name}` : name, treeFlag(flag)]),
+  );
+const treeArgument = ({ field, complete, suggest, name }: Argument): string | readonly string[] => {
+  const { enum: values } = bare(field) as { readonly enum?: readonly string[] };
+  return values ?? suggest ?? complete ?? name;
+};
+/** Columns of an answer, one level deep: `id`, `stats.num_stories_total`. */
+const columnNames = (row: Field): string[] => {
+  const inner = bare(row);
+  if (inner.type !== 'object') return [];
+  return Object.entries(inner.fields).flatMap(([name, field]) => {
+    const below = bare(field);
+    return below.type === 'object'
+      ? [name, ...Object.keys(below.fields).map((one) => `${name}.${one}`)]
+      : [name];
+  });
+};
+const leaf = (command: Command): Tree => {
+  const row = rowOf(command);
+  const columns = row === undefined ? [] : columnNames(row);
+  const { columns: usual } = globalFlags;
+  return {
+    summary: brief(command.summary),
+    flags: {
+      ...treeFlags(command.flags ?? {}),
+      ...(columns.length > 0 ? { columns: { d: brief(usual.summary), v: columns } } : {}),
+    },
+    ...(command.args?.length ? { args: command.args.map(treeArgument) } : {}),
+    ...(command.args?.at(-1)?.rest ? { rest: true as const } : {}),
+  };
+};
+const place = (root: { sub: { [word: string]: Tree } }, command: Command): void => {
+  let at: { sub?: { [word: string]: Tree } } = root;
+  for (const word of command.path.slice(0, -1)) {
+    at.sub ??= {};
+    at = at.sub[word] ??= { sub: {} };
+  }
+  at.sub ??= {};
+  at.sub[command.path.at(-1) ?? ''] = { ...at.sub[command.path.at(-1) ?? ''], ...leaf(command) };
+};
+/** Words in the middle of a command say what is below them. */
+const described = (tree: Tree): Tree => {
+  if (tree.sub === undefined) return tree;
+  const sub = Object.fromEntries(Object.entries(tree.sub).map(([word, below]) => [word, described(below)]));
+  return { ...tree, summary: tree.summary ?? brief(Object.keys(sub).join(', ')), sub };
+};
+/** The whole command tree as data, for completion. Loads every group: only the build and the tests do that. */
+export const commandTree = async (): Promise<Root> => {
+  const root = {
+    global: treeFlags(globalFlags),
+    sub: {} as { [word: string]: Tree },
+    topics: Object.fromEntries(topics.map(({ name, summary }) => [name, brief(summary)])),
+  };
+  for (const group of groups) {
+    root.sub[group.name] = { summary: group.summary };
+    for (const command of await group.load()) if (!command.hidden) place(root, command);
+    const made = root.sub[group.name];
+    if (made) root.sub[group.name] = { ...described(made), summary: brief(group.summary) };
+  }
+  return root;
+};
+/** A file that is read at each TAB stays below this. */
+const SMALL = 12_000;
+/** The tree in files, by the words that lead to them: TAB reads only those on its way. Pure. */
+export const treeFiles = (root: Root): Map<string, unknown> => {
+  const files = new Map<string, unknown>();
+  const split = (tree: Tree, path: readonly string[]): Tree => {
+    const isSmall = path.length > 0 && JSON.stringify(tree).length < SMALL;
+    if (tree.sub === undefined || isSmall) return tree;
+    const sub = Object.fromEntries(
+      Object.entries(tree.sub).map(([word, below]) => {
+        const own = [...path, word];
+        const whole = split(below, own);
+        if (JSON.stringify(whole).length < 1000) return [word, whole];
+        files.set(own.join('.'), whole);
+        return [
+          word,
+          { ...(whole.summary === undefined ? {} : { summary: whole.summary }), more: true as const },
+        ];
+      }),
+    );
+    return { ...tree, sub };
+  };
+  const { sub } = split({ sub: root.sub }, []);
+  files.set('root', { ...root, sub });
+  return files;
+};

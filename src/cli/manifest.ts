@@ -1,8 +1,6 @@
 import type { Explain } from '../api/context.ts';
 import type { Command } from './command.ts';
 
-export type { Explain } from '../api/context.ts';
-
 export type Group = {
   readonly name: string;
   readonly summary: string;
@@ -25,7 +23,7 @@ export const groups: readonly Group[] = [
     name: 'logout',
     section: 'Work',
     summary: 'Sign out and revoke the tokens',
-    load: async () => (await import('../commands/logout.ts')).commands,
+    load: async () => (await import('../commands/login.ts')).logoutCommands,
   },
   {
     name: 'auth',
@@ -37,14 +35,14 @@ export const groups: readonly Group[] = [
     name: 'media',
     section: 'Work',
     summary: 'Call the media data API',
-    load: async () => (await import('../commands/media.ts')).commands,
+    load: async () => (await import('../commands/api.ts')).mediaCommands,
   },
   {
     name: 'tracker',
     section: 'Work',
     summary: 'Stories, epics, labels and the rest of the work tracker',
     load: async (words = []) => (await import('../commands/tracker/lazy-resource.ts')).load(words),
-    explain: async () => (await import('../tracker/refusal.ts')).explainedRefusal,
+    explain: async () => (await import('../tracker/search.ts')).explainedRefusal,
   },
   {
     name: 'labels',
@@ -80,7 +78,7 @@ export const groups: readonly Group[] = [
     name: 'doctor',
     section: 'Tools',
     summary: "Find out what is wrong with this machine's set-up",
-    load: async () => (await import('../commands/commands.ts')).commands,
+    load: async () => (await import('../commands/doctor.ts')).commands,
   },
   {
     name: 'completion',
@@ -92,7 +90,7 @@ export const groups: readonly Group[] = [
     name: 'explain',
     section: 'Tools',
     summary: 'Explain a guard, an error code, an exit code, a setting or a field',
-    load: async () => (await import('../commands/explain.ts')).commands,
+    load: async () => (await import('../commands/about.ts')).explainCommands,
   },
   {
     name: 'reference',
@@ -116,12 +114,12 @@ export const groups: readonly Group[] = [
     name: 'version',
     section: 'Tools',
     summary: 'The version, and whether there is a newer one',
-    load: async () => (await import('../commands/version.ts')).commands,
+    load: async () => (await import('../commands/about.ts')).versionCommands,
   },
   {
     name: 'tour',
     section: 'Tools',
     summary: 'All three jobs end to end on the embedded services',
-    load: async () => (await import('../commands/tour.ts')).commands,
+    load: async () => (await import('../commands/about.ts')).tourCommands,
   },
 ];

@@ -1,11 +1,15 @@
-import { type Settings, removalOf } from '../config/settings.ts';
-import { parseDuration } from '../core/duration.ts';
-import { formatNames, formatRow } from '../core/output-format.ts';
+import type { Context } from '../api/context.ts';
+import { firstLine } from '../api/input.ts';
+import { rateStoreSetting } from '../api/rate-setting.ts';
+import type { Key } from '../config/keys.ts';
+import { removalOf, type Settings } from '../config/settings.ts';
+import { bool, duration, list, oneOf, str } from '../core/field.ts';
+import type { Flags, ValuesOf } from '../core/flag.ts';
+import { formatNames, formatRow, parseDuration, reportFormatNames } from '../core/format.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
+import { sh } from '../core/shell.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
-import { rateStoreSetting } from '../api/rate-setting.ts';
-import type { Globals } from './globals.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
 export const early = (argv: readonly string[]): OutputOptions => {
@@ -38,7 +42,6 @@ export const outputOptions = (globals: Globals): OutputOptions => ({
   notes: [],
   filter: {},
 });
-
 export const settingFlags = (globals: Globals): Record<string, string | undefined> => ({
   profile: globals.profile,
   'tracker.url': globals['tracker-url'],
@@ -47,13 +50,11 @@ export const settingFlags = (globals: Globals): Record<string, string | undefine
   timeout: globals.timeout,
   max_time: globals['max-time'],
 });
-
 /** Milliseconds after which a run is stopped. */
 export const maxTimeOf = (settings: Settings): number | undefined => {
   const given = settings.get('max_time');
   return given === undefined ? undefined : parseDuration(given.value, given.origin.replace(/^flag /, ''));
 };
-
 const timeoutOf = (settings: Settings): number | undefined => {
   const timeout = settings.get('timeout');
   if (timeout === undefined) return undefined;
@@ -90,7 +91,6 @@ export const paceOf = (settings: Settings) => ({
   isRateDefault: settings.get('rate_per_minute')?.origin === 'default',
   rateStore: rateStoreSetting(settings.get('rate_store'), settings.get('rate_share')),
 });
-
 export const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
   isFormatGiven:
@@ -108,3 +108,168 @@ export const choices = (host: Host, globals: Globals, options: OutputOptions) =>
   isVerbose: globals.verbose ?? false,
   color: globals.color,
 });
+
+/** Flags of every command. A command's own flag of the same name wins in that command. */
+export const globalFlags = {
+  output: {
+    effects: [],
+    field: oneOf(...formatNames),
+    short: 'o',
+    summary: 'Format of the answer (default table on a terminal, json elsewhere)',
+    value: formatNames.join('|'),
+  },
+  columns: {
+    effects: [],
+    field: list(str()),
+    repeat: true,
+    summary: 'Columns of a table or CSV, comma-separated; dots reach inside',
+    value: 'names',
+    complete: 'column',
+  },
+  jq: { effects: [], field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
+  template: {
+    effects: [],
+    field: str(),
+    summary: 'Print each row through a Mustache template, such as {{name}}',
+    value: 'text',
+  },
+  'all-fields': {
+    effects: [],
+    field: bool(),
+    summary: 'Every field of a record on a terminal, not only the usual ones',
+  },
+  pager: { effects: ['runs'], field: bool(), negated: true, summary: 'Do not show a long answer in a pager' },
+  'csv-safe': {
+    effects: [],
+    field: bool(),
+    summary: 'CSV for spreadsheets: no cell is taken for a formula',
+  },
+  header: {
+    effects: [],
+    field: bool(),
+    negated: true,
+    summary: 'Leave out the header line of a table or CSV',
+  },
+  color: {
+    effects: [],
+    field: oneOf('auto', 'always', 'never'),
+    summary: 'Colour on a terminal',
+    value: 'auto|always|never',
+  },
+  quiet: { effects: [], field: bool(), short: 'q', summary: 'Only errors on stderr' },
+  verbose: {
+    effects: [],
+    field: bool(),
+    short: 'v',
+    summary: 'Say what is done: requests, retries, origins of settings',
+  },
+  debug: {
+    effects: [],
+    field: bool(),
+    summary:
+      'Trace every request on stderr: headers, bodies, times, retries, a curl line; secrets are redacted',
+  },
+  har: {
+    effects: ['writes'],
+    field: str(),
+    summary: 'Write every request and answer to a HAR file; secrets are redacted',
+    value: 'file',
+    complete: 'file',
+  },
+  report: {
+    effects: ['writes'],
+    field: list(str(4096, { min: 1 })),
+    repeat: true,
+    summary: `Also write what a check found to a file: ${reportFormatNames.join(', ')}`,
+    value: 'format=file',
+  },
+  record: {
+    effects: ['writes'],
+    field: str(4096, { min: 1 }),
+    summary: 'Write every request and answer to a trace that --replay reads; secrets are redacted',
+    value: 'file',
+    complete: 'file',
+  },
+  replay: {
+    effects: ['reads'],
+    field: str(4096, { min: 1 }),
+    summary: 'Answer from a trace instead of the network',
+    value: 'file',
+    complete: 'file',
+  },
+  profile: {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Profile to use',
+    value: 'name',
+    complete: 'profile',
+  },
+  yes: { effects: [], field: bool(), short: 'y', summary: 'Do not ask' },
+  'dry-run': { effects: [], field: bool(), summary: 'Print the request without sending it' },
+  timeout: {
+    field: duration(),
+    summary: 'Request timeout, such as 30s (default 30s)',
+    value: 'duration',
+  },
+  'max-time': {
+    field: duration(),
+    summary: 'Most time for the whole run, such as 5m; then it stops as after Ctrl-C (default none)',
+    value: 'duration',
+  },
+  input: { effects: [], field: bool(), negated: true, summary: 'Never ask; fail instead' },
+  help: { effects: [], field: bool(), short: 'h', summary: 'Show help' },
+  'approved-files': {
+    effects: ['reads', 'writes'],
+    field: str(4096, { min: 1 }),
+    summary: 'Directory with copies of the files that a dry run read; with --dry-run, where to put them',
+    value: 'directory',
+    hidden: true,
+  },
+  'tracker-url': {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Base URL of the tracker',
+    value: 'url',
+    hidden: true,
+  },
+  'labels-url': {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Base URL of the label service',
+    value: 'url',
+    hidden: true,
+  },
+  'api-url': {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Base URL of the data API',
+    value: 'url',
+    hidden: true,
+  },
+} as const satisfies Flags;
+export type Globals = ValuesOf<typeof globalFlags>;
+
+type Given = { readonly value?: string | undefined; readonly stdin?: boolean | undefined };
+/** The value of a setting: given with the command, typed at the terminal, or a line of standard input. */
+export const readSettingValue = async (
+  { host, isInteractive }: Context,
+  key: Key,
+  values: Given,
+): Promise<string> => {
+  if (values.value !== undefined) return values.value;
+  if (!values.stdin && isInteractive)
+    return host.terminal.prompts.text(`${key.key}:`, { secret: key.secret === true });
+  if (!values.stdin)
+    throw usageError(
+      `${key.key}: no value is given`,
+      [],
+      [`opsctl config set ${key.key} ${key.secret ? '--stdin' : 'VALUE'}`],
+    );
+  const line = await firstLine(host);
+  if (line !== undefined) return line.trim();
+  throw usageError(
+    `${key.key}: stdin is empty`,
+    [],
+    [String(sh`printf %s "$VALUE" | opsctl config set ${[key.key]} --stdin`)],
+  );
+};

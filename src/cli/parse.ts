@@ -1,15 +1,213 @@
-import { messageOf } from '../core/error-message.ts';
-import type { Argument, Command, Flag, Flags, Values } from './command.ts';
-import { bare } from '../core/field.ts';
-import { type Problem, problem, usageError } from '../core/problem.ts';
-import { normalize, unknownFlag } from './argv.ts';
-import { type Globals, globalFlags } from './globals.ts';
-import { unknownOption } from './unknown-option.ts';
-import { parseValue } from './values.ts';
+import { check } from '../core/check.ts';
+import { bare, type Field, type ListField } from '../core/field.ts';
+import type { Argument, Flag, Flags, Values } from '../core/flag.ts';
+import { momentOf } from '../core/format.ts';
+import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
+import { nearest } from '../core/text.ts';
+import type { Command } from './command.ts';
+import { globalFlags, type Globals } from './options.ts';
+
+const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
+const byShort = (flags: Flags, letter: string): [string, Flag] | undefined =>
+  Object.entries(flags).find(([, flag]) => flag.short === letter);
+/** `-v`, `-vq`, `-ojson`, `-o json`: as long flags. Undefined when a letter is not known. */
+const longForm = (token: string, flags: Flags): string[] | undefined => {
+  const found: string[] = [];
+  for (let i = 1; i < token.length; i++) {
+    const known = byShort(flags, token[i] ?? '');
+    if (known === undefined) return undefined;
+    const rest = token.slice(i + 1);
+    if (!isSwitch(known[1]))
+      return [...found, rest === '' ? `--${known[0]}` : `--${known[0]}=${rest.replace(/^=/, '')}`];
+    found.push(`--${known[0]}`);
+  }
+  return found;
+};
+/**
+ * Makes every flag a long one with a value, so that the parser needs one rule: `--archived` → `--archived=true`,
+ * `--no-browser` → `--browser=false`, `-o json` → `--output json`. What it does not know it leaves alone.
+ */
+export const normalize = (argv: readonly string[], flags: Flags): string[] => {
+  const out: string[] = [];
+  const queue = [...argv];
+  for (let token = queue.shift(); token !== undefined; token = queue.shift()) {
+    if (token === '--') return [...out, token, ...queue];
+    const long = /^-[A-Za-z]/.test(token) ? longForm(token, flags) : undefined;
+    if (long === undefined) out.push(withValue(token, queue, flags));
+    else queue.unshift(...long);
+  }
+  return out;
+};
+/** A token as a flag with its value, which may be the next of the queue; what is no known flag stays as it is. */
+const withValue = (token: string, queue: string[], flags: Flags): string => {
+  if (!token.startsWith('--') || token.includes('=')) return token;
+  const name = token.slice(2);
+  const flag = flags[name];
+  if (flag && isSwitch(flag)) {
+    const next = queue[0];
+    return `${token}=${next === 'true' || next === 'false' ? queue.shift() : 'true'}`;
+  }
+  const negated = name.startsWith('no-') ? flags[name.slice(3)] : undefined;
+  if (negated && isSwitch(negated)) return `--${name.slice(3)}=false`;
+  // A value may start with a dash: `--name -5`, `--body -`.
+  return flag && queue.length > 0 ? `${token}=${queue.shift()}` : token;
+};
+/** How many tokens a global flag takes here: 0 when it is none. */
+const globalWidth = (token: string, next: string | undefined, globals: Flags): number => {
+  const known = normalize([token], globals);
+  const last = known[known.length - 1] ?? '';
+  if (!known.every((t) => globals[t.slice(2).split('=')[0] ?? ''])) return 0;
+  const flag = globals[last.slice(2).split('=')[0] ?? ''];
+  if (flag && isSwitch(flag)) return !token.includes('=') && (next === 'true' || next === 'false') ? 2 : 1;
+  return last.includes('=') || next === undefined ? 1 : 2;
+};
+export type Words = {
+  readonly words: readonly string[];
+  /** Where each word stands in the line. */
+  readonly places: readonly number[];
+  /** The flag at which the words end because it is not a global one. */
+  readonly stop?: string;
+};
+/** The words before the first flag that is not a global one: those that may name a command. */
+export const wordsOf = (argv: readonly string[], globals: Flags): Words => {
+  const words: string[] = [];
+  const places: number[] = [];
+  for (let i = 0; i < argv.length; ) {
+    const token = argv[i] ?? '';
+    if (!token.startsWith('-') || token === '-') {
+      words.push(token);
+      places.push(i);
+      i += 1;
+      continue;
+    }
+    if (token === '--') break;
+    const width = globalWidth(token, argv[i + 1], globals);
+    if (width === 0) return { words, places, stop: token };
+    i += width;
+  }
+  return { words, places };
+};
+/** The line without its first `used` words, in the order in which it was typed. */
+export const without = (argv: readonly string[], { places }: Words, used: number): string[] => {
+  const gone = new Set(places.slice(0, used));
+  return argv.filter((_, i) => !gone.has(i));
+};
+/** The first flag of a line that nobody knows, as it was typed and without its value. Expects what `normalize` made. */
+export const unknownFlag = (tokens: readonly string[], flags: Flags): string | undefined => {
+  for (const token of tokens) {
+    if (token === '--') return undefined;
+    if (!token.startsWith('-') || token === '-' || /^-[\d.]/.test(token)) continue;
+    const name = /^--([^=]+)/.exec(token)?.[1];
+    if (name === undefined || !Object.hasOwn(flags, name)) return token.split('=')[0];
+  }
+  return undefined;
+};
+
+/** What other programs call the flags of every command. */
+const alsoCalled: Readonly<Record<string, string>> = {
+  json: 'output json',
+  yaml: 'output yaml',
+  csv: 'output csv',
+  format: 'output',
+  fields: 'columns',
+  query: 'jq',
+  force: 'yes',
+  'no-color': 'color never',
+};
+/** One sentence about a flag that nobody knows, with the one that it most likely means. Pure. */
+export const unknownOption = (
+  words: readonly string[],
+  token: string,
+  flags: readonly string[],
+  tryThis: readonly string[] = [],
+): AppError => {
+  const at = ['opsctl', ...words].join(' ');
+  const name = token.replace(/^--?/, '');
+  const close = token.startsWith('--')
+    ? (nearest(name, flags) ?? (Object.hasOwn(alsoCalled, name) ? alsoCalled[name] : undefined))
+    : undefined;
+  const hint = close && `did you mean --${close}?`;
+  return usageError(
+    `${at}: unknown option '${token}'${hint ? `; ${hint}` : ''}`,
+    [problem(token, 'unknown', 'is not a known option', hint)],
+    [...tryThis, `${at} --help`],
+  );
+};
+
+const isJson = (field: Field): boolean => ['object', 'map', 'any'].includes(field.type);
+const json = (text: string, path: string, problems: Problem[]): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    problems.push(
+      problem(path, 'type', `must be JSON: ${messageOf(error)}`, 'put the whole text in single quotes'),
+    );
+    return undefined;
+  }
+};
+const one = (field: Field, text: string, path: string, problems: Problem[]): unknown => {
+  const inner = bare(field);
+  if (field.nullable && text === 'null') return null;
+  switch (inner.type) {
+    case 'integer':
+    case 'number':
+      return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'array':
+      return many(field, [text], path, problems);
+    case 'string':
+      return inner.format === 'datetime' ? momentOf(text) : text;
+    default:
+      return isJson(inner) ? json(text, path, problems) : text;
+  }
+};
+/** `--owner-ids a,b --owner-ids c` and `--labels '[{"name":"x"}]'` both give one list; `''` alone is the empty list. */
+const many = (field: Field, texts: readonly string[], path: string, problems: Problem[]): unknown => {
+  const inner = bare(field);
+  if (inner.type !== 'array') return undefined;
+  if (texts.length === 1 && field.nullable && texts[0] === 'null') return null;
+  if (texts.length === 1 && texts[0] === '') return [];
+  const items = bare(inner.items);
+  // Free text may hold commas; ids, numbers and enums never do.
+  const splits =
+    items.type !== 'string' ||
+    items.format !== undefined ||
+    items.enum !== undefined ||
+    field.summary?.includes('comma') === true;
+  return texts.flatMap((text) => {
+    if (text.startsWith('[')) {
+      const whole = json(text, path, problems);
+      return Array.isArray(whole) ? whole : [];
+    }
+    if (isJson(items)) return [json(text, path, problems)];
+    return (splits ? text.split(',') : [text]).map((part) => one(inner.items, part.trim(), path, problems));
+  });
+};
+/** The texts given for one flag or argument as its field's value; problems name the flag. */
+export const parseValue = (
+  field: Field,
+  texts: readonly string[],
+  path: string,
+  problems: Problem[],
+): unknown => {
+  const before = problems.length;
+  const value =
+    bare(field).type === 'array'
+      ? many(field, texts, path, problems)
+      : one(field, texts[texts.length - 1] ?? '', path, problems);
+  if (problems.length === before) {
+    const isFlat = !isJson(bare(bare(field).type === 'array' ? (bare(field) as ListField).items : field));
+    // Nobody numbers the values of a flag: `--unset[0]` is `--unset`.
+    const named = (one: Problem): Problem =>
+      isFlat ? { ...one, path: one.path.replace(/\[\d+\]$/, '') } : one;
+    problems.push(...check(field, value, path).map(named));
+  }
+  return value;
+};
 
 export type Parsed = { readonly values: Values; readonly globals: Globals };
 type Given = { readonly flags: Record<string, string[]>; readonly args: string[] };
-
 /** Most lines are plain after `normalize`: known flags with their values, and words. Undefined for everything else. */
 const plain = (tokens: readonly string[], flags: Flags): Given | undefined => {
   const given: Given = { flags: {}, args: [] };
@@ -23,7 +221,6 @@ const plain = (tokens: readonly string[], flags: Flags): Given | undefined => {
   }
   return given;
 };
-
 /** commander reads the tokens that are not plain, and finds the words for those that are wrong; all knowledge about flags stays in their fields. */
 const read = async (command: Command, tokens: readonly string[], flags: Flags): Promise<Given> => {
   const { Command: Engine, Option } = await import('commander');
@@ -56,7 +253,6 @@ const read = async (command: Command, tokens: readonly string[], flags: Flags): 
   }
   return given;
 };
-
 const sentence = (error: unknown, command: Command): string => {
   const text =
     messageOf(error)
@@ -64,7 +260,6 @@ const sentence = (error: unknown, command: Command): string => {
       .split('\n')[0] ?? '';
   return `opsctl ${command.path.join(' ')}: ${text}`;
 };
-
 const parseArgs = (
   command: Command,
   texts: readonly string[],
@@ -88,7 +283,6 @@ const parseArgs = (
     );
   return values;
 };
-
 const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
   for (const [name, texts] of Object.entries(given)) {
@@ -106,7 +300,6 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
   }
   return values;
 };
-
 /** A field of a row may also come in `--body`, so the rows look themselves; every other required flag must be there. */
 const missing = ({ operation }: Command, flags: Flags, values: Values): Problem[] =>
   Object.entries(flags).flatMap(([name, flag]: [string, Flag]) =>
@@ -114,7 +307,6 @@ const missing = ({ operation }: Command, flags: Flags, values: Values): Problem[
       ? [problem(`--${name}`, 'required', 'is required')]
       : [],
   );
-
 /** A command may have its own `--color`; the three words of the global one still mean the global one. */
 const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {
   const mode = given.color?.find((text) => ['auto', 'always', 'never'].includes(text));
@@ -123,13 +315,11 @@ const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {
   if (given.color.length === 0) delete given.color;
   return { color: [mode] };
 };
-
 type Split = {
   readonly own: Given['flags'];
   readonly globals: Given['flags'];
   readonly args: readonly string[];
 };
-
 /** Flags of the command and flags of every command apart. An unknown one is a mistake of the whole line. */
 const split = async (command: Command, tokens: readonly string[]): Promise<Split> => {
   const own: Flags = command.flags ?? {};
@@ -143,11 +333,9 @@ const split = async (command: Command, tokens: readonly string[]): Promise<Split
   for (const [name, texts] of Object.entries(given.flags)) (own[name] ? ownGiven : globals)[name] = texts;
   return { own: ownGiven, globals, args: given.args };
 };
-
 /** The flags of every command on a line whose other values are not all there. */
 export const globalsOf = async (command: Command, tokens: readonly string[]): Promise<Globals> =>
   parseFlags(globalFlags, (await split(command, tokens)).globals, []);
-
 /** Tokens after the command's words as checked values; all problems at once as one usage error. */
 export const parseCommand = async (command: Command, tokens: readonly string[]): Promise<Parsed> => {
   const own: Flags = command.flags ?? {};

@@ -4,13 +4,12 @@ import { AppError, type Category, InvalidArguments } from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
-import { without, wordsOf } from './argv.ts';
-import type { Command, Values } from './command.ts';
+import { without, wordsOf } from './parse.ts';
+import type { Command } from './command.ts';
+import type { Values } from '../core/flag.ts';
 import { type Run, execute } from './execute.ts';
-import { findCommand, findGroup } from './find.ts';
-import type { Found } from './find.ts';
-import { globalFlags } from './globals.ts';
-import { early, outputOptions } from './options.ts';
+import { findCommand, findGroup, type Found } from './find.ts';
+import { early, globalFlags, outputOptions } from './options.ts';
 import { onlyLooks } from './read-only.ts';
 
 /** `--help` before `--`: answered without reading the other flags, so that it helps with those that are wrong. */
@@ -26,9 +25,7 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
   try {
     return findCommand(await findGroup(words[0] ?? '').load(words), words);
   } catch (error) {
-    throw isUnknownCommand(error)
-      ? await (await import('./suggest-command.ts')).withSuggestion(error, words)
-      : error;
+    throw isUnknownCommand(error) ? await (await import('./find.ts')).withSuggestion(error, words) : error;
   }
 };
 
@@ -42,7 +39,7 @@ const answerWithoutCommand = async (
   const misuse = await import('./misuse.ts');
   misuse.groupIsAsked(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
   if (found.words.length === 0 && misuse.asksForVersion(tokens)) return rawResult(`${OPSCTL_VERSION}\n`);
-  return (await import('./help-pages.ts')).helpPage(found.words, host);
+  return (await import('./help.ts')).helpPage(found.words, host);
 };
 
 /** `help` takes words that name a page, and no flags but the global ones. */
@@ -52,13 +49,13 @@ const answerHelp = async (
   host: Host,
 ): Promise<Result> => {
   (await import('./misuse.ts')).refuseUnknownFlags(['help'], tokens);
-  return (await import('./help-pages.ts')).helpPage(line.words.slice(1), host);
+  return (await import('./help.ts')).helpPage(line.words.slice(1), host);
 };
 
 /** A mistyped column is refused before anything is sent, where the table of the service says what comes. */
 const withKnownColumns = async (command: Command, options: OutputOptions): Promise<OutputOptions> => {
   if (options.columns === undefined) return options;
-  const { checkColumnNames } = await import('./check-columns.ts');
+  const { checkColumnNames } = await import('./misuse.ts');
   try {
     return { ...options, areColumnsKnown: checkColumnNames(command, options.columns) };
   } catch (error) {
@@ -89,7 +86,7 @@ const dispatch = async (
       ...globalFlags,
       ...command.flags,
     });
-    return print((await import('./help-pages.ts')).commandHelp(command, run.host));
+    return print((await import('./help.ts')).commandHelp(command, run.host));
   }
   return attended(run, command, tokens, (whole) => attempt(run, command, whole, note));
 };

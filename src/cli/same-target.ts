@@ -1,7 +1,9 @@
 import { AppError, type Problem, reworded } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import { shellLine } from '../core/shell.ts';
-import type { Command, Context, Flags } from './command.ts';
+import type { Command } from './command.ts';
+import type { Context } from '../api/context.ts';
+import type { Flags } from '../core/flag.ts';
 import { findGroup } from './find.ts';
 
 type Known = { readonly path: string; readonly flags: Flags };

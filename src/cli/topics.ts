@@ -11,7 +11,7 @@ export const topics: readonly Topic[] = [
   {
     name: 'flags',
     summary: 'Flags that every command takes',
-    load: async () => (await import('./topics/flags.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).flagsPage,
   },
   {
     name: 'output',
@@ -21,36 +21,36 @@ export const topics: readonly Topic[] = [
   {
     name: 'configuration',
     summary: 'Settings, profiles and files; what beats what',
-    load: async () => (await import('./topics/configuration.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).configurationPage,
   },
   {
     name: 'environment',
     summary: 'Environment variables',
-    load: async () => (await import('../config/environment-text.ts')).page(),
+    load: async () => (await import('../config/load.ts')).page(),
   },
   {
     name: 'exit-codes',
     summary: 'Exit codes, and what to do about each',
-    load: async () => (await import('./topics/exit-codes.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).exitCodesPage,
   },
   {
     name: 'ci',
     summary: 'Pipelines: exit codes and snippets',
-    load: async () => (await import('./topics/ci.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).ciPage,
   },
   {
     name: 'mock',
     summary: 'The embedded services and how to test against them',
-    load: async () => (await import('./topics/mock.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).mockPage,
   },
   {
     name: 'upgrade',
     summary: 'Runbook of a cluster upgrade: before, during, after',
-    load: async () => (await import('./topics/upgrade.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).upgradePage,
   },
   {
     name: 'security',
     summary: 'Where secrets are kept and what is redacted',
-    load: async () => (await import('./topics/security.ts')).page,
+    load: async () => (await import('./topics/texts.ts')).securityPage,
   },
 ];

@@ -1,4 +1,4 @@
-import { messageOf } from '../core/error-message.ts';
+import { messageOf } from '../core/problem.ts';
 import { redactedBody, redactedHeaders, redactedUrl, secretsIn } from '../core/redact-secrets.ts';
 import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
 

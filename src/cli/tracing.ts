@@ -2,11 +2,10 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { dirname, join, resolve } from 'node:path';
 import { invalidArguments, problem } from '../core/problem.ts';
 import type { Settings } from '../config/settings.ts';
-import { printable } from '../output/printable.ts';
-import type { Redactor } from '../output/types.ts';
+import { printable, type Redactor } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
-import type { Reach } from './command.ts';
-import type { Globals } from './globals.ts';
+import type { Reach } from '../api/context.ts';
+import type { Globals } from './options.ts';
 import { type Exchange, harOf, traceLines, tracedHost } from './trace.ts';
 
 export type Tracing = {
@@ -32,7 +31,7 @@ const noted = (given: Reach, services: Services): Reach => ({
 const replaying = async (host: Host, file: string): Promise<Pick<Tracing, 'host' | 'reach'>> => {
   const [{ readTrace }, { replayingHost, replayingReach }] = await Promise.all([
     import('./trace-file.ts'),
-    import('./replay.ts'),
+    import('./trace-file.ts'),
   ]);
   const trace = await readTrace(host, file);
   return { host: replayingHost(host, trace), reach: () => replayingReach(trace) };

@@ -1,17 +1,21 @@
-import { list, str } from '../core/field.ts';
-import { type Service, operations } from '../core/operation.ts';
-import { nearest } from '../core/nearest.ts';
-import { AppError } from '../core/problem.ts';
-import { recordResult, rowsResult } from '../core/result.ts';
-import { defineCommand, type Command } from '../cli/command.ts';
+import { join } from 'node:path';
+import type { Context } from '../api/context.ts';
+import { type Command, defineCommand } from '../cli/command.ts';
 import { kebab } from '../cli/derived/command.ts';
-import { pathOf } from './labels/path.ts';
+import { bool, list, str } from '../core/field.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { durationText } from '../core/format.ts';
+import { operations, type Service } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../core/result.ts';
+import { nearest } from '../core/text.ts';
+import { tour, type Trip } from '../support/tour.ts';
+import { pathOf } from './labels/flags.ts';
 
 const services = async (): Promise<Service[]> => [
   (await import('../api-specs/tracker/index.ts')).tracker,
   (await import('../api-specs/labels/index.ts')).labelsService,
 ];
-
 /** Word by word, so that one mistyped word is found wherever it stands. */
 const nearestPath = (words: readonly string[], paths: readonly (readonly string[])[]): string | undefined => {
   const found: string[] = [];
@@ -23,7 +27,6 @@ const nearestPath = (words: readonly string[], paths: readonly (readonly string[
   }
   return found.join(' ');
 };
-
 const reference = defineCommand({
   path: ['reference'],
   summary: 'Show the fields, limits and errors of an endpoint',
@@ -63,5 +66,128 @@ const reference = defineCommand({
     });
   },
 });
-
 export const commands: readonly Command[] = [reference];
+
+const explain = defineCommand({
+  path: ['explain'],
+  summary: 'Explain a guard, an error code, an exit code, a setting or a field',
+  about:
+    'Says why it exists, what is checked and what to do, from the tables of the program. Without a name everything that has a page is listed.',
+  args: [
+    {
+      name: 'name',
+      effects: [],
+      field: list(str()),
+      summary: 'quorum-survives, NO_TOKEN, 11, tracker.url, or the words of a field',
+      rest: true,
+      optional: true,
+      complete: 'explainable',
+    },
+  ],
+  examples: [
+    { line: 'opsctl explain quorum-survives', says: 'A guard of the upgrade' },
+    { line: 'opsctl explain NO_TOKEN', says: 'The code of an error' },
+    { line: 'opsctl explain 20', says: 'An exit code' },
+    { line: 'opsctl explain tracker labels create name', says: 'A field, with its limits' },
+  ],
+  run: async ({ host }, { name: words = [] }) => {
+    const { explainable, explanationOf } = await import('../cli/explain.ts');
+    if (words.length === 0) return rowsResult(await explainable(host), { name: 'name' });
+    const page = await explanationOf(host, words);
+    if (page === undefined) {
+      const names = (await explainable(host)).map(({ name }) => name);
+      const close = nearest(words.join(' '), names);
+      throw new AppError(
+        'usage',
+        `nothing is called ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
+        { code: 'NOTHING_TO_EXPLAIN', tryThis: [`opsctl explain${close === undefined ? '' : ` ${close}`}`] },
+      );
+    }
+    const { helpWidth, pageText } = await import('../output/page-text.ts');
+    return recordResult(page, { text: pageText(page, helpWidth(host.terminal.stdout.columns)) });
+  },
+});
+export const explainCommands: readonly Command[] = [explain];
+
+const last = `
+Next:
+  opsctl --help                       all commands
+  opsctl mock serve                   the services as a server for your own scripts
+  opsctl config set tracker.url URL   talk to a real deployment
+  opsctl kv init                      write the file of your own cluster
+`;
+const command = defineCommand({
+  path: ['tour'],
+  noDryRun: 'opsctl tour --help',
+  summary: 'All three jobs end to end on the embedded services',
+  about:
+    'Runs the real commands in a directory of its own, prints each of them and what it answers, and removes the directory at the end. Your own settings are not touched.',
+  flags: { keep: { field: bool(), summary: 'Keep the directory to look around' } },
+  run: async (context, values) => {
+    const { host } = context;
+    const directory = childPath(
+      host.files.temporaryDirectory(),
+      pathPart(`opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`),
+    );
+    await host.files.makeDirectory(directory, 0o700);
+    const own = Object.fromEntries(
+      Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])),
+    );
+    const trip: Trip = { context, directory, env: { ...own, OPSCTL_HOME: join(directory, 'home') } };
+    const start = host.elapsed();
+    try {
+      await tour(trip);
+    } finally {
+      if (!values.keep) await host.files.remove(directory);
+    }
+    return rawResult(
+      `\nAll three jobs done in ${durationText(host.elapsed() - start)}.\n${values.keep ? `Everything is in ${directory}\n` : ''}${last}`,
+    );
+  },
+});
+export const tourCommands: readonly Command[] = [command];
+
+const PACKAGE = 'opsctl';
+const LOOK_MS = 30_000;
+/** The newest version that the machine's own npm finds, in the registry that it is set up for. Asked only with --check. */
+const latestVersion = async ({ host, signal }: Context): Promise<string> => {
+  const found = await host.processes.run('npm', ['view', PACKAGE, 'version'], { timeoutMs: LOOK_MS, signal });
+  const latest = found.stdout.trim();
+  if (found.code === 0 && /^\d+\.\d+\.\d+[\w.+-]{0,50}$/.test(latest)) return latest;
+  const reason =
+    found.startError ??
+    (found.timedOut
+      ? 'it did not answer within 30 s'
+      : (found.stderr.split('\n').find((line) => /\bE\d{3}\b|ENOT|ECONN/.test(line)) ??
+        `it ended with ${found.code}`));
+  throw new AppError('network', `npm could not say which version is the newest: ${reason.trim()}`, {
+    code: 'VERSION_UNKNOWN',
+    tryThis: [`npm view ${PACKAGE} version`],
+  });
+};
+const version = defineCommand({
+  path: ['version'],
+  summary: 'Show the version, and with --check whether there is a newer one',
+  about:
+    'Nothing is looked up unless --check is given: then npm is asked for the newest version, in the registry that it is set up for. Ends with 20 when there is a newer one.',
+  flags: { check: { effects: [], field: { type: 'boolean' }, summary: 'Ask npm for the newest version' } },
+  examples: [
+    { line: 'opsctl version', says: 'Version, runtime and platform' },
+    { line: 'opsctl version -o json', says: 'For a bug report' },
+  ],
+  run: async (context, { check: isAsked }) => {
+    const { runtime, platform } = context.host;
+    const own = { version: OPSCTL_VERSION, runtime, platform };
+    const text = `opsctl ${OPSCTL_VERSION} (${runtime}, ${platform})`;
+    if (isAsked !== true) return recordResult(own, { text });
+    const latest = await latestVersion(context);
+    const isCurrent = latest === OPSCTL_VERSION;
+    const said = isCurrent ? `${text}: the newest` : `${text}; the newest is ${latest}`;
+    return recordResult(
+      { ...own, latest, is_current: isCurrent },
+      { text: said },
+      isCurrent ? undefined : 'no',
+    );
+  },
+});
+export const versionCommands: readonly Command[] = [version];

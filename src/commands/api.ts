@@ -1,6 +1,8 @@
+import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, list, oneOf, req, str } from '../core/field.ts';
+import type { Argument, Flags } from '../core/flag.ts';
 import { invalidArguments, problem } from '../core/problem.ts';
-import { defineCommand, type Argument, type Command, type Flags } from '../cli/command.ts';
+import { accountFlag } from './auth/account.ts';
 
 const flags = {
   param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
@@ -42,7 +44,6 @@ const args = [
   { name: 'method', field: req(oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE')), summary: 'HTTP method' },
   { name: 'path', field: req(str()), summary: 'Path, for example /labels' },
 ] as const satisfies readonly Argument[];
-
 const api = defineCommand({
   path: ['api'],
   summary: 'Send any request to a service, with its token',
@@ -64,8 +65,8 @@ const api = defineCommand({
     if (values.paginate && values.method !== 'GET')
       throw invalidArguments([problem('--paginate', 'rule', `is for GET; the method is ${values.method}`)]);
     const [{ requestOf }, { withBearer }, { answerOf, pagesOf }] = await Promise.all([
-      import('../support/request.ts'),
-      import('../support/bearer.ts'),
+      import('../support/raw-requests.ts'),
+      import('../support/raw-requests.ts'),
       import('../support/raw-requests.ts'),
     ]);
     const asked = await requestOf(context, service, values);
@@ -77,5 +78,33 @@ const api = defineCommand({
       : answerOf(context, service, request);
   },
 });
-
 export const commands: readonly Command[] = [api];
+
+const mediaFlags = {
+  param: { effects: [], field: list(str()), repeat: true, value: 'name=value', summary: 'A query parameter' },
+  account: accountFlag,
+  'token-stdin': {
+    effects: ['reads', 'sends'],
+    field: bool(),
+    summary: 'Use the access token from standard input',
+  },
+} as const satisfies Flags;
+const mediaArgs = [
+  { name: 'path', effects: [], field: req(str()), summary: 'Path, for example /media/v3/channels' },
+] as const satisfies readonly Argument[];
+const get = defineCommand({
+  path: ['media', 'get'],
+  summary: 'Read from the data API with the access token in the header',
+  about:
+    'The token is refreshed when it has expired, and once more when the service refuses it. A missing scope is named together with the line that asks for it.',
+  args: mediaArgs,
+  flags: mediaFlags,
+  examples: [
+    {
+      line: 'opsctl media get /media/v3/channels --param part=id --param mine=true',
+      says: 'Channels of the signed-in user',
+    },
+  ],
+  run: async (context, values) => (await import('../auth/media-api.ts')).runMedia(context, values),
+});
+export const mediaCommands: readonly Command[] = [get];

@@ -1,5 +1,5 @@
 import { bool, str } from '../core/field.ts';
-import type { Flags } from '../cli/command.ts';
+import type { Flags } from '../core/flag.ts';
 
 /** Where the authorization server is; shared by all commands that speak to it. */
 export const serverFlags = {

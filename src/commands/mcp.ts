@@ -2,7 +2,9 @@ import { resolve } from 'node:path';
 import { bool, list, str } from '../core/field.ts';
 import { invalidArguments, problem, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
-import { defineCommand, type Command, type Context, type Flags, type ValuesOf } from '../cli/command.ts';
+import { defineCommand, type Command } from '../cli/command.ts';
+import type { Context } from '../api/context.ts';
+import type { Flags, ValuesOf } from '../core/flag.ts';
 import { endpointFlags } from './kv/flags.ts';
 
 type Groups = readonly { readonly name: string; readonly load: () => Promise<readonly Command[]> }[];

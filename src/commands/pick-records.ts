@@ -1,10 +1,10 @@
 import { jsonRow } from '../core/json.ts';
 import { bare } from '../core/field.ts';
 import { keys } from '../config/keys.ts';
-import type { Context } from '../cli/command.ts';
+import type { Context } from '../api/context.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
-import { kinds, type Named } from '../tracker/names/kinds.ts';
-import type { Choice } from '../platform/terminal.ts';
+import { kinds, type Named } from '../tracker/names/resolve.ts';
+import type { Choice } from '../platform/host.ts';
 
 /** More than this nobody picks from; then the value is typed. */
 const MOST = 500;

@@ -1,9 +1,68 @@
-import { resolveTarget } from '../config/resolve-target.ts';
+import type { Logger, Reach, ServiceName, Target } from '../api/context.ts';
+import { loopback, resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Reach, ServiceName, Target } from '../cli/command.ts';
-import { type Environment, configuredTarget } from './configured-target.ts';
+import { AppError } from '../core/problem.ts';
+import type { Host } from '../platform/host.ts';
 import type { Embedded } from './mock/embedded.ts';
-import { signedIn } from './sign-in-token.ts';
+
+export type Environment = {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly signal?: AbortSignal;
+};
+/** spec/program#settings: path prefix and brand words are part of a profile. The embedded server speaks as the documents do. */
+const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
+  const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map(
+    (key) => settings.get(key)?.value,
+  );
+  return { basePath, planningWord };
+};
+/** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
+export const configuredTarget = async (
+  { host, settings, log }: Environment,
+  service: ServiceName,
+  found: Extract<ReturnType<typeof resolveTarget>, { readonly baseUrl: string }>,
+): Promise<Target> => {
+  const { baseUrl, origin, token, header, prefix } = found;
+  if (token !== undefined) log.hide(token);
+  const headers: Record<string, string> =
+    token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
+  const target = { baseUrl, headers, isMock: false, origin };
+  if (service !== 'tracker') return target;
+  const { host: address, hostname } = new URL(baseUrl);
+  const rateKey = `${settings.profile.name}-${address.replace(/[^A-Za-z0-9.]/g, '-')}`;
+  const isFree =
+    loopback(hostname) &&
+    settings.get('rate_per_minute')?.origin === 'default' &&
+    (await import('./mock/embedded.ts')).isOwnUnlimitedMock(host, settings, baseUrl);
+  return { ...target, ...(isFree ? {} : { rateKey }), wording: wordingOf(settings) };
+};
+
+/**
+ * The token of a sign-in, for services that take one when no other is set. A token never leaves the side it came from:
+ * one of the embedded server stays there, and one of a real server never goes to the mock.
+ */
+export const signedIn = async (
+  env: Environment,
+  reach: Reach['reach'],
+  isMock: boolean,
+): Promise<Record<string, string>> => {
+  const [{ accessToken }, { mockKey }] = await Promise.all([
+    import('../auth/token.ts'),
+    import('../auth/settings.ts'),
+  ]);
+  const signal = env.signal ?? new AbortController().signal;
+  try {
+    const { token, account } = await accessToken({ ...env, signal, target: reach });
+    if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return {};
+    env.log.hide(token);
+    return { authorization: `Bearer ${token}` };
+  } catch (error) {
+    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
+    throw error;
+  }
+};
 
 const mockHeaders = (
   service: ServiceName,
@@ -12,7 +71,6 @@ const mockHeaders = (
   if (service === 'tracker') return { 'tracker-token': tracker.token };
   return service === 'labels' && labels.token !== '' ? { authorization: `Bearer ${labels.token}` } : {};
 };
-
 /** The embedded server as a target. */
 const mockTarget = (settings: Settings, service: ServiceName, server: Embedded): Target => ({
   baseUrl: server.url,
@@ -24,7 +82,6 @@ const mockTarget = (settings: Settings, service: ServiceName, server: Embedded):
     ? { rateKey: `${settings.profile.name}-mock` }
     : {}),
 });
-
 /** spec/program#settings: configured, or the embedded mock server; one for all services of a command. */
 export const makeReach = (env: Environment): Reach => {
   const { host, settings, log, signal } = env;
@@ -33,7 +90,7 @@ export const makeReach = (env: Environment): Reach => {
     (embedded ??= import('./mock/embedded.ts').then((module) =>
       module.embeddedMock(host, settings, log, signal),
     ));
-  // The data API's commands fetch its token themselves (auth/bearer.ts): they also renew one that is refused.
+  // The data API's commands fetch its token themselves (auth/token.ts): they also renew one that is refused.
   const takesSignIn = (service: ServiceName, headers: object): boolean =>
     service === 'labels' && Object.keys(headers).length === 0;
   const reach = async (service: ServiceName): Promise<Target> => {

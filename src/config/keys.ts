@@ -1,4 +1,4 @@
-import { clientAuthentications, machineMethodNames } from '../core/sign-in-words.ts';
+import { clientAuthentications, machineMethodNames } from '../core/shape.ts';
 
 /** One setting. A flag beats its environment name, that the profile, that the fallback. */
 export type Key = {

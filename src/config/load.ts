@@ -1,16 +1,53 @@
-import type { Host } from '../platform/host.ts';
+import { refuseLongSecret } from '../core/field.ts';
+import { type Page, prose, terms } from '../core/page.ts';
 import { AppError } from '../core/problem.ts';
-import { refuseLongSecret } from '../core/secret-size.ts';
-import { directoriesOf } from './directories.ts';
+import { isRecord } from '../core/shape.ts';
+import type { Host } from '../platform/host.ts';
 import { keyNamed, keys } from './keys.ts';
-import { MOCK_PROFILE, type Profiles, profileNames, readProfiles } from './profiles.ts';
-import type { Setting, Settings } from './settings.ts';
+import { configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
+
+/** The configuration file: profiles by name, each a flat map of keys, and the one used when nothing names another. */
+export type Profiles = {
+  readonly current?: string;
+  readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>>;
+};
+export const MOCK_PROFILE = 'mock';
+const broken = (file: string, why: string): AppError =>
+  new AppError('config', `${file} cannot be used: ${why}`, {
+    code: 'CONFIG_FILE',
+    tryThis: [`fix it, or move it away: mv ${file} ${file}.old`],
+  });
+/** Checks what an editor may have broken, and says where. Pure. */
+const parseProfiles = (text: string, file: string): Profiles => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw broken(file, `it is not JSON (${(error as Error).message})`);
+  }
+  if (!isRecord(value)) throw broken(file, 'it must hold one JSON object');
+  const { current, profiles = {} } = value;
+  if (current !== undefined && typeof current !== 'string') throw broken(file, '`current` must be text');
+  if (!isRecord(profiles)) throw broken(file, '`profiles` must be an object');
+  for (const [name, settings] of Object.entries(profiles)) {
+    if (!isRecord(settings) || !Object.values(settings).every((one) => typeof one === 'string')) {
+      throw broken(file, `profile \`${name}\` must be an object whose values are text`);
+    }
+  }
+  return { ...(current === undefined ? {} : { current }), profiles: profiles as Profiles['profiles'] };
+};
+/** Plain and synchronous: this is on the way of every command, and `conf` costs 100 ms to load. */
+export const readProfiles = (host: Host): Profiles => {
+  const file = configFile(host);
+  const text = host.files.readNow(file);
+  return text === undefined || text.trim() === '' ? { profiles: {} } : parseProfiles(text, file);
+};
+export const profileNames = (profiles: Profiles): string[] =>
+  [...new Set([MOCK_PROFILE, ...Object.keys(profiles.profiles)])].sort();
 
 type Flags = Readonly<Record<string, string | undefined>>;
 type Env = Host['env'];
-
 const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
 /** The name becomes a directory's, so that it must be nothing that leads elsewhere. */
 const checkProfileName = (name: string, origin: string): void => {
   if (PROFILE_NAME.test(name)) return;
@@ -20,14 +57,12 @@ const checkProfileName = (name: string, origin: string): void => {
     code: 'PROFILE_NAME',
   });
 };
-
 const chooseProfile = (env: Env, flags: Flags, stored: Profiles): Settings['profile'] => {
   if (flags.profile !== undefined) return { name: flags.profile, origin: 'flag --profile' };
   if (env.OPSCTL_PROFILE) return { name: env.OPSCTL_PROFILE, origin: 'environment OPSCTL_PROFILE' };
   if (stored.current !== undefined) return { name: stored.current, origin: 'opsctl config use' };
   return { name: MOCK_PROFILE, origin: 'default' };
 };
-
 const find = (
   name: string,
   env: Env,
@@ -45,7 +80,6 @@ const find = (
   if (own !== undefined) return { key: name, value: own.trim(), origin: `profile ${profile}` };
   return known?.fallback === undefined ? undefined : { key: name, value: known.fallback, origin: 'default' };
 };
-
 /** All settings of one run. `flags` are values by setting key (and `profile`); what is absent or undefined was not given. */
 export const loadSettings = (host: Host, flags: Flags): Settings => {
   const stored = readProfiles(host);
@@ -59,7 +93,6 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
     profiles,
   };
 };
-
 /** A setting that is no secret of any service: named before it is sent, while `config unset` can still remove it. */
 export const refuseLongSecrets = (settings: Settings): void => {
   for (const { key, secret } of keys) {
@@ -67,10 +100,44 @@ export const refuseLongSecrets = (settings: Settings): void => {
     if (found !== undefined) refuseLongSecret('config', `${key} (${found.origin})`, found.value);
   }
 };
-
 /** Values that must never be shown, from wherever they came. */
 export const secretsOf = (settings: Settings): string[] =>
   keys.flatMap(({ key, secret }) => {
     const found = secret ? settings.get(key)?.value : undefined;
     return found === undefined ? [] : [found];
   });
+
+const others: readonly (readonly [string, string])[] = [
+  ['OPSCTL_PROFILE', 'Profile to use'],
+  ['OPSCTL_HOME', 'One directory for configuration, state and cache; else the XDG directories'],
+  ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
+  ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts beside its own'],
+  ['NODE_COMPILE_CACHE', 'Directory for compiled code of the program, instead of the cache directory'],
+  ['NODE_DISABLE_COMPILE_CACHE', 'When set, compiled code of the program is neither kept nor used'],
+  ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],
+  ['OPSCTL_KEYCHAIN', '`never` keeps credentials in an encrypted file instead of the system keychain'],
+  ['OPSCTL_KV_CLUSTER', 'Cluster file of the kv commands'],
+  ['OPSCTL_KV_PASSWORD', "Password of the store's user, when no file is given"],
+  ['OPSCTL_MOCK_URL', 'Running mock server that the mock commands talk to'],
+  ['OPSCTL_WEBHOOK_SECRET', 'Secret of `tracker webhooks listen`, when no file is given'],
+  ['OPSCTL_PAGER, PAGER', 'Pager for long answers on a terminal; empty or `cat` for none'],
+  ['LC_ALL, LC_CTYPE, LANG', 'Without UTF-8 in it, lines and ticks are drawn in ASCII'],
+  ['COLUMNS', 'Width of help where the output is not a terminal'],
+  ['CI', 'When set, nothing is asked and nothing turns'],
+  ['ACCESSIBLE', 'When set, questions are plain lines with numbered choices, and nothing is drawn over'],
+  ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],
+];
+/** Every variable that changes what the program does, with what it sets. */
+export const environmentRows = (): (readonly [string, string])[] => [
+  ...keys.flatMap(({ env, summary }) => (env === undefined ? [] : [[env, summary] as const])),
+  ...others,
+];
+/** `opsctl help environment`. */
+export const page = (): Page => ({
+  title: 'opsctl help environment',
+  summary: 'Environment variables',
+  blocks: [
+    prose('A flag beats a variable, a variable beats the profile, the profile beats the default.'),
+    terms(environmentRows()),
+  ],
+});

@@ -1,10 +1,13 @@
-import { randomShare } from '../core/random-share.ts';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
+import { durationMs, longestMs } from '../core/format.ts';
+import { AppError, problem, type Problem, usageError } from '../core/problem.ts';
+import { randomShare } from '../core/shape.ts';
+import { nearest } from '../core/text.ts';
 import {
   type Holder,
   type Seen,
-  type Try,
   thisProcess,
+  type Try,
   tryLock,
   unlock,
   waitFor,
@@ -12,9 +15,10 @@ import {
 } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
-import { AppError } from '../core/problem.ts';
-import { configFile } from './directories.ts';
-import { type Profiles, readProfiles } from './profiles.ts';
+import { type Key, keyNamed, keys } from './keys.ts';
+import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
+import { urlFault } from './resolve-target.ts';
+import { configFile, type Settings } from './settings.ts';
 
 const patienceMs = 15_000;
 /** What conf refuses. */
@@ -25,7 +29,6 @@ const schema = {
     additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
   },
 } as const;
-
 type ConfModule = typeof import('conf');
 /**
  * conf reads the file and checks the shape of what is to be kept. Its own way to the disk takes a short write on a full
@@ -51,11 +54,9 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
   if (text === undefined) throw new Error('conf wrote the configuration by itself');
   return text;
 };
-
 /** Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles hold tokens. */
 const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> =>
   host.files.replace(file, checkedText(conf, dirname(file), next), 0o600);
-
 /** Its owner may still be at work: opsctl never removes the lock of a process that it cannot check. */
 const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError => {
   const who = by === undefined ? 'another command' : describeProcess(host, by);
@@ -64,7 +65,6 @@ const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError =>
     tryThis: waysPast(host, by, path),
   });
 };
-
 /** Two commands that change settings at once must not lose one of the changes. */
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const me = thisProcess(host);
@@ -89,7 +89,6 @@ const locked = async (host: Host, path: string, act: () => Promise<void>): Promi
     await unlock(host, path, me);
   }
 };
-
 /** Reads, changes and writes the configuration file. */
 export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   const file = configFile(host);
@@ -97,4 +96,149 @@ export const changeProfiles = async (host: Host, change: (stored: Profiles) => P
   // Loading it takes longer than the change, and whoever else changes settings would wait for it.
   const conf = await import('conf');
   await locked(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
+};
+
+/** What is wrong with a value: the sentence after the name of its setting, and what to type instead. */
+type Fault = { readonly why: string; readonly tryThis: string; readonly code?: string };
+type Rule = (value: string, key: Key) => Fault | undefined;
+const quoted = (value: string): string => JSON.stringify(value);
+const isDuration: Rule = (value) => {
+  const ms = durationMs(value);
+  if (ms === undefined)
+    return { why: `is not a duration: ${quoted(value)}`, tryThis: 'write it like 30s or 5m' };
+  return ms > 0 && ms <= longestMs
+    ? undefined
+    : {
+        why: `must be longer than 0 and at most 24 days; got ${quoted(value)}`,
+        tryThis: 'write it like 30s or 5m',
+      };
+};
+const isHeaderName: Rule = (value) =>
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)
+    ? undefined
+    : { why: `is not a header name: ${quoted(value)}`, tryThis: 'write it like X-Api-Token' };
+const isCount: Rule = (value) =>
+  /^[1-9]\d{0,5}$/.test(value)
+    ? undefined
+    : { why: `must be a whole number from 1; got ${quoted(value)}`, tryThis: 'write it like 10' };
+const isRate: Rule = (value, key) =>
+  value === 'off' || isCount(value, key) === undefined
+    ? undefined
+    : { why: `must be a whole number from 1, or off; got ${quoted(value)}`, tryThis: 'write it like 195' };
+const rules: Readonly<Record<NonNullable<Key['kind']>, Rule>> = {
+  url: urlFault,
+  duration: isDuration,
+  header: isHeaderName,
+  count: isCount,
+  rate: isRate,
+  file: () => undefined,
+};
+const isOneOf = (words: readonly string[], value: string, { key }: Key): Fault | undefined => {
+  if (words.includes(value)) return undefined;
+  const close = nearest(value, words);
+  return {
+    why: `must be one of ${words.join(', ')}; got ${quoted(value)}${close === undefined ? '' : ` (did you mean ${close}?)`}`,
+    tryThis: close === undefined ? `opsctl config unset ${key}` : `opsctl config set ${key} ${close}`,
+  };
+};
+const faultOf = (key: Key, value: string): Fault | undefined => {
+  if (value === '') return { why: 'must not be empty', tryThis: `opsctl config unset ${key.key}` };
+  if (key.words !== undefined) return isOneOf(key.words, value, key);
+  return key.kind === undefined ? undefined : rules[key.kind](value, key);
+};
+/** A value that was typed just now is a wrong argument. A secret is refused elsewhere and never repeated. Pure; throws a usage error. */
+export const refuseWrongValue = (key: Key, value: string): void => {
+  const fault = faultOf(key, value);
+  if (fault === undefined) return;
+  const { why, tryThis, code } = fault;
+  throw new AppError('usage', `${key.key} ${why}`, {
+    ...(code === undefined ? {} : { code }),
+    problems: [problem(key.key, 'format', why)],
+    tryThis: [tryThis],
+  });
+};
+
+/** Where settings of a real service go when no profile was ever named. */
+const DEFAULT_PROFILE = 'default';
+/** The key of that name. Throws a usage error that names the nearest one. */
+export const knownKey = (name: string): Key => {
+  const found = keyNamed(name);
+  if (found !== undefined) return found;
+  const names = keys.map(({ key }) => key);
+  const close = nearest(name, names);
+  throw usageError(
+    `there is no setting \`${name}\`${close === undefined ? '' : `; did you mean ${close}?`}`,
+    [],
+    ['opsctl config list --all'],
+  );
+};
+/** Settings that lead to a real service; the rest holds for the mock server too. */
+const isOfService = ({ key }: Key): boolean =>
+  key === 'access_token' || /^(tracker|labels|auth|api)\./.test(key);
+/**
+ * The profile that a change goes to. The built-in `mock` never leads to a real service: a named one is refused,
+ * and where nobody named any, the profile `default` takes its place.
+ */
+export const profileToChange = ({ profile }: Settings, key: Key): string => {
+  if (profile.name !== MOCK_PROFILE || !isOfService(key)) return profile.name;
+  if (profile.origin === 'default') return DEFAULT_PROFILE;
+  throw new AppError(
+    'config',
+    `the built-in profile \`${MOCK_PROFILE}\` always means the mock server; \`${key.key}\` needs another profile`,
+    {
+      code: 'PROFILE_BUILT_IN',
+      tryThis: [`opsctl config set ${key.key} … --profile work`],
+    },
+  );
+};
+/** A file is the same one for commands that run in another directory. Pure. */
+export const storedValue = ({ kind }: Key, value: string, cwd: string): string =>
+  kind === 'file' && value !== '' ? resolve(cwd, value) : value;
+/** The stored settings with one value set. The first real profile becomes the one that is used. Pure; throws on a wrong value. */
+export const withSetting = (stored: Profiles, profile: string, key: Key, value: string): Profiles => {
+  refuseWrongValue(key, value);
+  const profiles = { ...stored.profiles, [profile]: { ...stored.profiles[profile], [key.key]: value } };
+  const current = stored.current ?? (profile === DEFAULT_PROFILE ? DEFAULT_PROFILE : undefined);
+  return { ...(current === undefined ? {} : { current }), profiles };
+};
+/** The stored settings without one value; an emptied profile stays, so that its name is not mistaken for the mock. Pure. */
+export const withoutSetting = (stored: Profiles, profile: string, key: Key): Profiles => {
+  const { [key.key]: _, ...rest } = stored.profiles[profile] ?? {};
+  return { ...stored, profiles: { ...stored.profiles, [profile]: rest } };
+};
+/** The stored settings with another profile in use. Pure; throws for one that is not there. */
+export const withCurrent = (stored: Profiles, name: string): Profiles => {
+  const known = profileNames(stored);
+  if (known.includes(name)) return { ...stored, current: name };
+  const close = nearest(name, known);
+  throw new AppError('config', `there is no profile \`${name}\`; known: ${known.join(', ')}`, {
+    code: 'PROFILE_UNKNOWN',
+    tryThis: [
+      close === undefined
+        ? `opsctl config set tracker.url https://… --profile ${name}`
+        : `opsctl config use ${close}`,
+    ],
+  });
+};
+
+type Given = {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly stdin?: boolean | undefined;
+};
+/** A secret on the command line could be read by every user of the machine, and stays in the shell's history. */
+export const secretProblems = (values: Given): Problem[] => {
+  if (values.stdin && values.value !== undefined)
+    return [problem('<value>', 'exclusive', 'cannot be given together with --stdin')];
+  const key = keys.find((one) => one.key === values.key);
+  if (values.value !== undefined && key?.secret)
+    return [
+      problem(
+        '<value>',
+        'rule',
+        `of ${key.key} is a secret and is not taken from the command line`,
+        'use --stdin',
+      ),
+    ];
+  return [];
 };

@@ -9,7 +9,7 @@ import {
   bare,
 } from './field.ts';
 import { formats } from './format.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from './text.ts';
 import { type Problem, problem } from './problem.ts';
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);

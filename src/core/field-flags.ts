@@ -1,12 +1,10 @@
-import { type Field, type Fields, bare, list, oneOf, str } from '../core/field.ts';
-import { problem, usageError } from '../core/problem.ts';
-import { flagName } from '../core/flag.ts';
-import type { Flag, Values } from '../core/flag.ts';
-
-export { flagName } from '../core/flag.ts';
+import { bare, type Field, type Fields, list, oneOf, str } from './field.ts';
+import { type Flag, flagName, type Values } from './flag.ts';
+import type { LooseInput, Operation } from './operation.ts';
+import { problem, type Problem, usageError } from './problem.ts';
+import { shellLine } from './shell.ts';
 
 export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' };
-
 const shape: Readonly<Record<string, string>> = {
   datetime: 'time|day',
   date: 'date',
@@ -27,7 +25,6 @@ const placeholder = (field: Field): string => {
       : placeholder(inner.items);
   return inner.type === 'file' ? 'path' : 'json';
 };
-
 const limitText = (field: Field): string => {
   const inner = bare(field);
   if (inner.type === 'string' && inner.max !== undefined) return `at most ${inner.max} characters`;
@@ -46,7 +43,6 @@ const summaryOf = (name: string, field: Field): string => {
   ].filter((note) => note !== '');
   return `${field.summary ?? name.replaceAll('_', ' ')}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
 };
-
 const flagOf = (name: string, field: Field): Flag => ({
   effects: bare(field).type === 'file' ? ['reads'] : [],
   field,
@@ -55,7 +51,6 @@ const flagOf = (name: string, field: Field): Flag => ({
   ...(bare(field).type === 'array' ? { repeat: true } : {}),
   complete: name,
 });
-
 /**
  * Flags of one row. A scalar list is repeated or comma-separated; objects and lists of objects take JSON.
  * `--body` takes the whole body, and `--unset` sets nullable fields to null.
@@ -84,7 +79,6 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
     };
   return flags;
 };
-
 /** The part of a row's input that the flags gave. `--body` was already read into `values.body` as an object. */
 export const valuesOf = (
   fields: Fields,
@@ -107,4 +101,42 @@ export const valuesOf = (
     found[name] = null;
   }
   return found;
+};
+
+/** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
+export const argumentName = (param: string): string => param.replace(/-public-id$/, '');
+const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));
+/** The input of a row from the values of its derived flags and arguments. */
+export const inputFrom = (operation: Operation, values: Values): LooseInput => ({
+  params: paramValues(operation, values),
+  query: valuesOf(operation.query ?? {}, values, 'query'),
+  ...(operation.body ? { body: valuesOf(operation.body, values, 'body') } : {}),
+});
+/** Rows that --limit asks for; a row's flags are not known to the compiler. */
+export const limitOf = ({ limit }: Values): number | undefined =>
+  typeof limit === 'number' ? limit : undefined;
+
+/** What the row cannot be sent without, in the words of its flags. */
+export const requiredAreGiven = (operation: Operation, input: LooseInput, words: string): void => {
+  const missing = (fields: Fields | undefined, given: LooseInput['body']): Problem[] =>
+    Object.entries(fields ?? {}).flatMap(([name, field]) =>
+      field.required && given?.[name] === undefined
+        ? [problem(`--${flagName(name)}`, 'required', 'is required')]
+        : [],
+    );
+  const problems = [...missing(operation.query, input.query), ...missing(operation.body, input.body)];
+  if (problems.length > 0) throw usageError(`${words}: invalid arguments`, problems, [`${words} --help`]);
+};
+/** A change of a record names what changes: an empty one is most likely a flag that was forgotten. */
+export const somethingChanges = (operation: Operation, input: LooseInput, words: string): void => {
+  const names = Object.keys(operation.body ?? {});
+  if (operation.method !== 'PUT' || names.length === 0 || Object.keys(input.body ?? {}).length > 0) return;
+  const [name = ''] = names.includes('name') ? ['name'] : names;
+  const record = shellLine(Object.values(input.params ?? {}).map(String));
+  throw usageError(
+    `${words}: nothing to change; nothing was sent`,
+    [],
+    [`${words} ${record} --${flagName(name)} …`, `${words} --help`],
+  );
 };

@@ -1,3 +1,7 @@
+import { Buffer } from 'node:buffer';
+import { limits } from './limits.ts';
+import { AppError, type Category } from './problem.ts';
+
 /** What one value may be. Everything the suite says about a value (flag, check, schema, help) is read from here. */
 export type Format =
   | 'color'
@@ -10,7 +14,6 @@ export type Format =
   | 'byte'
   | 'fieldmask'
   | 'duration';
-
 type Meta = {
   readonly required?: true;
   readonly nullable?: true;
@@ -29,7 +32,6 @@ type Meta = {
   /** Documented as required, but only where the request touches it (a field mask may leave it out): the service checks it. */
   readonly needed?: true;
 };
-
 export type StringField = Meta & {
   readonly type: 'string';
   readonly max?: number;
@@ -85,7 +87,6 @@ export type Field =
   | FileField
   | AnyField;
 export type Fields = { readonly [name: string]: Field };
-
 type Uploaded = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
 type Bare<F> = F extends { open: true }
   ? string
@@ -112,7 +113,6 @@ type Bare<F> = F extends { open: true }
                       : unknown;
 /** The TypeScript type of a field's values. */
 export type Value<F> = F extends { nullable: true } ? Bare<F> | null : Bare<F>;
-
 type RequiredKeys<O extends Fields> = {
   [K in keyof O]: O[K] extends { required: true } ? K : never;
 }[keyof O];
@@ -132,7 +132,6 @@ export type Complete<O extends Fields> = Flat<
     [K in OptionalKeys<O>]?: Value<O[K]> | undefined;
   }
 >;
-
 type None = Record<never, never>;
 export const str = <const O extends Omit<StringField, 'type' | 'max'> = None>(max?: number, more?: O) =>
   ({ type: 'string', ...(max === undefined ? {} : { max }), ...more }) as {
@@ -163,7 +162,6 @@ export const ref = <T>(name: string, to: () => Field): RefField<T> => ({ type: '
 export const map = <const F extends Field>(values: F) => ({ type: 'map', values }) as const;
 export const file = () => ({ type: 'file' }) as const;
 export const any = () => ({ type: 'any' }) as const;
-
 export const uuid = () => ({ type: 'string', format: 'uuid' }) as const;
 export const color = () => ({ type: 'string', format: 'color' }) as const;
 export const datetime = () => ({ type: 'string', format: 'datetime' }) as const;
@@ -171,7 +169,6 @@ export const duration = () => ({ type: 'string', format: 'duration' }) as const;
 export const date = () => ({ type: 'string', format: 'date' }) as const;
 export const url = (max?: number) =>
   ({ type: 'string', format: 'url', ...(max === undefined ? {} : { max }) }) as const;
-
 export const req = <const F extends Field>(field: F) =>
   ({ ...field, required: true }) as F & { required: true };
 export const orNull = <const F extends Field>(field: F) =>
@@ -185,7 +182,17 @@ export const old = <const F extends Field>(field: F, use: string) =>
   ({ ...field, deprecated: use }) as F & { deprecated: string };
 export const help = <const F extends Field>(field: F, summary: string) =>
   ({ ...field, summary }) as F & { summary: string };
-
 /** Follows a reference to the field behind it. */
 export const bare = (field: Field): Exclude<Field, RefField> =>
   field.type === 'ref' ? bare(field.to()) : field;
+
+/** Refuses a secret that is too long to be one; nothing of it is repeated. `name` is the flag, variable or file. */
+export const refuseLongSecret = (category: Category, name: string, secret: string): void => {
+  const bytes = Buffer.byteLength(secret);
+  if (bytes <= limits.secretBytes) return;
+  throw new AppError(
+    category,
+    `${name} has ${bytes} bytes; a secret has at most ${limits.secretBytes}: is it the wrong file or variable?`,
+    { code: 'SECRET_TOO_LONG' },
+  );
+};

@@ -1,5 +1,39 @@
-import { durationMs, longestMs } from './duration.ts';
 import type { Format } from './field.ts';
+import { AppError, problem } from './problem.ts';
+
+const UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Timers of the platform hold 32 bits of milliseconds: a longer one would end at once. */
+export const longestMs = 2 ** 31 - 1;
+/** `90s`, `1h30m`, `500ms`, or a bare number of seconds, as milliseconds; undefined for anything else. */
+export const durationMs = (text: string): number | undefined => {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) return undefined;
+  return parts.reduce((sum, part) => sum + Number(part[1]) * (UNIT[part[2] ?? ''] ?? 0), 0);
+};
+/** The same for a text that must be one. `longest` is for spans that no timer waits for. Throws a usage error that names where it came from. */
+export const parseDuration = (text: string, from?: string, longest = longestMs): number => {
+  const ms = durationMs(text);
+  if (ms !== undefined && ms <= longest) return ms;
+  const why =
+    ms === undefined ? 'is not a duration' : `is longer than ${Math.floor(longest / 86_400_000)} days`;
+  throw new AppError('usage', `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} ${why}`, {
+    ...(from === undefined
+      ? {}
+      : { problems: [problem(from, 'format', `${why}; got ${JSON.stringify(text)}`)] }),
+    tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
+  });
+};
+/** A time span as people read it: `320 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`. */
+export const durationText = (ms: number): string => {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+};
+/** `2026-03-31 12:00:05 UTC`. */
+export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 
 type Rule = { readonly says: string; readonly hint?: string; holds(text: string): boolean };
 const DATE = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
@@ -8,7 +42,6 @@ const DATETIME =
 const isDate = (text: string): boolean =>
   DATE.test(text) && new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
 const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
-
 /** spec/tracker#values; spec/tracker#values for the patterns. */
 export const formats: Readonly<Record<Format, Rule>> = {
   color: {
@@ -46,6 +79,56 @@ export const formats: Readonly<Record<Format, Rule>> = {
     holds: (text) => (durationMs(text) ?? Number.POSITIVE_INFINITY) <= longestMs,
   },
 };
-
 /** A day where a person gives a time is its first moment in UTC: `--deadline 2026-12-31`. */
 export const momentOf = (text: string): string => (formats.date.holds(text) ? `${text}T00:00:00Z` : text);
+
+/** A valid value of each text format, for help and the served documents. */
+export const formatExamples: Readonly<Record<string, string>> = {
+  uuid: '12345678-9012-4234-8678-901234567890',
+  color: '#cc0000',
+  date: '2026-01-02',
+  datetime: '2026-01-02T03:04:05Z',
+  url: 'https://example.com/',
+  duration: '60s',
+};
+
+type FormatRow = {
+  readonly summary: string;
+  /** Drawn for people: the columns and the text of the view, colours, signs. */
+  readonly isForPeople?: true;
+  /** JSON for programs: errors are JSON too, no spinner turns, and --jq works on it. */
+  readonly isJson?: true;
+  /** A list is written row by row, and long lists stream; without it a result is one document. */
+  readonly isByRow?: true;
+  /** Keeps what is nested. */
+  readonly isNested?: true;
+  /** Prints one field of a row, so that --columns has no effect on it. */
+  readonly isOneField?: true;
+};
+/** Every output format. The flag, its help, completion and all decisions about formats are read from here. */
+export const outputFormats = {
+  table: { summary: 'aligned columns', isForPeople: true, isByRow: true },
+  json: { summary: 'one JSON document', isJson: true, isNested: true },
+  ndjson: { summary: 'one JSON value a line', isJson: true, isByRow: true, isNested: true },
+  yaml: { summary: 'one YAML document', isNested: true },
+  csv: { summary: 'comma-separated values', isByRow: true },
+  name: { summary: 'one name or id a line', isByRow: true, isOneField: true },
+} as const satisfies Readonly<Record<string, FormatRow>>;
+export type OutputFormat = keyof typeof outputFormats;
+export const formatNames = Object.keys(outputFormats) as OutputFormat[];
+export const formatRow = (format: OutputFormat): FormatRow => outputFormats[format];
+/** Each row or event is a JSON line of its own as soon as it is known. */
+export const isJsonStream = (format: OutputFormat): boolean => {
+  const { isJson, isByRow } = formatRow(format);
+  return isJson === true && isByRow === true;
+};
+
+/** Files that CI services read; `--report junit=FILE,sarif=FILE`. */
+const reportFormats = {
+  junit: { summary: 'JUnit XML: test results' },
+  sarif: { summary: 'SARIF 2.1.0: code scanning' },
+  codequality: { summary: 'Code Quality JSON: findings in a merge request' },
+  markdown: { summary: 'a table for a comment' },
+} as const satisfies Readonly<Record<string, { readonly summary: string }>>;
+export type ReportFormat = keyof typeof reportFormats;
+export const reportFormatNames = Object.keys(reportFormats) as ReportFormat[];

@@ -1,3 +1,6 @@
+import { limits } from './limits.ts';
+import { AppError } from './problem.ts';
+
 /** A page of help as data: the terminal, the Markdown reference and the man pages are made from the same one. */
 export type Block =
   | { readonly kind: 'heading'; readonly text: string }
@@ -6,16 +9,79 @@ export type Block =
   | { readonly kind: 'terms'; readonly rows: readonly (readonly [string, string])[] }
   /** Lines for a shell; `note` says what they are for. */
   | { readonly kind: 'shell'; readonly lines: readonly string[]; readonly note?: string };
-
 export type Page = {
   /** `opsctl tracker labels create`, `opsctl help output`. */
   readonly title: string;
   readonly summary: string;
   readonly blocks: readonly Block[];
 };
-
 export const heading = (text: string): Block => ({ kind: 'heading', text });
 export const prose = (text: string): Block => ({ kind: 'text', text });
 export const terms = (rows: readonly (readonly [string, string])[]): Block => ({ kind: 'terms', rows });
 export const shell = (note: string | undefined, ...lines: string[]): Block =>
   note === undefined ? { kind: 'shell', lines } : { kind: 'shell', lines, note };
+
+/** An answer that can be no page: another service answers, or this one goes round in a circle. */
+export const brokenPage = (what: string, why: string): AppError =>
+  new AppError('network', `${what}: ${why}`, {
+    code: 'OTHER_SHAPE',
+    tryThis: ['check the base URL: another service may be answering'],
+  });
+/** Rows without end are printed until somebody ends it; pages without end also fill the memory with their marks. */
+const tooManyPages = (what: string): AppError =>
+  new AppError('network', `${what}: the list has more than ${limits.pages} pages`, {
+    code: 'TOO_MANY_PAGES',
+    tryThis: ['ask for larger pages', 'check the base URL: another service may be answering'],
+  });
+/**
+ * Watches a list that comes in pages: one that goes round in a circle, whose pages are empty for ever or have always one behind them, would never end.
+ * `next` is a token, a path or a number; `named` is how the service calls it.
+ */
+export const pageWatch = (what: string, named = 'page') => {
+  const seen = new Set<string>();
+  let pages = 0;
+  let empty = 0;
+  return {
+    refuseAgain: (next: string | number): void => {
+      const key = String(next);
+      if (seen.has(key)) throw brokenPage(what, `the service gave the ${named} ${key.slice(0, 200)} twice`);
+      seen.add(key);
+    },
+    /** Pages by offset carry no mark of their own: one that begins as an earlier one did is that one. */
+    refuseSameBeginning: ([first]: readonly unknown[]): void => {
+      if (typeof first !== 'object' || first === null) return;
+      const key = JSON.stringify(first);
+      if (seen.has(key))
+        throw brokenPage(what, `the service gave the page that begins with ${key.slice(0, 200)} twice`);
+      seen.add(key);
+    },
+    /** Told of each page how many rows it has. */
+    refuseForEver: (rows: number): void => {
+      pages += 1;
+      if (pages > limits.pages) throw tooManyPages(what);
+      empty = rows === 0 ? empty + 1 : 0;
+      if (empty > limits.emptyPages) throw brokenPage(what, `the service gave ${empty} pages without a row`);
+    },
+  };
+};
+
+/**
+ * Counts the rows of a list that a command holds, or looks through, before it goes on: a service that gives rows without
+ * end would fill the memory. `refuseMore` takes how many came.
+ */
+export const heldRows = (what: string) => {
+  let rows = 0;
+  return {
+    refuseMore: (more: number): void => {
+      rows += more;
+      if (rows <= limits.heldRows) return;
+      throw new AppError('network', `${what}: the list has more than ${limits.heldRows} rows`, {
+        code: 'TOO_MANY_ROWS',
+        tryThis: [
+          'give ids instead of names, so that no list has to be read',
+          'check the base URL: another service may be answering',
+        ],
+      });
+    },
+  };
+};

@@ -21,19 +21,15 @@ export type Problem = {
   readonly line?: number;
   readonly column?: number;
 };
-
 export const problem = (path: string, rule: Problem['rule'], message: string, hint?: string): Problem =>
   hint === undefined ? { path, rule, message } : { path, rule, message, hint };
-
 /** `contract.yaml:12:5: `, as compilers write it: editors and CI services turn it into a link. */
 const placeText = ({ file, line, column }: Problem): string => {
   if (file !== undefined) return `${[file, line, column].filter((one) => one !== undefined).join(':')}: `;
   return line === undefined ? '' : `line ${line}: `;
 };
-
 export const problemText = (one: Problem): string =>
   `${placeText(one)}${one.path === '' ? '' : `${one.path} `}${one.message}${one.hint === undefined ? '' : ` (${one.hint})`}`;
-
 /** Why something failed, in terms of who can fix it; each has one exit code (exit.ts). */
 export type Category =
   | 'unknown'
@@ -51,7 +47,6 @@ export type Category =
   | 'no'
   | 'interrupted'
   | 'terminated';
-
 export type ErrorDetail = {
   /** A stable word for scripts, for example `NAME_TAKEN`; the category in capitals when absent. */
   readonly code?: string;
@@ -68,7 +63,6 @@ export type ErrorDetail = {
   readonly data?: unknown;
   readonly cause?: unknown;
 };
-
 /** An expected failure: one message, one category, a way out. Everything else that is thrown is a bug. */
 export class AppError extends Error {
   readonly category: Category;
@@ -80,7 +74,6 @@ export class AppError extends Error {
     this.detail = detail;
   }
 }
-
 /** Wrong values of flags or arguments. The dispatcher says of which command they are, as it does for what its parser finds. */
 export class InvalidArguments extends AppError {
   constructor(detail: ErrorDetail) {
@@ -91,16 +84,35 @@ export const invalidArguments = (
   problems: readonly Problem[],
   tryThis: readonly string[] = [],
 ): InvalidArguments => new InvalidArguments({ problems, tryThis });
-
 /** The same error with other words: wrong arguments stay recognizable as such. */
 export const reworded = (error: AppError, detail: ErrorDetail, message = error.message): AppError =>
   error instanceof InvalidArguments
     ? new InvalidArguments(detail)
     : new AppError(error.category, message, detail);
-
 /** A usage error that lists every problem at once. */
 export const usageError = (
   message: string,
   problems: readonly Problem[] = [],
   tryThis: readonly string[] = [],
 ): AppError => new AppError('usage', message, { problems, tryThis });
+
+/** What a thrown value says. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file is larger than files may be there',
+  EROFS: 'the file system is read-only',
+  EACCES: 'no permission',
+  EPERM: 'no permission',
+  EIO: 'the disk fails',
+};
+/** Why a file cannot be written, in words; undefined when the error says something else. */
+export const writeFailure = (error: unknown): string | undefined =>
+  reasons[(error as { code?: string } | null)?.code ?? ''];
+/** The same in a sentence that names the file: the error of the system would name it once more. */
+export const whyUnwritable = (error: unknown): string => writeFailure(error) ?? messageOf(error);
+/** There is no reader any more (`| head`): that is the reader's wish, and no error. */
+export const isClosedPipe = (error: unknown): boolean =>
+  (error as { code?: string } | null)?.code === 'EPIPE';

@@ -1,4 +1,3 @@
-import type { CheckFinding } from './finding.ts';
 import type { Category } from './problem.ts';
 
 /** How a table shows data; `-o json` and the like never look at it. */
@@ -16,7 +15,6 @@ export type View = {
   /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */
   readonly findings?: () => readonly CheckFinding[];
 };
-
 /** What a command hands back. It never prints: `output` renders this, `cli` maps it to an exit code. */
 export type Result =
   | { readonly kind: 'record'; readonly data: unknown; readonly view?: View; readonly exit?: Category }
@@ -43,7 +41,6 @@ export type Result =
       readonly paged?: true;
     }
   | { readonly kind: 'nothing'; readonly view?: View; readonly exit?: Category };
-
 export const recordResult = (data: unknown, view?: View, exit?: Category): Result => ({
   kind: 'record',
   data,
@@ -63,3 +60,20 @@ export const nothing = (message?: string): Result => ({
   kind: 'nothing',
   view: message === undefined ? undefined : { message },
 });
+
+/** One thing that a check looked at, as reports of CI services show it. */
+export type CheckFinding = {
+  /** The rule: `no-alarms`, `badge_contrast`, `difference`. */
+  readonly rule: string;
+  readonly level: Level;
+  readonly message: string;
+  /** What it is about: a member, a label, a row. */
+  readonly subject?: string;
+  readonly hint?: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+};
+
+/** What a check says about what it looked at: the same words in every doctor and every preflight check. `unknown`: it could not be seen. */
+export type Level = 'pass' | 'unknown' | 'warn' | 'fail';

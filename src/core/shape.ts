@@ -6,10 +6,8 @@ export type Shape =
   /** A list whose every item has this shape. */
   | readonly [Shape]
   | { readonly [field: string]: Shape };
-
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const words: Readonly<Record<Word, readonly [string, (value: unknown) => boolean]>> = {
   text: ['text', (value) => typeof value === 'string'],
   number: ['a number', (value) => typeof value === 'number'],
@@ -23,7 +21,6 @@ const wordMisfit = (value: unknown, given: Word | `${Word}?`, path: string): str
   if (value === undefined) return isOptional ? undefined : `\`${path}\` is missing`;
   return fits(value) ? undefined : `\`${path}\` must be ${name}`;
 };
-
 /** The first part of a value that is not as its readers need it, in words. Pure. */
 export const misfit = (value: unknown, shape: Shape, path = ''): string | undefined => {
   if (typeof shape === 'string') return wordMisfit(value, shape, path);
@@ -46,7 +43,6 @@ export const misfit = (value: unknown, shape: Shape, path = ''): string | undefi
   }
   return undefined;
 };
-
 /** The shape of a line by what its field `name` says; lines of which nothing is known must be objects. */
 export const shapeBy =
   (name: string, shapes: Readonly<Record<string, Shape>>) =>
@@ -54,7 +50,6 @@ export const shapeBy =
     const kind = isRecord(line) ? String(line[name]) : '';
     return (Object.hasOwn(shapes, kind) ? shapes[kind] : undefined) ?? {};
   };
-
 /** The value of a JSON text; undefined when it is no JSON or has another shape: for files that are made again when they are damaged. */
 export const fittingJson = <T>(text: string | undefined, shape: Shape): T | undefined => {
   try {
@@ -64,3 +59,16 @@ export const fittingJson = <T>(text: string | undefined, shape: Shape): T | unde
     return undefined;
   }
 };
+
+/** Words that settings, flags and the sign-in itself share. */
+
+/** Sign-in methods without a person. */
+export const machineMethodNames = ['service-account', 'client-credentials', 'token-exchange'] as const;
+export type MachineMethodName = (typeof machineMethodNames)[number];
+/** How a client proves itself: in the body as the document has it, by HTTP Basic, or by a signature (RFC 7523 2.2). */
+export const clientAuthentications = ['body', 'basic', 'private_key_jwt'] as const;
+export type ClientAuthentication = (typeof clientAuthentications)[number];
+
+type Random = { random(bytes: number): Uint8Array };
+/** From 0 to below 1, in steps of 1/256: enough to spread retries. */
+export const randomShare = (host: Random): number => (host.random(1)[0] ?? 0) / 256;

@@ -1,6 +1,5 @@
-import { messageOf } from './error-message.ts';
-import { AppError } from './problem.ts';
-import { type Shape, misfit } from './shape.ts';
+import { AppError, messageOf } from './problem.ts';
+import { misfit, type Shape } from './shape.ts';
 
 /** A file that this program wrote and that is not whole any more: where, and what can be done. */
 const damaged = (path: string, line: number | undefined, why: string, tryThis: readonly string[]): AppError =>
@@ -8,7 +7,6 @@ const damaged = (path: string, line: number | undefined, why: string, tryThis: r
     code: 'FILE_DAMAGED',
     tryThis: [...tryThis],
   });
-
 const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly string[]): unknown => {
   let value: unknown;
   try {
@@ -20,7 +18,6 @@ const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly
   if (wrong !== undefined) throw damaged(path, undefined, wrong, tryThis);
   return value;
 };
-
 /** The object of a JSON file that is written whole or not at all. */
 export const storedObject = <T>(
   path: string,
@@ -28,11 +25,9 @@ export const storedObject = <T>(
   shape: { readonly [F in keyof T & string]?: Shape },
   tryThis: readonly string[],
 ): T => storedValue(path, text, shape as Shape, tryThis) as T;
-
 /** The list of such a file. */
 export const storedList = <T>(path: string, text: string, item: Shape, tryThis: readonly string[]): T[] =>
   storedValue(path, text, [item], tryThis) as T[];
-
 export type StoredLines = {
   readonly values: readonly Record<string, unknown>[];
   /** The last line was cut off by a kill, a full disk or a loss of power; it is left out. */
@@ -59,4 +54,72 @@ export const storedLines = (
     return value as Record<string, unknown>;
   });
   return { values, isTorn: end < text.length };
+};
+
+/** Breaks a text between words so that no line has more than `width` characters; further lines begin with `indent`. A longer word stays whole. */
+export const wrap = (text: string, width: number, indent: string): string => {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + word.length + 1 > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join(`\n${indent}`);
+};
+/** Places to write on: those of a terminal; a file has no edge. */
+export const columnsOf = (stream: { readonly isTty: boolean; readonly columns: number }): number =>
+  stream.isTty ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY;
+
+const LONGEST_EXCERPT = 120;
+/** The first words of a body that should not be there, on one line. */
+export const excerptOf = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
+};
+
+/** ACCESSIBLE asks for plain lines: what is drawn over and over cannot be used with a screen reader. */
+export const isAccessible = (env: Readonly<Record<string, string | undefined>>): boolean =>
+  !!env.ACCESSIBLE && env.ACCESSIBLE !== '0';
+
+/** Whether the last two letters of both beginnings changed places. */
+const isSwap = (a: string, b: string, i: number, j: number): boolean =>
+  i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+/** Edit distance with early end; two letters that changed places count as one edit. Names longer apart than `limit` are all equally far. */
+const distance = (a: string, b: string, limit: number): number => {
+  if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  let before: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = a[i - 1] === b[j - 1] ? 0 : 1;
+      const [removed = 0, kept = 0] = [previous[j], previous[j - 1]];
+      const swap = isSwap(a, b, i, j) ? (before[j - 2] ?? 0) + 1 : limit + 1;
+      row[j] = Math.min(removed + 1, (row[j - 1] ?? 0) + 1, kept + change, swap);
+    }
+    [before, previous] = [previous, row];
+  }
+  return previous[b.length] ?? limit + 1;
+};
+/** `desc` is the beginning of `description`, and `members` of `member_ids` but for its last letter. */
+const begun = (typed: string, known: readonly string[]): string | undefined => {
+  const stem = typed.toLowerCase().replace(/s$/, '');
+  if (stem.length < 3) return undefined;
+  return known.filter((name) => name.toLowerCase().startsWith(stem)).sort((a, b) => a.length - b.length)[0];
+};
+/** The known name that a mistyped one most likely meant, if any is close. */
+export const nearest = (typed: string, names: Iterable<string>): string | undefined => {
+  const known = [...names];
+  const limit = typed.length < 5 ? 1 : typed.length < 9 ? 2 : 3;
+  let best: string | undefined;
+  let least = limit + 1;
+  for (const name of known) {
+    const far = distance(typed.toLowerCase(), name.toLowerCase(), limit);
+    // People seldom mistype the first letter: `plugin` does not mean `login`.
+    const isOther = far > 1 && typed[0]?.toLowerCase() !== name[0]?.toLowerCase();
+    if (far < least && !isOther) [best, least] = [name, far];
+  }
+  return best ?? begun(typed, known);
 };

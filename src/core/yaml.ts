@@ -1,3 +1,6 @@
+import { limits } from './limits.ts';
+import { messageOf } from './problem.ts';
+
 /**
  * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON scalars, blocks of
  * text. Such files are read by the thousand, and a general reader takes ten times as long for them. Whatever else stands
@@ -5,7 +8,6 @@
  * the general reader decides.
  */
 export type PlainYaml = { readonly value: unknown };
-
 /** A letter first, and nothing to which YAML gives a meaning. */
 const plainText = /^[\p{L}_][\p{L}\p{N}_ .,()/&+'-]*$/u;
 /** Words that some version of YAML reads as something other than text. */
@@ -25,17 +27,13 @@ const quotedMember = /^("(?:[^"\\]|\\.)*"):(?: (\S.*))?$/;
 const unusual = /[^\P{Cc}\n]|[\u2028\u2029\ufeff]/u;
 /** Definitions are five levels deep; nothing written by hand is much deeper. */
 const MAX_DEPTH = 20;
-
 /** Ends the attempt: the text is of another kind. */
 class Unusual extends Error {}
 const unusualText = (): never => {
   throw new Unusual();
 };
-
 type Lines = { readonly lines: readonly string[]; at: number };
-
 const indentOf = (line: string): number => line.length - line.trimStart().length;
-
 const fromJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -43,12 +41,10 @@ const fromJson = (text: string): unknown => {
     return unusualText();
   }
 };
-
 const listOfText = (text: string): unknown => {
   const list = fromJson(text);
   return Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : unusualText();
 };
-
 const scalar = (text: string): unknown => {
   if (words.has(text)) return words.get(text);
   if (text.startsWith('"')) return fromJson(text);
@@ -57,7 +53,6 @@ const scalar = (text: string): unknown => {
   if (number.test(text)) return Number(text);
   return plainText.test(text) && !reserved.test(text) && !text.endsWith(' ') ? text : unusualText();
 };
-
 /** The lines below `|` or `|-`, which stand at one indent. */
 const block = (input: Lines, indent: number, isEnded: boolean): string => {
   const found: string[] = [];
@@ -71,13 +66,11 @@ const block = (input: Lines, indent: number, isEnded: boolean): string => {
     ? unusualText()
     : found.join('\n') + (isEnded ? '\n' : '');
 };
-
 /** What stands behind a key or a dash; `indent` is that of what is inside. */
 const valueFrom = (input: Lines, rest: string, indent: number): unknown => {
   input.at += 1;
   return rest === '|' || rest === '|-' ? block(input, indent, rest === '|') : scalar(rest);
 };
-
 const memberOf = (line: string): { readonly key: string; readonly rest: string | undefined } | undefined => {
   const plain = plainMember.exec(line);
   if (plain !== null) {
@@ -89,7 +82,6 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
   const key = String(fromJson(quoted[1] ?? ''));
   return key === '__proto__' ? unusualText() : { key, rest: quoted[2] };
 };
-
 /** A map at `indent`; its first line may have begun behind a dash. */
 const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {
   const found: Record<string, unknown> = {};
@@ -105,7 +97,6 @@ const map = (input: Lines, indent: number, first: string, depth: number): Record
   }
   return found;
 };
-
 const list = (input: Lines, indent: number, first: string, depth: number): unknown[] => {
   const found: unknown[] = [];
   let line: string | undefined = first;
@@ -121,7 +112,6 @@ const list = (input: Lines, indent: number, first: string, depth: number): unkno
   }
   return found;
 };
-
 /** The next line when it stands at this indent; undefined when it belongs to something further out. */
 const nextAt = ({ lines, at }: Lines, indent: number): string | undefined => {
   const line = lines[at];
@@ -130,13 +120,11 @@ const nextAt = ({ lines, at }: Lines, indent: number): string | undefined => {
   if (found > indent) unusualText();
   return found < indent ? undefined : line.slice(indent);
 };
-
 const below = (input: Lines, indent: number, depth: number): unknown => {
   const first = depth > MAX_DEPTH ? undefined : nextAt(input, indent);
   if (first === undefined) return unusualText();
   return first.startsWith('- ') ? list(input, indent, first, depth) : map(input, indent, first, depth);
 };
-
 /** The value of a text in the shape that this program writes; undefined for every other text. Pure. */
 export const plainYaml = (text: string): PlainYaml | undefined => {
   if (!text.endsWith('\n') || unusual.test(text)) return undefined;
@@ -152,10 +140,8 @@ export const plainYaml = (text: string): PlainYaml | undefined => {
     throw error;
   }
 };
-
 /** One of several: its own text, and how many lines of the whole stand before it. */
 export type PlainDocument = PlainYaml & { readonly text: string; readonly before: number };
-
 /** The documents of a text, divided as `labels export` does it; undefined when one of them is of another kind. Pure. */
 export const plainDocuments = (text: string): PlainDocument[] | undefined => {
   const found: PlainDocument[] = [];
@@ -169,3 +155,241 @@ export const plainDocuments = (text: string): PlainDocument[] | undefined => {
   }
   return found.length === 0 ? undefined : found;
 };
+
+/** Brackets, and lines that begin with keys that are marked with `?`. */
+const NESTING = /[[{]|[\]}]|^(?:[ \t]*[-?:][ \t])*[ \t]*\?(?=\s)/gm;
+/**
+ * Where a YAML text gets deeper than any that was written by hand; undefined for all others. The parser needs time without
+ * end for such a text (a kilobyte of `? ` is enough), so this looks before it. Pure.
+ */
+export const tooDeepAt = (text: string): number | undefined => {
+  let open = 0;
+  // Columns of the keys that are open: one that stands further left, or in the same place, is in none of them.
+  let keys: number[] = [];
+  for (const { 0: found, index } of text.matchAll(NESTING)) {
+    if (found === '[' || found === '{') open += 1;
+    else if (found === ']' || found === '}') open = Math.max(0, open - 1);
+    else {
+      const columns = [...found.matchAll(/\?/g)].map((mark) => mark.index);
+      keys = [...keys.filter((column) => column < (columns[0] ?? 0)), ...columns];
+    }
+    if (open > limits.yamlDepth || keys.length > limits.yamlDepth) return index;
+  }
+  return undefined;
+};
+
+/** A place in a text as an editor counts it. */
+export type YamlPlace = { readonly line: number; readonly col: number };
+const SHOWN = 80;
+const cut = (text: string, from: number, end: number): string =>
+  end > from + SHOWN ? `${text.slice(from, from + SHOWN)}…` : text.slice(from, end).trimEnd();
+/** The line that ends before this one begins. */
+const lineBefore = (text: string, start: number): string =>
+  start === 0 ? '' : `${cut(text, text.lastIndexOf('\n', start - 2) + 1, start - 1)}\n`;
+/** The line with a mark below the place, as it follows a message; of a long line what is near it. Pure. */
+export const excerptAt = (text: string, at: number, { col }: YamlPlace): string => {
+  const start = at - (col - 1);
+  const from = col > SHOWN ? at - SHOWN / 2 : start;
+  const end = text.indexOf('\n', at);
+  const line = `${from > start ? '…' : ''}${cut(text, from, end < 0 ? text.length : end)}`;
+  // Where a line begins, the mistake is mostly in the one before.
+  const shown = `${text.slice(from, at).trim() === '' ? lineBefore(text, start) : ''}${line}`;
+  const mark = ' '.repeat(at - from + (from > start ? 1 : 0));
+  return shown.trim() === '' ? '' : `:\n\n${shown}\n${mark}^\n`;
+};
+/** A map's pairs by key, as `items` of the package. Each list is gone through once, however many of its keys are looked for. */
+type Pairs = readonly { readonly key: unknown }[];
+const indexes = new WeakMap<Pairs, ReadonlyMap<string, unknown>>();
+const indexOf = (items: Pairs): ReadonlyMap<string, unknown> => {
+  const found = new Map<string, unknown>();
+  for (const pair of items) {
+    const { key } = pair;
+    if (typeof key !== 'object' || key === null || !('value' in key)) continue;
+    const name = String(key.value);
+    if (!found.has(name)) found.set(name, pair);
+  }
+  return found;
+};
+export const pairNamed = <P extends Pairs>(items: P, name: string): P[number] | undefined => {
+  const index = indexes.get(items) ?? indexOf(items);
+  indexes.set(items, index);
+  return index.get(name) as P[number] | undefined;
+};
+
+/** What may be a node of the tree that the package builds. */
+const PART = /[\n,[\]{}]|[:?-](?=\s)|(?<=\s)[&*!]/g;
+const hasMoreParts = (text: string): boolean => {
+  const part = new RegExp(PART);
+  let parts = 0;
+  while (parts <= limits.yamlParts && part.test(text)) parts += 1;
+  return parts > limits.yamlParts;
+};
+/** Why a text is too large for the package, as what follows its name; undefined for all others. Pure. */
+export const tooLargeYaml = (text: string): string | undefined => {
+  const size = Buffer.byteLength(text);
+  if (size > limits.yamlBytes) return `has ${size} bytes; at most ${limits.yamlBytes} are read`;
+  return text.length > limits.yamlParts && hasMoreParts(text)
+    ? `has more than ${limits.yamlParts} lines, keys and items; no more are read`
+    : undefined;
+};
+export type YamlFault = {
+  message: string;
+  readonly code?: string;
+  readonly pos: readonly [number, number];
+  linePos?: [YamlPlace] | [YamlPlace, YamlPlace];
+};
+type Code = 'RESOURCE_EXHAUSTION' | 'DUPLICATE_KEY';
+type Parsed<E> = { errors: E[]; readonly contents: unknown };
+type Parser<E, D> = {
+  readonly YamlError: new (at: [number, number], code: Code, message: string) => E;
+  readonly lines: { linePos(offset: number): YamlPlace };
+  /** Gives a document of an empty text too. */
+  readonly parse: (text: string) => D[];
+};
+/**
+ * How the package is asked. By itself it compares each key with all keys before it, and cuts the whole line out for each
+ * error: a quarter of a megabyte of `a, a` in braces took 40 s. `documentsFrom` does both, once.
+ */
+export const yamlOptions = { prettyErrors: false, uniqueKeys: false, merge: true } as const;
+type Refusal = { readonly at: number; readonly why: string };
+const refusalOf = (text: string): Refusal | undefined => {
+  const why = tooLargeYaml(text);
+  if (why !== undefined) return { at: 0, why: `it ${why}` };
+  const at = tooDeepAt(text);
+  return at === undefined ? undefined : { at, why: `it is nested more than ${limits.yamlDepth} deep` };
+};
+const refused = <E extends YamlFault, D extends Parsed<E>>(
+  text: string,
+  { at, why }: Refusal,
+  { YamlError, parse }: Parser<E, D>,
+): D[] => {
+  const error = new YamlError([at, at + 1], 'RESOURCE_EXHAUSTION', why);
+  const before = text.slice(0, at).split('\n');
+  error.linePos = [{ line: before.length, col: (before.at(-1) ?? '').length + 1 }];
+  const documents = parse('');
+  documents[0]?.errors.push(error);
+  return documents;
+};
+type Scalar = { readonly value: unknown; readonly range?: readonly number[] | null };
+const isCollection = (node: unknown): node is { readonly items: readonly unknown[] } =>
+  typeof node === 'object' && node !== null && 'items' in node;
+const isScalar = (node: unknown): node is Scalar =>
+  typeof node === 'object' && node !== null && 'value' in node && !('key' in node);
+/** Where the keys stand that their map has already. */
+const repeatedIn = (items: readonly unknown[]): number[] => {
+  const seen = new Set<unknown>();
+  return items.flatMap((item) => {
+    const { key } = (item ?? {}) as { readonly key?: unknown };
+    if (!isScalar(key)) return [];
+    if (seen.has(key.value)) return [key.range?.[0] ?? 0];
+    seen.add(key.value);
+    return [];
+  });
+};
+/** The same, of all maps of a document. */
+const repeatedKeys = (root: unknown): number[] => {
+  const found: number[] = [];
+  const open = [root];
+  while (open.length > 0) {
+    const node = open.pop();
+    if (!isCollection(node)) continue;
+    for (const at of repeatedIn(node.items)) found.push(at);
+    for (const item of node.items) {
+      const { key, value } = (item ?? {}) as { readonly key?: unknown; readonly value?: unknown };
+      open.push(item, key, value);
+    }
+  }
+  return found;
+};
+/** The documents of a text. Each error has its place, the first of a document its line as well. */
+export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
+  text: string,
+  parser: Parser<E, D>,
+): D[] => {
+  const refusal = refusalOf(text);
+  if (refusal !== undefined) return refused(text, refusal, parser);
+  const { YamlError, lines, parse } = parser;
+  const documents = parse(text);
+  for (const { contents, errors } of documents) {
+    for (const at of repeatedKeys(contents))
+      errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
+    for (const error of errors)
+      if (error.code === 'MULTIPLE_DOCS')
+        error.message = 'it contains several documents (---); this file has one';
+    errors.sort((a, b) => a.pos[0] - b.pos[0]);
+    for (const error of errors) error.linePos = [lines.linePos(error.pos[0])];
+    const [first] = errors;
+    const [place] = first?.linePos ?? [];
+    if (first !== undefined && place !== undefined)
+      first.message += ` at line ${place.line}, column ${place.col}${excerptAt(text, first.pos[0], place)}`;
+  }
+  return documents;
+};
+/** The same for a text that holds one document. */
+export const documentFrom = <E extends YamlFault, D extends Parsed<E>>(
+  text: string,
+  { parse, ...rest }: Omit<Parser<E, D>, 'parse'> & { readonly parse: (text: string) => D },
+): D => documentsFrom(text, { ...rest, parse: (given) => [parse(given)] })[0] as D;
+
+type ParsedYaml = { toJS(options?: { maxAliasCount: number }): unknown };
+/** The value of a YAML document, or why it has none: an alias without an anchor, or too many aliases. */
+export const yamlValue = (
+  document: ParsedYaml,
+): { readonly value: unknown } | { readonly problem: string } => {
+  try {
+    // The anchor itself is counted as one of them.
+    return { value: document.toJS({ maxAliasCount: limits.yamlAliases + 1 }) };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+};
+
+/** Text that needs no quotes: it begins with a letter and has nothing that YAML gives a meaning. */
+const plain = /^[\p{L}_][\p{L}\p{N}_ .,()/&+'-]*$/u;
+/** Lines that a block of text keeps as they are. */
+const keptLine = /^(\S(.*\S)?)?$/;
+const isBlock = (text: string): boolean =>
+  /^\S/.test(text) &&
+  text.includes('\n') &&
+  !text.endsWith('\n\n') &&
+  !/[\p{Cc}\p{Cf}\u2028\u2029]/u.test(text.replaceAll('\n', '')) &&
+  text.split('\n').every((line) => keptLine.test(line));
+const blockText = (text: string, indent: string): string => {
+  const isEnded = text.endsWith('\n');
+  const lines = (isEnded ? text.slice(0, -1) : text).split('\n');
+  return `${isEnded ? '|' : '|-'}\n${lines.map((line) => (line === '' ? '' : `${indent}${line}`)).join('\n')}`;
+};
+/** What JSON leaves as it is and YAML does not: control characters, ends of lines of other kinds, marks of the byte order. */
+const yamlTextUnusual = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
+const quoted = (text: string): string =>
+  JSON.stringify(text).replace(
+    yamlTextUnusual,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+const scalarText = (value: unknown, indent: string): string => {
+  if (typeof value !== 'string') return JSON.stringify(value);
+  if (plain.test(value) && !reserved.test(value) && !value.endsWith(' ')) return value;
+  return isBlock(value) ? blockText(value, indent) : quoted(value);
+};
+const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
+const member = (key: string, value: unknown, indent: string): string => {
+  if (typeof value !== 'object' || value === null) return `${key}: ${scalarText(value, `${indent}  `)}\n`;
+  if (isEmpty(value)) return `${key}: ${JSON.stringify(value)}\n`;
+  return `${key}:\n${yamlText(value, `${indent}  `)}`;
+};
+const item = (value: unknown, indent: string): string => {
+  if (typeof value !== 'object' || value === null) return `${indent}- ${scalarText(value, `${indent}  `)}\n`;
+  if (isEmpty(value)) return `${indent}- ${JSON.stringify(value)}\n`;
+  return `${indent}- ${yamlText(value, `${indent}  `).slice(indent.length + 2)}`;
+};
+/**
+ * A plain value as YAML in block style, keys in their order. Definitions are written by the thousand, and a general
+ * writer takes several times the memory for them. Every text is read back as it was.
+ */
+export const yamlText = (value: object, indent = ''): string =>
+  Array.isArray(value)
+    ? value.map((one: unknown) => item(one, indent)).join('')
+    : Object.entries(value)
+        .filter(([, one]) => one !== undefined)
+        .map(([key, one]) => `${indent}${member(key, one, indent)}`)
+        .join('');

@@ -1,15 +1,12 @@
-import type { Context } from '../cli/command.ts';
+import type { Context } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
 import type { Asking } from './read-labels.ts';
 import type { LiveLabel } from './definition.ts';
-import { deploymentOf } from './deployment.ts';
-import { baseOf } from './base.ts';
-import { emptyLock } from './lock-file.ts';
-import { labelKey, newLabelKey, recordFrom } from './lock-entries.ts';
-import { changeLock, withRecord } from './lock-store.ts';
-import type { Prepared } from './prepared.ts';
+import { deploymentOf, labelKey, newLabelKey, recordFrom } from './lock-entries.ts';
+import { baseOf, type Prepared } from './prepare.ts';
+import { changeLock, emptyLock, withRecord } from './lock-file.ts';
 import { absolute } from './read-files.ts';
-import { lockPlaceOf } from './wishes.ts';
+import { lockPlaceOf } from './desired.ts';
 
 export type Adopted = {
   readonly key: string;

@@ -1,3 +1,10 @@
+import { labelsService } from '../api-specs/labels/index.ts';
+import { scopesFor } from '../api-specs/labels/wire.ts';
+import type { CallOptions, Context, Target } from '../api/context.ts';
+import type { Command } from '../cli/command.ts';
+import type { LooseInput, Operation, Service } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
+
 /** The parts of the service's JSON that the commands read. Any member may be absent (spec/labels#errors). */
 export type PolicyJson = { hideInSearch?: boolean; showInApply?: boolean };
 export type LifecycleJson = { state?: string; hasUnpublishedChanges?: boolean; disabledPolicy?: PolicyJson };
@@ -77,3 +84,172 @@ export type LimitsJson = {
 export type UserCapabilitiesJson = { canCreateAdminLabels?: boolean; canCreateSharedLabels?: boolean };
 /** One of the twelve kinds of edits (spec/labels#edits). */
 export type EditJson = { readonly [kind: string]: { readonly [member: string]: unknown } };
+
+/** How many reads are under way at a time. */
+const parallelReads = 8;
+/** `use` for every item, some at a time; the results in the order of the items. The first error ends it. */
+export const inParallel = async <T, R>(
+  items: readonly T[],
+  use: (item: T, i: number) => Promise<R>,
+  atMost = parallelReads,
+): Promise<R[]> => {
+  const results: R[] = new Array(items.length);
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < items.length) {
+      const i = next;
+      next += 1;
+      const item = items[i];
+      if (item !== undefined) results[i] = await use(item, i);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atMost, items.length) }, worker));
+  return results;
+};
+
+type ErrorBody = { error?: { details?: { reason?: string; metadata?: { required_scopes?: string } }[] } };
+/** What a refusal is about: the words of a hint depend on it. */
+export type Asked = {
+  readonly method: string;
+  readonly isAdmin: boolean /** Of no single thing: it cannot be missing. */;
+  readonly isOfAll?: boolean;
+};
+/** What a call needs when the service does not say it. */
+export const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
+const isAdminCall = ({ query, body }: LooseInput): boolean =>
+  query?.useAdminAccess === true || body?.useAdminAccess === true;
+export const asked = (operation: Operation, input: LooseInput): Asked => ({
+  method: operation.method,
+  isAdmin: isAdminCall(input),
+  isOfAll: operation.params === undefined,
+});
+/** The scope that is enough and says least: a read needs no right to change anything. */
+export const least = (scopes: readonly string[], { method }: Asked): string =>
+  (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ??
+  scopes[0] ??
+  'labels';
+const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
+  const info = (error.detail.data as ErrorBody | undefined)?.error?.details?.find(
+    (d) => d.reason === 'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
+  );
+  if (info === undefined) return error;
+  const named = info.metadata?.required_scopes?.split(' ').filter((s) => s !== '') ?? [];
+  const scopes = named.length > 0 ? named : scopesOf(to);
+  const { addScopeLine } = await import('../auth/scopes.ts');
+  return new AppError('auth', `the access token lacks the scope: one of ${scopes.join(', ')} is needed`, {
+    ...error.detail,
+    code: 'MISSING_SCOPE',
+    tryThis: [addScopeLine([least(scopes, to)])],
+    data: { missing: scopes },
+  });
+};
+/** Not the token but who has it: a role on the label is missing, or the rights of an admin were not asked for. */
+const lacksRole = (error: AppError, { isAdmin }: Asked): AppError => {
+  if ((error.detail.tryThis ?? []).length > 0) return error;
+  const ask = 'ask somebody with the role EDITOR: `opsctl labels permissions list <label>` shows who that is';
+  return new AppError(error.category, error.message, {
+    ...error.detail,
+    tryThis: isAdmin ? [ask] : [ask, '--admin, if you administer the labels'],
+  });
+};
+/** A list of labels is never missing: the address is wrong. */
+const lostPath = (error: AppError): AppError =>
+  new AppError(error.category, error.message, {
+    ...error.detail,
+    tryThis: ['check the base URL (OPSCTL_LABELS_URL or the setting labels.url): what stands before /v2beta'],
+  });
+/** A refusal for want of a scope names the scope and the exact line that fixes it; a refused token says how to get one. */
+export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppError> => {
+  if (error.detail.httpStatus === 403) return lacksRole(await lacksScope(error, to), to);
+  if (error.detail.httpStatus === 404 && to.isOfAll === true && (error.detail.tryThis ?? []).length === 0)
+    return lostPath(error);
+  if (error.detail.httpStatus !== 401 || (error.detail.tryThis ?? []).length > 0) return error;
+  const tryThis = [`opsctl login --add-scope ${least(scopesOf(to), to)}`, 'OPSCTL_LABELS_TOKEN=…'];
+  return new AppError('auth', error.message, { ...error.detail, tryThis });
+};
+
+/** The target has no token: nobody is signed in, or at another place, where the token has to stay. */
+export const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
+  const [{ accessToken }, { checkPlace }] = await Promise.all([
+    import('../auth/token.ts'),
+    import('../auth/token.ts'),
+  ]);
+  try {
+    checkPlace(target, await accessToken(context, { scopes: scopesOf(to) }), 'labels');
+  } catch (error) {
+    if (
+      !(error instanceof AppError) ||
+      error.detail.code !== 'NOT_SIGNED_IN' ||
+      error.detail.tryThis?.[0] !== 'opsctl login'
+    )
+      throw error;
+    return new AppError('auth', error.message, {
+      ...error.detail,
+      tryThis: [`opsctl login --add-scope ${least(scopesOf(to), to)}`],
+    });
+  }
+  return new AppError('auth', 'the label service has no access token', {
+    code: 'NOT_SIGNED_IN',
+    tryThis: ['OPSCTL_LABELS_TOKEN=…'],
+  });
+};
+/** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
+export const renewed = async (context: Context, refused: string): Promise<string | undefined> => {
+  if (context.settings.get('labels.token') !== undefined) return undefined;
+  const { accessToken } = await import('../auth/token.ts');
+  const { token, account } = await accessToken(context, { refused });
+  if (account === undefined || token === refused) return undefined;
+  context.log.hide(token);
+  return token;
+};
+
+type Session = {
+  /** The token that took the place of the target's, for the rest of the command. */
+  bearer?: string;
+};
+const call = async (
+  context: Context,
+  session: Session,
+  operation: Operation,
+  input: LooseInput,
+  options: CallOptions = {},
+): Promise<unknown> => {
+  const to = asked(operation, input);
+  const send = () => context.call(labelsService, operation, input, { ...options, ...session });
+  try {
+    const target = await context.target('labels');
+    const hasToken = !/^(Bearer)?\s*$/i.test(target.headers.authorization ?? '');
+    if (!hasToken && !(context.isDryRun && !options.evenInDryRun))
+      throw await whyNoToken(context, target, to);
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.detail.httpStatus !== 401) throw error;
+      // One renewal and one more try, as for the data API.
+      const token = await renewed(
+        context,
+        session.bearer ?? target.headers.authorization?.replace(/^Bearer /, '') ?? '',
+      );
+      if (token === undefined) throw error;
+      session.bearer = token;
+      return await send();
+    }
+  } catch (error) {
+    throw error instanceof AppError ? await explainedRefusal(error, to) : error;
+  }
+};
+/** The context with calls that carry the label service's token (issue: `opsctl login`, OPSCTL_LABELS_TOKEN, or the mock's). */
+const withLabelAccess = (context: Context): Context => {
+  const session: Session = {};
+  return {
+    ...context,
+    call: (service: Service, operation, input, options) =>
+      service.name === 'labels'
+        ? call(context, session, operation, input, options)
+        : context.call(service, operation, input, options),
+  };
+};
+export const labelCommand = (command: Command): Command => ({
+  ...command,
+  run: (context, values) => command.run(withLabelAccess(context), values),
+});

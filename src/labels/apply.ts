@@ -1,20 +1,250 @@
-import type { Context } from '../cli/command.ts';
-import { AppError } from '../core/problem.ts';
-import { type Applied, appliedFrom, outcomesText, planText } from './outcome.ts';
-import { type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
+import { labelsService } from '../api-specs/labels/index.ts';
+import type { Context } from '../api/context.ts';
+import { AppError, usageError } from '../core/problem.ts';
+import { tooLargeYaml } from '../core/yaml.ts';
+import type { LabelJson } from './api-types.ts';
+import type { LiveLabel, PermissionDef } from './definition.ts';
+import { readWishes, type Wish } from './desired.ts';
+import type { Drift } from './drift.ts';
+import { choiceText, fieldText, permissionText } from './export.ts';
+import { definitionOf, liveFrom } from './from-label.ts';
+import { match } from './match.ts';
+import { type Applied, appliedFrom, outcomesText, planText, refuseLost } from './outcome.ts';
 import { isIdle, planFrom } from './plan.ts';
-import { prepareAll } from './prepare.ts';
-import { type Prepared, changesPermissions, lostOf } from './prepared.ts';
-import { refuseLost } from './protect.ts';
-import { placed } from './read-files.ts';
-import { type Sent, sendPlan } from './send.ts';
-import { type Options, type Session, openSession } from './session.ts';
-import { takeTheirs } from './take-theirs.ts';
-import { type Made, firstOf, removeTwin, twinsOf } from './twins.ts';
-import { type Wish, readWishes } from './wishes.ts';
+import {
+  adminBody,
+  changesPermissions,
+  lostOf,
+  openSession,
+  type Options,
+  prepareAll,
+  type Prepared,
+  type Session,
+} from './prepare.ts';
+import { absolute, placed, tooLarge } from './read-files.ts';
+import { allTitles, getDefinition, titleOf } from './read-labels.ts';
+import { sendPlan, type Sent } from './send.ts';
+import { type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
+import { isMap, isScalar, isSeq, parseAllDocuments, type YamlDocument } from './yaml-package.ts';
+
+type Step = string | number;
+type Part = { readonly id?: string; readonly name: string };
+/** One list of parts in a file, with the parts of the service that they stand for. */
+type List = {
+  readonly path: readonly Step[];
+  readonly wanted: readonly Part[];
+  readonly live: readonly { readonly id: string; readonly name: string }[];
+  readonly plain: (id: string) => unknown;
+};
+const itemsAt = (document: YamlDocument, path: readonly Step[]): unknown[] => {
+  const node = document.getIn(path);
+  if (isSeq(node)) return node.items;
+  document.setIn(path, document.createNode([]));
+  const made = document.getIn(path);
+  return isSeq(made) ? made.items : [];
+};
+/** What is written behind a value stays there. */
+const replaceAt = (document: YamlDocument, path: readonly Step[], value: unknown): void => {
+  const before = document.getIn(path, true);
+  const node = document.createNode(value);
+  if (isScalar(before) && isScalar(node)) node.comment = before.comment;
+  document.setIn(path, node);
+};
+/** A choice that is only a name becomes `{name}` before it gets another member. */
+const setMember = (document: YamlDocument, path: readonly Step[], member: string, value: unknown): void => {
+  const node = document.getIn(path, true);
+  if (isScalar(node)) document.setIn(path, document.createNode({ name: node.value }));
+  replaceAt(document, [...path, member], value);
+};
+/** Adds what is missing, drops what is gone and puts the rest into the order of the service. */
+const alignList = (
+  document: YamlDocument,
+  list: List,
+  drifts: readonly Drift[],
+  idOf: (d: Drift) => string,
+): void => {
+  const items = itemsAt(document, list.path);
+  const { pairs } = match(list.wanted, list.live, '');
+  const rows = pairs.map((pair, i) => ({ id: pair.live?.id, part: pair.wanted, item: items[i] }));
+  const structural = drifts.filter(({ at }) => at.member === undefined).map(idOf);
+  const goneIds = structural.filter((id) => !list.live.some((one) => one.id === id));
+  const goneNames = drifts.filter((d) => goneIds.includes(idOf(d))).map((d) => d.was);
+  const kept = rows.filter(
+    ({ id, part }) => id !== undefined || !(goneIds.includes(part.id ?? '') || goneNames.includes(part.name)),
+  );
+  const added = structural
+    .filter((id) => list.live.some((one) => one.id === id) && !kept.some((row) => row.id === id))
+    .map((id) => ({ id, item: document.createNode(list.plain(id)) as unknown }));
+  const place = (id: string | undefined): number => list.live.findIndex((one) => one.id === id);
+  const all: { readonly id: string | undefined; readonly item: unknown }[] = [...kept];
+  for (const one of added) {
+    const next = all.findIndex((row) => place(row.id) > place(one.id));
+    all.splice(next < 0 ? all.length : next, 0, one);
+  }
+  if (drifts.some(({ at }) => at.member === 'order')) all.sort((a, b) => place(a.id) - place(b.id));
+  items.splice(0, items.length, ...all.map(({ item }) => item));
+};
+const setLabel = (document: YamlDocument, { live, permissions }: Prepared, member: string): void => {
+  if (live === undefined) return;
+  if (member === 'permissions') {
+    const all = (permissions?.live ?? []).map((one) =>
+      permissionText({ ...one, role: one.role ?? '' } as PermissionDef),
+    );
+    document.set('permissions', document.createNode(all));
+    return;
+  }
+  const said: Readonly<Record<string, unknown>> = { state: 'published', ...definitionOf(live) };
+  replaceAt(document, [member], said[member] ?? null);
+};
+/** A choice of a field, or the order of all of them. */
+const isOfChoices = ({ fieldId, choiceId, member }: Drift['at']): boolean =>
+  choiceId !== undefined || (fieldId !== undefined && member === 'order');
+const alignChoices = (document: YamlDocument, prepared: Prepared, drifts: readonly Drift[]): void => {
+  const { live, wanted } = prepared;
+  const { pairs } = match(wanted.fields ?? [], live?.fields ?? [], '');
+  for (const [i, { wanted: field, live: known }] of pairs.entries()) {
+    const own = drifts.filter(({ at }) => at.fieldId === known?.id && isOfChoices(at));
+    if (known === undefined || field.choices === undefined || own.length === 0) continue;
+    const path = ['fields', i, 'choices'];
+    const said = match(field.choices, known.choices, '').pairs;
+    for (const { at } of own) {
+      const index = said.findIndex((pair) => pair.live?.id === at.choiceId);
+      const choice = known.choices.find(({ id }) => id === at.choiceId);
+      if (at.member === undefined || index < 0 || choice === undefined) continue;
+      const value = choiceText({ description: null, badge: null, disabled: false, ...choice })[at.member];
+      setMember(document, [...path, index], at.member, value);
+    }
+    const plain = (id: string): unknown => {
+      const choice = known.choices.find((one) => one.id === id);
+      return choice === undefined ? {} : choiceText(choice);
+    };
+    alignList(
+      document,
+      { path, wanted: field.choices, live: known.choices, plain },
+      own,
+      ({ at }) => at.choiceId ?? '',
+    );
+  }
+};
+const alignFields = (document: YamlDocument, { live, wanted }: Prepared, drifts: readonly Drift[]): void => {
+  if (live === undefined || wanted.fields === undefined) return;
+  const all = definitionOf(live).fields ?? [];
+  const textFor = (id: string | undefined): Readonly<Record<string, unknown>> => {
+    const field = all.find((one) => one.id === id);
+    return field === undefined ? {} : fieldText(field);
+  };
+  const own = drifts.filter(
+    ({ at }) => !isOfChoices(at) && (at.fieldId !== undefined || at.member === 'order'),
+  );
+  const { pairs } = match(wanted.fields, live.fields, '');
+  for (const { at } of own) {
+    const index = pairs.findIndex((pair) => pair.live?.id === at.fieldId);
+    if (at.member !== undefined && at.member !== 'order' && index >= 0)
+      setMember(document, ['fields', index], at.member, textFor(at.fieldId)[at.member] ?? null);
+  }
+  const list = { path: ['fields'], wanted: wanted.fields, live: live.fields, plain: textFor };
+  alignList(document, list, own, ({ at }) => at.fieldId ?? '');
+};
+const settle = (document: YamlDocument, prepared: Prepared): void => {
+  const drifts = lostOf(prepared);
+  for (const { at } of drifts)
+    if (at.fieldId === undefined && at.member !== undefined && at.member !== 'order')
+      setLabel(document, prepared, at.member);
+  // Choices first: their paths name fields by where they stand in the file as it was read.
+  alignChoices(document, prepared, drifts);
+  alignFields(document, prepared, drifts);
+};
+const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
+  if (live !== undefined) return;
+  throw new AppError('unsafe', `label ${wanted.title} was deleted there; nothing was changed`, {
+    code: 'CHANGED_MEANWHILE',
+    tryThis: [`remove ${wish.source}`, '--take ours, to make the label again'],
+  });
+};
+const rewritten = (file: string, text: string, prepared: readonly Prepared[]): string => {
+  const why = tooLargeYaml(text);
+  if (why !== undefined) throw tooLarge(file, why);
+  const documents = parseAllDocuments(text);
+  const said = documents.filter((one) => one.toJS() !== null);
+  for (const one of prepared) {
+    const document = said[one.wish.document.index];
+    if (document === undefined || !isMap(document.contents))
+      throw usageError(`${file} is a list of definitions: --take theirs needs one definition a document`);
+    settle(document, one);
+  }
+  if (/\.json$/i.test(file)) return `${JSON.stringify(documents[0]?.toJS(), undefined, 2)}\n`;
+  const flowCollectionPadding = /\{ /.test(text);
+  return documents
+    .map((one) => one.toString({ lineWidth: 0, flowCollectionPadding }))
+    .map((one, i) => (i === 0 || one.startsWith('---') ? one : `---\n${one}`))
+    .join('');
+};
+/** Writes into the files what others changed and the files would undo; the rest of them, and their comments, stay. */
+export const takeTheirs = async ({ context }: Session, losing: readonly Prepared[]): Promise<void> => {
+  for (const one of losing) refuseDeleted(one);
+  const files = new Map<string, Prepared[]>();
+  for (const one of losing) {
+    const { file } = one.wish.document;
+    if (file === undefined) throw usageError('--take theirs writes files; standard input is none');
+    files.set(file, [...(files.get(file) ?? []), one]);
+  }
+  for (const [file, group] of files) {
+    const path = absolute(context, file);
+    const text = rewritten(file, (await context.host.files.read(path)) ?? '', group);
+    if (!context.isDryRun) await context.host.files.replace(path, text);
+    const what = group.flatMap((one) => lostOf(one).map((drift) => drift.what));
+    context.log.info(`${file}: ${context.isDryRun ? 'would take' : 'took'} ${what.join('; ')}`);
+  }
+};
+
+const { labels } = labelsService.table;
+/** A label that this run made. */
+export type Made = { readonly prepared: Prepared; readonly live: LiveLabel };
+export type Twin = Made & {
+  /** Made by another run at the same time, and first. */
+  readonly first: LabelJson;
+};
+const isBefore = (a: LabelJson, b: LabelJson): boolean =>
+  (a.createTime ?? '') === (b.createTime ?? '')
+    ? (a.id ?? '') < (b.id ?? '')
+    : (a.createTime ?? '') < (b.createTime ?? '');
+/**
+ * Labels of one title that two runs made at the same time. There was none when this run looked, so each is new; every
+ * run judges by the same order, so exactly one of them stays. One look at the titles, after everything was made.
+ */
+export const twinsOf = async (session: Session, made: readonly Made[]): Promise<Twin[]> => {
+  if (made.length === 0) return [];
+  const all: LabelJson[] = [];
+  const titles = new Set(made.map(({ live }) => live.title));
+  for await (const label of allTitles(session.context, session.options))
+    if (titles.has(titleOf(label))) all.push(label);
+  return made.flatMap((one) => {
+    const alike = all.filter((label) => titleOf(label) === one.live.title);
+    const [first] = alike.toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
+    return first === undefined || first.id === one.live.id ? [] : [{ ...one, first }];
+  });
+};
+/** Takes the later one away again: it is new, and pinned, so nothing that anybody did is lost. */
+export const removeTwin = async (session: Session, { live }: Twin): Promise<void> => {
+  const { context } = session;
+  const params = { name: `labels/${live.id}` };
+  let { revisionId } = live;
+  if (live.state === 'PUBLISHED') {
+    const body = { ...adminBody(session), writeControl: { requiredRevisionId: revisionId } };
+    const disabled = (await context.call(labelsService, labels.disable, { params, body })) as LabelJson;
+    revisionId = disabled.revisionId ?? revisionId;
+  }
+  const query = { ...adminBody(session), 'writeControl.requiredRevisionId': revisionId };
+  try {
+    await context.call(labelsService, labels.delete, { params, query });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
+  }
+};
+export const firstOf = async (session: Session, { first }: Twin): Promise<LiveLabel> =>
+  liveFrom(await getDefinition(session.context, `labels/${first.id}`, session.options));
 
 const placedProblems = ({ wish, plan }: Prepared) => placed(wish.document, plan.problems);
-
 export const refuseProblems = (prepared: readonly Prepared[]): void => {
   const problems = prepared.flatMap(placedProblems);
   if (problems.length === 0) return;
@@ -23,7 +253,6 @@ export const refuseProblems = (prepared: readonly Prepared[]): void => {
     problems,
   });
 };
-
 /** Deleting what was published takes values off items, and removing a permission locks somebody out: both are asked for. */
 export const confirmLosses = async (context: Context, prepared: readonly Prepared[]): Promise<void> => {
   if (context.isDryRun) return;
@@ -43,11 +272,9 @@ export const confirmLosses = async (context: Context, prepared: readonly Prepare
   );
   if (losing.length > 0) await context.confirm(`Remove permissions: ${losing.join(', ')}?`);
 };
-
 /** What the next label would meet as well: going on would only repeat it. */
 const endsRun = ({ category }: AppError): boolean =>
   ['interrupted', 'terminated', 'auth', 'network', 'config', 'rate-limit'].includes(category);
-
 const stoppedBy = (error: AppError, done: readonly Applied[], total: number): AppError =>
   done.length === 0
     ? error
@@ -61,16 +288,13 @@ const stoppedBy = (error: AppError, done: readonly Applied[], total: number): Ap
           cause: error,
         },
       );
-
 type Run = {
   readonly done: Applied[];
   readonly failures: AppError[];
   readonly outcomes: Outcome[];
   readonly made: Made[];
 };
-
 const needsNothing = (prepared: Prepared): boolean => isIdle(prepared.plan) && !changesPermissions(prepared);
-
 const applyOne = async (session: Session, prepared: Prepared, run: Run): Promise<void> => {
   if (needsNothing(prepared)) {
     if (prepared.live !== undefined) run.outcomes.push({ prepared, live: prepared.live });
@@ -83,7 +307,6 @@ const applyOne = async (session: Session, prepared: Prepared, run: Run): Promise
   if (sent.isCreated) run.made.push(one);
   run.done.push(appliedFrom(prepared, sent));
 };
-
 /** One label after the other; what the service refuses for one does not stop the rest. */
 const applyAll = async (session: Session, prepared: readonly Prepared[], run: Run): Promise<void> => {
   for (const one of prepared) {
@@ -97,7 +320,6 @@ const applyAll = async (session: Session, prepared: readonly Prepared[], run: Ru
     }
   }
 };
-
 /** Another run made the same labels at the same time: the first of each stays, and gets what the file says. */
 const mergeTwins = async (session: Session, run: Run): Promise<void> => {
   for (const twin of await twinsOf(session, run.made)) {
@@ -115,7 +337,6 @@ const mergeTwins = async (session: Session, run: Run): Promise<void> => {
     session.context.log.info(`label ${live.title}: ${note}`);
   }
 };
-
 /** Sends what was prepared and writes down what came of it, also when it ends half-way. */
 export const applyPrepared = async (session: Session, prepared: readonly Prepared[]) => {
   const run: Run = { done: [], failures: [], outcomes: [], made: [] };
@@ -132,7 +353,6 @@ export const applyPrepared = async (session: Session, prepared: readonly Prepare
   }
   return run;
 };
-
 export const prepareFiles = async (
   context: Context,
   files: readonly string[],
@@ -142,7 +362,6 @@ export const prepareFiles = async (
   const session = await openSession(context, options, wishes);
   return { session, prepared: await prepareAll(session, wishes), wishes };
 };
-
 /** `--take theirs`: the files get what others changed, then they are read again. */
 const settled = async (context: Context, files: readonly string[], options: Options) => {
   const first = await prepareFiles(context, files, options);
@@ -151,7 +370,6 @@ const settled = async (context: Context, files: readonly string[], options: Opti
   await takeTheirs(first.session, losing);
   return context.isDryRun ? first : prepareFiles(context, files, options);
 };
-
 /** `labels apply -f`: reads, compares, shows, checks, then sends. */
 export const applyFiles = async (context: Context, files: readonly string[], options: Options) => {
   const { session, prepared } = await settled(context, files, options);

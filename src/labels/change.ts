@@ -9,11 +9,9 @@ const quoted = (text = ''): string => {
     ? 'none'
     : JSON.stringify(letters.length > SHOWN ? `${letters.slice(0, SHOWN).join('')}…` : text);
 };
-
 /** Both texts, so that a person who is asked sees what goes and what comes. */
 export const descriptionText = (before: string | undefined, after: string | undefined): string =>
   `description ${quoted(before)} becomes ${quoted(after)}`;
-
 export type ChangeKind =
   | 'added'
   | 'renamed'
@@ -37,7 +35,6 @@ export type Change = {
 };
 /** Lines of a plan with the edits that bring them about, in the order in which they are sent. */
 export type Step = { readonly changes: readonly Change[]; readonly edit: EditJson };
-
 /** The steps for all parts of one kind, and what speaks against them. */
 export type Steps = {
   readonly steps: readonly Step[];
@@ -46,10 +43,33 @@ export type Steps = {
   /** Parts that can be disabled only after they were published. */
   readonly deferred: readonly string[];
 };
-
 export const policyJson = (policy: Policy) => ({
   disabledPolicy: { hideInSearch: policy.hideInSearch, showInApply: policy.showInApply },
   updateMask: '*',
 });
 export const isSamePolicy = (a: Policy, b: Policy): boolean =>
   a.hideInSearch === b.hideInSearch && a.showInApply === b.showInApply;
+
+const marks: Readonly<Record<ChangeKind, string>> = {
+  added: '+',
+  renamed: '~',
+  changed: '~',
+  moved: '>',
+  disabled: '-',
+  enabled: '+',
+  deleted: 'x',
+  published: '*',
+};
+/** `  ~ field Status renamed: from State` */
+const changeLine = ({ kind, what, detail }: Change): string =>
+  `  ${marks[kind]} ${what} ${kind}${detail === undefined ? '' : `: ${detail}`}`;
+export const changesText = (changes: readonly Change[]): string =>
+  changes.length === 0 ? '  no changes' : changes.map(changeLine).join('\n');
+/** A change as data for scripts. */
+export const changeRow = ({ kind, what, detail, part }: Change) => ({
+  kind,
+  what,
+  ...(detail === undefined ? {} : { detail }),
+  ...(part.fieldId === undefined ? {} : { field_id: part.fieldId }),
+  ...(part.choiceId === undefined ? {} : { choice_id: part.choiceId }),
+});

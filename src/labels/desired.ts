@@ -1,10 +1,13 @@
+import { dirname, relative } from 'node:path';
+import type { Context } from '../api/context.ts';
 import { characters } from '../core/check.ts';
-import { type Problem, problem } from '../core/problem.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
+import { noShownTexts, shownBelow } from '../core/yaml-shown.ts';
 import type { LimitsJson, LockJson, UserCapabilitiesJson } from './api-types.ts';
 import type { Touched } from './change.ts';
 import type { ChoiceDef, FieldDef, LabelDef, LiveLabel } from './definition.ts';
-import { type Plan, isIdle } from './plan.ts';
-import type { Transition } from './state-plan.ts';
+import { isIdle, type Plan, type Transition } from './plan.ts';
+import { absolute, definitionFrom, type Document, placed, readDocuments } from './read-files.ts';
 
 const tooLong = (text: string | null | undefined, max: number | undefined, path: string): Problem[] => {
   const length = characters(text ?? '');
@@ -21,7 +24,6 @@ const tooMany = (
   typeof count === 'number' && max !== undefined && count > max
     ? [problem(path, 'max', `at most ${max} ${what}, this would be ${count}`)]
     : [];
-
 const choiceProblems = (choice: ChoiceDef, path: string, { fieldLimits = {} }: LimitsJson): Problem[] => {
   const { selectionLimits = {}, maxDescriptionLength } = fieldLimits;
   return [
@@ -30,7 +32,6 @@ const choiceProblems = (choice: ChoiceDef, path: string, { fieldLimits = {} }: L
     ...tooLong(choice.description, maxDescriptionLength, `${path}.description`),
   ];
 };
-
 const fieldProblems = (field: FieldDef, path: string, limits: LimitsJson): Problem[] => {
   const { fieldLimits = {} } = limits;
   const { selectionLimits = {}, userLimits = {} } = fieldLimits;
@@ -43,7 +44,6 @@ const fieldProblems = (field: FieldDef, path: string, limits: LimitsJson): Probl
     ...choices.flatMap((choice, c) => choiceProblems(choice, `${path}.choices[${c}]`, limits)),
   ];
 };
-
 /** Published fields that the file leaves out stay, disabled, and still count. */
 const stayingFields = (wanted: readonly FieldDef[], live: LiveLabel | undefined): number => {
   const named = new Set(wanted.map((f) => f.name));
@@ -54,7 +54,6 @@ const stayingFields = (wanted: readonly FieldDef[], live: LiveLabel | undefined)
       !wanted.some((w) => w.id === f.id || w.was === f.name),
   ).length;
 };
-
 /** The limits that the service names, on everything the file says. spec/labels#limits. */
 export const limitProblems = (
   wanted: LabelDef,
@@ -70,11 +69,9 @@ export const limitProblems = (
     ...fields.flatMap((field, i) => fieldProblems(field, `fields[${i}]`, limits)),
   ];
 };
-
 const covers = (outer: Touched, inner: Touched): boolean =>
   !outer.fieldId ||
   (outer.fieldId === inner.fieldId && (!outer.choiceId || outer.choiceId === inner.choiceId));
-
 /** spec/labels#locks-1: a locked part refuses the change; taking a part away meets the locks inside it as well. */
 export const lockProblems = (plan: Plan, locks: readonly LockJson[]): Problem[] =>
   plan.changes.flatMap((change) => {
@@ -90,14 +87,12 @@ export const lockProblems = (plan: Plan, locks: readonly LockJson[]): Problem[] 
           ),
         ];
   });
-
 const roleHint = 'an administrator of labels can add --admin';
 const done: Readonly<Record<Transition, string>> = {
   publish: 'published',
   enable: 'enabled',
   disable: 'disabled',
 };
-
 /** Publishing, enabling and disabling need the role EDITOR, and no lock on the label; the service says so beforehand. */
 const transitionProblems = (plan: Plan, live: LiveLabel): Problem[] => {
   const { rights, state } = live;
@@ -112,7 +107,6 @@ const transitionProblems = (plan: Plan, live: LiveLabel): Problem[] => {
       problem(`label ${plan.title}`, 'rule', `may not be ${done[one]} by this account`, roleHint),
     );
 };
-
 const updateProblems = (plan: Plan, live: LiveLabel): Problem[] => {
   const isEdit = plan.edits.length > 0 || plan.copyMode !== undefined || plan.enabledApps !== undefined;
   if (isEdit && !live.rights.canUpdate) {
@@ -121,7 +115,6 @@ const updateProblems = (plan: Plan, live: LiveLabel): Problem[] => {
   }
   return transitionProblems(plan, live);
 };
-
 /** What the service says the caller may do, so that nothing is sent in vain. */
 export const rightProblems = (
   plan: Plan,
@@ -135,4 +128,103 @@ export const rightProblems = (
   if (may) return [];
   const text = `this account may not create ${isAdmin ? 'ADMIN' : 'SHARED'} labels`;
   return [problem('type', 'rule', text, isAdmin ? 'type: SHARED may be allowed' : undefined)];
+};
+
+/** One definition, and where it stands. */
+export type Wish = {
+  readonly document: Document;
+  readonly source: string;
+  readonly wanted: LabelDef;
+  /** Absolute path of the file when it holds this definition alone. */
+  readonly path?: string;
+};
+/** `labels export -o json` is one list of all definitions. */
+const eachOf = (document: Document): Document[] =>
+  Array.isArray(document.value)
+    ? document.value.map((value: unknown, i) => ({
+        ...document,
+        source: `${document.source}: [${i}]`,
+        value,
+        isOnly: false,
+        placeOf: (path) => document.placeOf(`[${i}].${path}`),
+        shown: shownBelow(document.shown ?? noShownTexts, `[${i}].`),
+        empty: (document.empty ?? []).flatMap((path) =>
+          path.startsWith(`[${i}].`) ? [path.slice(`[${i}].`.length)] : [],
+        ),
+      }))
+    : [document];
+/** A key without a value may be a list whose rows are comments. It never removes anything. */
+const emptyKey = (path: string): Problem =>
+  problem(
+    path,
+    'null',
+    'has no value',
+    'write [] or null to remove what the service has, or remove the key to leave it unchanged',
+  );
+const wishFrom = (context: Context, document: Document, problems: Problem[]): Wish => {
+  const read = definitionFrom(document.value, document.shown);
+  // There may be more of them than a call takes arguments.
+  const empty = (document.empty ?? []).map(emptyKey);
+  for (const one of placed(document, [...read.problems, ...empty])) problems.push(one);
+  const path = document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
+  return {
+    document,
+    source: document.source,
+    wanted: read.definition,
+    ...(path === undefined ? {} : { path }),
+  };
+};
+const placeText = ({ source, document }: Wish, path: string): string => {
+  const { line, column } = document.placeOf(path);
+  return `${source}:${line}:${column}`;
+};
+type Named = 'id' | 'key' | 'title';
+/** Definitions by what they say, in their order. */
+const indexBy = (wishes: readonly Wish[], member: Named): ReadonlyMap<string, readonly Wish[]> => {
+  const index = new Map<string, Wish[]>();
+  for (const wish of wishes) {
+    const said = wish.wanted[member];
+    if (said === undefined) continue;
+    const group = index.get(said);
+    if (group === undefined) index.set(said, [wish]);
+    else group.push(wish);
+  }
+  return index;
+};
+/** The same id, key or title twice: both would be applied to one label, one after the other. */
+const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
+  const index = { id: indexBy(wishes, 'id'), key: indexBy(wishes, 'key'), title: indexBy(wishes, 'title') };
+  return wishes.flatMap((wish) => {
+    const repeats = (member: Named, isSame: (other: Wish) => boolean = () => true): Problem[] => {
+      const alike = index[member].get(wish.wanted[member] ?? '') ?? [];
+      const first = alike.slice(0, alike.indexOf(wish)).find(isSame);
+      if (first === undefined) return [];
+      const text = `repeats ${JSON.stringify(wish.wanted[member])}, which stands in ${placeText(first, member)}`;
+      const hint = 'remove the file that is out of date';
+      return placed(wish.document, [problem(member, 'rule', text, hint)]);
+    };
+    const { id } = wish.wanted;
+    const found = [...repeats('id'), ...repeats('key')];
+    if (found.length > 0) return found;
+    return repeats('title', ({ wanted }) => wanted.id === undefined || id === undefined || wanted.id === id);
+  });
+};
+/** Every definition of the documents; all that is wrong with them is one error. */
+export const wishesFrom = (context: Context, documents: readonly Document[]): Wish[] => {
+  const problems: Problem[] = [];
+  const wishes = documents.map((document) => wishFrom(context, document, problems));
+  const found = problems.length === 0 ? repeatedProblems(wishes) : problems;
+  if (found.length > 0) throw usageError('a label definition is wrong; nothing was sent', found);
+  return wishes;
+};
+export const readWishes = async (context: Context, files: readonly string[]): Promise<Wish[]> =>
+  wishesFrom(context, (await readDocuments(context, files)).flatMap(eachOf));
+/** The directory whose lock file counts, and the file's name in it. */
+export const lockPlaceOf = (
+  context: Context,
+  { document, path }: Wish,
+): { readonly directory?: string; readonly file?: string } => {
+  if (document.file === undefined) return {};
+  const directory = dirname(absolute(context, document.file));
+  return { directory, ...(path === undefined ? {} : { file: relative(directory, path) }) };
 };

@@ -1,4 +1,4 @@
-import type { CheckFinding } from '../core/finding.ts';
+import type { CheckFinding } from '../core/result.ts';
 import type { diffData } from './diff.ts';
 
 /** A label that differs is a failure beside its file. */

@@ -1,13 +1,11 @@
-import type { Context } from '../cli/command.ts';
+import type { Context } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
-import { changeRows, permissionLines } from './outcome.ts';
+import { changeRows, driftRow, permissionLines } from './outcome.ts';
 import { isIdle } from './plan.ts';
-import { type Prepared, changesPermissions, lostOf } from './prepared.ts';
-import { driftRow } from './protect.ts';
+import { changesPermissions, lostOf, type Options, type Prepared, type Session } from './prepare.ts';
 import { absolute } from './read-files.ts';
-import type { Options, Session } from './session.ts';
-import { changesText } from './text.ts';
+import { changesText } from './change.ts';
 
 /** `drifted`: others changed what the file says; `changed`: the file differs otherwise; `new`: there is no such label yet. */
 export type DiffStatus = 'same' | 'changed' | 'new' | 'drifted';

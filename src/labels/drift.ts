@@ -7,10 +7,9 @@ import type {
   LiveLabel,
   PermissionDef,
 } from './definition.ts';
-import { contentDigest, fieldDigest } from './digest.ts';
-import { isSameEntries } from './frozen.ts';
+import { contentDigest, fieldDigest } from './lock-entries.ts';
+import { isSameEntries, match } from './match.ts';
 import type { DeploymentRecord } from './lock-file.ts';
-import { match } from './match.ts';
 import { isSamePrincipal, whoOf } from './permissions.ts';
 
 /** Which part of the service's label, and which member of it. */

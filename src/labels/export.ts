@@ -1,23 +1,106 @@
-import type { Context } from '../cli/command.ts';
+import { dirname, join } from 'node:path';
+import type { Context } from '../api/context.ts';
+import {
+  childPath,
+  type FileName,
+  fileNameKey,
+  isSafeFileName,
+  pathPart,
+  uniqueFileName,
+} from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
+import { type Result, rowsResult } from '../core/result.ts';
+import { yamlText } from '../core/yaml.ts';
+import { containedPath } from '../platform/trust.ts';
 import type { LabelJson } from './api-types.ts';
-import type { LabelDef, LiveLabel } from './definition.ts';
-import { fileFrom } from './export-file.ts';
+import type { ChoiceDef, FieldDef, LabelDef, LiveLabel, PermissionDef, Policy } from './definition.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
-import { type Asking, allDefinitions, allPermissions, getDefinition } from './read-labels.ts';
-import { withLabel } from './resolve-label.ts';
-import { schemaLine } from './schema.ts';
-import { yamlText } from '../core/yaml-text.ts';
+import { deploymentOf, labelKey, newLabelKey, recordFrom, slugOf } from './lock-entries.ts';
+import {
+  changeLock,
+  type DeploymentRecord,
+  LOCK_FILE,
+  type LockFile,
+  readLock,
+  withRecord,
+} from './lock-file.ts';
+import { match } from './match.ts';
+import {
+  absolute,
+  definitionFilesIn,
+  definitionFrom,
+  documentsIn,
+  LINT_FILE,
+  SCHEMA_FILE,
+  schemaLine,
+  schemaText,
+} from './read-files.ts';
+import { allDefinitions, allPermissions, type Asking, getDefinition, withLabel } from './read-labels.ts';
+import { present } from './read-values.ts';
+
+type Plain = Record<string, unknown>;
+/** `disabled: true` is the plain form of a policy that says nothing. */
+const disabledText = (policy: Policy | false | undefined): unknown => {
+  if (policy === undefined || policy === false) return policy;
+  return policyText(policy) ?? true;
+};
+const policyText = (policy: Policy | undefined): Plain | undefined => {
+  const said = {
+    ...(policy?.hideInSearch ? { hideInSearch: true } : {}),
+    ...(policy?.showInApply ? { showInApply: true } : {}),
+  };
+  return Object.keys(said).length === 0 ? undefined : said;
+};
+export const choiceText = (choice: ChoiceDef): Plain => {
+  const { name, key, id, was, description, badge, disabled } = choice;
+  return present({ name, key, id, was, description, badge, disabled: disabledText(disabled) });
+};
+export const fieldText = (field: FieldDef): Plain => {
+  const { name, key, id, was, type, required, maxEntries, dateFormat, choices, disabled } = field;
+  return present({
+    name,
+    key,
+    id,
+    was,
+    type,
+    required,
+    maxEntries,
+    dateFormat,
+    disabled: disabledText(disabled),
+    choices: choices?.map(choiceText),
+  });
+};
+export const permissionText = ({ role, email, person, group, audience }: PermissionDef): Plain =>
+  // An address says it all; the principal is the service's own name for it.
+  present(email === undefined ? { role, person, group, audience } : { role, email });
+/** A definition as the plain value of its file; reading it gives the same definition. */
+export const fileFrom = (wanted: LabelDef): Plain => {
+  const { key, id, was, title, type, description, learnMoreUri, state, disabledPolicy } = wanted;
+  const { copyMode, enabledApps, permissions, fields } = wanted;
+  return present({
+    key,
+    id,
+    was,
+    title,
+    type,
+    description,
+    learnMoreUri,
+    state,
+    disabledPolicy: policyText(disabledPolicy),
+    copyMode,
+    enabledApps: enabledApps && [...enabledApps],
+    permissions: permissions?.map(permissionText),
+    fields: fields?.map(fieldText),
+  });
+};
 
 /** A label that is read for export: its definition, and what the comment above it says. */
 export type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };
-
 export type ExportOptions = Asking & {
   readonly all: boolean;
   readonly published: boolean;
   readonly permissions: boolean;
 };
-
 /** A label that is there without a published revision is not one that is not there. */
 const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LabelJson> => {
   try {
@@ -31,7 +114,6 @@ const publishedOf = async (context: Context, name: string, asking: Asking): Prom
     });
   }
 };
-
 async function* chosen(
   context: Context,
   typed: readonly string[],
@@ -49,10 +131,8 @@ async function* chosen(
     );
   }
 }
-
 /** A label of the provider is read only: a file of it could not be applied. */
 const isOwn = ({ labelType }: LabelJson): boolean => labelType === 'SHARED' || labelType === 'ADMIN';
-
 const withPermissions = async (
   context: Context,
   live: LiveLabel,
@@ -62,7 +142,6 @@ const withPermissions = async (
   const permissions = await allPermissions(context, `labels/${live.id}`, options);
   return { permissions: permissions.map(({ name: _, ...one }) => ({ ...one, role: one.role ?? '' })) };
 };
-
 /** The labels that were asked for, as they come. */
 export async function* exported(
   context: Context,
@@ -81,15 +160,273 @@ export async function* exported(
     yield { json, live, definition };
   }
 }
-
 const comment = ({ json, live }: Exported): string => {
   const { state = '', hasUnpublishedChanges = false } = json.lifecycle ?? {};
   const pending = hasUnpublishedChanges ? ' with unpublished changes' : '';
   return `# ${json.name}, revision ${live.revisionId}, ${state.toLowerCase().replaceAll('_', ' ')}${pending}\n`;
 };
-
 /** A definition as one YAML document. */
 export const documentText = (one: Exported): string => comment(one) + yamlText(fileFrom(one.definition));
-
 /** The same as a file of its own, with the line by which editors find the schema. */
 export const fileText = (one: Exported): string => schemaLine + documentText(one);
+
+/** A definition that lies in the directory already. Of the parts only those are kept whose keys an export keeps. */
+type Known = {
+  readonly file: FileName;
+  readonly definition: Pick<LabelDef, 'key' | 'id' | 'title' | 'fields'>;
+};
+type Written = {
+  readonly id: string;
+  readonly title: string;
+  readonly revision: string;
+  readonly file: string;
+  readonly moved_from?: string;
+};
+const knownFrom = (file: FileName, value: unknown): Known => {
+  const { key, id, title, fields } = definitionFrom(value).definition;
+  const hasKeys = fields?.some((field) => field.key !== undefined) ?? false;
+  return { file, definition: present({ key, id, title, fields: hasKeys ? fields : undefined }) };
+};
+/** Single definitions in a directory; files that cannot be read are somebody else's. */
+const knownIn = async (context: Context, directory: string): Promise<Known[]> => {
+  const path = absolute(context, directory);
+  if ((await context.host.files.info(path))?.kind !== 'directory') return [];
+  const known: Known[] = [];
+  for (const file of (await definitionFilesIn(context, path)).map(pathPart)) {
+    const documents = documentsIn(file, (await context.host.files.read(childPath(path, file))) ?? '');
+    const [only] = documents;
+    if (only !== undefined && documents.length === 1) known.push(knownFrom(file, only.value));
+  }
+  return known;
+};
+/** Keys of the names that an export must not choose. */
+const namesIn = async (context: Context, directory: string): Promise<Set<string>> => {
+  const path = absolute(context, directory);
+  const names = await context.host.files.list(path).catch(() => []);
+  return new Set([...names, LOCK_FILE, LINT_FILE, SCHEMA_FILE].map(fileNameKey));
+};
+const knownFor = (
+  known: readonly Known[],
+  { live }: Exported,
+  lock: LockFile | undefined,
+  deployment: string,
+): Known | undefined => {
+  const file = Object.values(lock?.labels ?? {}).find(
+    (one) => one.deployments[deployment]?.id === live.id,
+  )?.file;
+  return (
+    known.find((one) => one.definition.id === live.id) ??
+    known.find((one) => file !== undefined && one.file === file) ??
+    known.find(({ definition }) => definition.id === undefined && definition.title === live.title)
+  );
+};
+/** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
+const newName = ({ id, title }: LiveLabel, taken: ReadonlySet<string>): FileName => {
+  const plain = slugOf(title) || id || 'label';
+  return uniqueFileName([plain, `${plain}-${id}`], '.yaml', taken);
+};
+/** The id becomes part of file names and of URLs: an id that cannot be either did not come from a label service. */
+const refuseWrongId = ({ live: { id } }: Exported): void => {
+  if (isSafeFileName(id)) return;
+  throw new AppError(
+    'network',
+    `unexpected response from the label service: ${JSON.stringify(id)} is not the id of a label`,
+    {
+      code: 'BAD_LABEL_ID',
+      tryThis: ['check the address of the service: opsctl config list --show-origin'],
+    },
+  );
+};
+/** A file that is named after the title, now or when it was adopted, follows a rename; a name that somebody chose stays. */
+const nameFor = (
+  live: LiveLabel,
+  before: Known | undefined,
+  { lock, taken }: Pick<Target, 'lock' | 'taken'>,
+): FileName => {
+  if (before === undefined) return newName(live, taken);
+  const key = Object.entries(lock?.labels ?? {}).find(([, { file }]) => file === before.file)?.[0];
+  const isNamedAfterTitle = [slugOf(before.definition.title), key].includes(
+    before.file.replace(/\.yaml$/, ''),
+  );
+  if (!isNamedAfterTitle) return before.file;
+  const name = newName(live, taken);
+  return fileNameKey(name) === fileNameKey(before.file) ? before.file : name;
+};
+/** Keys are the file's own: an export keeps them. */
+const withKeys = (one: Exported, before: Known['definition'] | undefined): Exported => {
+  if (before === undefined) return one;
+  const { definition } = one;
+  const pairs = match(before.fields ?? [], one.live.fields, '').pairs;
+  const fields = definition.fields?.map((field) => {
+    const key = pairs.find((pair) => pair.live?.id === field.id)?.wanted.key;
+    return key === undefined ? field : { ...field, key };
+  });
+  return {
+    ...one,
+    definition: {
+      ...(before.key === undefined ? {} : { key: before.key }),
+      ...definition,
+      ...(fields === undefined ? {} : { fields }),
+    },
+  };
+};
+type Target = {
+  readonly context: Context;
+  readonly directory: string;
+  readonly known: readonly Known[];
+  readonly lock: LockFile | undefined;
+  readonly deployment: string;
+  /** Keys of the names of all files in the directory: an export never replaces the file of something else. */
+  readonly taken: Set<string>;
+};
+const writeOne = async (target: Target, found: Exported): Promise<{ written: Written; one: Exported }> => {
+  const { context, directory, taken } = target;
+  const before = knownFor(target.known, found, target.lock, target.deployment);
+  if (before !== undefined) taken.delete(fileNameKey(before.file));
+  const file = nameFor(found.live, before, target);
+  taken.add(fileNameKey(file));
+  const one = withKeys(found, before?.definition);
+  const isMoved = before !== undefined && before.file !== file;
+  const path = absolute(context, directory);
+  const place = await containedPath(context.host.files, path, file);
+  if (!context.isDryRun) {
+    await context.host.files.replace(place, fileText(one));
+    if (isMoved) await context.host.files.remove(childPath(path, before.file));
+  }
+  const { id, title, revisionId } = one.live;
+  const written = {
+    id,
+    title,
+    revision: revisionId,
+    file: childPath(directory, file),
+    ...(isMoved ? { moved_from: childPath(directory, before.file) } : {}),
+  };
+  return { written, one };
+};
+/** What the lock file gets of a label that was written: the label itself need not be kept until the end. */
+type Noted = {
+  readonly wanted: Pick<LabelDef, 'key' | 'id' | 'title'>;
+  readonly file: string;
+  readonly record: DeploymentRecord;
+};
+const notedFrom = (
+  { deployment }: Target,
+  lock: LockFile,
+  { definition, live }: Exported,
+  file: string,
+): Noted => {
+  const { key, id, title, permissions } = definition;
+  const wanted = present({ key, id, title });
+  const known = labelKey(lock, wanted, deployment, file);
+  const before = known === undefined ? undefined : lock.labels[known];
+  return { wanted, file, record: recordFrom(definition, live, before, deployment, permissions) };
+};
+const recordAll = async (
+  { context, directory, deployment }: Target,
+  all: readonly Noted[],
+): Promise<void> => {
+  await changeLock(context, absolute(context, directory), (lock) =>
+    all.reduce((now, { wanted, file, record }) => {
+      const key = labelKey(now, wanted, deployment, file) ?? newLabelKey(now, wanted, new Set());
+      return withRecord(now, key, file, deployment, record);
+    }, lock),
+  );
+};
+const writeSchema = async (context: Context, directory: string): Promise<void> => {
+  if (context.isDryRun) return;
+  const path = absolute(context, directory);
+  await context.host.files.makeDirectory(path);
+  const file = join(path, SCHEMA_FILE);
+  if ((await context.host.files.read(file)) !== schemaText())
+    await context.host.files.replace(file, schemaText());
+};
+/** One file a label, in a directory; its lock file, if there is one, is brought up to date. */
+export async function* exportToDirectory(
+  context: Context,
+  directory: string,
+  labels: AsyncIterable<Exported>,
+  given: string | undefined,
+): AsyncGenerator<Written> {
+  const known = await knownIn(context, directory);
+  const lock = await readLock(context, absolute(context, directory));
+  const deployment = lock === undefined ? '' : await deploymentOf(context, given);
+  const target = {
+    context,
+    directory,
+    known,
+    lock,
+    deployment,
+    taken: await namesIn(context, directory),
+  };
+  const recorded: Noted[] = [];
+  // Only once the service has answered: an export that is refused leaves nothing behind.
+  let hasSchema = false;
+  const schemaOnce = async (): Promise<void> => {
+    if (!hasSchema) await writeSchema(context, directory);
+    hasSchema = true;
+  };
+  for await (const found of labels) {
+    refuseWrongId(found);
+    await schemaOnce();
+    const { written, one } = await writeOne(target, found);
+    if (lock !== undefined)
+      recorded.push(notedFrom(target, lock, one, written.file.slice(join(directory, '/').length)));
+    yield written;
+  }
+  await schemaOnce();
+  if (lock !== undefined && !context.isDryRun) await recordAll(target, recorded);
+}
+/** All of them as the documents of one file. */
+export async function* exportToFile(
+  context: Context,
+  file: string,
+  labels: AsyncIterable<Exported>,
+): AsyncGenerator<Written> {
+  const written: Written[] = [];
+  const texts: string[] = [];
+  for await (const one of labels) {
+    const { id, title, revisionId } = one.live;
+    written.push({ id, title, revision: revisionId, file });
+    texts.push(documentText(one));
+  }
+  const path = absolute(context, file);
+  if (!context.isDryRun) {
+    await context.host.files.replace(path, schemaLine + texts.join('---\n'));
+    await writeSchema(context, dirname(path));
+  }
+  yield* written;
+}
+
+async function* documents(labels: AsyncIterable<Exported>): AsyncGenerator<string> {
+  let isFirst = true;
+  for await (const one of labels) {
+    yield isFirst ? documentText(one) : `---\n${documentText(one)}`;
+    isFirst = false;
+  }
+}
+async function* definitions(labels: AsyncIterable<Exported>): AsyncGenerator<unknown> {
+  for await (const { definition } of labels) yield fileFrom(definition);
+}
+/** `-f contract.yaml` names a file, not a directory: all labels go into it as documents, and `labels apply` reads them so. */
+const isFileName = async (context: Context, given: string): Promise<boolean> =>
+  /\.ya?ml$/i.test(given) && (await context.host.files.info(absolute(context, given)))?.kind !== 'directory';
+export const exportResult = async (
+  context: Context,
+  typed: readonly string[],
+  options: ExportOptions,
+  directory: string | undefined,
+  deployment: string | undefined,
+): Promise<Result> => {
+  context.host.keepMemorySmall();
+  const labels = exported(context, typed, options);
+  if (directory !== undefined) {
+    const written = (await isFileName(context, directory))
+      ? exportToFile(context, directory, labels)
+      : exportToDirectory(context, directory, labels, deployment);
+    return rowsResult(written, { columns: ['title', 'file', 'revision'], name: 'file' });
+  }
+  // YAML is the form of a definition file; another one that was asked for holds the same definitions.
+  if (context.isFormatGiven === true && context.format !== 'yaml')
+    return rowsResult(definitions(labels), { columns: ['title', 'type', 'revision'], name: 'id' });
+  return { kind: 'raw', chunks: documents(labels) };
+};

@@ -1,19 +1,25 @@
+import type { Context } from '../api/context.ts';
+import { AppError } from '../core/problem.ts';
+import { type CheckFinding, recordResult, type Result } from '../core/result.ts';
 import type { ChoiceJson, FieldJson, LabelJson, LifecycleJson } from './api-types.ts';
-import { hexFrom } from './color.ts';
+import { type Change, changeRow, changesText } from './change.ts';
 import {
   type Badge,
+  badgeWith,
   type ChoiceDef,
   type FieldDef,
   type FieldKind,
+  fieldKinds,
+  hexFrom,
   type LabelDef,
   type LiveChoice,
   type LiveField,
   type LiveLabel,
   type LiveState,
   type Policy,
-  badgeWith,
-  fieldKinds,
 } from './definition.ts';
+import { planFrom } from './plan.ts';
+import { type Asking, getLabel, withLabel } from './read-labels.ts';
 
 const stateOf = (lifecycle: LifecycleJson | undefined): LiveState =>
   (lifecycle?.state ?? 'UNPUBLISHED_DRAFT') as LiveState;
@@ -26,13 +32,11 @@ const disabledOf = (lifecycle: LifecycleJson | undefined): { disabled?: Policy }
   const disabled = policyOf(lifecycle);
   return disabled === undefined ? {} : { disabled };
 };
-
 const badgeOf = (choice: ChoiceJson): { badge?: Badge } => {
   const config = choice.properties?.badgeConfig;
   const badge = badgeWith(config?.color && hexFrom(config.color), String(config?.priorityOverride ?? '0'));
   return badge === undefined ? {} : { badge };
 };
-
 const choiceFrom = (choice: ChoiceJson): LiveChoice => ({
   id: choice.id ?? '',
   name: choice.properties?.displayName ?? '',
@@ -41,10 +45,8 @@ const choiceFrom = (choice: ChoiceJson): LiveChoice => ({
   ...disabledOf(choice.lifecycle),
   state: stateOf(choice.lifecycle),
 });
-
 const kindOf = (field: FieldJson): FieldKind =>
   fieldKinds.find((kind) => field[`${kind}Options`] !== undefined) ?? 'text';
-
 const fieldFrom = (field: FieldJson): LiveField => {
   const list = field.selectionOptions?.listOptions ?? field.userOptions?.listOptions;
   const format = field.dateOptions?.dateFormatType;
@@ -60,7 +62,6 @@ const fieldFrom = (field: FieldJson): LiveField => {
     state: stateOf(field.lifecycle),
   };
 };
-
 const textsOf = (label: LabelJson) => ({
   id: label.id ?? '',
   title: label.properties?.title ?? '',
@@ -68,14 +69,12 @@ const textsOf = (label: LabelJson) => ({
   type: label.labelType ?? '',
   ...(label.learnMoreUri ? { learnMoreUri: label.learnMoreUri } : {}),
 });
-
 /** A right that the service does not mention is not denied. */
 const rightsOf = ({ schemaCapabilities: rights = {} }: LabelJson) => ({
   canUpdate: rights.canUpdate ?? true,
   canDisable: rights.canDisable ?? rights.canUpdate ?? true,
   canEnable: rights.canEnable ?? rights.canUpdate ?? true,
 });
-
 /** A label in full view in the words of a definition. Pure. */
 export const liveFrom = (label: LabelJson): LiveLabel => {
   const disabledPolicy = policyOf(label.lifecycle);
@@ -94,7 +93,6 @@ export const liveFrom = (label: LabelJson): LiveLabel => {
     rights: rightsOf(label),
   };
 };
-
 const choiceDefOf = ({ id, name, description, badge, disabled }: LiveChoice): ChoiceDef => ({
   ...(id === '' ? {} : { id }),
   name,
@@ -102,7 +100,6 @@ const choiceDefOf = ({ id, name, description, badge, disabled }: LiveChoice): Ch
   badge: badge ?? null,
   disabled: disabled ?? false,
 });
-
 const fieldDefOf = (field: LiveField): FieldDef => {
   const { id, name, type, required, maxEntries, dateFormat, choices, disabled } = field;
   return {
@@ -116,14 +113,12 @@ const fieldDefOf = (field: LiveField): FieldDef => {
     disabled: disabled ?? false,
   };
 };
-
 const definedStateOf = ({ state, hasUnpublishedChanges }: LiveLabel): Pick<LabelDef, 'state'> => {
   if (state === 'UNPUBLISHED_DRAFT') return { state: 'draft' };
   if (state === 'DISABLED') return { state: 'disabled' };
   // Published with a newer draft: to say `published` would publish that draft at the next apply.
   return hasUnpublishedChanges ? {} : { state: 'published' };
 };
-
 /** A label of the service as a complete definition: every member that can be changed is said. Pure. */
 export const definitionOf = (live: LiveLabel): LabelDef => ({
   ...(live.id === '' ? {} : { id: live.id }),
@@ -137,3 +132,97 @@ export const definitionOf = (live: LiveLabel): LabelDef => ({
   enabledApps: live.enabledApps,
   fields: live.fields.map(fieldDefOf),
 });
+
+const choiceText = ({ name, disabled }: LiveChoice): string => (disabled ? `${name} (disabled)` : name);
+const MOST_CHOICES = 6;
+const choicesText = (choices: readonly LiveChoice[]): string => {
+  const shown = choices.slice(0, MOST_CHOICES).map(choiceText).join(', ');
+  return choices.length > MOST_CHOICES ? `${shown} and ${choices.length - MOST_CHOICES} more` : shown;
+};
+const fieldText = (field: LiveField, width: number): string => {
+  const notes = [
+    field.required ? 'required' : '',
+    field.maxEntries === undefined ? '' : `up to ${field.maxEntries} values`,
+    field.disabled ? 'disabled' : field.state === 'UNPUBLISHED_DRAFT' ? 'draft' : '',
+  ].filter((note) => note !== '');
+  const choices = field.choices.length === 0 ? '' : `: ${choicesText(field.choices)}`;
+  return `  ${field.name.padEnd(width)}  ${field.type}${notes.length === 0 ? '' : ` (${notes.join(', ')})`}${choices}`;
+};
+/** A label as a person reads it; scripts take the JSON. Pure. */
+export const labelText = (json: LabelJson): string => {
+  const label = liveFrom(json);
+  const state =
+    json.lifecycle === undefined
+      ? []
+      : [label.state === 'UNPUBLISHED_DRAFT' ? 'draft' : label.state.toLowerCase()];
+  const facts = [
+    label.type,
+    ...state,
+    ...(label.hasUnpublishedChanges ? ['with unpublished changes'] : []),
+    `revision ${label.revisionId}`,
+  ];
+  const width = Math.max(...label.fields.map((field) => field.name.length));
+  return [
+    `${label.title}  ${json.name}`,
+    `  ${facts.join(', ')}`,
+    ...(label.description ? [`  ${label.description}`] : []),
+    ...label.fields.map((field) => fieldText(field, width)),
+  ].join('\n');
+};
+
+/** A label with its draft and what is published. */
+export type Compared = {
+  readonly name: string;
+  /** The newest revision as the service gave it. */
+  readonly label: LabelJson;
+  readonly draft: LiveLabel;
+  readonly published: LiveLabel | undefined;
+  readonly changes: readonly Change[];
+};
+/** What is not published yet: every part of a label that never was, else the edits that lead from there to the draft. Pure. */
+export const unpublished = (draft: LiveLabel, published: LiveLabel | undefined): readonly Change[] => {
+  // Disabled, enabled and deleted in the draft are states there, and the plan from one to the other has them as such.
+  const { state: _, copyMode: __, enabledApps: ___, ...content } = definitionOf(draft);
+  return planFrom(content, published, { prune: true }).changes;
+};
+const publishedOf = async (
+  context: Context,
+  name: string,
+  asking: Asking,
+): Promise<LiveLabel | undefined> => {
+  try {
+    return liveFrom(await getLabel(context, `${name}@published`, asking));
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'not-found') return undefined;
+    throw error;
+  }
+};
+export const compare = (context: Context, typed: string, asking: Asking): Promise<Compared> =>
+  withLabel(context, typed, asking, async (found) => {
+    const [name = ''] = found.split('@');
+    const label = await getLabel(context, name, asking);
+    const draft = liveFrom(label);
+    const published = await publishedOf(context, name, asking);
+    return { name, label, draft, published, changes: unpublished(draft, published) };
+  });
+/** Each change that is not published is one failed finding. */
+const draftFindings = (title: string, changes: readonly Change[]): CheckFinding[] =>
+  changes.length === 0
+    ? [{ rule: 'unpublished', level: 'pass', subject: title, message: `${title} has no unpublished change` }]
+    : changes.map((change) => ({
+        ...{ rule: 'unpublished', level: 'fail', subject: title, message: changesText([change]).trim() },
+      }));
+export const diffDraft = async (context: Context, typed: string, asking: Asking): Promise<Result> => {
+  const { name, draft, published, changes } = await compare(context, typed, asking);
+  const data = {
+    label: name,
+    title: draft.title,
+    published_revision: published?.revisionId ?? null,
+    draft_revision: draft.revisionId === published?.revisionId ? null : draft.revisionId,
+    changes: changes.map(changeRow),
+  };
+  const from = published === undefined ? 'never published' : `published revision ${published.revisionId}`;
+  const text = `label ${draft.title}: ${from}, newest revision ${draft.revisionId}\n${changesText(changes)}`;
+  const findings = () => draftFindings(draft.title, changes);
+  return recordResult(data, { text, name: 'label', findings }, changes.length > 0 ? 'no' : undefined);
+};

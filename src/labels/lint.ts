@@ -1,27 +1,133 @@
 import { join } from 'node:path';
-import type { Context } from '../cli/command.ts';
+import { labelRoles } from '../api-specs/labels/wire.ts';
+import type { Context } from '../api/context.ts';
 import { type Problem, problem, problemText, usageError } from '../core/problem.ts';
-import { nearest } from '../core/nearest.ts';
-import { type LintOptions, lintRules } from './lint-rules.ts';
-import { directoryOf, readLock } from './lock-store.ts';
+import { nearest } from '../core/text.ts';
+import type { LabelDef } from './definition.ts';
+import { readWishes, type Wish } from './desired.ts';
 import { labelKey } from './lock-entries.ts';
+import { directoryOf, readLock } from './lock-file.ts';
+import { whoOf } from './permissions.ts';
 import { LINT_FILE, onlyDocument, placed, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
-import { type Wish, readWishes } from './wishes.ts';
+
+/** Something that a rule does not like, with the path of the member. */
+export type Objection = { readonly path: string; readonly message: string };
+/** What labels.lint.yaml says about a rule. */
+export type LintOptions = {
+  readonly description: { readonly labels: boolean; readonly choices: boolean };
+  readonly name_pattern: string;
+  readonly badge_contrast: { readonly against: string; readonly min: number };
+  readonly editors: readonly string[];
+};
+type Part = { readonly path: string; readonly name: string };
+const namesIn = ({ title, fields = [] }: LabelDef): Part[] => [
+  { path: 'title', name: title },
+  ...fields.flatMap((field, i) => [
+    { path: `fields[${i}].name`, name: field.name },
+    ...(field.choices ?? []).map((choice, c) => ({
+      path: `fields[${i}].choices[${c}].name`,
+      name: choice.name,
+    })),
+  ]),
+];
+/** Labels, and choices when the team asks for it, have a description. */
+const description = (wanted: LabelDef, options: LintOptions['description']): Objection[] => {
+  const message = 'has no description';
+  const choices = (wanted.fields ?? []).flatMap((field, i) =>
+    (field.choices ?? []).flatMap((choice, c) =>
+      choice.description
+        ? []
+        : [{ path: `fields[${i}].choices[${c}]`, message: `choice ${choice.name} ${message}` }],
+    ),
+  );
+  return [
+    ...(options.labels && !wanted.description
+      ? [{ path: 'title', message: `label ${wanted.title} ${message}` }]
+      : []),
+    ...(options.choices ? choices : []),
+  ];
+};
+/** Every name matches the team's pattern. */
+const namePattern = (wanted: LabelDef, pattern: string): Objection[] => {
+  const expression = new RegExp(pattern, 'u');
+  return namesIn(wanted)
+    .filter(({ name }) => !expression.test(name))
+    .map(({ path, name }) => ({ path, message: `"${name}" does not match ${pattern}` }));
+};
+const channel = (hex: string, at: number): number => {
+  const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+  return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+};
+const luminance = (hex: string): number =>
+  0.2126 * channel(hex, 1) + 0.7152 * channel(hex, 3) + 0.0722 * channel(hex, 5);
+/** The contrast ratio of WCAG 2: 1 to 21. */
+const contrast = (a: string, b: string): number => {
+  const [light = 1, dark = 1] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+  return (light + 0.05) / (dark + 0.05);
+};
+/** A badge can be told from its surroundings. */
+const badgeContrast = (wanted: LabelDef, { against, min }: LintOptions['badge_contrast']): Objection[] =>
+  (wanted.fields ?? []).flatMap((field, i) =>
+    (field.choices ?? []).flatMap((choice, c) => {
+      const color = choice.badge?.color;
+      if (color === undefined) return [];
+      const ratio = contrast(color, against);
+      const text = `badge ${color} has a contrast of ${ratio.toFixed(1)} against ${against}; at least ${min} is wanted`;
+      return ratio < min ? [{ path: `fields[${i}].choices[${c}].badge`, message: text }] : [];
+    }),
+  );
+/** Only those whom the team names may edit labels. `*` and `@example.com` stand for many. */
+const editors = (wanted: LabelDef, allowed: readonly string[]): Objection[] =>
+  (wanted.permissions ?? []).flatMap((permission, i) => {
+    const who = whoOf(permission);
+    const isAllowed = allowed.some(
+      (one) => one === '*' || one === who || (one.startsWith('@') && who.endsWith(one)),
+    );
+    return permission.role !== labelRoles[labelRoles.length - 1] || isAllowed
+      ? []
+      : [
+          {
+            path: `permissions[${i}]`,
+            message: `${who} may not be EDITOR; allowed: ${allowed.join(', ') || 'nobody'}`,
+          },
+        ];
+  });
+type Rule<K extends keyof LintOptions> = {
+  readonly summary: string;
+  /** What holds when labels.lint.yaml does not say it; undefined: the rule is off. */
+  readonly standard: LintOptions[K] | undefined;
+  readonly check: (wanted: LabelDef, options: LintOptions[K]) => Objection[];
+};
+/** One row a rule: its name in labels.lint.yaml, what holds without that file, and the check. */
+export const lintRules: { readonly [K in keyof LintOptions]: Rule<K> } = {
+  description: {
+    summary: 'Labels (and choices, when asked for) have a description',
+    standard: { labels: true, choices: false },
+    check: description,
+  },
+  name_pattern: {
+    summary: 'Titles and names match a regular expression',
+    standard: '^\\S(.*\\S)?$',
+    check: namePattern,
+  },
+  badge_contrast: {
+    summary: 'Badges can be told from the background',
+    standard: { against: '#ffffff', min: 1.5 },
+    check: badgeContrast,
+  },
+  editors: { summary: 'Only these principals may have the role EDITOR', standard: undefined, check: editors },
+};
 
 export type Finding = Problem & { readonly lint: string };
-
 const names = Object.keys(lintRules) as (keyof LintOptions)[];
-
 /** What a team wants to hold: a rule is set, changed, or turned off with `false`. */
 type Wanted = { readonly [K in keyof LintOptions]: LintOptions[K] | undefined };
-
 const optionOf = (value: unknown, standard: unknown): unknown => {
   if (value === false) return undefined;
   if (value === true || value === undefined) return standard;
   return isPlain(value) && isPlain(standard) ? { ...standard, ...value } : value;
 };
-
 const wrongOption = (name: string, value: unknown): string | undefined => {
   switch (name) {
     case 'name_pattern':
@@ -34,7 +140,6 @@ const wrongOption = (name: string, value: unknown): string | undefined => {
       return isPlain(value) || typeof value === 'boolean' ? undefined : 'must be true, false or an object';
   }
 };
-
 const readOptions = async (context: Context, file: string | undefined): Promise<Wanted> => {
   if (file === undefined) return wantedFrom({});
   const document = onlyDocument(file, await textOf(context, file));
@@ -52,10 +157,8 @@ const readOptions = async (context: Context, file: string | undefined): Promise<
   if (problems.length > 0) throw usageError(`${file}: the rules are wrong`, placed(document, problems));
   return wantedFrom(document.value);
 };
-
 const wantedFrom = (value: Readonly<Record<string, unknown>>): Wanted =>
   Object.fromEntries(names.map((name) => [name, optionOf(value[name], lintRules[name].standard)])) as Wanted;
-
 const check = <K extends keyof LintOptions>(name: K, wish: Wish, options: Wanted): Finding[] => {
   const option = options[name];
   if (option === undefined) return [];
@@ -63,7 +166,6 @@ const check = <K extends keyof LintOptions>(name: K, wish: Wish, options: Wanted
   const problems = objections.map(({ path, message }) => problem(path, 'rule', message));
   return placed(wish.document, problems).map((one) => ({ ...one, lint: name }));
 };
-
 /** A definition that the lock file does not know, or a record whose file is gone: one of them was forgotten. */
 const orphans = async (
   context: Context,
@@ -89,13 +191,11 @@ const orphans = async (
     );
   return [...unknown, ...forgotten].map((one) => ({ ...one, lint: 'orphans' }));
 };
-
 const configOf = async (context: Context, directory: string | undefined): Promise<string | undefined> => {
   if (directory === undefined) return undefined;
   const file = join(directory, LINT_FILE);
   return (await context.host.files.info(file)) === undefined ? undefined : file;
 };
-
 /** `labels lint`: the rules of the team, from labels.lint.yaml beside the definitions. No network. */
 export const lintFiles = async (
   context: Context,
@@ -109,5 +209,4 @@ export const lintFiles = async (
   const findings = wishes.flatMap((wish) => names.flatMap((name) => check(name, wish, options)));
   return { findings: [...findings, ...(await orphans(context, directory, wishes))], count: wishes.length };
 };
-
 export const findingText = (finding: Finding): string => `${problemText(finding)} [${finding.lint}]`;

@@ -1,8 +1,51 @@
-import type { ChoiceDef, FieldDef, LabelDef, LiveField, LiveLabel, PermissionDef } from './definition.ts';
-import { contentDigest, fieldDigest } from './digest.ts';
+import { createHash } from 'node:crypto';
+import type { Context } from '../api/context.ts';
+import type {
+  ChoiceDef,
+  FieldDef,
+  LabelDef,
+  LiveChoice,
+  LiveField,
+  LiveLabel,
+  PermissionDef,
+} from './definition.ts';
 import type { DeploymentRecord, FieldRecord, LabelRecord, LockFile } from './lock-file.ts';
 import { match } from './match.ts';
 import { whoOf } from './permissions.ts';
+
+/** Twelve hexadecimal digits tell the versions of one part apart, which is all that a lock file needs. */
+export const digestOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+const choiceContent = ({ name, description, badge, disabled }: LiveChoice) => [
+  name,
+  description ?? null,
+  badge?.color ?? null,
+  badge?.priority ?? null,
+  disabled ?? null,
+];
+/** Ids are left out: the same definition has other ids elsewhere. */
+export const fieldDigest = (field: LiveField): string =>
+  digestOf([
+    field.name,
+    field.type,
+    field.required,
+    field.maxEntries ?? null,
+    field.dateFormat ?? null,
+    field.disabled ?? null,
+    field.choices.map(choiceContent),
+  ]);
+/** Everything that a revision of a label holds. */
+export const contentDigest = (live: LiveLabel): string =>
+  digestOf([live.title, live.description ?? null, live.fields.map(fieldDigest)]);
+const sortedParts = <T extends { readonly name: string }>(parts: readonly T[]): T[] =>
+  parts.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+/** The same without the order of the parts: what a delta leads to can be known beforehand but for that. */
+export const unorderedDigest = (live: LiveLabel): string =>
+  digestOf([
+    live.title,
+    live.description ?? null,
+    sortedParts(live.fields).map((field) => fieldDigest({ ...field, choices: sortedParts(field.choices) })),
+  ]);
 
 /** `Project phase` → `project-phase`. */
 export const slugOf = (text: string): string =>
@@ -13,12 +56,10 @@ export const slugOf = (text: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '')
     .slice(0, 80);
-
 const unusedKey = (wish: string, taken: ReadonlySet<string>): string => {
   if (!taken.has(wish)) return wish;
   for (let n = 2; ; n += 1) if (!taken.has(`${wish}-${n}`)) return `${wish}-${n}`;
 };
-
 type Identified = {
   readonly key?: string;
   readonly id?: string;
@@ -27,11 +68,9 @@ type Identified = {
 };
 type Recorded = { readonly name: string; readonly id: string };
 type RecordMap = Readonly<Record<string, Recorded>>;
-
 /** Entries of all deployments under one key, this deployment's first. */
 const entriesFor = (maps: readonly RecordMap[]): [string, Recorded][] =>
   maps.flatMap((map) => Object.entries(map));
-
 /**
  * The key of a part of a file: its own `key`, else the key under which some deployment knows its id, else the one under
  * which some deployment knows its name (or the name that it had). Pure.
@@ -47,7 +86,6 @@ const keyOf = (part: Identified, maps: readonly RecordMap[]): string | undefined
     (part.was === undefined ? undefined : find((one) => one.name === part.was))
   );
 };
-
 type Deployments = LabelRecord['deployments'];
 const fieldMaps = (deployments: Deployments, deployment: string): Readonly<Record<string, FieldRecord>>[] => {
   const { [deployment]: here, ...others } = deployments;
@@ -58,10 +96,8 @@ const choiceMaps = (fields: readonly Readonly<Record<string, FieldRecord>>[], ke
     const choices = map[key]?.choices;
     return choices === undefined ? [] : [choices];
   });
-
 const withId = <T extends { readonly id?: string }>(part: T, id: string | undefined): T =>
   id === undefined || id === part.id ? part : { ...part, id };
-
 const choicesHere = (
   field: FieldDef,
   key: string,
@@ -74,7 +110,6 @@ const choicesHere = (
     return withId(choice, choiceKey === undefined ? undefined : known[choiceKey]?.id);
   });
 };
-
 /** A definition with the ids that one deployment has for its parts. Pure. */
 export const inDeployment = (
   wanted: LabelDef,
@@ -92,7 +127,6 @@ export const inDeployment = (
   });
   return { ...wanted, id: here.id, ...(fields === undefined ? {} : { fields }) };
 };
-
 /** The key of a definition in a lock file: its own, by an id, by a title, by its file. Undefined: it is new there. Pure. */
 export const labelKey = (
   lock: LockFile,
@@ -116,14 +150,12 @@ export const labelKey = (
     (file === undefined ? undefined : keys.find((key) => lock.labels[key]?.file === file))
   );
 };
-
 export const newLabelKey = (
   lock: LockFile,
   wanted: Pick<LabelDef, 'id' | 'title'>,
   taken: ReadonlySet<string>,
 ): string =>
   unusedKey(slugOf(wanted.title) || (wanted.id ?? 'label'), new Set([...Object.keys(lock.labels), ...taken]));
-
 const choiceRecords = (
   field: FieldDef | undefined,
   live: LiveField,
@@ -141,7 +173,6 @@ const choiceRecords = (
   }
   return Object.keys(records).length === 0 ? undefined : records;
 };
-
 const fieldRecords = (
   wanted: LabelDef,
   live: LiveLabel,
@@ -167,7 +198,6 @@ const fieldRecords = (
   }
   return records;
 };
-
 /** What a lock file keeps of a label as one deployment has it after an apply, an export or an adoption. Pure. */
 export const recordFrom = (
   wanted: LabelDef,
@@ -188,3 +218,14 @@ export const recordFrom = (
     : { permissions: Object.fromEntries(permissions.map((one) => [whoOf(one), one.role])) }),
   fields: fieldRecords(wanted, live, record, deployment),
 });
+
+/**
+ * The name of the service in a lock file: its base URL, so that every clone means the same; a name that was given with
+ * --deployment where the URL changes. Embedded servers have no URL of their own: their state directory tells them apart.
+ */
+export const deploymentOf = async (context: Context, given: string | undefined): Promise<string> => {
+  if (given !== undefined) return given;
+  const target = await context.target('labels');
+  if (target.isMock) return `embedded-${digestOf(context.settings.directories.state)}`;
+  return target.baseUrl.replace(/\/+$/, '');
+};

@@ -1,13 +1,20 @@
-import { tooLargeYaml } from '../core/yaml-parse.ts';
-import { yamlValue } from '../core/yaml-value.ts';
+import { dirname, join, resolve } from 'node:path';
+import type { Context } from '../api/context.ts';
 import { AppError, problem } from '../core/problem.ts';
-import { isPlainKey, plainYaml } from '../core/yaml.ts';
+import { recordResult, type Result } from '../core/result.ts';
+import { isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import { type Holder, type Seen, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import type { Host } from '../platform/host.ts';
+import { describeProcess, waysPast } from '../platform/process-identity.ts';
+import type { LockJson } from './api-types.ts';
+import type { LiveLabel } from './definition.ts';
+import { liveFrom } from './from-label.ts';
+import { allLocks, type Asking, getLabel, withLabel } from './read-labels.ts';
 import { isPlain } from './read-values.ts';
 import { parseAllDocuments } from './yaml-package.ts';
 
 /** Beside the definition files, made to be committed. */
 export const LOCK_FILE = 'labels.lock.yaml';
-
 export type ChoiceRecord = { readonly name: string; readonly id: string };
 export type FieldRecord = {
   readonly name: string;
@@ -38,20 +45,16 @@ export type LabelRecord = {
   readonly deployments: Readonly<Record<string, DeploymentRecord>>;
 };
 export type LockFile = { readonly labels: Readonly<Record<string, LabelRecord>> };
-
 export const emptyLock: LockFile = { labels: {} };
-
 const header = `# What opsctl has applied where: ids, revisions and digests. Commit this file; do not edit it.
 # After a merge conflict run \`opsctl labels adopt\` again: both sides are merged record by record.
 `;
-
 /** `null`, `1e3` and `0012` are no text to YAML: keys that begin with a digit, and its own words, are quoted. */
 const keyText = (key: string): string => (isPlainKey(key) ? key : JSON.stringify(key));
 const sorted = (value: object): [string, unknown][] =>
   Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
 /** Members whose entries are a map: sorted, so that two branches add in different places. */
 const maps = new Set(['labels', 'deployments', 'fields', 'choices', 'permissions']);
-
 /** One member a line: two branches that change different labels, or different fields, merge without a conflict. */
 const linesOf = (value: object, indent: string, isMap: boolean): string[] =>
   (isMap ? sorted(value) : Object.entries(value)).flatMap(([key, member]) => {
@@ -60,24 +63,20 @@ const linesOf = (value: object, indent: string, isMap: boolean): string[] =>
     const inner = linesOf(member, `${indent}  `, !isMap && maps.has(key));
     return inner.length === 0 ? [`${indent}${keyText(key)}: {}`] : [`${indent}${keyText(key)}:`, ...inner];
   });
-
 export const lockText = (lock: LockFile): string =>
   `${header}version: 1\n${linesOf(lock, '', false).join('\n')}\n`;
-
 const broken = (path: string, why: string): AppError =>
   new AppError('usage', `${path} ${why}; nothing was sent`, {
     code: 'BAD_LOCK_FILE',
     problems: [problem(path, 'format', why)],
     tryThis: ['restore it from version control', `remove it and run opsctl labels adopt -f <directory>`],
   });
-
 /** The two sides of a text in which git left conflict markers; one text when there are none. */
 const sidesOf = (text: string): string[] => {
   if (!/^<{7}( |$)/m.test(text)) return [text];
   const hunk = /^<{7}.*\n([\s\S]*?)(?:^\|{7}.*\n[\s\S]*?)?^={7}\n([\s\S]*?)^>{7}.*(?:\n|$)/gm;
   return [text.replace(hunk, '$1'), text.replace(hunk, '$2')];
 };
-
 const anyYaml = (path: string, text: string): unknown => {
   const tooLarge = tooLargeYaml(text);
   if (tooLarge !== undefined) throw broken(path, tooLarge);
@@ -88,7 +87,6 @@ const anyYaml = (path: string, text: string): unknown => {
   if ('problem' in read) throw broken(path, `is not YAML: ${read.problem}`);
   return read.value;
 };
-
 const parsed = (path: string, text: string): LockFile => {
   const plain = plainYaml(text);
   const value = plain === undefined ? anyYaml(path, text) : plain.value;
@@ -99,10 +97,8 @@ const parsed = (path: string, text: string): LockFile => {
     if (!isPlain(record) || !isPlain(record.deployments)) throw broken(path, `has a broken record ${key}`);
   return { labels: labels as LockFile['labels'] };
 };
-
 const newer = (a: DeploymentRecord | undefined, b: DeploymentRecord): DeploymentRecord =>
   a !== undefined && Number(a.revision) > Number(b.revision) ? a : b;
-
 /** Both sides, record by record; of one deployment the record of the newer revision. Pure. */
 const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
   const labels: Record<string, LabelRecord> = { ...ours.labels };
@@ -115,8 +111,136 @@ const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
   }
   return { labels };
 };
-
 export const lockFrom = (path: string, text: string): LockFile =>
   sidesOf(text)
     .map((side) => parsed(path, side))
     .reduce(mergeLocks);
+
+/** The directory in which the definitions of `-f` lie; undefined for standard input. */
+export const directoryOf = async ({ host }: Context, file: string): Promise<string | undefined> => {
+  if (file === '-') return undefined;
+  const path = resolve(host.cwd, file);
+  return (await host.files.info(path))?.kind === 'directory' ? path : dirname(path);
+};
+export const readLock = async ({ host }: Context, directory: string): Promise<LockFile | undefined> => {
+  const path = join(directory, LOCK_FILE);
+  const text = await host.files.read(path);
+  return text === undefined ? undefined : lockFrom(path, text);
+};
+const pollMs = 50;
+/** How long another command may hold the file: it only reads and writes it. */
+const patienceMs = 30_000;
+const lockFileHeld = (host: Host, path: string, seen: Seen<Holder>): AppError => {
+  const held = seen.kind === 'held' ? seen : undefined;
+  const who = held?.by === undefined ? 'another command' : describeProcess(host, held.by);
+  return new AppError('unsafe', `${who} holds ${path}; the lock file was not written`, {
+    code: 'LOCK_FILE_HELD',
+    tryThis: waysPast(host, held?.by, held?.claim ?? path),
+  });
+};
+const whileHeld = async <T>({ host, signal }: Context, path: string, use: () => Promise<T>): Promise<T> => {
+  const mine = thisProcess(host);
+  const since = host.elapsed();
+  for (;;) {
+    const seen = await tryLock(host, path, mine);
+    if (seen === true) break;
+    if (host.elapsed() - since > patienceMs) throw lockFileHeld(host, path, seen);
+    await host.sleep(pollMs, signal);
+  }
+  try {
+    return await use();
+  } finally {
+    await unlock(host, path, mine);
+  }
+};
+/** Reads, changes and replaces the file as one: what another command wrote meanwhile is kept. */
+export const changeLock = async (
+  context: Context,
+  directory: string,
+  change: (lock: LockFile) => LockFile,
+): Promise<LockFile> =>
+  whileHeld(context, join(directory, `.${LOCK_FILE}.held`), async () => {
+    const before = (await readLock(context, directory)) ?? emptyLock;
+    const after = change(before);
+    const text = lockText(after);
+    const path = join(directory, LOCK_FILE);
+    if ((await context.host.files.read(path)) !== text) await context.host.files.replace(path, text);
+    return after;
+  });
+/** One label's record for one deployment put into a lock; the other deployments stay. Pure. */
+export const withRecord = (
+  lock: LockFile,
+  key: string,
+  file: string | undefined,
+  deployment: string,
+  record: LabelRecord['deployments'][string],
+): LockFile => {
+  const known = lock.labels[key];
+  const where = file ?? known?.file;
+  return {
+    labels: {
+      ...lock.labels,
+      [key]: {
+        ...(where === undefined ? {} : { file: where }),
+        deployments: { ...known?.deployments, [deployment]: record },
+      },
+    },
+  };
+};
+
+type Node = {
+  readonly what: string;
+  readonly id: string;
+  readonly lock: string | null;
+  readonly held: boolean;
+  readonly inside: readonly Node[];
+};
+const lockAt = (locks: readonly LockJson[], fieldId?: string, choiceId?: string): LockJson | undefined =>
+  locks.find((lock) => (lock.fieldId || undefined) === fieldId && (lock.choiceId || undefined) === choiceId);
+const text = (lock: LockJson | undefined): string | null =>
+  lock === undefined ? null : `${lock.name?.split('/').pop()} (${lock.state?.toLowerCase()})`;
+/** A label's parts, each with its own lock, and whether something around it is locked (`held`). Pure. */
+const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
+  const whole = lockAt(locks);
+  const fields = label.fields.map((field): Node => {
+    const own = lockAt(locks, field.id);
+    const choices = field.choices.map(
+      (choice): Node => ({
+        what: `choice ${choice.name}`,
+        id: choice.id,
+        lock: text(lockAt(locks, field.id, choice.id)),
+        held: whole !== undefined || own !== undefined,
+        inside: [],
+      }),
+    );
+    return {
+      what: `field ${field.name}`,
+      id: field.id,
+      lock: text(own),
+      held: whole !== undefined,
+      inside: choices,
+    };
+  });
+  return { what: `label ${label.title}`, id: label.id, lock: text(whole), held: false, inside: fields };
+};
+const isOfInterest = (node: Node): boolean => node.lock !== null || node.inside.some(isOfInterest);
+const mark = (node: Node): string =>
+  node.lock !== null ? `  locked: ${node.lock}` : node.held ? '  held by the lock above' : '';
+/** Lines of a tree; choices are shown only where one of them is locked. Pure. */
+const treeText = (node: Node, lead = '', branch = ''): string[] => {
+  const shown = node.inside.filter(
+    (inner) => inner.inside.length > 0 || node.what.startsWith('label') || isOfInterest(inner),
+  );
+  const below = lead + (branch === '' ? '' : branch.startsWith('└') ? '   ' : '│  ');
+  return [
+    `${lead}${branch}${node.what}${mark(node)}`,
+    ...shown.flatMap((inner, i) => treeText(inner, below, i === shown.length - 1 ? '└─ ' : '├─ ')),
+  ];
+};
+/** What of a label is locked, as a tree. */
+export const showLocks = (context: Context, typed: string, asking: Asking): Promise<Result> =>
+  withLabel(context, typed, asking, async (name) => {
+    const label = liveFrom(await getLabel(context, name, asking));
+    const tree = lockTree(label, await allLocks(context, `labels/${label.id}`));
+    return recordResult(tree, { text: treeText(tree).join('\n') });
+  });

@@ -1,10 +1,65 @@
-import { changeRow, changesText } from './text.ts';
-import { type PermissionPlan, permissionText } from './permissions.ts';
+import { AppError } from '../core/problem.ts';
+import { changeRow, changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
+import { type Drift, driftText } from './drift.ts';
+import { type PermissionPlan, permissionText } from './permissions.ts';
 import type { Plan } from './plan.ts';
-import { type Prepared, changesPermissions } from './prepared.ts';
-import { driftLines } from './protect.ts';
+import { changesPermissions, lostOf, type Prepared, type Session } from './prepare.ts';
 import type { Sent } from './send.ts';
+
+const since = ({ base, entry, wanted, live }: Prepared, { deployment }: Session): string => {
+  const revision = base?.revision ?? entry?.record?.deployments[deployment]?.revision ?? wanted.revision;
+  const verb = entry === undefined ? 'was exported' : 'was applied';
+  return live === undefined
+    ? `revision ${revision} ${verb}`
+    : `revision ${revision} ${verb}, and is now at ${live.revisionId},`;
+};
+const lineOf = (session: Session, prepared: Prepared): string => {
+  const { wish, live, wanted } = prepared;
+  const name = live === undefined ? wanted.title : `${live.title} (labels/${live.id})`;
+  const what = lostOf(prepared).map((one) => one.what);
+  return `label ${name} was changed in ${session.deployment} since ${since(prepared, session)} and ${wish.source} would undo: ${what.join('; ')}`;
+};
+export const driftRow = ({ what, was, is, isLost, at }: Drift) => ({
+  what,
+  ...(was === undefined ? {} : { was }),
+  ...(is === undefined ? {} : { is }),
+  undone_by_file: isLost,
+  ...(at.fieldId === undefined ? {} : { field_id: at.fieldId }),
+  ...(at.choiceId === undefined ? {} : { choice_id: at.choiceId }),
+});
+const hintsFor = (prepared: readonly Prepared[]): string[] => {
+  const [{ wish, entry } = { wish: { source: '-' }, entry: undefined }] = prepared;
+  return [
+    `opsctl labels diff -f ${wish.source}`,
+    '--take ours, to undo it all the same',
+    ...(entry === undefined
+      ? [`opsctl labels adopt -f ${wish.source}, once the file is what you want`]
+      : ['--take theirs, to write it into the file']),
+  ];
+};
+/** Lost-update safety: a definition may add to what others did since it was applied, never undo it. Judged for all labels at once. */
+export const refuseLost = (session: Session, prepared: readonly Prepared[]): void => {
+  const losing = prepared.filter((one) => lostOf(one).length > 0);
+  if (losing.length === 0 || session.options.take === 'ours') return;
+  const lines = losing.map((one) => lineOf(session, one));
+  throw new AppError('unsafe', `${lines.join('\n')}. Nothing was sent.`, {
+    code: 'CHANGED_MEANWHILE',
+    tryThis: hintsFor(losing),
+    data: {
+      deployment: session.deployment,
+      labels: losing.map((one) => ({
+        label: one.live === undefined ? null : `labels/${one.live.id}`,
+        title: one.wanted.title,
+        seen_revision: one.base?.revision ?? null,
+        revision: one.live?.revisionId ?? null,
+        drift: lostOf(one).map(driftRow),
+      })),
+    },
+  });
+};
+export const driftLines = ({ drift }: Prepared): string[] =>
+  drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`);
 
 /** What became of one definition; printed as data. */
 export type Applied = {
@@ -25,15 +80,12 @@ export type Applied = {
   readonly changes: readonly unknown[];
   readonly notes: readonly string[];
 };
-
 const headline = ({ action, title, id, revisionId }: Plan): string =>
   action === 'create' ? `label ${title}: new` : `label ${title} (labels/${id}, revision ${revisionId})`;
-
 export const permissionLines = (plan: PermissionPlan): string[] =>
   permissionText(plan)
     .split('\n')
     .map((line) => line.replace(/^ {2}(.) /, '  $1 permission '));
-
 /** A plan as people read it. */
 export const planText = (prepared: Prepared): string => {
   const { plan, permissions } = prepared;
@@ -46,12 +98,10 @@ export const planText = (prepared: Prepared): string => {
     ...plan.notes.map((note) => `  note: ${note}`),
   ].join('\n');
 };
-
 const named = (id: string | undefined, title: string) => ({
   ...(id === undefined ? {} : { id }),
   name: id === undefined ? title : `labels/${id}`,
 });
-
 const permissionRows = ({ permissions }: Prepared): unknown[] => {
   if (permissions === undefined) return [];
   const { added, changed, removed } = permissions.plan;
@@ -62,19 +112,16 @@ const permissionRows = ({ permissions }: Prepared): unknown[] => {
     ...removed.map(({ name: _, ...one }) => row('deleted', one)),
   ];
 };
-
 export const changeRows = (prepared: Prepared): unknown[] => [
   ...prepared.plan.changes.map(changeRow),
   ...permissionRows(prepared),
 ];
-
 const stateNow = (live: LiveLabel | undefined): Pick<Applied, 'state'> => {
   if (live === undefined) return {};
   if (live.state === 'DISABLED') return { state: 'disabled' };
   const isDraft = live.state === 'UNPUBLISHED_DRAFT' || live.hasUnpublishedChanges;
   return { state: isDraft ? 'draft' : 'published' };
 };
-
 export const appliedFrom = (
   prepared: Prepared,
   sent: Sent | undefined,
@@ -97,13 +144,11 @@ export const appliedFrom = (
     notes: [...plan.notes, ...more],
   };
 };
-
 const outcomeText = (one: Applied, isDryRun: boolean): string => {
   const { action, title, id, revision, published, state, requests } = one;
   if (isDryRun) return `${title}: nothing was sent (dry run)`;
   if (action === 'none' && !published && requests === 0) return `${title}: up to date`;
   return `${title}: labels/${id}, revision ${revision}${state === undefined ? '' : `, ${state}`}`;
 };
-
 export const outcomesText = (done: readonly Applied[], isDryRun: boolean): string =>
   done.map((one) => outcomeText(one, isDryRun)).join('\n');

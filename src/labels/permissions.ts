@@ -1,9 +1,8 @@
-import { labelRoles, principalMembers } from '../api-specs/labels/words.ts';
-import { nearest } from '../core/nearest.ts';
+import { labelRoles, principalMembers } from '../api-specs/labels/wire.ts';
+import { nearest } from '../core/text.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import type { PermissionJson } from './api-types.ts';
-import type { PermissionDef } from './definition.ts';
-import { permissionMembers } from './format.ts';
+import { type PermissionDef, permissionMembers } from './definition.ts';
 
 const members = ['email', ...principalMembers] as const;
 

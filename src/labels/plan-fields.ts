@@ -1,7 +1,23 @@
-import { type Change, type Step, type Steps, type Touched, isSamePolicy, policyJson } from './change.ts';
-import type { LiveState, Policy } from './definition.ts';
-import { type Pair, match } from './match.ts';
-import { type Place, placesFrom } from './order.ts';
+import {
+  type Change,
+  descriptionText,
+  isSamePolicy,
+  policyJson,
+  type Step,
+  type Steps,
+  type Touched,
+} from './change.ts';
+import {
+  type Badge,
+  type ChoiceDef,
+  colorFrom,
+  type FieldDef,
+  type LiveChoice,
+  type LiveField,
+  type LiveState,
+  type Policy,
+} from './definition.ts';
+import { frozenProblems, isSameEntries, match, type Pair, type Place, placesFrom } from './match.ts';
 
 type WantedPart = {
   readonly id?: string;
@@ -43,7 +59,6 @@ export type PartKind<W extends WantedPart, L extends LivePart> = {
   readonly inner?: (wanted: W, live: L, path: string) => Steps;
   readonly hints?: (added: readonly W[], missing: readonly L[]) => readonly string[];
 };
-
 /** What one edit writes: the name, what only this kind has, the place. */
 const writtenBy = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
@@ -70,7 +85,6 @@ const writtenBy = <W extends WantedPart, L extends LivePart>(
     ...(place.isMoved ? [moved] : []),
   ];
 };
-
 const propertySteps = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   wanted: W,
@@ -90,14 +104,12 @@ const propertySteps = <W extends WantedPart, L extends LivePart>(
   }));
   return [{ changes, edit: { [kind.edits.update]: { ...kind.ids(live.id), properties, updateMask } } }];
 };
-
 const disableStep = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   id: string,
   policy: Policy,
   changes: readonly Change[],
 ): Step => ({ changes, edit: { [kind.edits.disable]: { ...kind.ids(id), ...policyJson(policy) } } });
-
 const stateSteps = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   wanted: W,
@@ -116,7 +128,6 @@ const stateSteps = <W extends WantedPart, L extends LivePart>(
   if (live.disabled) return [{ changes: [], edit: enable }, disable];
   return live.state === 'PUBLISHED' ? [disable] : [];
 };
-
 const goneSteps = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   live: L,
@@ -133,14 +144,11 @@ const goneSteps = <W extends WantedPart, L extends LivePart>(
   const disable = disableStep(kind, live.id, policy, prune ? [] : [line]);
   return [...(live.state === 'PUBLISHED' ? [disable] : []), ...(prune ? [remove] : [])];
 };
-
 /** A part that is a draft cannot be disabled yet. */
 const isDeferred = <W extends WantedPart, L extends LivePart>({ wanted, live }: Pair<W, L>): boolean =>
   Boolean(wanted.disabled) && (live === undefined || live.state === 'UNPUBLISHED_DRAFT');
-
 type Kept<W, L> = { readonly wanted: W; readonly live: L; readonly path: string; readonly place: Place };
 type Added<W> = { readonly wanted: W; readonly place: Place };
-
 /** The parts that stay and those that come, each with where it stands. */
 const placed = <W extends WantedPart, L extends LivePart>(
   pairs: readonly Pair<W, L>[],
@@ -158,7 +166,6 @@ const placed = <W extends WantedPart, L extends LivePart>(
     added: pairs.flatMap((pair, i) => (pair.live ? [] : [{ wanted: pair.wanted, place: placeAt(i) }])),
   };
 };
-
 /** What makes the parts of one kind those of the file. Removals first, so that limits are kept on the way. */
 export const partSteps = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
@@ -190,4 +197,196 @@ export const partSteps = <W extends WantedPart, L extends LivePart>(
       ...pairs.filter(isDeferred).map((pair) => kind.what(pair.wanted.name)),
     ],
   };
+};
+
+const badgeJson = (badge: Badge | null | undefined) =>
+  badge
+    ? {
+        ...(badge.color ? { color: colorFrom(badge.color) } : {}),
+        ...(badge.priority ? { priorityOverride: badge.priority } : {}),
+      }
+    : undefined;
+const isSameBadge = (a: Badge | null | undefined, b: Badge | undefined): boolean =>
+  a?.color === b?.color && a?.priority === b?.priority;
+/** A choice as createField and createSelectionChoice take it. */
+export const choiceJson = ({ id, name, description, badge }: ChoiceDef, before = '') => ({
+  ...(id === undefined ? {} : { id }),
+  properties: {
+    displayName: name,
+    ...(description ? { description } : {}),
+    ...(badge ? { badgeConfig: badgeJson(badge) } : {}),
+    ...(before === '' ? {} : { insertBeforeChoice: before }),
+  },
+});
+const choiceProperties = (wanted: ChoiceDef, live: LiveChoice): Property[] => {
+  const { description, badge } = wanted;
+  const isNewText = description !== undefined && (description ?? '') !== (live.description ?? '');
+  const isNewBadge = badge !== undefined && !isSameBadge(badge, live.badge);
+  return [
+    ...(isNewText
+      ? [
+          {
+            kind: 'changed' as const,
+            member: 'description',
+            value: description ?? '',
+            detail: descriptionText(live.description, description ?? undefined),
+          },
+        ]
+      : []),
+    ...(isNewBadge
+      ? [{ kind: 'changed' as const, member: 'badgeConfig', value: badgeJson(badge), detail: 'badge' }]
+      : []),
+  ];
+};
+const choicesOf = (field: LiveField): PartKind<ChoiceDef, LiveChoice> => {
+  const what = (name: string): string => `choice ${name} of field ${field.name}`;
+  return {
+    what,
+    ids: (id) => ({ fieldId: field.id, id }),
+    part: (id) => ({ fieldId: field.id, choiceId: id }),
+    edits: {
+      update: 'updateSelectionChoiceProperties',
+      enable: 'enableSelectionChoice',
+      disable: 'disableSelectionChoice',
+      remove: 'deleteSelectionChoice',
+    },
+    insertBefore: 'insertBeforeChoice',
+    properties: choiceProperties,
+    create: (wanted, before) => ({
+      changes: [{ kind: 'added', what: what(wanted.name), part: { fieldId: field.id } }],
+      edit: { createSelectionChoice: { fieldId: field.id, choice: choiceJson(wanted, before) } },
+    }),
+  };
+};
+/** What makes the choices of one existing selection field those of the file; a file that does not list them leaves them. */
+export const choiceSteps = (wanted: FieldDef, live: LiveField, path: string, prune: boolean): Steps =>
+  wanted.choices === undefined
+    ? { steps: [], problems: [], notes: [], deferred: [] }
+    : partSteps(choicesOf(live), wanted.choices, live.choices, `${path}.choices`, prune);
+
+/** The option member of a field's type as createField and updateFieldType take it. */
+const typeJson = (field: FieldDef, withChoices: boolean) => {
+  const { maxEntries } = field;
+  const listOptions =
+    maxEntries === undefined || maxEntries === null
+      ? {}
+      : { listOptions: maxEntries === 0 ? {} : { maxEntries } };
+  switch (field.type) {
+    case 'date':
+      return { dateOptions: { dateFormatType: field.dateFormat ?? 'LONG_DATE' } };
+    case 'selection':
+      return {
+        selectionOptions: {
+          ...listOptions,
+          ...(withChoices ? { choices: (field.choices ?? []).map((choice) => choiceJson(choice)) } : {}),
+        },
+      };
+    case 'user':
+      return { userOptions: listOptions };
+    default:
+      return { [`${field.type}Options`]: {} };
+  }
+};
+/** A field as a label is created with it. */
+export const fieldJson = (field: FieldDef, before = '') => ({
+  properties: {
+    displayName: field.name,
+    required: field.required ?? false,
+    ...(before === '' ? {} : { insertBeforeField: before }),
+  },
+  ...typeJson(field, true),
+});
+const what = (name: string): string => `field ${name}`;
+export const describe = ({ type, choices = [], maxEntries }: FieldDef): string =>
+  `${type}${type === 'selection' ? `, ${choices.length} choices` : ''}${typeof maxEntries === 'number' ? ', several values' : ''}`;
+const typeSteps = (wanted: FieldDef, live: LiveField): Step[] => {
+  const change = (detail: string): Change => ({
+    kind: 'changed',
+    what: what(wanted.name),
+    detail,
+    part: { fieldId: live.id },
+  });
+  // Of the list options alone, choices are no part: they have edits of their own.
+  const edit = (updateMask: string) => ({
+    updateFieldType: { id: live.id, ...typeJson(wanted, !updateMask.endsWith('.listOptions')), updateMask },
+  });
+  if (wanted.type !== live.type) {
+    const line = { ...change(`type ${live.type} becomes ${wanted.type}`), takesAway: true as const };
+    return [{ changes: [line], edit: edit(`${wanted.type}Options`) }];
+  }
+  if (wanted.maxEntries !== undefined && !isSameEntries(wanted.maxEntries, live.maxEntries)) {
+    const number = wanted.maxEntries === null ? 'one value' : `at most ${wanted.maxEntries} values`;
+    return [{ changes: [change(number)], edit: edit(`${wanted.type}Options.listOptions`) }];
+  }
+  const isNewFormat = wanted.dateFormat !== undefined && wanted.dateFormat !== live.dateFormat;
+  return wanted.type === 'date' && isNewFormat
+    ? [{ changes: [change(`date format ${wanted.dateFormat}`)], edit: edit('dateOptions') }]
+    : [];
+};
+/** A field that goes and one of the same type that comes look like a rename; the file has to say so. */
+const renameHints = (added: readonly FieldDef[], missing: readonly LiveField[]): string[] =>
+  added.flatMap((field) => {
+    const alike = missing.filter((gone) => gone.type === field.type && gone.state !== 'DISABLED');
+    return alike.length === 1
+      ? [
+          `if field ${alike[0]?.name} is to be renamed to ${field.name}, say \`was: ${alike[0]?.name}\` in the file`,
+        ]
+      : [];
+  });
+const fieldKind = (prune: boolean): PartKind<FieldDef, LiveField> => ({
+  what,
+  ids: (id) => ({ id }),
+  part: (id) => ({ fieldId: id }),
+  edits: {
+    update: 'updateField',
+    enable: 'enableField',
+    disable: 'disableField',
+    remove: 'deleteField',
+  },
+  insertBefore: 'insertBeforeField',
+  properties: (wanted, live) =>
+    wanted.required === undefined || wanted.required === live.required
+      ? []
+      : [
+          {
+            kind: 'changed',
+            member: 'required',
+            value: wanted.required,
+            detail: wanted.required ? 'now required' : 'no longer required',
+          },
+        ],
+  create: (wanted, before) => ({
+    changes: [{ kind: 'added', what: what(wanted.name), detail: describe(wanted), part: {} }],
+    edit: { createField: { field: fieldJson(wanted, before) } },
+  }),
+  inner: (wanted, live, path) => {
+    const isSelection = wanted.type === 'selection' && live.type === 'selection';
+    const choices = isSelection ? choiceSteps(wanted, live, path, prune) : undefined;
+    return {
+      steps: [...typeSteps(wanted, live), ...(choices?.steps ?? [])],
+      problems: [...frozenProblems(wanted, live, path), ...(choices?.problems ?? [])],
+      notes: choices?.notes ?? [],
+      deferred: choices?.deferred ?? newChoicesDisabled(wanted),
+    };
+  },
+  hints: renameHints,
+});
+/** Choices of a field that is made now: they can be disabled once they are published. */
+export const newChoicesDisabled = (field: FieldDef): string[] =>
+  (field.choices ?? []).filter((c) => c.disabled).map((c) => `choice ${c.name} of field ${field.name}`);
+/** What makes the fields of a label those of the file. */
+export const fieldSteps = (
+  wanted: readonly FieldDef[],
+  live: readonly LiveField[],
+  prune: boolean,
+): Steps => {
+  const made = partSteps(fieldKind(prune), wanted, live, 'fields', prune);
+  const created = new Set(made.steps.flatMap(({ edit }) => namesCreated(edit)));
+  const inside = wanted.filter(({ name }) => created.has(name)).flatMap(newChoicesDisabled);
+  return { ...made, deferred: [...made.deferred, ...inside] };
+};
+type CreateField = { readonly field?: { readonly properties?: { readonly displayName?: string } } };
+const namesCreated = ({ createField }: Step['edit']): string[] => {
+  const name = (createField as CreateField | undefined)?.field?.properties?.displayName;
+  return name === undefined ? [] : [name];
 };

@@ -1,17 +1,15 @@
-import type { Context } from '../cli/command.ts';
+import type { Context } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
+import { recordResult, type Result } from '../core/result.ts';
 import { misfit } from '../core/shape.ts';
-import { applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
-import { digestOf } from './digest.ts';
-import { changeRows, planText } from './outcome.ts';
+import { applyFiles, applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
+import { type Wish, wishesFrom } from './desired.ts';
+import { digestOf } from './lock-entries.ts';
+import { changeRows, outcomesText, planText, refuseLost } from './outcome.ts';
 import { isIdle } from './plan.ts';
-import { prepareAll } from './prepare.ts';
-import { type Prepared, changesPermissions } from './prepared.ts';
-import { refuseLost } from './protect.ts';
+import { changesPermissions, openSession, type Options, prepareAll, type Prepared } from './prepare.ts';
 import { absolute } from './read-files.ts';
 import { isPlain } from './read-values.ts';
-import { type Options, openSession } from './session.ts';
-import { type Wish, wishesFrom } from './wishes.ts';
 
 type PlannedDocument = {
   readonly source: string;
@@ -30,7 +28,6 @@ export type PlanFile = {
   readonly labels: readonly Record<string, unknown>[];
   readonly digest: string;
 };
-
 /** What is sent for one label, and the revision that it is pinned to. */
 const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => ({
   action: plan.action,
@@ -45,12 +42,10 @@ const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => 
   disabled_after_publishing: plan.deferred,
   permissions: permissions?.plan ?? null,
 });
-
 const documentOf = ({ document }: Wish): PlannedDocument => {
   const { source, file, index, isOnly, value } = document;
   return { source, ...(file === undefined ? {} : { file }), index, isOnly, value };
 };
-
 /** `labels plan`: what an apply would send, without sending it. */
 export const planFiles = async (context: Context, files: readonly string[], options: Options) => {
   const { session, prepared, wishes } = await prepareFiles(context, files, options);
@@ -68,7 +63,6 @@ export const planFiles = async (context: Context, files: readonly string[], opti
   const text = prepared.map(planText).join('\n');
   return { plan: { ...plan, digest: digestOf(plan) }, isChange, text };
 };
-
 const shape = {
   deployment: 'text',
   options: { publish: 'flag', prune: 'flag', admin: 'flag' },
@@ -81,7 +75,6 @@ const broken = (file: string, why: string): AppError =>
     [problem('--plan', 'format', why)],
     [`opsctl labels plan -f <files> --out ${file}`],
   );
-
 const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   const text = await context.host.files.read(absolute(context, file));
   if (text === undefined) throw broken(file, 'does not exist');
@@ -98,7 +91,6 @@ const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   if (misfit(rest, shape) !== undefined) throw broken(file, 'is not a plan of opsctl labels plan');
   return value as PlanFile;
 };
-
 const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
   new AppError(
     'unsafe',
@@ -114,7 +106,6 @@ const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
       },
     },
   );
-
 /** `labels apply --plan`: sends what was looked at, or nothing. A label that is as planned already counts as done. */
 export const applyPlan = async (context: Context, file: string) => {
   const plan = await readPlan(context, file);
@@ -144,8 +135,21 @@ export const applyPlan = async (context: Context, file: string) => {
   await confirmLosses(context, prepared);
   return applyPrepared(session, prepared);
 };
-
 export const writePlan = async (context: Context, file: string, plan: PlanFile): Promise<void> => {
   if (!context.isDryRun)
     await context.host.files.replace(absolute(context, file), `${JSON.stringify(plan, undefined, 2)}\n`);
+};
+
+type Run = Awaited<ReturnType<typeof applyPrepared>>;
+/** From a plan that was written down, or from files. */
+export const apply = (
+  context: Context,
+  plan: string | undefined,
+  files: readonly string[],
+  options: Options,
+): Promise<Run> => (plan === undefined ? applyFiles(context, files, options) : applyPlan(context, plan));
+export const applyResult = (context: Context, { done, failures }: Run): Result => {
+  if (failures[0] && done.length === 0) throw failures[0];
+  const text = outcomesText(done, context.isDryRun);
+  return recordResult(done, { text, name: 'name' }, failures.length > 0 ? 'partial' : undefined);
 };

@@ -1,9 +1,135 @@
 import { type Problem, problem } from '../core/problem.ts';
 import type { EditJson } from './api-types.ts';
-import { type Change, descriptionText } from './change.ts';
-import type { LabelDef, LiveLabel } from './definition.ts';
-import { describe, fieldJson, fieldSteps, newChoicesDisabled } from './field-steps.ts';
-import { type Transition, statePlan } from './state-plan.ts';
+import { type Change, descriptionText, isSamePolicy } from './change.ts';
+import type { DefinedState, LabelDef, LiveLabel } from './definition.ts';
+import { describe, fieldJson, fieldSteps, newChoicesDisabled } from './plan-fields.ts';
+
+export type Transition = 'publish' | 'enable' | 'disable';
+type Asked = {
+  /** Of a label that exists. */
+  readonly hasEdits?: boolean;
+  readonly deferred: readonly string[];
+  readonly publish: boolean;
+};
+export type StatePlan = {
+  readonly transitions: readonly Transition[];
+  readonly changes: readonly Change[];
+  readonly problems: readonly Problem[];
+  readonly notes: readonly string[];
+  readonly deferred: readonly string[];
+};
+const waitsForPublish = (name: string): string =>
+  `${name} is a draft: it can be disabled only after it was published; apply the file again then`;
+/** spec/labels#lifecycle: a published label never becomes a draft again. */
+const cannotBeDraft = (live: LiveLabel): Problem =>
+  problem(
+    'state',
+    'rule',
+    `label ${live.title} was published and cannot become a draft again`,
+    'remove `state`, or say published or disabled',
+  );
+/** spec/labels#lifecycle-2: publish leads from draft to published; a disabled label is enabled first. */
+const disabledProblem = (live: LiveLabel): Problem =>
+  problem(
+    'state',
+    'rule',
+    `label ${live.title} is disabled, so --publish cannot publish its changes`,
+    'say `state: published` in the file, or enable the label first',
+  );
+const contradicts = (): Problem =>
+  problem('state', 'rule', 'is draft, which contradicts --publish', 'leave one of them out');
+const isPending = (live: LiveLabel, { hasEdits }: Asked): boolean =>
+  hasEdits === true || live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT';
+const toPublished = (live: LiveLabel | undefined, asked: Asked): Transition[] => {
+  if (live === undefined) return ['publish'];
+  const publish: Transition[] = isPending(live, asked) ? ['publish'] : [];
+  return live.state === 'DISABLED' ? ['enable', ...publish] : publish;
+};
+const toDisabled = (wanted: LabelDef, live: LiveLabel | undefined, asked: Asked): Transition[] => {
+  if (live === undefined) return ['publish', 'disable'];
+  if (live.state !== 'DISABLED') return isPending(live, asked) ? ['publish', 'disable'] : ['disable'];
+  const { disabledPolicy } = wanted;
+  const isOther =
+    disabledPolicy !== undefined &&
+    !isSamePolicy(disabledPolicy, live.disabledPolicy ?? { hideInSearch: false, showInApply: false });
+  // Only a published label can be disabled, so another policy means enabling it first.
+  return isOther ? ['enable', 'disable'] : [];
+};
+const transitionsTo = (
+  state: DefinedState | undefined,
+  wanted: LabelDef,
+  live: LiveLabel | undefined,
+  asked: Asked,
+): Transition[] => {
+  switch (state) {
+    case 'published':
+      return toPublished(live, asked);
+    case 'disabled':
+      return toDisabled(wanted, live, asked);
+    default:
+      return [];
+  }
+};
+const problemsOf = (wanted: LabelDef, live: LiveLabel | undefined, asked: Asked): Problem[] => {
+  if (wanted.state === 'draft') {
+    if (asked.publish) return [contradicts()];
+    return live === undefined || live.state === 'UNPUBLISHED_DRAFT' ? [] : [cannotBeDraft(live)];
+  }
+  const isRefused = wanted.state === undefined && asked.publish && live?.state === 'DISABLED';
+  return isRefused && isPending(live, asked) ? [disabledProblem(live)] : [];
+};
+const changeOf = (transition: Transition, what: string): Change => {
+  switch (transition) {
+    case 'publish':
+      return { kind: 'published', what, part: {} };
+    case 'enable':
+      return { kind: 'enabled', what, part: {} };
+    case 'disable':
+      return { kind: 'disabled', what, part: {}, takesAway: true };
+  }
+};
+/** Publishing publishes everything that waits, not only what this file changes: that is said beforehand. */
+const waiting = (live: LiveLabel | undefined, transitions: readonly Transition[]): string[] =>
+  live &&
+  transitions.includes('publish') &&
+  (live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT')
+    ? [`revision ${live.revisionId} has changes that are not published yet; they are published as well`]
+    : [];
+const keptAsDraft = (
+  state: DefinedState | undefined,
+  live: LiveLabel | undefined,
+  { hasEdits }: Asked,
+): string[] =>
+  state === 'disabled' && live?.state === 'DISABLED' && hasEdits
+    ? ['the label stays disabled: its changes are kept as a draft until it is enabled']
+    : [];
+/** How a label gets into the state that the file or --publish asks for. Absent is untouched. Pure. */
+export const statePlan = (wanted: LabelDef, live: LiveLabel | undefined, asked: Asked): StatePlan => {
+  const byFlag = asked.publish && live?.state !== 'DISABLED' ? 'published' : undefined;
+  const state = wanted.state ?? byFlag;
+  const transitions = transitionsTo(state, wanted, live, asked);
+  const what = `label ${wanted.title}`;
+  const isPublishing = transitions.includes('publish');
+  const lines = wanted.state === undefined ? [] : transitions.map((one) => changeOf(one, what));
+  return {
+    transitions,
+    changes: [
+      ...lines,
+      ...(isPublishing
+        ? asked.deferred.map(
+            (part): Change => ({ kind: 'disabled', what: part, detail: 'after it was published', part: {} }),
+          )
+        : []),
+    ],
+    problems: problemsOf(wanted, live, asked),
+    notes: [
+      ...waiting(live, transitions),
+      ...keptAsDraft(state, live, asked),
+      ...(isPublishing ? [] : asked.deferred.map(waitsForPublish)),
+    ],
+    deferred: isPublishing ? asked.deferred : [],
+  };
+};
 
 /** What it takes to make the service's label that of the file. Pure data: shown, checked, then sent. */
 export type Plan = {
@@ -34,7 +160,6 @@ export type PlanOptions = {
   /** Publish what the file does not say a state of. */
   readonly publish?: boolean;
 };
-
 const createBody = (wanted: LabelDef) => ({
   labelType: wanted.type ?? 'SHARED',
   properties: {
@@ -47,12 +172,10 @@ const createBody = (wanted: LabelDef) => ({
     : { enabledAppSettings: { enabledApps: wanted.enabledApps.map((app) => ({ app })) } }),
   fields: (wanted.fields ?? []).map((field) => fieldJson(field)),
 });
-
 const typeProblems = (type: string | undefined): Problem[] =>
   type === undefined || type === 'SHARED' || type === 'ADMIN'
     ? []
     : [problem('type', 'enum', `must be SHARED or ADMIN to be created; got ${type}`)];
-
 const createPlan = (wanted: LabelDef, options: PlanOptions): Plan => {
   const { title, type, copyMode, fields = [] } = wanted;
   const deferred = fields.flatMap((field) => [
@@ -84,7 +207,6 @@ const createPlan = (wanted: LabelDef, options: PlanOptions): Plan => {
     notes: states.notes,
   };
 };
-
 const labelEdit = (wanted: LabelDef, live: LiveLabel): { changes: Change[]; edits: EditJson[] } => {
   const what = `label ${wanted.title}`;
   const changes: Change[] = [];
@@ -102,7 +224,6 @@ const labelEdit = (wanted: LabelDef, live: LiveLabel): { changes: Change[]; edit
   const updateMask = Object.keys(properties).join(',');
   return { changes, edits: [{ updateLabel: { properties, updateMask } }] };
 };
-
 /** The service sets these once and has no request that changes them. */
 const fixedProblems = (wanted: LabelDef, live: LiveLabel): Problem[] => [
   ...(wanted.type === undefined || wanted.type === live.type
@@ -112,10 +233,8 @@ const fixedProblems = (wanted: LabelDef, live: LiveLabel): Problem[] => [
     ? []
     : [problem('learnMoreUri', 'rule', 'can be set only when a label is created')]),
 ];
-
 const isSameList = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((app) => b.includes(app));
-
 /** Copy mode and enabled apps hold at once, without a revision. */
 const settingsPlan = (wanted: LabelDef, live: LiveLabel) => {
   const { copyMode, enabledApps } = wanted;
@@ -136,7 +255,6 @@ const settingsPlan = (wanted: LabelDef, live: LiveLabel) => {
     ...(hasNewApps ? { enabledApps } : {}),
   };
 };
-
 const updatePlan = (wanted: LabelDef, live: LiveLabel, { prune, publish = false }: PlanOptions): Plan => {
   const label = labelEdit(wanted, live);
   const fields =
@@ -166,11 +284,9 @@ const updatePlan = (wanted: LabelDef, live: LiveLabel, { prune, publish = false 
     notes: [...fields.notes, ...states.notes],
   };
 };
-
 /** Nothing to send at all: to publish what waits is more than that. */
 export const isIdle = ({ action, transitions }: Plan): boolean =>
   action === 'none' && transitions.length === 0;
-
 /** What a file asks for, given the label as the service has it now (undefined: there is none). Pure. */
 export const planFrom = (wanted: LabelDef, live: LiveLabel | undefined, options: PlanOptions): Plan =>
   live === undefined ? createPlan(wanted, options) : updatePlan(wanted, live, options);

@@ -1,23 +1,83 @@
-import type { Context } from '../cli/command.ts';
+import type { Context } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
-import { baseOf, revisionOf } from './base.ts';
-import { limitProblems, lockProblems, rightProblems } from './desired.ts';
+import { inParallel, type LimitsJson, type PermissionJson, type UserCapabilitiesJson } from './api-types.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
-import { type Drift, driftOf } from './drift.ts';
-import { type LiveLabels, readLive } from './find-live.ts';
+import { limitProblems, lockPlaceOf, lockProblems, rightProblems, type Wish } from './desired.ts';
+import { type Base, baseFromRecord, baseFromRevision, type Drift, driftOf } from './drift.ts';
 import { liveFrom } from './from-label.ts';
-import { inParallel } from './in-parallel.ts';
-import { inDeployment, labelKey, newLabelKey } from './lock-entries.ts';
-
-import { permissionPlan } from './permissions.ts';
-import { isIdle, planFrom } from './plan.ts';
-import type { LockEntry, Prepared } from './prepared.ts';
+import {
+  contentDigest,
+  deploymentOf,
+  inDeployment,
+  labelKey,
+  newLabelKey,
+  unorderedDigest,
+} from './lock-entries.ts';
+import { type DeploymentRecord, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
+import { permissionPlan, type PermissionPlan } from './permissions.ts';
+import { isIdle, type Plan, planFrom } from './plan.ts';
 import { placed } from './read-files.ts';
-import { type Asking, allLocks, allPermissions, getLimits, getUserCapabilities } from './read-labels.ts';
-import { ambiguousTitle, titleOf } from './resolve-label.ts';
-import type { LimitsJson, UserCapabilitiesJson } from './api-types.ts';
-import type { Session } from './session.ts';
-import { type Wish, lockPlaceOf } from './wishes.ts';
+import {
+  allLocks,
+  allPermissions,
+  ambiguousTitle,
+  type Asking,
+  getDefinition,
+  getLimits,
+  getUserCapabilities,
+  type LiveLabels,
+  readLive,
+  titleOf,
+} from './read-labels.ts';
+
+/** An older revision that the service still has; drafts go when they are published. */
+export const revisionOf = async (
+  context: Context,
+  id: string,
+  revision: string,
+  asking: Asking,
+): Promise<LiveLabel | undefined> => {
+  try {
+    return liveFrom(await getDefinition(context, `labels/${id}@${revision}`, asking));
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'not-found') return undefined;
+    throw error;
+  }
+};
+const fromRecord = async (
+  context: Context,
+  record: DeploymentRecord,
+  live: LiveLabel,
+  asking: Asking,
+): Promise<Base> => {
+  const now = contentDigest(live);
+  // A crash came between the write and the note of it: this is what that apply was about to bring about.
+  if (record.applying === unorderedDigest(live)) return baseFromRevision(live);
+  if (record.digest === now) return baseFromRevision(live, record);
+  const then = await revisionOf(context, live.id, record.revision, asking);
+  const isThatOne = then !== undefined && contentDigest(then) === record.digest;
+  return isThatOne ? baseFromRevision(then, record) : baseFromRecord(record, live);
+};
+/**
+ * What a definition was compared with last: the lock file's record of this deployment, or, in files of earlier versions,
+ * the revision that the file names. Undefined: nobody wrote it down. 'gone': it was, and the service dropped it.
+ */
+export const baseOf = async (
+  context: Context,
+  wanted: LabelDef,
+  live: LiveLabel,
+  record: DeploymentRecord | undefined,
+  asking: Asking,
+): Promise<Base | 'gone' | undefined> => {
+  if (record !== undefined)
+    return record.id === live.id ? fromRecord(context, record, live, asking) : undefined;
+  const { revision, id } = wanted;
+  // The number means something only where the id was found: another deployment counts for itself.
+  if (revision === undefined || id !== live.id) return undefined;
+  if (revision === live.revisionId) return baseFromRevision(live);
+  const then = await revisionOf(context, live.id, revision, asking);
+  return then === undefined ? 'gone' : baseFromRevision(then);
+};
 
 const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | undefined)[] => {
   const taken = new Map<string, Wish>();
@@ -40,17 +100,14 @@ const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | unde
     return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
   });
 };
-
 type Sought = { readonly wish: Wish; readonly entry: LockEntry | undefined };
 const recordHere = ({ deployment }: Session, entry: LockEntry | undefined) =>
   entry?.record?.deployments[deployment];
-
 const seekOf = (session: Session, { wish, entry }: Sought) => {
   const { wanted } = wish;
   const ids = [recordHere(session, entry)?.id, wanted.id].flatMap((id) => (id === undefined ? [] : [id]));
   return { ids, titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
 };
-
 /** Labels to which definitions are bound: the title that one happens to have is no reason for another to take it. */
 const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<string> =>
   new Set(
@@ -59,7 +116,6 @@ const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<strin
       return id === undefined ? [] : [id];
     }),
   );
-
 /** A person who types a title means the one label that reads like it; a file may also mean a new label. */
 const refuseSimilar = (
   { wanted: { title, id }, document }: Wish,
@@ -83,7 +139,6 @@ const refuseSimilar = (
     },
   );
 };
-
 /** By the lock file's id, by the file's, else by title or by the old title in `was`. */
 const liveOf = (
   session: Session,
@@ -109,7 +164,6 @@ const liveOf = (
   refuseSimilar(sought.wish, labels, owned);
   return undefined;
 };
-
 /** What freezes at publish is the published revision's, which differs from a newer draft. */
 const withPublished = async (context: Context, live: LiveLabel, asking: Asking): Promise<LiveLabel> => {
   if (!live.hasUnpublishedChanges || !live.fields.some((field) => field.maxEntries !== undefined))
@@ -121,10 +175,8 @@ const withPublished = async (context: Context, live: LiveLabel, asking: Asking):
   });
   return { ...live, fields };
 };
-
 const deletedDrift = (live: LiveLabel | undefined, id: string | undefined): Drift[] =>
   live === undefined && id !== undefined ? [{ what: `labels/${id} (deleted)`, isLost: true, at: {} }] : [];
-
 const withDrift = async (
   session: Session,
   { wish, entry }: Sought,
@@ -142,9 +194,7 @@ const withDrift = async (
   const said = permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
   return { base, drift: base === undefined ? [] : driftOf(wanted, base, live, said) };
 };
-
 type Known = { readonly limits: LimitsJson; readonly user: () => Promise<UserCapabilitiesJson> };
-
 /** What the service would refuse, found before anything is sent; asked only about labels that change. */
 const problemsOf = async (
   { context }: Session,
@@ -163,7 +213,6 @@ const problemsOf = async (
     ...rightProblems(plan, live, user),
   ];
 };
-
 const permissionsOf = async (
   { context, options }: Session,
   { permissions: wanted }: LabelDef,
@@ -173,7 +222,6 @@ const permissionsOf = async (
   const now = live === undefined ? [] : await allPermissions(context, `labels/${live.id}`, options);
   return { live: now, plan: permissionPlan(wanted, now, false) };
 };
-
 const prepareOne = async (
   session: Session,
   sought: Sought,
@@ -198,12 +246,10 @@ const prepareOne = async (
     ...(planned === undefined ? {} : { permissions: planned }),
   };
 };
-
 const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
   let value: Promise<T> | undefined;
   return () => (value ??= read());
 };
-
 /** All definitions with what the service has: pages of labels once, then only what changes, some reads at a time. */
 export const prepareAll = async (session: Session, wishes: readonly Wish[]): Promise<Prepared[]> => {
   const { context, options } = session;
@@ -223,7 +269,6 @@ export const prepareAll = async (session: Session, wishes: readonly Wish[]): Pro
   const known: Known = { limits, user: once(() => getUserCapabilities(context)) };
   return inParallel(sought, (one, i) => prepareOne(session, one, lives[i], known));
 };
-
 /** Two definitions that lead to one label would undo each other. */
 const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | undefined)[]): void => {
   const first = new Map<string, Sought>();
@@ -241,3 +286,64 @@ const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | un
     });
   }
 };
+
+/** Where the record of a definition is kept; absent without a lock file. */
+export type LockEntry = {
+  readonly directory: string;
+  readonly file?: string;
+  readonly key: string;
+  readonly record: LabelRecord | undefined;
+};
+/** A definition with what the service has, before anything is sent. */
+export type Prepared = {
+  readonly wish: Wish;
+  /** The definition with this deployment's ids. */
+  readonly wanted: LabelDef;
+  readonly entry: LockEntry | undefined;
+  readonly live: LiveLabel | undefined;
+  readonly base: Base | undefined;
+  /** What others changed since the label was applied. */
+  readonly drift: readonly Drift[];
+  readonly plan: Plan;
+  /** Only when the file says the permissions. */
+  readonly permissions?: { readonly live: readonly PermissionJson[]; readonly plan: PermissionPlan };
+};
+export const lostOf = ({ drift }: Prepared): readonly Drift[] => drift.filter(({ isLost }) => isLost);
+export const changesPermissions = ({ permissions }: Prepared): boolean => {
+  if (permissions === undefined) return false;
+  const { added, changed, removed } = permissions.plan;
+  return added.length + changed.length + removed.length > 0;
+};
+
+/** What the flags of `labels apply`, `plan` and `diff -f` ask for. */
+export type Options = {
+  readonly publish: boolean;
+  readonly prune: boolean;
+  readonly admin: boolean;
+  /** Who wins where others changed what the file says. */
+  readonly take?: 'ours' | 'theirs';
+  readonly deployment?: string;
+};
+/** One run over definition files: the deployment, and the lock files of their directories. */
+export type Session = {
+  readonly context: Context;
+  readonly options: Options;
+  readonly deployment: string;
+  /** By directory; undefined where there is no lock file. */
+  readonly locks: ReadonlyMap<string, LockFile | undefined>;
+};
+export const openSession = async (
+  context: Context,
+  options: Options,
+  wishes: readonly Wish[],
+): Promise<Session> => {
+  const locks = new Map<string, LockFile | undefined>();
+  for (const wish of wishes) {
+    const { directory } = lockPlaceOf(context, wish);
+    if (directory !== undefined && !locks.has(directory))
+      locks.set(directory, await readLock(context, directory));
+  }
+  return { context, options, deployment: await deploymentOf(context, options.deployment), locks };
+};
+export const adminBody = ({ options }: Session): { useAdminAccess?: boolean } =>
+  options.admin ? { useAdminAccess: true } : {};

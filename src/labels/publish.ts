@@ -1,19 +1,17 @@
-import { AppError } from '../core/problem.ts';
-import { type Result, recordResult } from '../core/result.ts';
 import { labelsService } from '../api-specs/labels/index.ts';
-import type { Context } from '../cli/command.ts';
-import { pinned } from './revision.ts';
-import { liveFrom } from './from-label.ts';
-import { labelText } from './label-text.ts';
-import { changesText } from './text.ts';
-import type { LabelJson } from './api-types.ts';
-import type { Asking } from './read-labels.ts';
-import { type Compared, compare, unpublished } from './compare.ts';
+import type { Context } from '../api/context.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import { recordResult, type Result } from '../core/result.ts';
+import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
+import { changesText } from './change.ts';
+import type { LiveLabel } from './definition.ts';
+import { compare, type Compared, labelText, liveFrom, unpublished } from './from-label.ts';
+import { allLocks, allPermissions, type Asking, getLabel, withLabel } from './read-labels.ts';
+import { pinned } from './send.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
 const hasNothing = ({ draft, published }: Compared): boolean =>
   published !== undefined && published.revisionId === draft.revisionId;
-
 const refuseDisabled = (seen: Compared): void => {
   if (!isDisabled(seen)) return;
   throw new AppError(
@@ -25,7 +23,6 @@ const refuseDisabled = (seen: Compared): void => {
     },
   );
 };
-
 const refuseOther = (seen: Compared, wanted: string | undefined): void => {
   if (wanted === undefined || wanted === seen.draft.revisionId) return;
   throw new AppError(
@@ -38,15 +35,12 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
     },
   );
 };
-
 /** Nothing to publish is no failure: the answer is the label, as after a publish. */
 const asItIs = (context: Context, { label, draft }: Compared): Result => {
   context.log.info(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
   return recordResult(label, { text: labelText(label) });
 };
-
 export type PublishOptions = Asking & { readonly revision?: string; readonly languageCode?: string };
-
 /** Shows what is going to be published, asks, and publishes exactly the revision that was shown. */
 export const publishLabel = async (
   context: Context,
@@ -84,4 +78,121 @@ export const publishLabel = async (
     name: 'name',
     message: `label ${draft.title} published as revision ${label.revisionId}`,
   });
+};
+
+const { labels } = labelsService.table;
+/** spec/labels#lifecycle-5: the label and related metadata on items are permanently removed. Pure. */
+const lossText = (label: LiveLabel, permissions: readonly PermissionJson[]): string => {
+  const fields = label.fields.map((f) => `  x the values of field ${f.name} (${f.type}) on every item`);
+  return [
+    `Retiring label ${label.title} (labels/${label.id}) cannot be undone. What disappears:`,
+    '  x the label on every item that has it',
+    ...fields,
+    `  x the label's definition with all its revisions${permissions.length > 0 ? ` and ${permissions.length} permissions` : ''}`,
+  ].join('\n');
+};
+const refuseLocked = (title: string, locks: readonly LockJson[]): void => {
+  const [lock] = locks;
+  if (lock === undefined) return;
+  throw new AppError(
+    'unsafe',
+    `label ${title} is locked (${locks.map((l) => l.name).join(', ')}); nothing was changed`,
+    {
+      code: 'LOCKED',
+      tryThis: [`opsctl labels locks ${JSON.stringify(title)}`],
+    },
+  );
+};
+const wantsTitle = (title: string): AppError =>
+  usageError(
+    `to retire label ${title}, its title has to be repeated`,
+    [problem('--title', 'required', `must be ${JSON.stringify(title)}`)],
+    [`opsctl labels retire ${JSON.stringify(title)} --yes --title ${JSON.stringify(title)}`],
+  );
+const confirmTitle = async (context: Context, title: string, given: string | undefined): Promise<void> => {
+  if (context.isDryRun) return;
+  if (given !== undefined && given !== title)
+    throw usageError('the title does not fit; nothing was changed', [
+      problem('--title', 'rule', `is ${JSON.stringify(given)}, the label is called ${JSON.stringify(title)}`),
+    ]);
+  if (context.isConfirmed && given === title) return;
+  if (!context.isInteractive) throw wantsTitle(title);
+  const typed = await context.host.terminal.prompts.text(
+    `Type the title of the label (${title}) to delete it:`,
+  );
+  if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; nothing was changed`);
+};
+type Target = { readonly name: string; readonly live: LiveLabel; readonly asking: Asking };
+const body = ({ asking }: Target, revisionId: string) => ({
+  ...(asking.admin ? { useAdminAccess: true } : {}),
+  writeControl: { requiredRevisionId: revisionId },
+});
+const write = (
+  context: Context,
+  target: Target,
+  revisionId: string,
+  isDisabled: boolean,
+  act: () => Promise<unknown>,
+): Promise<unknown> => {
+  const { name, live, asking } = target;
+  const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), live));
+  return pinned(
+    context,
+    {
+      name,
+      title: live.title,
+      revisionId,
+      asking,
+      ...(isDisabled ? { stands: 'The label was disabled, not deleted.' } : {}),
+    },
+    `opsctl labels get ${name}`,
+    since,
+    act,
+  );
+};
+const remove = async (context: Context, target: Target): Promise<boolean> => {
+  const { name, live, asking } = target;
+  let { revisionId } = live;
+  const mustDisable = live.state === 'PUBLISHED';
+  if (mustDisable) {
+    const disabled = (await write(context, target, revisionId, false, () =>
+      context.call(labelsService, labels.disable, { params: { name }, body: body(target, live.revisionId) }),
+    )) as LabelJson;
+    revisionId = disabled.revisionId ?? revisionId;
+  }
+  const query = {
+    ...(asking.admin ? { useAdminAccess: true } : {}),
+    'writeControl.requiredRevisionId': revisionId,
+  };
+  await write(context, target, revisionId, mustDisable, () =>
+    context.call(labelsService, labels.delete, { params: { name }, query }),
+  );
+  return mustDisable;
+};
+/** Disables a label when it must be, and deletes the very revision that was shown; `title` is the confirmation of a script. */
+export const retireLabel = async (
+  context: Context,
+  typed: string,
+  asking: Asking,
+  title: string | undefined,
+): Promise<Result> => {
+  const target = await withLabel(context, typed, asking, async (found) => {
+    const [name = ''] = found.split('@');
+    return { name, live: liveFrom(await getLabel(context, name, asking)), asking };
+  });
+  const { name, live } = target;
+  refuseLocked(live.title, await allLocks(context, name));
+  context.log.info(lossText(live, await allPermissions(context, name, asking)));
+  await confirmTitle(context, live.title, title);
+  const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
+  if (context.isDryRun)
+    return recordResult(
+      { ...data, disabled: false, deleted: false },
+      { text: `${live.title}: nothing was sent (dry run)`, name: 'label' },
+    );
+  const disabled = await remove(context, target);
+  return recordResult(
+    { ...data, disabled, deleted: true },
+    { name: 'label', text: `label ${live.title} (${name}) was ${disabled ? 'disabled and ' : ''}deleted` },
+  );
 };

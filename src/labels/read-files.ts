@@ -1,17 +1,79 @@
-import { childPath, pathPart } from '../core/file-name.ts';
-import { yamlValue } from '../core/yaml-value.ts';
 import { basename, resolve } from 'node:path';
-import type { Context } from '../cli/command.ts';
-import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
-import { LOCK_FILE } from './lock-file.ts';
-import { SCHEMA_FILE } from './schema.ts';
-import { plainDocuments } from '../core/yaml.ts';
-import { tooLargeYaml } from '../core/yaml-parse.ts';
-import { type ShownTexts, emptyKeys, noShownTexts, shownTexts } from '../core/yaml-shown.ts';
-import { decodeUtf8 } from '../core/utf8.ts';
-import { type Place, placeIn } from './yaml-places.ts';
+import { copyModes } from '../api-specs/labels/wire.ts';
+import type { Context } from '../api/context.ts';
 import { wholeInput } from '../api/input.ts';
-import { LineCounter, type YamlDocument, parseAllDocuments } from './yaml-package.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
+import { decodeUtf8 } from '../core/utf8.ts';
+import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
+import { plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import type { LabelJson } from './api-types.ts';
+import {
+  type Badge,
+  badgeMembers,
+  badgeWith,
+  type ChoiceDef,
+  choiceMembers,
+  definedStates,
+  type FieldDef,
+  type FieldKind,
+  fieldKinds,
+  fieldMembers,
+  isHex,
+  type LabelDef,
+  labelMembers,
+  type Members,
+  permissionMembers,
+} from './definition.ts';
+import { definitionOf, liveFrom } from './from-label.ts';
+import { LOCK_FILE } from './lock-file.ts';
+import { permissionIn, repeatedPermissions } from './permissions.ts';
+import {
+  at,
+  disabledIn,
+  entriesIn,
+  flagIn,
+  isPlain,
+  neededText,
+  oneOfIn,
+  type Plain,
+  policyIn,
+  present,
+  type Reader,
+  refuseUnknown,
+  textIn,
+  textOrNone,
+} from './read-values.ts';
+import { LineCounter, parseAllDocuments, type YamlDocument } from './yaml-package.ts';
+import { type Place, placeIn } from './yaml-places.ts';
+
+/** The schema of exported files, beside them: editors find it by the first line of each file. */
+export const SCHEMA_FILE = 'labels.schema.json';
+export const schemaLine = `# yaml-language-server: $schema=./${SCHEMA_FILE}\n`;
+const objectOf = (members: Members) => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    Object.entries(members).map(([name, { summary, schema }]) => [name, { description: summary, ...schema }]),
+  ),
+  required: Object.entries(members).flatMap(([name, member]) => (member.required ? [name] : [])),
+  additionalProperties: false,
+});
+/** JSON Schema (draft 7, which editors know best) of one label definition, from the table of its members. Pure. */
+export const definitionSchema = () => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Label definition',
+  description: 'Absent is untouched; null, [] or false is none.',
+  ...objectOf(labelMembers),
+  $defs: {
+    field: objectOf(fieldMembers),
+    choice: objectOf(choiceMembers),
+    badge: {
+      anyOf: [{ type: 'null' }, badgeMembers.color?.schema, objectOf(badgeMembers)],
+    },
+    permission: objectOf(permissionMembers),
+  },
+});
+export const schemaText = (): string => `${JSON.stringify(definitionSchema(), undefined, 2)}\n`;
 
 /** One YAML document of a file, or of standard input (`-`). */
 export type Document = {
@@ -30,17 +92,14 @@ export type Document = {
   /** Keys without a value: `fields:`. */
   readonly empty?: readonly string[];
 };
-
 /** Rules of `labels lint`, beside the definitions. */
 export const LINT_FILE = 'labels.lint.yaml';
 const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
 const called = (file: string): string => (file === '-' ? 'standard input' : file);
 export const absolute = ({ host }: Context, file: string): string => resolve(host.cwd, file);
-
 /** Problems with the file, the line and the column in which they stand. */
 export const placed = (document: Document, problems: readonly Problem[]): Problem[] =>
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
-
 export const textOf = async (context: Context, file: string): Promise<string> => {
   if (file === '-') return decodeUtf8(await wholeInput(context.host), called(file), 'usage');
   const bytes = await context.host.files.readBytes(absolute(context, file));
@@ -50,13 +109,10 @@ export const textOf = async (context: Context, file: string): Promise<string> =>
     ]);
   return decodeUtf8(bytes, file, 'usage');
 };
-
 const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);
-
 /** Names of the definition files in a directory: what lies beside them for other purposes is left out. */
 export const definitionFilesIn = async ({ host }: Context, path: string): Promise<string[]> =>
   (await host.files.list(path)).filter(isDefinition).sort();
-
 const filesIn = async (context: Context, file: string): Promise<string[]> => {
   if (file === '-') return [file];
   const path = absolute(context, file);
@@ -74,9 +130,7 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
     ]);
   return names.map((name) => childPath(file, pathPart(name)));
 };
-
 type Tree = { readonly documents: readonly YamlDocument[]; readonly lines: LineCounter };
-
 /**
  * Places are asked for when something is wrong: until then the text is kept, and not the tree of its nodes. The tree stays
  * while there is memory: thousands of places may be asked for, one after the other.
@@ -100,12 +154,10 @@ const placesIn = (text: string): ((index: number, before?: number) => Document['
       return { line: line + before, column };
     };
 };
-
 const namesOf = (file: string): Pick<Document, 'source' | 'file'> => ({
   source: called(file),
   ...(file === '-' ? {} : { file }),
 });
-
 /** Documents as an export writes them: they may be many, and of any size. */
 const exportedIn = (file: string, text: string): Document[] | undefined =>
   plainDocuments(text)?.map((one, index, all) => ({
@@ -116,7 +168,6 @@ const exportedIn = (file: string, text: string): Document[] | undefined =>
     placeOf: placesIn(one.text)(0, one.before),
     shown: noShownTexts,
   }));
-
 /** `why` is what the name of the file begins. */
 export const tooLarge = (file: string, why: string): AppError =>
   new AppError('usage', `${called(file)} ${why}; nothing was sent`, {
@@ -126,7 +177,6 @@ export const tooLarge = (file: string, why: string): AppError =>
       'write it as `opsctl labels export` does (block style, no comments between the lines): such files may have any size',
     ],
   });
-
 /** Git left both sides of a merge in the file: only a person knows which is meant. */
 const refuseConflict = (file: string, text: string): void => {
   const at = text.split('\n').findIndex((line) => /^<{7}( |$)/.test(line));
@@ -142,7 +192,6 @@ const refuseConflict = (file: string, text: string): void => {
     problems: [{ ...wrong, file: called(file), line: at + 1, column: 1 }],
   });
 };
-
 export const documentsIn = (file: string, text: string): Document[] => {
   const exported = exportedIn(file, text);
   if (exported !== undefined) return exported;
@@ -183,7 +232,6 @@ export const documentsIn = (file: string, text: string): Document[] => {
   });
   return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));
 };
-
 /** Every document of the files in order; a directory stands for the YAML and JSON files in it. */
 export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
   const documents: Document[] = [];
@@ -195,7 +243,6 @@ export const readDocuments = async (context: Context, files: readonly string[]):
     ]);
   return documents;
 };
-
 /** The one document of a file whose text was read already. */
 export const onlyDocument = (file: string, text: string): Document => {
   const [document, second] = documentsIn(file, text);
@@ -206,4 +253,202 @@ export const onlyDocument = (file: string, text: string): Document => {
       problem('--file', 'rule', 'must have one document'),
     ]);
   return document;
+};
+
+const badgeIn = (value: Plain, path: string, reader: Reader): Badge | null | undefined => {
+  const given = value.badge;
+  if (given === undefined || given === null) return given;
+  const where = at(path, 'badge');
+  const badge = typeof given === 'string' ? { color: given } : given;
+  if (!isPlain(badge)) {
+    reader.problems.push(problem(where, 'type', 'must be a colour such as #1a2b3c or {color, priority}'));
+    return undefined;
+  }
+  refuseUnknown(badge, badgeMembers, where, reader);
+  const color = textIn(badge, 'color', where, reader)?.toLowerCase();
+  const priority = textIn(badge, 'priority', where, reader);
+  if (color !== undefined && !isHex(color))
+    reader.problems.push(
+      problem(at(where, 'color'), 'format', `must be a colour such as #1a2b3c; got ${color}`),
+    );
+  if (priority !== undefined && !/^-?\d+$/.test(priority))
+    reader.problems.push(problem(at(where, 'priority'), 'format', 'must be a whole number'));
+  return badgeWith(color, priority) ?? null;
+};
+const identityIn = (value: Plain, path: string, reader: Reader) => ({
+  key: textIn(value, 'key', path, reader),
+  id: textIn(value, 'id', path, reader),
+  was: textIn(value, 'was', path, reader),
+});
+const choiceIn = (value: Plain, path: string, reader: Reader): ChoiceDef => {
+  refuseUnknown(value, choiceMembers, path, reader);
+  const identity = identityIn(value, path, reader);
+  if (identity.id !== undefined && !/^[A-Za-z0-9_]+$/.test(identity.id))
+    reader.problems.push(
+      problem(
+        at(path, 'id'),
+        'format',
+        `must consist of letters, digits and _; got ${identity.id}`,
+        'or leave it out',
+      ),
+    );
+  return present({
+    ...identity,
+    name: neededText(value, 'name', path, reader),
+    description: textOrNone(value, 'description', path, reader),
+    badge: badgeIn(value, path, reader),
+    disabled: disabledIn(value, path, reader),
+  });
+};
+const kindIn = (value: Plain, path: string, reader: Reader): FieldKind => {
+  const text = textIn(value, 'type', path, reader) ?? (value.choices === undefined ? undefined : 'selection');
+  const kind = fieldKinds.find((known) => known === text);
+  if (kind === undefined)
+    reader.problems.push(
+      problem(at(path, 'type'), 'enum', `must be one of ${fieldKinds.join(', ')}; got ${text ?? 'nothing'}`),
+    );
+  else
+    for (const [key, { only }] of Object.entries(fieldMembers))
+      if (value[key] !== undefined && only !== undefined && !only.includes(kind))
+        reader.problems.push(
+          problem(at(path, key), 'rule', `belongs to ${only.join(' and ')} fields, this is a ${kind} field`),
+        );
+  return kind ?? 'text';
+};
+const entriesLimit = (value: Plain, path: string, { problems }: Reader): number | null | undefined => {
+  const given = value.maxEntries;
+  if (given === undefined || given === null) return given;
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
+  problems.push(problem(at(path, 'maxEntries'), 'type', 'must be a whole number'));
+  return undefined;
+};
+const dateFormats: Readonly<Record<string, string>> = {
+  short: 'SHORT_DATE',
+  long: 'LONG_DATE',
+  SHORT_DATE: 'SHORT_DATE',
+  LONG_DATE: 'LONG_DATE',
+};
+const dateFormatIn = (value: Plain, path: string, reader: Reader): string | undefined => {
+  const text = textIn(value, 'dateFormat', path, reader);
+  if (text !== undefined && dateFormats[text] === undefined)
+    reader.problems.push(problem(at(path, 'dateFormat'), 'enum', 'must be SHORT_DATE or LONG_DATE'));
+  return text === undefined ? undefined : dateFormats[text];
+};
+export const fieldIn = (value: Plain, path: string, reader: Reader): FieldDef => {
+  refuseUnknown(value, fieldMembers, path, reader);
+  return present({
+    ...identityIn(value, path, reader),
+    name: neededText(value, 'name', path, reader),
+    type: kindIn(value, path, reader),
+    required: flagIn(value, 'required', path, reader),
+    maxEntries: entriesLimit(value, path, reader),
+    dateFormat: dateFormatIn(value, path, reader),
+    choices: entriesIn(value, 'choices', path, reader)?.map((choice, i) =>
+      choiceIn(choice, `${at(path, 'choices')}[${i}]`, reader),
+    ),
+    disabled: disabledIn(value, path, reader),
+  });
+};
+
+type Named = { readonly key?: string; readonly id?: string; readonly name: string };
+/** Entries that the service tells apart by their ids may share a name; entries of a file alone may not. */
+const refuseRepeated = (parts: readonly Named[], path: string, { problems }: Reader): void => {
+  const refuse = (i: number, member: string, what: string, hint?: string): void =>
+    void problems.push(problem(`${path}[${i}].${member}`, 'rule', what, hint));
+  for (const [i, { name, id, key }] of parts.entries()) {
+    const before = parts.slice(0, i);
+    if (id !== undefined && before.some((other) => other.id === id))
+      refuse(i, 'id', `repeats the id "${id}"`);
+    if (key !== undefined && before.some((other) => other.key === key))
+      refuse(i, 'key', `repeats the key "${key}"`);
+    const hasTwin = before.some(
+      (other) => other.name === name && (other.id === undefined || id === undefined),
+    );
+    if (name !== '' && hasTwin)
+      refuse(i, 'name', `repeats the name "${name}"`, 'names or ids tell the entries apart');
+  }
+};
+const appsIn = (value: Plain, { problems }: Reader): readonly string[] | undefined => {
+  const given = value.enabledApps;
+  if (given === undefined) return undefined;
+  if (given === null) return [];
+  if (Array.isArray(given) && given.every((app) => typeof app === 'string')) return given;
+  problems.push(problem('enabledApps', 'type', 'must be a list of app names, for example [FILES, MAIL]'));
+  return undefined;
+};
+const stateIn = (value: Plain, reader: Reader): Pick<LabelDef, 'state' | 'disabledPolicy'> => {
+  const state = oneOfIn(value, 'state', definedStates, '', reader);
+  const policy = value.disabledPolicy;
+  if (policy !== undefined && policy !== null && state !== 'disabled')
+    reader.problems.push(problem('disabledPolicy', 'rule', 'belongs to `state: disabled`'));
+  if (policy !== undefined && policy !== null && !isPlain(policy))
+    reader.problems.push(problem('disabledPolicy', 'type', 'must be {hideInSearch, showInApply}'));
+  return {
+    state,
+    disabledPolicy: isPlain(policy) ? policyIn(policy, 'disabledPolicy', reader) : undefined,
+  };
+};
+/** The service's own JSON (`labels get --view LABEL_VIEW_FULL -o yaml`) is taken as well. */
+const isWire = (value: Plain): boolean => isPlain(value.properties);
+/** What that JSON does not say stays as it is in the service. */
+const fromWire = (json: LabelJson): LabelDef => {
+  const live = liveFrom(json);
+  const { type, state, disabledPolicy, description, enabledApps, copyMode, fields, ...rest } =
+    definitionOf(live);
+  return present({
+    ...rest,
+    ...(live.revisionId === '' ? {} : { revision: live.revisionId }),
+    type: type === '' ? undefined : type,
+    description:
+      json.properties?.description === undefined && json.lifecycle === undefined ? undefined : description,
+    copyMode: json.appliedLabelPolicy === undefined ? undefined : copyMode,
+    enabledApps: json.enabledAppSettings === undefined ? undefined : enabledApps,
+    fields: json.fields === undefined && json.lifecycle === undefined ? undefined : fields,
+  });
+};
+const fieldsIn = (value: Plain, reader: Reader): LabelDef['fields'] => {
+  const fields = entriesIn(value, 'fields', '', reader)?.map((field, i) =>
+    fieldIn(field, `fields[${i}]`, reader),
+  );
+  refuseRepeated(fields ?? [], 'fields', reader);
+  for (const [i, field] of (fields ?? []).entries())
+    refuseRepeated(field.choices ?? [], `fields[${i}].choices`, reader);
+  return fields;
+};
+const permissionsIn = (value: Plain, reader: Reader): LabelDef['permissions'] => {
+  const permissions = entriesIn(value, 'permissions', '', reader)?.map((one, i) =>
+    permissionIn(one, `permissions[${i}]`, reader.problems),
+  );
+  reader.problems.push(...repeatedPermissions(permissions ?? [], 'permissions'));
+  return permissions;
+};
+/** The value of one YAML document as a definition, and everything that is wrong with it. Pure. */
+export const definitionFrom = (
+  value: unknown,
+  shown: ShownTexts = noShownTexts,
+): { readonly definition: LabelDef; readonly problems: readonly Problem[] } => {
+  const reader: Reader = { problems: [], shown };
+  if (!isPlain(value))
+    return {
+      definition: { title: '' },
+      problems: [problem('', 'type', 'must be a label: title, type, fields')],
+    };
+  if (isWire(value)) return { definition: fromWire(value as LabelJson), problems: [] };
+  refuseUnknown(value, labelMembers, '', reader);
+  const definition: LabelDef = present({
+    key: textIn(value, 'key', '', reader),
+    id: textIn(value, 'id', '', reader),
+    was: textIn(value, 'was', '', reader),
+    revision: textIn(value, 'revision', '', reader),
+    title: neededText(value, 'title', '', reader),
+    type: textIn(value, 'type', '', reader),
+    description: textOrNone(value, 'description', '', reader),
+    learnMoreUri: textIn(value, 'learnMoreUri', '', reader),
+    ...stateIn(value, reader),
+    copyMode: oneOfIn(value, 'copyMode', copyModes, '', reader),
+    enabledApps: appsIn(value, reader),
+    permissions: permissionsIn(value, reader),
+    fields: fieldsIn(value, reader),
+  });
+  return { definition, problems: reader.problems };
 };

@@ -1,17 +1,24 @@
-import { type ObjectField, bare } from '../core/field.ts';
-import { heldRows } from '../core/held-rows.ts';
-import { brokenPage, pageWatch } from '../core/next-page.ts';
-import type { LooseInput, Operation } from '../core/operation.ts';
-import type { AppError } from '../core/problem.ts';
 import { labelsService } from '../api-specs/labels/index.ts';
-import { systemQuery } from '../api-specs/labels/system.ts';
-import type { Context } from '../cli/command.ts';
-import type { LabelJson, LimitsJson, LockJson, PermissionJson, UserCapabilitiesJson } from './api-types.ts';
+import { systemQuery } from '../api-specs/labels/wire.ts';
+import type { Context } from '../api/context.ts';
+import { bare, type ObjectField } from '../core/field.ts';
+import type { LooseInput, Operation } from '../core/operation.ts';
+import { brokenPage, heldRows, pageWatch } from '../core/page.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import { nearest } from '../core/text.ts';
+import {
+  inParallel,
+  type LabelJson,
+  type LimitsJson,
+  type LockJson,
+  type PermissionJson,
+  type UserCapabilitiesJson,
+} from './api-types.ts';
+import { rememberTitles } from './titles.ts';
 
 const { table } = labelsService;
 export type Asking = { readonly admin?: boolean };
 const adminQuery = ({ admin }: Asking) => (admin ? { useAdminAccess: true } : {});
-
 /** Reads are made under --dry-run as well: a plan needs them. Line breaks and indents would be half of the bytes. */
 const read = <T>(context: Context, operation: Operation, input: LooseInput): Promise<T> => {
   const { fields, prettyPrint } = systemQuery;
@@ -19,7 +26,6 @@ const read = <T>(context: Context, operation: Operation, input: LooseInput): Pro
   const query = { prettyPrint: false, ...input.query };
   return context.call(labelsService, compact, { ...input, query }, { evenInDryRun: true }) as Promise<T>;
 };
-
 /** The members of a label that a definition is made of: a sixteenth of the bytes of a whole one. */
 const choiceMembers =
   'choices(id,properties(displayName,description,badgeConfig),lifecycle(state,disabledPolicy))';
@@ -33,21 +39,18 @@ const definitionMembers = [
   'appliedLabelPolicy/copyMode,enabledAppSettings,schemaCapabilities',
   `fields(${fieldMembers})`,
 ].join();
-
 /** A label as `labels get` shows it. */
 export const getLabel = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', ...adminQuery(asking) },
   });
-
 /** What a definition is made of, and nothing else. */
 export const getDefinition = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
   });
-
 /** All labels, as far as definitions are made of them. Pages of 50 keep the memory of one page small. */
 export const allDefinitions = (
   context: Context,
@@ -61,7 +64,6 @@ export const allDefinitions = (
     ...adminQuery(asking),
     ...more,
   });
-
 /** Titles and ids of all labels. */
 export const allTitles = (context: Context, asking: Asking): AsyncGenerator<LabelJson> =>
   held(
@@ -73,7 +75,6 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
       ...adminQuery(asking),
     }),
   );
-
 /** The same rows where they are held, or looked through for one: there is an end to them. */
 export async function* held<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
   const watch = heldRows(what);
@@ -82,18 +83,15 @@ export async function* held<T>(what: string, rows: AsyncIterable<T>): AsyncGener
     yield row;
   }
 }
-
 type Page = { readonly nextPageToken?: unknown };
 const otherShape = ({ method, path }: Operation, why: string): AppError =>
   brokenPage(`${method} ${path}`, why);
-
 /** The token of the page behind this one; undefined on the last, where it is absent, empty or null. */
 const nextToken = (operation: Operation, { nextPageToken = null }: Page): string | undefined => {
   if (nextPageToken === null || nextPageToken === '') return undefined;
   if (typeof nextPageToken === 'string') return nextPageToken;
   throw otherShape(operation, 'nextPageToken of the answer is no text');
 };
-
 /** How many rows a page has; a list of them that is none, or holds something else than objects, is another service's. */
 const needRows = (operation: Operation, page: Page): number => {
   const { fields } = operation.returns as ObjectField;
@@ -105,7 +103,6 @@ const needRows = (operation: Operation, page: Page): number => {
       throw otherShape(operation, `${name} of the answer is no list of objects`);
   return lists.reduce((count, [, rows]) => count + (rows as readonly unknown[]).length, 0);
 };
-
 /** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
 export async function* allPages<T extends Page>(
   context: Context,
@@ -125,7 +122,6 @@ export async function* allPages<T extends Page>(
     query = { ...input.query, pageToken };
   }
 }
-
 async function* allLabels(
   context: Context,
   query: Readonly<Record<string, unknown>>,
@@ -133,7 +129,6 @@ async function* allLabels(
   for await (const page of allPages<Page & { labels?: LabelJson[] }>(context, table.labels.list, { query }))
     yield* page.labels ?? [];
 }
-
 export const allLocks = async (context: Context, label: string): Promise<LockJson[]> => {
   const locks: LockJson[] = [];
   const input = { params: { parent: label }, query: { pageSize: 200 } };
@@ -144,7 +139,6 @@ export const allLocks = async (context: Context, label: string): Promise<LockJso
   }
   return locks;
 };
-
 export const allPermissions = async (
   context: Context,
   label: string,
@@ -163,7 +157,163 @@ export const allPermissions = async (
   }
   return found;
 };
-
 export const getLimits = (context: Context): Promise<LimitsJson> => read(context, table.limits.get, {});
 export const getUserCapabilities = (context: Context): Promise<UserCapabilitiesJson> =>
   read(context, table.capabilities.get, { params: { name: 'users/me/capabilities' } });
+
+export const folded = (text: string): string => text.trim().toLowerCase();
+export const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
+/** `labels/x@2` and `x@published` keep their revision; a title keeps its @ as it is. */
+const parts = (text: string): { bare: string; revision: string } => {
+  const match = /^(.+)(@(?:latest|published|\d+))$/.exec(text);
+  return { bare: match?.[1] ?? text, revision: match?.[2] ?? '' };
+};
+/** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
+export const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
+  const exact = labels.filter((label) => titleOf(label) === title);
+  return exact.length > 0 ? exact : labels.filter((label) => folded(titleOf(label)) === folded(title));
+};
+/** Where a title was given, and how to say which label is meant. */
+type Given = { readonly path: string; readonly hint: string };
+const argument: Given = { path: '<label>', hint: 'give the id' };
+export const ambiguousTitle = (title: string, found: readonly LabelJson[], { path, hint }: Given): AppError =>
+  usageError(
+    `${found.length} labels have the title ${JSON.stringify(title)}: ${found.map((l) => `labels/${l.id} (${l.labelType})`).join(', ')}`,
+    [problem(path, 'rule', 'is ambiguous', hint)],
+    found.slice(0, 3).map((l) => (path === argument.path ? `labels/${l.id}` : `id: ${l.id}`)),
+  );
+/** The label of a title; undefined when there is none. Two of the same title are an error that lists both. */
+const findByTitle = async (
+  context: Context,
+  title: string,
+  asking: Asking = {},
+  given: Given = argument,
+): Promise<{ label?: LabelJson; titles: string[]; ids: string[] }> => {
+  const all: LabelJson[] = [];
+  for await (const label of allTitles(context, asking)) all.push(label);
+  await rememberTitles(context, all);
+  const found = titled(all, title);
+  if (found.length > 1) throw ambiguousTitle(title, found, given);
+  return { label: found[0], titles: all.map(titleOf), ids: all.map(({ id = '' }) => id) };
+};
+const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
+  const close = nearest(text, titles);
+  return new AppError('not-found', `there is no label with the id or title ${JSON.stringify(text)}`, {
+    code: 'NO_SUCH_LABEL',
+    problems: [
+      problem(
+        '<label>',
+        'rule',
+        'names a label that does not exist',
+        close && `did you mean ${JSON.stringify(close)}?`,
+      ),
+    ],
+    tryThis: ['opsctl labels list'],
+  });
+};
+/** An id of the service: letters and digits only. A one-word title looks the same, so the service decides. */
+const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
+/** The name of the label that a person typed, once it is known to be there: for what asks a question before it acts. */
+export const nameOfLabel = (context: Context, typed: string, asking: Asking): Promise<string> =>
+  withLabel(context, typed, asking, async (name) => {
+    await getLabel(context, name, asking);
+    return name;
+  });
+/** Services that judge rights first say 403 for an id that is none (spec/labels#errors). */
+export const mayBeNone = (error: unknown): error is AppError =>
+  error instanceof AppError &&
+  error.detail.code !== 'MISSING_SCOPE' &&
+  (error.category === 'not-found' || error.detail.httpStatus === 403);
+/** What looks like an id is tried as one first, which spares a look at all titles. */
+const withId = async <T>(
+  context: Context,
+  typed: string,
+  asking: Asking,
+  use: (name: string) => Promise<T>,
+): Promise<T> => {
+  const { bare, revision } = parts(typed);
+  try {
+    return await use(`labels/${bare}${revision}`);
+  } catch (error) {
+    if (!mayBeNone(error)) throw error;
+    const { label, titles, ids } = await findByTitle(context, bare, asking);
+    if (label !== undefined) return use(`labels/${label.id}${revision}`);
+    // What was not found may be a part of a label that there is: a revision, a permission.
+    throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
+  }
+};
+/** Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title. */
+export const withLabel = async <T>(
+  context: Context,
+  typed: string,
+  asking: Asking,
+  use: (name: string) => Promise<T>,
+): Promise<T> => {
+  // An unset variable of a script must not stand for some label.
+  if (/^(labels\/)?\s*$/.test(typed))
+    throw usageError('no label was named', [problem('<label>', 'required', `is ${JSON.stringify(typed)}`)]);
+  if (typed.startsWith('labels/')) return use(typed);
+  const { bare, revision } = parts(typed);
+  // A dry run ends at its first request, so what looks like an id must not be mistaken for one there.
+  if (looksLikeId(bare) && !context.isDryRun) return withId(context, typed, asking, use);
+  const whole = await findByTitle(context, typed, asking);
+  if (whole.label !== undefined) return use(`labels/${whole.label.id}`);
+  const { label, titles } = revision === '' ? whole : await findByTitle(context, bare, asking);
+  if (label !== undefined) return use(`labels/${label.id}${revision}`);
+  if (context.isDryRun && looksLikeId(bare)) return use(`labels/${typed}`);
+  throw noSuchLabel(typed, titles);
+};
+
+/** What a definition may be called in the service. */
+export type Seek = { readonly ids: readonly string[]; readonly titles: readonly string[] };
+/** The labels that were looked for, read once. */
+export type LiveLabels = {
+  withId(id: string): LabelJson | undefined;
+  withTitle(title: string): readonly LabelJson[];
+  /** Labels whose titles differ from this one in case or outer spaces only. */
+  similarTo(title: string): readonly LabelJson[];
+};
+/** So few labels whose ids are known are read by id; more of them cost less as pages of all labels. */
+const fewReads = 4;
+const readById = async (context: Context, id: string, asking: Asking): Promise<LabelJson | undefined> => {
+  try {
+    return await getDefinition(context, `labels/${id}`, asking);
+  } catch (error) {
+    if (mayBeNone(error)) return undefined;
+    throw error;
+  }
+};
+const indexOf = (labels: readonly LabelJson[]): LiveLabels => {
+  const byId = new Map(labels.map((label) => [label.id, label]));
+  return {
+    withId: (id) => byId.get(id),
+    withTitle: (title) => labels.filter((label) => titleOf(label) === title),
+    similarTo: (title) => labels.filter((label) => folded(titleOf(label)) === folded(title)),
+  };
+};
+/** Reads all labels and keeps those that are sought. */
+const fromPages = async (context: Context, seeks: readonly Seek[], asking: Asking): Promise<LiveLabels> => {
+  const ids = new Set(seeks.flatMap((seek) => seek.ids));
+  const titles = new Set(seeks.flatMap((seek) => seek.titles.map(folded)));
+  const kept: LabelJson[] = [];
+  const all: LabelJson[] = [];
+  for await (const label of held('GET /labels', allDefinitions(context, asking))) {
+    all.push({ properties: { title: titleOf(label) } });
+    if (ids.has(label.id ?? '') || titles.has(folded(titleOf(label)))) kept.push(label);
+  }
+  await rememberTitles(context, all);
+  return indexOf(kept);
+};
+/** Everything that is sought in as few requests as possible: pages of all labels, or one read for each of a few ids. */
+export const readLive = async (
+  context: Context,
+  seeks: readonly Seek[],
+  asking: Asking,
+): Promise<LiveLabels> => {
+  const hasIds = seeks.every((seek) => seek.ids.length > 0);
+  if (!hasIds || seeks.length > fewReads) return fromPages(context, seeks, asking);
+  const found = await inParallel(seeks, async ({ ids: [id = ''] }) => readById(context, id, asking));
+  // An id of another deployment: the title decides.
+  if (found.includes(undefined)) return fromPages(context, seeks, asking);
+  return indexOf(found.flatMap((label) => (label === undefined ? [] : [label])));
+};

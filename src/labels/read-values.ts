@@ -1,8 +1,7 @@
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../core/text.ts';
 import { type ShownTexts, misreadText } from '../core/yaml-shown.ts';
 import { type Problem, problem } from '../core/problem.ts';
-import type { Policy } from './definition.ts';
-import { type Members, policyMembers } from './format.ts';
+import { type Members, type Policy, policyMembers } from './definition.ts';
 
 export type Plain = Readonly<Record<string, unknown>>;
 /** Collects everything that is wrong. */

@@ -1,23 +1,66 @@
 import { labelsService } from '../api-specs/labels/index.ts';
+import { optionMembers } from '../api-specs/labels/wire.ts';
+import type { Context } from '../api/context.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import type { LabelJson } from './api-types.ts';
+import { changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
 import { permissionPlan } from './permissions.ts';
-import { type Plan, isIdle, planFrom } from './plan.ts';
-import type { Prepared } from './prepared.ts';
-import { allPermissions, getDefinition } from './read-labels.ts';
-import { pinned } from './revision.ts';
-import { sendPermissions } from './send-permissions.ts';
-import { type Session, adminBody } from './session.ts';
-import type { Transition } from './state-plan.ts';
-import { changesText } from './text.ts';
+import { isIdle, type Plan, planFrom, type Transition } from './plan.ts';
+import { adminBody, type Prepared, type Session } from './prepare.ts';
+import { allPermissions, type Asking, getDefinition, getLabel } from './read-labels.ts';
+import { isPlain } from './read-values.ts';
+import { sendPermissions } from './sync-permissions.ts';
+
+/** spec/labels#errors: this service says 400 FAILED_PRECONDITION for a stale pin, newer ones 409 ABORTED. */
+const mayBeStale = (error: unknown): error is AppError =>
+  error instanceof AppError &&
+  ((error.detail.httpStatus === 400 && error.detail.code === 'FAILED_PRECONDITION') ||
+    (error.detail.httpStatus === 409 && error.detail.code === 'ABORTED'));
+export type Stale = {
+  readonly name: string;
+  readonly title: string;
+  readonly revisionId: string;
+  readonly asking: Asking;
+  /** What stands when the write is refused; "Nothing was changed." unless an earlier step was done. */
+  readonly stands?: string;
+};
+/**
+ * Sends a write that is pinned to the revision that was shown. When it is refused, the label is read again: only a newer
+ * revision means that somebody else was here, and then the difference is shown.
+ */
+export const pinned = async <T>(
+  context: Context,
+  shown: Stale,
+  again: string,
+  diff: (now: LabelJson) => string,
+  write: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await write();
+  } catch (error) {
+    if (!mayBeStale(error)) throw error;
+    const now = await getLabel(context, shown.name, shown.asking);
+    if (now.revisionId === shown.revisionId) throw error;
+    throw new AppError(
+      'unsafe',
+      `label ${shown.title} was changed by somebody else meanwhile: you saw revision ${shown.revisionId}, now it is ${now.revisionId}. ${shown.stands ?? 'Nothing was changed.'}\nSince then:\n${diff(now)}`,
+      {
+        code: 'CHANGED_MEANWHILE',
+        httpStatus: error.detail.httpStatus,
+        tryThis: [again],
+        data: { label: shown.name, seen_revision: shown.revisionId, revision: now.revisionId },
+        cause: error,
+      },
+    );
+  }
+};
 
 const { labels } = labelsService.table;
 const again = 'run the same command again to see the new difference';
 const pin = (live: LiveLabel) => ({ writeControl: { requiredRevisionId: live.revisionId } });
-
 /** A label while its changes are sent: every write is pinned to the revision that the one before made. */
 type Sending = {
   readonly session: Session;
@@ -27,11 +70,9 @@ type Sending = {
   count: number;
   stands: string;
 };
-
 /** Nobody is in the way when the label is already what the file says: another apply of the same file was here. */
 const isAsWanted = ({ prepared, session }: Sending, now: LiveLabel): boolean =>
   isIdle(planFrom(prepared.wanted, now, { ...session.options, prune: session.options.prune }));
-
 const write = async (sending: Sending, operation: Operation, more: object): Promise<LabelJson> => {
   const { session, live } = sending;
   const { context, options } = session;
@@ -51,7 +92,6 @@ const write = async (sending: Sending, operation: Operation, more: object): Prom
   return answer as LabelJson;
 };
 const definitionNow = (now: LabelJson) => definitionOf(liveFrom(now));
-
 /** Some answers carry the short view: then the label is read. */
 const moved = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
   const { context, options } = sending.session;
@@ -62,14 +102,12 @@ const moved = async (sending: Sending, label: LabelJson, stands: string): Promis
   sending.count += 1;
   sending.stands = stands;
 };
-
 const sendEdits = async (sending: Sending, edits: Plan['edits']): Promise<void> => {
   if (edits.length === 0) return;
   const body = { requests: edits, view: 'LABEL_VIEW_FULL' };
   const { updatedLabel } = (await write(sending, labels.delta, body)) as { updatedLabel?: LabelJson };
   await moved(sending, updatedLabel ?? {}, 'The draft was saved, nothing was published.');
 };
-
 /** What could not be disabled while it was a draft. */
 const sendDeferred = async (sending: Sending): Promise<void> => {
   const { prepared, session } = sending;
@@ -79,7 +117,6 @@ const sendDeferred = async (sending: Sending): Promise<void> => {
   await sendEdits(sending, edits);
   await moved(sending, await write(sending, labels.publish, {}), 'The label was published.');
 };
-
 const transit = async (sending: Sending, transition: Transition): Promise<void> => {
   const { disabledPolicy } = sending.prepared.wanted;
   switch (transition) {
@@ -94,7 +131,6 @@ const transit = async (sending: Sending, transition: Transition): Promise<void> 
     }
   }
 };
-
 /** Copy mode and enabled apps: calls of their own, without a revision. */
 const sendSettings = async (sending: Sending): Promise<void> => {
   const { plan } = sending.prepared;
@@ -113,7 +149,6 @@ const sendSettings = async (sending: Sending): Promise<void> => {
     await set(labels.updateLabelEnabledAppSettings, { enabledAppSettings });
   }
 };
-
 const setPermissions = async (sending: Sending): Promise<void> => {
   const { wanted } = sending.prepared;
   const { context, options } = sending.session;
@@ -126,19 +161,16 @@ const setPermissions = async (sending: Sending): Promise<void> => {
   if (plan !== undefined)
     sending.count += await sendPermissions(context, parent, plan, adminBody(sending.session));
 };
-
 const create = async (session: Session, body: Readonly<Record<string, unknown>>): Promise<LiveLabel> => {
   const query = adminBody(session);
   return liveFrom((await session.context.call(labelsService, labels.create, { body, query })) as LabelJson);
 };
-
 export type Sent = {
   readonly live: LiveLabel;
   readonly count: number;
   readonly isPublished: boolean;
   readonly isCreated: boolean;
 };
-
 const sendAll = async (sending: Sending): Promise<void> => {
   const { plan } = sending.prepared;
   await sendEdits(sending, plan.edits);
@@ -146,7 +178,6 @@ const sendAll = async (sending: Sending): Promise<void> => {
   for (const transition of plan.transitions) await transit(sending, transition);
   await setPermissions(sending);
 };
-
 /** Sends what a plan says; the label as it is afterwards. */
 export const sendPlan = async (session: Session, prepared: Prepared): Promise<Sent> => {
   const { plan } = prepared;
@@ -176,4 +207,65 @@ export const sendPlan = async (session: Session, prepared: Prepared): Promise<Se
     await setPermissions(sending);
     return outcome();
   }
+};
+
+type Plain = Readonly<Record<string, unknown>>;
+type Supplied = { readonly values: Plain; readonly added: readonly string[] };
+/** Where the members that an edit writes stand in it; '' is the edit itself. */
+const roots: Readonly<Record<string, string>> = {
+  updateLabel: 'properties',
+  updateField: 'properties',
+  updateFieldType: '',
+  updateSelectionChoiceProperties: 'properties',
+  disableField: 'disabledPolicy',
+  disableSelectionChoice: 'disabledPolicy',
+};
+const hasMask = (edit: Plain): boolean => edit.updateMask !== undefined || edit.update_mask !== undefined;
+/** The names of what was given; of a type edit the option member. */
+const maskOf = (edit: Plain, root: string): string | undefined => {
+  const given = root === '' ? edit : edit[root];
+  if (!isPlain(given)) return undefined;
+  const names = Object.keys(given).filter((name) => root !== '' || optionMembers.some((one) => one === name));
+  // A policy that says nothing still disables: all of it is meant.
+  if (names.length === 0) return root === 'disabledPolicy' ? '*' : undefined;
+  return names.join();
+};
+const editMasked = (request: unknown, i: number, added: string[]): unknown => {
+  if (!isPlain(request)) return request;
+  return Object.fromEntries(
+    Object.entries(request).map(([kind, edit]) => {
+      const root = roots[kind];
+      const mask = root === undefined || !isPlain(edit) || hasMask(edit) ? undefined : maskOf(edit, root);
+      if (mask === undefined || !isPlain(edit)) return [kind, edit];
+      added.push(`requests[${i}].${kind}.updateMask: ${mask}`);
+      return [kind, { ...edit, updateMask: mask }];
+    }),
+  );
+};
+const deltaMasked = (values: Plain, added: string[]): Plain => {
+  const { requests, body } = values;
+  if (Array.isArray(requests))
+    return { ...values, requests: requests.map((one, i) => editMasked(one, i, added)) };
+  if (!isPlain(body) || !Array.isArray(body.requests)) return values;
+  return { ...values, body: { ...body, requests: body.requests.map((one, i) => editMasked(one, i, added)) } };
+};
+const disableMasked = (values: Plain, added: string[]): Plain => {
+  const { body } = values;
+  const inner = isPlain(body) ? maskOf(body, 'disabledPolicy') : undefined;
+  if (isPlain(body) && inner !== undefined && !hasMask(body)) {
+    added.push(`updateMask: ${inner}`);
+    return { ...values, body: { ...body, updateMask: inner } };
+  }
+  const given = values['disabled-policy'];
+  const mask = isPlain(given) && values['update-mask'] === undefined ? Object.keys(given).join() : '';
+  if (mask === '') return values;
+  added.push(`updateMask: ${mask}`);
+  return { ...values, 'update-mask': mask };
+};
+/** The values of `labels delta` or `labels disable` with the masks that were left out. Pure. */
+export const withMasks = (bodyName: string, values: Plain): Supplied => {
+  const added: string[] = [];
+  const whole =
+    bodyName === 'DisableLabelRequest' ? disableMasked(values, added) : deltaMasked(values, added);
+  return { values: whole, added };
 };

@@ -1,20 +1,49 @@
+import { labelsService } from '../api-specs/labels/index.ts';
+import type { Context } from '../api/context.ts';
 import { usageError } from '../core/problem.ts';
-import { type Result, recordResult } from '../core/result.ts';
-import type { Context } from '../cli/command.ts';
-import { permissionPlan, permissionText, permissionsFrom, whoOf } from './permissions.ts';
-import { type Asking, allPermissions } from './read-labels.ts';
+import { recordResult, type Result } from '../core/result.ts';
+import {
+  type PermissionPlan,
+  permissionPlan,
+  permissionsFrom,
+  permissionText,
+  whoOf,
+} from './permissions.ts';
 import { onlyDocument, textOf } from './read-files.ts';
-import { sendPermissions } from './send-permissions.ts';
-import { withLabel } from './resolve-label.ts';
+import { allPermissions, type Asking, withLabel } from './read-labels.ts';
+
+const { permissions } = labelsService.table;
+/** spec/labels#permissions-4: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
+export const sendPermissions = async (
+  context: Context,
+  parent: string,
+  plan: PermissionPlan,
+  admin: { useAdminAccess?: boolean },
+): Promise<number> => {
+  const changes = [...plan.added, ...plan.changed.map(({ to }) => to)];
+  if (changes.length > 0) {
+    const requests = changes.map((labelPermission) => ({ parent, labelPermission }));
+    await context.call(labelsService, permissions.batchUpdate, {
+      params: { parent },
+      body: { requests, ...admin },
+    });
+  }
+  if (plan.removed.length > 0) {
+    const requests = plan.removed.map(({ name }) => ({ name: name ?? '' }));
+    await context.call(labelsService, permissions.batchDelete, {
+      params: { parent },
+      body: { requests, ...admin },
+    });
+  }
+  return (changes.length > 0 ? 1 : 0) + (plan.removed.length > 0 ? 1 : 0);
+};
 
 const column = '"?(?:name|role|email|person|group|audience)"?';
 /** A table with a header, as `labels permissions list -o csv` writes it: by the name of the file, or by its first line. */
 const isCsv = (file: string, text: string): boolean =>
   /\.csv$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
-
 /** Rows of a CSV text; the caller has the reader. */
 export type ReadRows = (source: string, text: string) => Promise<unknown[]>;
-
 const listIn = async (
   context: Context,
   file: string,
@@ -25,7 +54,6 @@ const listIn = async (
   const source = file === '-' ? 'standard input' : file;
   return { source, value: await rowsIn(source, text) };
 };
-
 const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
   const { source, value } = await listIn(context, file, rowsIn);
   const { wanted, problems } = permissionsFrom(value);
@@ -37,9 +65,7 @@ const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
   }
   return wanted;
 };
-
 export type SyncOptions = Asking & { readonly file: string; readonly keep: boolean };
-
 /** Makes the permissions of a label those of a list; what the list does not have goes, unless it is kept. */
 export const syncPermissions = async (
   context: Context,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { messageOf } from '../core/error-message.ts';
-import type { Context } from '../cli/command.ts';
+import { messageOf } from '../core/problem.ts';
+import type { Context } from '../api/context.ts';
 import type { LabelJson } from './api-types.ts';
 
 /** The word under which TAB looks for titles of labels; `label` is that of the tracker's labels. */

@@ -1,19 +1,80 @@
-import type { PermissionDef } from './definition.ts';
-import { recordFrom } from './lock-entries.ts';
-import type { LockFile } from './lock-file.ts';
-import { changeLock, withRecord } from './lock-store.ts';
-import type { LiveLabel } from './definition.ts';
-import type { Prepared } from './prepared.ts';
-import { contentDigest, unorderedDigest } from './digest.ts';
-import { simulated } from './simulate.ts';
-import type { Session } from './session.ts';
+import type {
+  ChoiceDef,
+  FieldDef,
+  LabelDef,
+  LiveChoice,
+  LiveField,
+  LiveLabel,
+  LiveState,
+  PermissionDef,
+  Policy,
+} from './definition.ts';
+import { contentDigest, recordFrom, unorderedDigest } from './lock-entries.ts';
+import { changeLock, type LockFile, withRecord } from './lock-file.ts';
+import { match } from './match.ts';
+import type { Prepared, Session } from './prepare.ts';
+import { present } from './read-values.ts';
+
+const valueOr = <T>(said: T | null | undefined, live: T | undefined): T | undefined =>
+  said === undefined ? live : (said ?? undefined);
+type Before = { readonly state: LiveState; readonly disabled?: Policy } | undefined;
+/** A draft cannot be disabled yet. */
+const disabledAfter = (said: Policy | false | undefined, live: Before): Policy | undefined => {
+  if (live === undefined || live.state === 'UNPUBLISHED_DRAFT') return undefined;
+  return said === undefined ? live.disabled : said || undefined;
+};
+const plainPolicy: Policy = { hideInSearch: false, showInApply: false };
+/** What the file leaves out: drafts go, the rest is disabled. */
+const left = <L extends NonNullable<Before>>(missing: readonly L[]): L[] =>
+  missing
+    .filter(({ state }) => state !== 'UNPUBLISHED_DRAFT')
+    .map((part) => ({ ...part, disabled: part.disabled ?? plainPolicy }));
+const choiceAfter = (wanted: ChoiceDef, live: LiveChoice | undefined): LiveChoice =>
+  present({
+    id: live?.id ?? '',
+    name: wanted.name,
+    state: live?.state ?? 'UNPUBLISHED_DRAFT',
+    description: valueOr(wanted.description, live?.description) || undefined,
+    badge: valueOr(wanted.badge, live?.badge),
+    disabled: disabledAfter(wanted.disabled, live),
+  });
+const choicesAfter = (wanted: FieldDef, live: LiveField | undefined): readonly LiveChoice[] => {
+  if (wanted.choices === undefined) return live?.choices ?? [];
+  const { pairs, missing } = match(wanted.choices, live?.choices ?? [], '');
+  return [...pairs.map((pair) => choiceAfter(pair.wanted, pair.live)), ...left(missing)];
+};
+const fieldAfter = (wanted: FieldDef, live: LiveField | undefined): LiveField => {
+  const format = wanted.dateFormat ?? live?.dateFormat ?? 'LONG_DATE';
+  return present({
+    id: live?.id ?? '',
+    name: wanted.name,
+    type: wanted.type,
+    state: live?.state ?? 'UNPUBLISHED_DRAFT',
+    required: wanted.required ?? live?.required ?? false,
+    maxEntries: valueOr(wanted.maxEntries, live?.maxEntries),
+    dateFormat: wanted.type === 'date' ? format : undefined,
+    choices: choicesAfter(wanted, live),
+    disabled: disabledAfter(wanted.disabled, live),
+  });
+};
+/** The label that one delta leads to, but for the order of its parts. Pure. */
+export const simulated = (wanted: LabelDef, live: LiveLabel): LiveLabel => {
+  const { pairs, missing } = match(wanted.fields ?? [], live.fields, '');
+  const fields = [...pairs.map((pair) => fieldAfter(pair.wanted, pair.live)), ...left(missing)];
+  const { description, ...rest } = live;
+  return present({
+    ...rest,
+    title: wanted.title,
+    description: valueOr(wanted.description, description) || undefined,
+    fields: wanted.fields === undefined ? live.fields : fields,
+  });
+};
 
 /** A definition and the label that it led to. */
 export type Outcome = {
   readonly prepared: Prepared;
   readonly live: LiveLabel;
 };
-
 const byDirectory = <T>(
   items: readonly T[],
   directoryOf: (item: T) => string | undefined,
@@ -25,7 +86,6 @@ const byDirectory = <T>(
   }
   return groups;
 };
-
 const recorded = (lock: LockFile, { deployment }: Session, { prepared, live }: Outcome): LockFile => {
   const { entry, wanted, wish } = prepared;
   if (entry === undefined) return lock;
@@ -34,7 +94,6 @@ const recorded = (lock: LockFile, { deployment }: Session, { prepared, live }: O
   const record = recordFrom(wish.wanted, live, known, deployment, permissions);
   return withRecord(lock, entry.key, entry.file, deployment, record);
 };
-
 /** The record says the same already: most labels of most runs. */
 const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boolean => {
   const { entry } = prepared;
@@ -52,7 +111,6 @@ const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boole
     record.digest === contentDigest(live)
   );
 };
-
 /** Writes down what was applied, or found to be as the file says. */
 export const recordOutcomes = async (session: Session, all: readonly Outcome[]): Promise<void> => {
   const outcomes = all.filter((one) => !isRecorded(session, one));
@@ -61,7 +119,6 @@ export const recordOutcomes = async (session: Session, all: readonly Outcome[]):
       group.reduce((now, outcome) => recorded(now, session, outcome), lock),
     );
 };
-
 /** Before anything is sent: what each known label is about to become, so that after a crash it is recognized as our own. */
 export const recordIntents = async (session: Session, prepared: readonly Prepared[]): Promise<void> => {
   const { deployment } = session;

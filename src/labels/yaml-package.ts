@@ -5,7 +5,7 @@ import {
   parseAllDocuments as parseAll,
   parseDocument,
 } from 'yaml';
-import { documentsFrom, yamlOptions } from '../core/yaml-parse.ts';
+import { documentsFrom, yamlOptions } from '../core/yaml.ts';
 
 // Static names for a CommonJS package: behind the bundler's splitting a lazy import of it would only have `default`.
 export {

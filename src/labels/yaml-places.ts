@@ -1,4 +1,4 @@
-import { pairNamed } from '../core/yaml-place.ts';
+import { pairNamed } from '../core/yaml.ts';
 import { type LineCounter, type YamlDocument, isMap, isNode, isSeq } from './yaml-package.ts';
 
 export type Place = { readonly line: number; readonly column: number };

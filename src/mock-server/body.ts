@@ -1,17 +1,71 @@
-import { type Fields, bare } from '../core/field.ts';
+import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { type Problem, problem } from '../core/problem.ts';
-import { coerce } from './coerce.ts';
 import { HttpError } from './http-error.ts';
-import type { MockRequest } from './service.ts';
+import type { MockRequest } from './service-set.ts';
+
+const whole = /^-?\d{1,15}$/;
+/** One text of a path or query as the field's type; a text that does not fit stays text and fails the check. */
+export const coerce = (field: Field, text: string): unknown => {
+  const inner = bare(field);
+  switch (inner.type) {
+    case 'integer':
+      return whole.test(text) ? Number(text) : text;
+    case 'number':
+      return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    default:
+      return text;
+  }
+};
+/** The query as values by name. A list is a repeated name (spec/tracker#search), which some clients write `name[]`; of a repeated scalar the last counts. */
+export const queryValues = (fields: Fields, query: string): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  if (query === '') return values;
+  for (const [written, text] of new URLSearchParams(query)) {
+    const name =
+      written.endsWith('[]') && fields[written.slice(0, -2)]?.type === 'array'
+        ? written.slice(0, -2)
+        : written;
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    const inner = field && bare(field);
+    if (inner === undefined) values[name] = text;
+    else if (inner.type === 'array')
+      values[name] = [...((values[name] as unknown[] | undefined) ?? []), coerce(inner.items, text)];
+    else values[name] = coerce(inner, text);
+  }
+  return values;
+};
+const beyond = /^\d{16,19}$/;
+/** A 64-bit id larger than any that is given out names nothing: 404 as for each other one, not a mistake of form. */
+const idFrom = (field: Field, text: string): unknown =>
+  bare(field).type === 'integer' && beyond.test(text) ? Number.MAX_SAFE_INTEGER : coerce(field, text);
+export const pathValues = (
+  fields: Fields,
+  params: Readonly<Record<string, string>>,
+): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  for (const name in params) {
+    const field = fields[name];
+    values[name] = field ? idFrom(field, params[name] ?? '') : params[name];
+  }
+  return values;
+};
+/** Defaults of absent values, as the documents state them. */
+export const withDefaults = (fields: Fields, values: Record<string, unknown>): Record<string, unknown> => {
+  for (const name in fields) {
+    const fallback = fields[name]?.default;
+    if (fallback !== undefined && values[name] === undefined) values[name] = fallback;
+  }
+  return values;
+};
 
 type Uploaded = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
 type Parts = { readonly texts: [string, string][]; readonly files: [string, Uploaded][] };
-
 const refuse = (message: string, problems: readonly Problem[]): never => {
   throw new HttpError(400, message, { problems });
 };
-
 const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
   const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
@@ -21,11 +75,9 @@ const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
   }
   return whole;
 };
-
 /** Browsers and our client write a quote or a line end of a name as these three (WHATWG form data); nothing else is encoded. */
 const named = <T extends string | undefined>(filename: T): T =>
   filename?.replace(/%(22|0D|0A)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))) as T;
-
 const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
   const { Busboy } = await import('./busboy.ts');
   return new Promise((resolve, reject) => {
@@ -50,7 +102,6 @@ const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> 
     parser.end(body);
   });
 };
-
 /** A multipart body as values by field name; text parts are read as the field's type. Bytes stay as they were sent. */
 export const readMultipart = async (
   request: MockRequest,
@@ -77,14 +128,12 @@ export const readMultipart = async (
   }
   return values;
 };
-
 const refuseUnnamedFile = (name: string): never =>
   refuse('A file part needs a name.', [
     problem(name, 'type', 'must be a file: its Content-Disposition needs a filename'),
   ]);
 const isFile = (fields: Fields, name: string): boolean =>
   Object.hasOwn(fields, name) && bare(fields[name] as never).type === 'file';
-
 /** The text parts as values of their fields' types; the last of a name counts. */
 const textValues = (fields: Fields, texts: Parts['texts']): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
@@ -95,7 +144,6 @@ const textValues = (fields: Fields, texts: Parts['texts']): Record<string, unkno
   }
   return values;
 };
-
 const checkFilePart = (fields: Fields, values: object, name: string, file: Uploaded): void => {
   if (file.filename === undefined) refuseUnnamedFile(name);
   if (Object.hasOwn(values, name))

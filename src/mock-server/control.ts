@@ -1,17 +1,21 @@
 import { Buffer } from 'node:buffer';
 import { check } from '../core/check.ts';
-import { type Field, bool, int, obj, oneOf, str } from '../core/field.ts';
+import { bool, type Field, int, obj, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
-import type { Clock } from './clock.ts';
-import { type Faults, faultInput, faultProfile } from './faults.ts';
-import type { RequestLog } from './request-log.ts';
-import type { RequestQuery } from './request-query.ts';
-import type { MockReply, Environment } from './service.ts';
-import type { Snapshots } from './snapshots.ts';
-import { type ServiceSet, savedStateFrom, savedStateText } from './service-set.ts';
+import type { Clock } from './environment.ts';
+import { faultInput, faultProfile, type Faults } from './faults.ts';
+import type { RequestLog, RequestQuery } from './request-log.ts';
+import {
+  type Environment,
+  type MockReply,
+  type SavedState,
+  savedStateFrom,
+  savedStateText,
+  type ServiceSet,
+} from './service-set.ts';
+import type { Store } from './store.ts';
 
 export const CONTROL_PATH = '/__opsctl/';
-
 export type Controlled = {
   readonly env: Environment;
   readonly clock: Clock;
@@ -27,7 +31,6 @@ export type Controlled = {
 };
 type Asked = { readonly id: string; readonly query: URLSearchParams; readonly body: Uint8Array };
 type Route = { readonly method: string; readonly path: RegExp; run(on: Controlled, asked: Asked): unknown };
-
 class Wrong extends Error {
   readonly status: number;
   readonly problems: readonly Problem[];
@@ -37,14 +40,12 @@ class Wrong extends Error {
     this.problems = problems;
   }
 }
-
 class Text {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
   }
 }
-
 const textOf = ({ body }: Asked): string =>
   Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 const jsonOf = (asked: Asked): unknown => {
@@ -60,7 +61,6 @@ const bodyAs = (asked: Asked, field: Field): any => {
   if (problems.length > 0) throw new Wrong(400, 'the body is not right', problems);
   return value;
 };
-
 const clockInput = obj(
   {
     time: { ...str(40), format: 'datetime' },
@@ -76,12 +76,10 @@ const setClock = ({ clock }: Controlled, asked: Asked) => {
   else if (frozen !== undefined) clock.set(clock.now(), frozen);
   return clock.state();
 };
-
 const clearClock = ({ clock }: Controlled) => {
   clock.clear();
   return clock.state();
 };
-
 /** Switches of the tracker's workspace (spec/tracker#errors-2; States of the two features); one that was never set is on. */
 const featuresInput = obj({
   documents: bool(),
@@ -105,7 +103,6 @@ const setFeatures = async (on: Controlled, asked: Asked) => {
   });
   return features(on);
 };
-
 const kindInput = obj({ kind: oneOf('demo', 'empty') });
 const reset = async (on: Controlled, asked: Asked) => {
   await on.services.reset(bodyAs(asked, kindInput).kind ?? 'demo');
@@ -119,7 +116,6 @@ const restore = async (on: Controlled, asked: Asked) => {
   await on.replaced();
   return status(on);
 };
-
 const status = async ({ env, clock, faults, log, services, facts }: Controlled) => {
   await services.loadAll();
   const records = [...env.store.collections()].filter(
@@ -133,7 +129,6 @@ const status = async ({ env, clock, faults, log, services, facts }: Controlled) 
     records: Object.fromEntries(records.map(({ name, size }) => [name, size])),
   };
 };
-
 const limitOf = ({ query }: Asked): number => {
   const limit = Number(query.get('limit') ?? 100);
   if (!Number.isInteger(limit) || limit < 1)
@@ -154,13 +149,11 @@ const queryOf = ({ query }: Asked): RequestQuery => {
 const removeFault = ({ faults }: Controlled, { id }: Asked) => {
   if (!faults.remove(Number(id))) throw new Wrong(404, `there is no fault ${id}`);
 };
-
 /** Services that were not asked yet are filled first, so that a saved state is whole. */
 const wholeState = async ({ env, services }: Controlled) => {
   await services.loadAll();
   return new Text(savedStateText(env));
 };
-
 const saveSnapshot = async ({ env, services, snapshots }: Controlled, { id }: Asked) => {
   await services.loadAll();
   return snapshots.save(id, savedStateText(env), env.now());
@@ -175,7 +168,6 @@ const restoreSnapshot = async (on: Controlled, { id }: Asked) => {
 const removeSnapshot = ({ snapshots }: Controlled, { id }: Asked) => {
   if (!snapshots.remove(id)) throw new Wrong(404, `there is no snapshot ${id}`);
 };
-
 /** What only the tracker can answer: its webhooks. */
 const ofTracker =
   (path: string) =>
@@ -186,7 +178,6 @@ const ofTracker =
     if ('status' in answer) throw new Wrong(answer.status, answer.message, answer.problems);
     return answer.value;
   };
-
 const routes: readonly Route[] = [
   { method: 'GET', path: /^webhooks$/, run: ofTracker('webhooks') },
   { method: 'GET', path: /^webhooks\/deliveries$/, run: ofTracker('webhooks/deliveries') },
@@ -223,13 +214,11 @@ const routes: readonly Route[] = [
   { method: 'DELETE', path: /^requests$/, run: ({ log }) => log.clear() },
   { method: 'POST', path: /^shutdown$/, run: ({ shutdown }) => shutdown() },
 ];
-
 const headers = { 'content-type': 'application/json; charset=utf-8' };
 const json = (statusCode: number, value: unknown): MockReply =>
   value === undefined
     ? { status: 204 }
     : { status: statusCode, headers, body: value instanceof Text ? value.text : JSON.stringify(value) };
-
 /** The mock's own interface, below `/__opsctl/`; `path` is what follows that. */
 export const control = async (
   on: Controlled,
@@ -258,3 +247,34 @@ export const control = async (
     throw error;
   }
 };
+
+type Snapshot = {
+  readonly name: string;
+  readonly saved_at: string;
+  readonly bytes: number;
+  readonly text: string;
+};
+export type SnapshotRow = Omit<Snapshot, 'text'>;
+/** Where the server keeps its own records; a reset or a restore leaves them alone. */
+const SNAPSHOT_COLLECTION = 'mock.snapshots';
+const row = ({ name, saved_at, bytes }: Snapshot): SnapshotRow => ({ name, saved_at, bytes });
+/** States of all services under a name, kept with the state of the server. */
+export const makeSnapshots = (store: Store) => {
+  const kept = store.collection<Snapshot>(SNAPSHOT_COLLECTION);
+  return {
+    list: (): SnapshotRow[] => [...kept.values()].map(row),
+    /** Replaces a snapshot of the same name. */
+    save: (name: string, text: string, nowMs: number): SnapshotRow =>
+      store.transact(() => {
+        const made: Snapshot = { name, saved_at: new Date(nowMs).toISOString(), bytes: text.length, text };
+        kept.put(name, made);
+        return row(made);
+      }),
+    get: (name: string): SavedState | undefined => {
+      const found = kept.get(name);
+      return found && savedStateFrom(found.text);
+    },
+    remove: (name: string): boolean => store.transact(() => kept.delete(name)),
+  };
+};
+export type Snapshots = ReturnType<typeof makeSnapshots>;

@@ -1,9 +1,13 @@
-import { failureBody } from './errors.ts';
+import { bool, int, list, map, maybe, num, obj, oneOf, record, str, type Value } from '../core/field.ts';
 import type { Outgoing } from '../platform/host.ts';
-import { bool, int, list, map, maybe, num, obj, oneOf, record, str } from '../core/field.ts';
-import type { Value } from '../core/field.ts';
-import { pathPattern } from './path-pattern.ts';
+import { failureBody } from './http-error.ts';
 import type { Collection, Store } from './store.ts';
+
+/** A path with wildcards: `*` stands for text without a slash, `**` for any text. */
+export const pathPattern = (path: string): RegExp =>
+  new RegExp(
+    `^${path.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*\*|\*/g, (stars) => (stars === '**' ? '.*' : '[^/]*'))}$`,
+  );
 
 /** What can go wrong on purpose. `path` is a pattern: `*` is one segment's text, `**` anything. */
 export const faultInput = obj({
@@ -54,18 +58,15 @@ const faultRecord = record('Fault', {
 export const faultProfile = list(faultInput);
 export type FaultInput = Value<typeof faultInput>;
 export type Fault = Value<typeof faultRecord>;
-
 /** A number from 0 to 1, repeatable when the server was started with a seed. */
 type Chance = () => number;
 export const chanceFrom =
   (random: (bytes: number) => Uint8Array): Chance =>
   () =>
     new DataView(random(4).slice().buffer).getUint32(0) / 2 ** 32;
-
 /** Whether a fault whose method and path match strikes this time: after those it lets pass, and by its percentage. */
 const strikes = ({ skip = 0, percent = 100, passed = 0 }: Fault, chance: Chance): boolean =>
   passed >= skip && (percent >= 100 || chance() * 100 < percent);
-
 /** Whether a request is one that a fault is meant for; patterns are compiled once. */
 const matcher = () => {
   const patterns = new Map<string, RegExp>();
@@ -77,7 +78,6 @@ const matcher = () => {
     return pattern.test(path);
   };
 };
-
 /** One more request met the fault; it is gone when its count is used up. */
 const countHit = (store: Store, faults: Collection<Fault>, fault: Fault): void => {
   const hits = fault.hits + 1;
@@ -85,7 +85,6 @@ const countHit = (store: Store, faults: Collection<Fault>, fault: Fault): void =
     hits === fault.count ? faults.delete(fault.id) : faults.put(fault.id, { ...fault, hits }),
   );
 };
-
 /** Kept with the state: a fault that is set while no server runs meets the next command. */
 export const makeFaults = (store: Store, chance: Chance) => {
   const faults = store.collection<Fault>('mock.faults');
@@ -128,16 +127,13 @@ export const makeFaults = (store: Store, chance: Chance) => {
 /** The wait of one request under a fault: the delay, or a random time between it and its maximum. */
 export const faultDelayMs = ({ delay_ms: least = 0, delay_max_ms: most }: Fault, chance: Chance): number =>
   most === undefined || most <= least ? least : least + Math.round(chance() * (most - least));
-
 export type Faults = ReturnType<typeof makeFaults>;
-
 /** True when the fault answers by itself; a mere delay or another content type lets the service answer. */
 export const answersAlone = (fault: Fault): boolean =>
   fault.when !== 'after' &&
   (fault.status !== undefined ||
     fault.cut === true ||
     (fault.body !== undefined && fault.content_type === undefined));
-
 /** The answer under a fault; `made` is what the service said, absent when it was not asked. */
 export const faultyAnswer = (fault: Fault, made: Outgoing | undefined, path: string): Outgoing => {
   if (fault.cut) return { status: made?.status ?? 200, headers: made?.headers, body: made?.body, cut: true };

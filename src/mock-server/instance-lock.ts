@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
 import {
   type Holder,
-  type Try,
   lookAt,
   thisProcess,
+  type Try,
   tryLock,
   unlock,
   waitFor,
@@ -12,7 +13,55 @@ import {
 } from '../platform/file-lock.ts';
 import type { Files, Host } from '../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../platform/process-identity.ts';
-import { type Ticket, waitingLine } from './lock-queue.ts';
+
+export type Ticket = {
+  /** Joins the line; the second time does nothing. */
+  take(): Promise<void>;
+  /** True when nobody who is alive waits for longer. Without a ticket: when nobody waits. */
+  isFirst(): Promise<boolean>;
+  leave(): Promise<void>;
+};
+const WIDTH = 14;
+/** `-` parts a ticket's name, and a start mark may be any text. */
+const plain = (mark: string | undefined): string => (mark ?? '').replace(/[^A-Za-z0-9]/g, '').slice(-40);
+/**
+ * Who waits for the state directory, as one file each: `<since>-<pid>-<mark>-<nonce>`. It only makes waiting fair; that
+ * one process works on the directory is the lock's business, so a ticket lost or left behind does no harm.
+ */
+export const waitingLine = (
+  host: Host,
+  directory: string,
+  mine: { pid: number; mark?: string | undefined; nonce: string },
+): Ticket => {
+  const line = join(directory, 'waiting');
+  let name: string | undefined;
+  const isWaiting = (ticket: string): boolean => {
+    const [, pid = '', mark = ''] = ticket.split('-');
+    return (
+      host.processes.isAlive(Number(pid)) &&
+      (mark === '' || plain(host.processes.startMark(Number(pid))) === mark)
+    );
+  };
+  return {
+    take: async () => {
+      if (name !== undefined) return;
+      await host.files.makeDirectory(line, 0o700);
+      name = `${String(host.now()).padStart(WIDTH, '0')}-${mine.pid}-${plain(mine.mark)}-${mine.nonce}`;
+      await host.files.create(childPath(line, pathPart(name)), '', 0o600, true);
+    },
+    isFirst: async () => {
+      for (const ticket of (await host.files.list(line)).sort()) {
+        if (ticket === name) return true;
+        if (isWaiting(ticket)) return false;
+        await host.files.remove(childPath(line, pathPart(ticket)));
+      }
+      return true;
+    },
+    leave: async () => {
+      if (name !== undefined) await host.files.remove(childPath(line, pathPart(name)));
+    },
+  };
+};
 
 /** Where a long-running server is, as its ready line says it. */
 export type Live = {
@@ -21,7 +70,6 @@ export type Live = {
   readonly ready: Readonly<Record<string, unknown>>;
 };
 type Lock = Holder & { readonly what: string; readonly server?: Omit<Live, 'pid'> };
-
 export type Ownership =
   | { readonly kind: 'live'; readonly live: Live }
   | { readonly kind: 'owned'; publish(server: Omit<Live, 'pid'>): Promise<void>; release(): Promise<void> };
@@ -32,15 +80,12 @@ export type OwnerOptions = {
   /** Hears once, after a moment, who is in the way. */
   readonly onWait?: (who: string) => void;
 };
-
 const PRIVATE = 0o600;
 const REACH_MS = 1000;
 const POLL_MS = 15;
 /** Commands are short: only a wait longer than this is worth a word. */
 const TELL_AFTER_MS = 2000;
-
 export const lockPath = (directory: string): string => join(directory, 'owner.json');
-
 const parsed = <T>(text: string | undefined): T | undefined => {
   try {
     return text === undefined ? undefined : (JSON.parse(text) as T);
@@ -48,16 +93,13 @@ const parsed = <T>(text: string | undefined): T | undefined => {
     return undefined;
   }
 };
-
 const owned = (host: Host, directory: string, mine: Lock): Ownership => ({
   kind: 'owned',
   publish: (server) => host.files.replace(lockPath(directory), JSON.stringify({ ...mine, server }), PRIVATE),
   release: () => unlock(host, lockPath(directory), mine),
 });
-
 const ownerText = (host: Host, by: Lock | undefined): string =>
   by ? `${by.what} (${describeProcess(host, by)})` : 'another process';
-
 const busy = (host: Host, directory: string, by: Lock | undefined, waitMs: number): AppError =>
   new AppError(
     'network',
@@ -75,7 +117,6 @@ const busy = (host: Host, directory: string, by: Lock | undefined, waitMs: numbe
       data: { directory, pid: by?.pid },
     },
   );
-
 /** The live server of a directory, without waiting for anything. */
 export const liveServer = (host: Host, directory: string): Live | undefined => {
   const lock = parsed<Lock>(host.files.readNow(lockPath(directory)));
@@ -83,7 +124,6 @@ export const liveServer = (host: Host, directory: string): Live | undefined => {
     ? { ...lock.server, pid: lock.pid }
     : undefined;
 };
-
 const usable = async (files: Files, directory: string): Promise<void> => {
   const cause: unknown = await files.makeDirectory(directory, 0o700).catch((error: unknown) => error);
   if (cause === undefined && (await files.isWritable(directory))) return;
@@ -97,7 +137,6 @@ const usable = async (files: Files, directory: string): Promise<void> => {
     cause,
   });
 };
-
 /** One try: the lock, a live server, or who is in the way. */
 const attempt = async (
   host: Host,
@@ -120,7 +159,6 @@ const attempt = async (
   const taken = await tryLock(host, lockPath(directory), mine);
   return taken === true ? { got: owned(host, directory, mine) } : { busy: undefined };
 };
-
 /**
  * Makes this process the only one that works on `directory`, or finds the server that does. Commands that hold the directory
  * are waited for, in the order in which the waiting began.

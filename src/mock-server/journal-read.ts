@@ -1,13 +1,72 @@
 import { Buffer } from 'node:buffer';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
+import { misfit } from '../core/shape.ts';
 import type { Files } from '../platform/host.ts';
-import { type Entry, entriesOf, isSound } from './journal-line.ts';
-import { stateDamaged } from './state-damaged.ts';
+import { type Change, Deferred, encode, type Key } from './store.ts';
+
+/**
+ * The transactions of one write are one line, so that all of them are there or none: eight hexadecimal digits of CRC-32, a space, then for each change collection, key and
+ * value, parted by tabs; an empty value is a deletion. JSON text holds no raw tab or line end, so nothing is escaped.
+ */
+const TAB = 9;
+const DIGITS = 8;
+export type Entry = { readonly collection: string; readonly key: Key; readonly value: Deferred | undefined };
+const changeText = ({ c, k, v }: { c: string; k: Key; v?: unknown }): string =>
+  `${c}\t${JSON.stringify(k)}\t${v === undefined ? '' : v instanceof Deferred ? v.text() : encode(v)}`;
+/** Changes as a line has them, without its checksum; parts of one line are joined by tabs. */
+export const changesText = (changes: readonly Change[]): string => changes.map(changeText).join('\t');
+export const checksummed = (text: string): string =>
+  `${crc32(text).toString(16).padStart(DIGITS, '0')} ${text}\n`;
+/** After a write that failed half-way: everything from `offset` up to this line never happened. */
+export const voidLine = (offset: number): string => `\n~${offset}\n`;
+/** True when the line between `start` and `end` is whole. */
+export const isSound = (bytes: Buffer, start: number, end: number): boolean =>
+  end - start > DIGITS &&
+  Number.parseInt(bytes.toString('latin1', start, start + DIGITS), 16) ===
+    crc32(bytes.subarray(start + DIGITS + 1, end)) &&
+  bytes[start + DIGITS] === 0x20;
+const keyOf = (text: string): Key =>
+  text.charCodeAt(0) === 0x22 ? (JSON.parse(text) as string) : Number(text);
+const nextTab = (bytes: Buffer, from: number, end: number): number => {
+  const at = bytes.indexOf(TAB, from);
+  return at === -1 ? end : Math.min(at, end);
+};
+/** The changes of one sound line; values stay bytes. */
+export const entriesOf = (bytes: Buffer, start: number, end: number): Entry[] => {
+  const entries: Entry[] = [];
+  let at = start + DIGITS + 1;
+  while (at < end) {
+    const afterName = nextTab(bytes, at, end);
+    const afterKey = nextTab(bytes, afterName + 1, end);
+    const afterValue = nextTab(bytes, afterKey + 1, end);
+    entries.push({
+      collection: bytes.toString('latin1', at, afterName),
+      key: keyOf(bytes.toString('utf8', afterName + 1, afterKey)),
+      value: afterValue === afterKey + 1 ? undefined : new Deferred(bytes, afterKey + 1, afterValue),
+    });
+    at = afterValue + 1;
+  }
+  return entries;
+};
+
+/** What is kept for the mock server cannot be what it kept: `why` names the file at `path`. */
+export const stateDamaged = (path: string, why: string, otherwise: readonly string[] = []): AppError =>
+  new AppError('config', `the state of the mock server is damaged: ${why}`, {
+    code: 'MOCK_STATE_DAMAGED',
+    tryThis: [
+      `restore ${path} from a copy`,
+      ...otherwise,
+      'opsctl mock reset --discard (starts over with the demo data)',
+      'opsctl mock serve --ephemeral (keeps nothing)',
+    ],
+  });
 
 export const HEADER = 'opsctl-mock 1\n';
 const LINE_END = 10;
 const VOID = 0x7e;
-
 const damaged = (path: string, line: number, offset: number): AppError =>
   stateDamaged(path, `line ${line} of ${path} (byte ${offset}) does not match its checksum`);
 const foreign = (path: string): AppError =>
@@ -18,7 +77,6 @@ const foreign = (path: string): AppError =>
       'use another directory with OPSCTL_HOME',
     ],
   });
-
 /**
  * Applies lines in order, one line late: a later line may say that the one before was never acknowledged (its write
  * failed half-way, or all but the line end of it was written).
@@ -57,14 +115,12 @@ class Replay {
     this.#last = undefined;
   }
 }
-
 /** After a loss of power a file may have its length and not its content: blocks of zeros. */
 const writtenBytes = (bytes: Buffer): number => {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1;
   return end;
 };
-
 /**
  * Reads one journal or snapshot and hands each change to `apply` in order. Resolves with the size up to which the file
  * is good: a last line without its end was being written when the process died, so nobody was told that it is kept.
@@ -88,3 +144,48 @@ export const readJournal = async (
   if (start === 0 && writtenBytes(bytes) >= HEADER.length) throw foreign(path);
   return { goodBytes: start, sizeBytes: bytes.length };
 };
+
+/** Beside the state: the sizes that its files had on the disk when a server closed it. */
+export const SIZES = 'sizes.json';
+export type Sizes = Readonly<Record<string, number>>;
+const shorter = (path: string, bytes: number, noted: number): AppError =>
+  stateDamaged(path, `${path} has ${bytes} bytes, and had ${noted} when the server was last stopped`);
+const unreadable = (path: string, why: string): AppError =>
+  stateDamaged(path, `${path}: ${why}`, [
+    `delete ${path} (then it is not checked whether the other files are whole)`,
+  ]);
+const notedIn = async (files: Files, path: string): Promise<Sizes> => {
+  const text = await files.read(path);
+  if (text === undefined) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw unreadable(path, 'it is not JSON');
+  }
+  const names = Object.keys(value ?? {});
+  const wrong = misfit(value, Object.fromEntries(names.map((name) => [name, 'number'])));
+  if (wrong !== undefined) throw unreadable(path, wrong);
+  return value as Sizes;
+};
+/**
+ * Files of the state only grow, until a later snapshot stands for them: one that is shorter than it was has lost what
+ * was kept, even where the cut looks like the end of a line. Where a server was killed there is no newer size, and
+ * a piece that nobody noted may be missing (DECISIONS 23). Resolves with what is noted.
+ */
+export const refuseShorter = async (
+  files: Files,
+  directory: string,
+  found: { readonly sizes: Sizes; readonly snapshot: number },
+): Promise<Sizes> => {
+  const noted = await notedIn(files, join(directory, SIZES));
+  for (const [name, bytes] of Object.entries(noted)) {
+    const isReplaced = Number(name.split('-')[1]) < found.snapshot;
+    const now = found.sizes[name] ?? 0;
+    if (!isReplaced && now < bytes) throw shorter(childPath(directory, pathPart(name)), now, bytes);
+  }
+  return noted;
+};
+/** Only of files that are on the disk with this size whatever happens: synced, and up to the last acknowledged line. */
+export const noteSizes = (files: Files, directory: string, sizes: Sizes): Promise<void> =>
+  files.replace(join(directory, SIZES), `${JSON.stringify(sizes)}\n`, 0o600);

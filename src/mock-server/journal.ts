@@ -1,13 +1,20 @@
 import { childPath, pathPart } from '../core/file-name.ts';
-import { messageOf } from '../core/error-message.ts';
+import { AppError, messageOf } from '../core/problem.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { AppError } from '../core/problem.ts';
 import type { AppendFile, Files } from '../platform/host.ts';
-import type { Key } from './indexed.ts';
-import { type Entry, changesText, checksummed, voidLine } from './journal-line.ts';
-import { HEADER, readJournal } from './journal-read.ts';
-import { SIZES, type Sizes, noteSizes, refuseShorter } from './kept-sizes.ts';
-import { type Change, Store } from './store.ts';
+import { type Change, type Key, Store } from './store.ts';
+import {
+  changesText,
+  checksummed,
+  type Entry,
+  HEADER,
+  noteSizes,
+  readJournal,
+  refuseShorter,
+  SIZES,
+  type Sizes,
+  voidLine,
+} from './journal-read.ts';
 
 /** A journal is folded into a snapshot when it is larger than this and than the last snapshot: while it is written, and when it is closed. */
 const COMPACT_AT_BYTES = 64 * 1024 * 1024;

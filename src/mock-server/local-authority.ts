@@ -1,13 +1,58 @@
 import { Buffer } from 'node:buffer';
-import { type KeyObject, createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { fittingJson } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { bits, boolean, der, integer, octets, oid, sequence, setOf, time, utf8 } from './der.ts';
+
+/** The little of ASN.1 DER (X.690) that a certificate is made of. */
+export const der = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {
+  const content = joined(parts);
+  return joined([Uint8Array.of(tag), lengthOf(content.length), content]);
+};
+const joined = (parts: readonly Uint8Array[]): Uint8Array => {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+};
+const lengthOf = (length: number): Uint8Array => {
+  if (length < 0x80) return Uint8Array.of(length);
+  const digits: number[] = [];
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) digits.unshift(rest % 256);
+  return Uint8Array.of(0x80 | digits.length, ...digits);
+};
+const base128 = (value: number): number[] => {
+  const digits = [value & 0x7f];
+  for (let rest = value >> 7; rest > 0; rest >>= 7) digits.unshift((rest & 0x7f) | 0x80);
+  return digits;
+};
+export const sequence = (...parts: Uint8Array[]): Uint8Array => der(0x30, ...parts);
+export const setOf = (...parts: Uint8Array[]): Uint8Array => der(0x31, ...parts);
+/** A positive whole number, most significant byte first. */
+export const integer = (bytes: Uint8Array): Uint8Array =>
+  (bytes[0] ?? 0) & 0x80 ? der(0x02, Uint8Array.of(0), bytes) : der(0x02, bytes);
+export const boolean = (value: boolean): Uint8Array => der(0x01, Uint8Array.of(value ? 0xff : 0));
+export const oid = (dotted: string): Uint8Array => {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  return der(0x06, Uint8Array.of(first * 40 + second, ...rest.flatMap(base128)));
+};
+export const utf8 = (text: string): Uint8Array => der(0x0c, new TextEncoder().encode(text));
+export const octets = (bytes: Uint8Array): Uint8Array => der(0x04, bytes);
+export const bits = (bytes: Uint8Array, unused = 0): Uint8Array => der(0x03, Uint8Array.of(unused), bytes);
+/** Years up to 2049 have two digits (RFC 5280 4.1.2.5). */
+export const time = (ms: number): Uint8Array => {
+  const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
+  return Number(text.slice(0, 4)) < 2050
+    ? der(0x17, new TextEncoder().encode(text.slice(2)))
+    : der(0x18, new TextEncoder().encode(text));
+};
 
 /** PEM texts: the authority's certificate that clients trust, and the server's certificate with its key. */
 export type Identity = { readonly ca: string; readonly cert: string; readonly key: string };
-
 const DAY_MS = 86_400_000;
 /** Platforms refuse server certificates that last longer than 825 days. */
 const LIFE_DAYS = 397;
@@ -15,13 +60,11 @@ const RENEW_DAYS = 30;
 const ECDSA_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
 const AUTHORITY = 'opsctl mock authority';
 const SERVER = 'opsctl mock server';
-
 const nameOf = (common: string): Uint8Array => sequence(setOf(sequence(oid('2.5.4.3'), utf8(common))));
 const extension = (id: string, value: Uint8Array, critical = false): Uint8Array =>
   sequence(oid(id), ...(critical ? [boolean(true)] : []), octets(value));
 const publicBytes = (key: KeyObject): Uint8Array => key.export({ type: 'spki', format: 'der' });
 const keyId = (key: KeyObject): Uint8Array => createHash('sha1').update(publicBytes(key)).digest();
-
 type Wanted = {
   readonly subject: string;
   readonly publicKey: KeyObject;
@@ -29,7 +72,6 @@ type Wanted = {
   readonly serial: Uint8Array;
   readonly nowMs: number;
 };
-
 /** RFC 5280 4.1: an X.509 certificate of version 3, signed by the authority's key. */
 const certificate = (
   { subject, publicKey, extensions, serial, nowMs }: Wanted,
@@ -52,7 +94,6 @@ const certificate = (
       .match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 };
-
 /** The authority may sign only for this machine's own names (RFC 5280 4.2.1.10), and its key is thrown away after one use. */
 const loopbackOnly = sequence(
   der(
@@ -67,7 +108,6 @@ const names = sequence(
   der(0x87, Uint8Array.of(127, 0, 0, 1)),
   der(0x87, Uint8Array.of(...new Uint8Array(15), 1)),
 );
-
 const ofAuthority = (key: KeyObject): Uint8Array[] => [
   extension('2.5.29.19', sequence(boolean(true)), true),
   extension('2.5.29.15', bits(Uint8Array.of(0x06), 1), true),
@@ -82,7 +122,6 @@ const ofServer = (key: KeyObject, authority: KeyObject): Uint8Array[] => [
   extension('2.5.29.35', sequence(der(0x80, keyId(authority)))),
   extension('2.5.29.14', octets(keyId(key))),
 ];
-
 /** A new authority for this machine's loopback addresses and one server certificate of it. */
 export const makeIdentity = (nowMs: number, random: (bytes: number) => Uint8Array): Identity => {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -98,7 +137,6 @@ export const makeIdentity = (nowMs: number, random: (bytes: number) => Uint8Arra
     key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   };
 };
-
 type Kept = Identity & { readonly until_ms: number };
 const keptShape = { ca: 'text', cert: 'text', key: 'text', until_ms: 'number' } as const;
 /** The directory's identity, made at first use and again before it runs out, so that a client may go on trusting one file. */
@@ -120,4 +158,21 @@ export const identityIn = async (
   );
   await host.files.replace(caFile, made.ca, 0o644);
   return { ...made, caFile };
+};
+
+type Asked = { readonly tls: boolean; readonly directory: string | undefined };
+/** Certificates of a server that keeps nothing live as long as it does. */
+const temporaryDirectory = (host: Host): string =>
+  childPath(
+    host.files.temporaryDirectory(),
+    pathPart(`opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`),
+  );
+/** The certificate of an HTTPS server; one of a server without state goes when the server stops. */
+export const identityOf = async (host: Host, { tls, directory }: Asked) => {
+  if (!tls) return { identity: undefined, forgetIdentity: async () => {} };
+  const path = directory ?? temporaryDirectory(host);
+  return {
+    identity: await identityIn(host, path),
+    forgetIdentity: async () => (directory === undefined ? host.files.remove(path) : undefined),
+  };
 };

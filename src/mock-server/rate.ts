@@ -1,4 +1,4 @@
-import type { Environment } from './service.ts';
+import type { Environment } from './service-set.ts';
 
 const WINDOW_MS = 60_000;
 const FORGET_AT = 1000;

@@ -1,31 +1,267 @@
+import { Buffer } from 'node:buffer';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { limits } from '../core/limits.ts';
-import type { Host, Incoming, Listener, Outgoing } from '../platform/host.ts';
-import { CONTROL_PATH, type Controlled, control } from './control.ts';
-import { type Fault, answersAlone, chanceFrom, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
-import type { Journal } from './journal.ts';
-import { isCrossSiteWrite, isFromPage } from './from-page.ts';
-import { departure } from './departure.ts';
-import { ownHostJudge } from './host-header.ts';
-import { listenBoth } from './listen-both.ts';
-import { requestNoter } from './noted-request.ts';
-import type { Noted } from './noted.ts';
-import { type Room, makeRoom } from './room.ts';
-import { RequestLog } from './request-log.ts';
+import { AppError } from '../core/problem.ts';
 import type {
-  MockOptions,
-  MockReply,
-  MockRequest,
-  MockService,
-  ServiceEntry,
-  Environment,
-} from './service.ts';
-import { arrived } from './spool.ts';
-import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
-import { makeSnapshots } from './snapshots.ts';
-import type { Store } from './store.ts';
-import { throttled } from './throttled.ts';
-import { diskFull, failureOf, json, message } from './failure.ts';
+  AppendFile,
+  Bytes,
+  FileParts,
+  Handler,
+  Host,
+  Incoming,
+  Listener,
+  Outgoing,
+} from '../platform/host.ts';
+import { control, CONTROL_PATH, type Controlled, makeSnapshots } from './control.ts';
 import { makeEnvironment } from './environment.ts';
+import { answersAlone, chanceFrom, type Fault, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
+import { diskFull, failureOf, json, message } from './http-error.ts';
+import type { Journal } from './journal.ts';
+import { RequestLog, requestNoter } from './request-log.ts';
+import {
+  type Environment,
+  makeServiceSet,
+  type MockOptions,
+  type MockReply,
+  type MockRequest,
+  type MockService,
+  type Noted,
+  type SavedState,
+  type SeedKind,
+  type ServiceEntry,
+} from './service-set.ts';
+import type { Store } from './store.ts';
+
+type Headers = Incoming['headers'];
+/** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. Pure. */
+export const isFromPage = (headers: Headers): boolean =>
+  headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
+/** Another site's page: browsers name its origin in every request that is no plain GET. Pure. */
+const isFromOtherSite = (headers: Headers): boolean =>
+  headers['sec-fetch-site'] === 'cross-site' ||
+  (headers.origin !== undefined && !headers.origin.endsWith(`://${headers.host}`));
+const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** A change that a page of another site asks for. Pure. */
+export const isCrossSiteWrite = (method: string, headers: Headers): boolean =>
+  !READS.has(method) && isFromOtherSite(headers);
+
+/**
+ * What each answer waits for. With a journal, the write of all changes so far: nothing is told that a kill could take back,
+ * neither what this request changed nor what it saw of others. Else the end of this turn of the loop, when every request that
+ * has arrived is handled: an answer wakes its client, and waking eight of them between their requests costs more than the requests.
+ */
+export const departure = (
+  { turn }: Pick<Host, 'turn'>,
+  journal: Pick<Journal, 'written'> | undefined,
+): (() => Promise<void>) => {
+  let end: Promise<void> | undefined;
+  const endOfTurn = (): Promise<void> => {
+    end ??= turn().then(() => {
+      end = undefined;
+    });
+    return end;
+  };
+  return () => journal?.written() ?? endOfTurn();
+};
+
+/** An address in digits cannot be made to lead elsewhere; a browser takes a page's origin from it as it stands. */
+const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
+/**
+ * Endings that nobody can register (RFC 2606, 6761): `mock.test`, `example.com`; and those by which containers reach their host. Not among them:
+ * names below `local`, which any machine of the network can take (multicast DNS), other names below `internal`, which the name server of a
+ * network gives out, and names without a dot, which a search domain completes.
+ */
+const RESERVED = /(^|\.)(localhost|(docker|containers)\.internal|test|invalid|example\.(com|net|org))$/;
+const nameOf = (host: string): string =>
+  host
+    .toLowerCase()
+    .replace(/:\d{0,5}$/, '')
+    .replace(/\.$/, '');
+/**
+ * Whether a Host header is one under which this server may answer. A page of another site can let its own name lead to
+ * 127.0.0.1 (DNS rebinding), and its requests then carry that name: everything here would be readable to it. Pure.
+ */
+export const isOwnHost = (
+  host: string | undefined,
+  hostname: string,
+  allowed: readonly string[] = [],
+): boolean => {
+  // Only programs of HTTP/1.0 leave it out; every browser sends it.
+  if (host === undefined) return true;
+  const name = nameOf(host);
+  if (ADDRESS.test(name) || RESERVED.test(name) || name === nameOf(hostname)) return true;
+  return allowed.some((each) => each === '*' || nameOf(each) === name);
+};
+const KNOWN_HOSTS = 100;
+/** `isOwnHost` for one server, which is asked about the same few names by every request. */
+export const ownHostJudge = (
+  hostname: string,
+  allowed: readonly string[] = [],
+): ((host: string | undefined) => boolean) => {
+  const known = new Map<string | undefined, boolean>();
+  return (host) => {
+    const found = known.get(host);
+    if (found !== undefined) return found;
+    const isOwn = isOwnHost(host, hostname, allowed);
+    // Whoever sends a new name each time must not fill the memory.
+    if (known.size >= KNOWN_HOSTS) known.clear();
+    known.set(host, isOwn);
+    return isOwn;
+  };
+};
+
+type Where = {
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly isPrivate?: boolean;
+};
+/** Also on ::1, at the same port where that is free: browsers and libraries try it first for `localhost`. */
+export const listenBoth = async (
+  host: Host,
+  handler: Handler,
+  { port, tls, isPrivate }: Where,
+): Promise<Listener[]> => {
+  const at = { tls, maxConnections: limits.connections };
+  const first = await host.network.listen(handler, { ...at, host: '127.0.0.1', port });
+  if (isPrivate) return [first];
+  try {
+    return [first, await host.network.listen(handler, { ...at, host: '::1', port: first.port })];
+  } catch {
+    return [first];
+  }
+};
+
+/** Work that holds memory: what does not fit beside the rest waits for its turn. One piece larger than everything goes alone. */
+export type Room = <T>(bytes: number, act: () => Promise<T>) => Promise<T>;
+export const makeRoom = (limitBytes: number): Room => {
+  const waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
+  let taken = 0;
+  const letIn = (): void => {
+    for (
+      let first = waiting[0];
+      first && (taken === 0 || taken + first.bytes <= limitBytes);
+      first = waiting[0]
+    ) {
+      waiting.shift();
+      taken += first.bytes;
+      first.enter();
+    }
+  };
+  return async (bytes, act) => {
+    await new Promise<void>((enter) => {
+      waiting.push({ bytes, enter });
+      letIn();
+    });
+    try {
+      return await act();
+    } finally {
+      taken -= bytes;
+      letIn();
+    }
+  };
+};
+
+/** A body that has arrived. */
+export type Arrived = {
+  readonly sizeBytes: number;
+  /** The whole of it, in memory. */
+  read(): Bytes;
+  /** Gives its room on the disk back. */
+  close(): void;
+};
+type OpenFile = { readonly file: AppendFile; readonly parts: FileParts; readonly removed: Promise<void> };
+/** A file that only this process reaches: it loses its name at once, so that nothing is left however the process ends. */
+const openUnnamed = ({ files, random }: Pick<Host, 'files' | 'random'>): OpenFile => {
+  const name = `opsctl-upload-${Buffer.from(random(16)).toString('hex')}`;
+  const path = childPath(files.temporaryDirectory(), pathPart(name));
+  const file = files.append(path, 0o600);
+  const parts = files.openParts(path);
+  if (parts === undefined) throw new Error(`${path} is gone right after it was made`);
+  return { file, parts, removed: files.remove(path) };
+};
+/** What has come of a body: in memory until that is full, then all of it in a file. */
+class Arriving implements Arrived {
+  readonly #host: Pick<Host, 'files' | 'random'>;
+  #held: Bytes[] = [];
+  #disk: OpenFile | undefined;
+  sizeBytes = 0;
+
+  constructor(host: Pick<Host, 'files' | 'random'>) {
+    this.#host = host;
+  }
+
+  take(chunk: Bytes): void {
+    this.sizeBytes += chunk.length;
+    if (this.#disk === undefined && this.sizeBytes <= limits.arrivingBytes) {
+      this.#held.push(chunk);
+      return;
+    }
+    this.#disk ??= openUnnamed(this.#host);
+    for (const held of this.#held) this.#disk.file.write(held);
+    this.#held = [];
+    this.#disk.file.write(chunk);
+  }
+
+  async settle(): Promise<void> {
+    await this.#disk?.removed;
+  }
+
+  read(): Bytes {
+    return this.#disk?.parts.read(0, this.sizeBytes) ?? Buffer.concat(this.#held);
+  }
+
+  close(): void {
+    this.#disk?.parts.close();
+    this.#disk?.file.close();
+  }
+}
+/**
+ * Waits for the body of a request without holding it: however slowly it comes, it takes `limits.arrivingBytes` of memory.
+ * Rejects as `Incoming.receive` does, and with the system's error when the file cannot be written but for a full disk; nothing is left then.
+ */
+export const arrived = async (
+  host: Pick<Host, 'files' | 'random'>,
+  incoming: Incoming,
+  limitBytes: number,
+): Promise<Arrived | 'disk full'> => {
+  const body = new Arriving(host);
+  try {
+    await incoming.receive(limitBytes, (chunk) => body.take(chunk));
+    await body.settle();
+    return body;
+  } catch (error) {
+    body.close();
+    if ((error as { code?: unknown } | null)?.code === 'ENOSPC') return 'disk full';
+    throw error;
+  }
+};
+
+const SLICES_PER_SECOND = 10;
+/** The bytes at a rate, ten slices a second; a client sees a slow connection and not a pause before the answer. */
+async function* slowly(host: Host, pieces: AsyncIterable<Bytes>, perSecond: number): AsyncGenerator<Bytes> {
+  const slice = Math.max(1, Math.floor(perSecond / SLICES_PER_SECOND));
+  let isFirst = true;
+  for await (const bytes of pieces) {
+    for (let at = 0; at < bytes.length; at += slice) {
+      if (!isFirst) await host.sleep(1000 / SLICES_PER_SECOND);
+      isFirst = false;
+      yield bytes.subarray(at, at + slice);
+    }
+  }
+}
+async function* whole(bytes: Bytes): AsyncGenerator<Bytes> {
+  yield bytes;
+}
+/** The same answer with its body sent at `perSecond` bytes a second. */
+export const throttled = (host: Host, outgoing: Outgoing, perSecond: number): Outgoing => {
+  const { body } = outgoing;
+  if (body === undefined) return outgoing;
+  if (typeof body !== 'string' && !(body instanceof Uint8Array))
+    return { ...outgoing, body: slowly(host, body, perSecond) };
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const headers = { ...outgoing.headers, 'content-length': String(bytes.length) };
+  return { ...outgoing, headers, body: slowly(host, whole(bytes), perSecond) };
+};
 
 export type MockSetup = {
   readonly host: Host;
@@ -61,7 +297,6 @@ export type RunningMock = {
   restore(saved: SavedState): Promise<void>;
   close(): Promise<void>;
 };
-
 const NOTHING = new Uint8Array(0);
 const bodyLimit = (type: string | undefined): number =>
   type === undefined || /^(application\/(json|x-www-form-urlencoded)|text\/)/.test(type)
@@ -78,14 +313,12 @@ type Serving = {
   chance(): number;
   isOwnHost(host: string | undefined): boolean;
 };
-
 const tell = (service: MockService, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
   noted.service = service.name;
   return service.owns(request.path)
     ? service.handle(request)
     : message(404, `no service of this server has the path ${request.path}`);
 };
-
 const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
   const document =
     request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
@@ -98,7 +331,6 @@ const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockRe
     ? service.then((loaded) => tell(loaded, asked, noted))
     : tell(service, asked, noted);
 };
-
 const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRequest => ({
   method: noted.method,
   path: noted.path,
@@ -108,10 +340,8 @@ const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRe
   remoteAddress: incoming.remoteAddress,
   isTls: incoming.isTls,
 });
-
 const hasBody = (headers: Incoming['headers']): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
-
 const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
   const limit = bodyLimit(noted.headers['content-type']);
@@ -124,7 +354,6 @@ const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | 
     ? incoming.read(limit).then(answered)
     : serveLong(serving, incoming, limit, answered);
 };
-
 /** A long body comes into memory when all of it has arrived and there is room for it. */
 const serveLong = async (
   { setup, room }: Serving,
@@ -140,7 +369,6 @@ const serveLong = async (
     body.close();
   }
 };
-
 const serveFaulty = async (
   serving: Serving,
   incoming: Incoming,
@@ -156,20 +384,17 @@ const serveFaulty = async (
   const { bytes_per_second: perSecond } = fault;
   return perSecond === undefined || out.cut ? out : throttled(host, out, perSecond);
 };
-
 const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
   if (isFromPage(noted.headers)) return message(403, 'the control interface does not answer web pages');
   const body = await incoming.read(limits.uploadBytes);
   return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
 };
-
 const foreignName = (host: string, path: string): MockReply =>
   message(
     421,
     `the host name ${JSON.stringify(host.slice(0, 100))} is not one of this server's; \`mock serve --allow-host NAME\` adds one`,
     path,
   );
-
 const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
   const { host } = noted.headers;
   if (!serving.isOwnHost(host)) {
@@ -185,7 +410,6 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
   const fault = serving.on.faults.meet(noted.method, noted.path);
   return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
 };
-
 /** The answer as it leaves, with the number of its request; what became of it is noted. */
 const finishes =
   ({ setup: { host }, log }: Serving) =>
@@ -196,7 +420,6 @@ const finishes =
     for (const name in out.headers) headers[name] = out.headers[name] ?? '';
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };
-
 const handlerFor = (serving: Serving) => {
   const { setup, log } = serving;
   const finish = finishes(serving);
@@ -224,7 +447,6 @@ const handlerFor = (serving: Serving) => {
     }
   };
 };
-
 const closeAll = async (
   listeners: readonly Listener[],
   settled: () => Promise<void>,
@@ -234,7 +456,6 @@ const closeAll = async (
   await settled();
   await journal?.close();
 };
-
 /** The control interface asks for the end; whoever started the server waits for that. */
 const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
   let ask: () => void = () => {};
@@ -243,7 +464,6 @@ const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
   });
   return { asked, ask };
 };
-
 /** Starts the services on real sockets of this machine; resolves when they accept connections. */
 export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const { host, store, journal } = setup;
@@ -282,4 +502,22 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     },
     close: () => closeAll(listeners, settled, journal),
   };
+};
+
+/** Why the server cannot listen on this port, in words; every other error as it is. */
+export const portError = (error: unknown, port: number): unknown => {
+  const { code } = error as { code?: string };
+  if (code === 'EADDRINUSE') {
+    return new AppError('config', `port ${port} of 127.0.0.1 is in use`, {
+      code: 'PORT_IN_USE',
+      tryThis: ['another --port, or --port 0 for a free one', 'opsctl mock status (is it this server?)'],
+    });
+  }
+  if (code === 'EACCES') {
+    return new AppError('config', `this user may not listen on port ${port}`, {
+      code: 'PORT_NOT_ALLOWED',
+      tryThis: ['a --port above 1023, or --port 0'],
+    });
+  }
+  return error;
 };

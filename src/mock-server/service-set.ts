@@ -1,6 +1,6 @@
-import { decode, encode } from './deferred.ts';
-import type { MockService, ServiceEntry, Environment } from './service.ts';
-import type { Collection } from './store.ts';
+import type { Problem } from '../core/problem.ts';
+import type { Host } from '../platform/host.ts';
+import { type Collection, decode, encode, type Store } from './store.ts';
 
 export type SeedKind = 'demo' | 'empty';
 export type ServiceSet = {
@@ -18,13 +18,10 @@ export type SavedState = {
   readonly opsctl_state: 1;
   readonly collections: Readonly<Record<string, readonly (readonly [string | number, unknown])[]>>;
 };
-
 /** What the mock itself keeps; a reset leaves its clock and faults alone. */
 const OWN = new Set(['mock.clock', 'mock.faults', 'mock.snapshots']);
 const DIRECTORY = '*';
-
 type Seeded = Collection<SeedKind | 'saved'>;
-
 /** Each service is filled once with the kind of data that the state directory was begun with. */
 const filler =
   ({ store }: Environment, seeded: Seeded, kind: SeedKind) =>
@@ -37,7 +34,6 @@ const filler =
       if (begun !== 'saved') service.seed(begun);
     });
   };
-
 /** Each service is loaded at its first request, so one small request does not pay for what it does not touch. */
 const loader = (env: Environment, fill: (service: MockService) => void) => {
   const loaded = new Map<string, MockService>();
@@ -56,13 +52,11 @@ const loader = (env: Environment, fill: (service: MockService) => void) => {
     return promise;
   };
 };
-
 const empty = ({ store }: Environment): void => {
   for (const collection of store.collections()) {
     if (!OWN.has(collection.name)) for (const [key] of [...collection.held()]) collection.delete(key);
   }
 };
-
 /** The services of one server. */
 export const makeServiceSet = (
   entries: readonly ServiceEntry[],
@@ -99,7 +93,6 @@ export const makeServiceSet = (
       }),
   };
 };
-
 /** The whole state as the text of a `SavedState`; bytes get the form that the journal gives them. */
 export const savedStateText = (env: Environment): string => {
   const kept = [...env.store.collections()].filter(({ name, size }) => !OWN.has(name) && size > 0);
@@ -111,7 +104,6 @@ export const savedStateText = (env: Environment): string => {
   });
   return `{"opsctl_state":1,"collections":{\n${texts.join(',\n')}\n}}\n`;
 };
-
 /** Reads such a text; undefined when it is something else. */
 export const savedStateFrom = (text: string): SavedState | undefined => {
   try {
@@ -129,3 +121,114 @@ const isRecords = (value: unknown): boolean =>
   value.every(
     (pair) => Array.isArray(pair) && pair.length === 2 && ['string', 'number'].includes(typeof pair[0]),
   );
+
+/** A request after the server has read it. Header names are in lower case. */
+export type MockRequest = {
+  readonly method: string;
+  /** Still percent-encoded. */
+  readonly path: string;
+  /** Without `?`; still encoded. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+  readonly remoteAddress: string;
+  readonly isTls: boolean;
+};
+export type MockReply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
+};
+/** Choices made when the server starts; every one is a flag of `mock serve`. */
+export type MockOptions = {
+  /** Requests a minute of the tracker; undefined is off. */
+  readonly ratePerMinute: number | undefined;
+  readonly labelsAuth: 'any' | 'oauth';
+  readonly stateIn: 'both' | 'fragment' | 'query';
+  readonly labelDeletePolicy: 'any' | 'disabled-first';
+  /** Requests a minute of one user of the label service; undefined is off. */
+  readonly labelsQuota?: { readonly reads: number; readonly writes: number };
+  /** Labels that one organisation may have; undefined is any number. */
+  readonly labelsAtMost?: number;
+  readonly trackerToken: string;
+  /** Whether a 429 says when to come again; no rate headers are documented, so not unless asked for. */
+  readonly rateRetryAfter?: boolean;
+  /** Whether answers say the limit in a header; none is documented, so not unless asked for. */
+  readonly rateHeaders?: boolean;
+  /** Whether each token has a workspace of its own; they are made at their first request and are never kept. */
+  readonly workspacePerToken?: boolean;
+  /** Further host names under which the server answers; `*` is any. */
+  readonly allowHosts?: readonly string[];
+};
+/** What every service of the mock shares. */
+export type Environment = {
+  readonly host: Host;
+  readonly store: Store;
+  readonly options: MockOptions;
+  /** The settable clock: milliseconds since 1970. */
+  now(): number;
+  /** Random bytes; repeatable when the server was started with a seed. */
+  random(bytes: number): Uint8Array;
+  uuid(): string;
+  /** `http://127.0.0.1:PORT`, known once the server listens. */
+  origin(): string;
+  /** Work after the answer (deliveries of events); the server waits for it when it stops. */
+  later(work: () => Promise<void>): void;
+  /** Aborted when the server stops: work after an answer does not try again then. */
+  readonly stopping?: AbortSignal;
+};
+export type MockService = {
+  readonly name: string;
+  /** Whether a path belongs to this service; the first service that says so gets the request. */
+  owns(path: string): boolean;
+  handle(request: MockRequest): MockReply | Promise<MockReply>;
+  /** Fills an empty store. */
+  seed(kind: 'demo' | 'empty'): void;
+  /** What the control interface asks of this service alone; undefined for a path that it does not know. */
+  control?(path: string, input: unknown): ControlAnswer | undefined;
+};
+/** What a service answers the control interface: the value, or why there is none. */
+export type ControlAnswer =
+  | { readonly value: unknown }
+  | { readonly status: 400 | 404; readonly message: string; readonly problems?: readonly Problem[] };
+/** A service that is loaded when the first request for it comes. */
+export type ServiceEntry = {
+  readonly name: string;
+  /** Judged without loading it; the first entry that says so gets the path. */
+  claims(path: string): boolean;
+  load(): Promise<(env: Environment) => MockService>;
+};
+
+/**
+ * What the server notes while it works; shown (and masked) only when somebody asks, so that noting is cheap. The last ten
+ * thousand of these outlive the young generation, so each is one object with numbers in place: a member that is added later,
+ * a text or a fraction would be a further object to move and to mark.
+ */
+export type Noted = {
+  /** Of its request, from 1. */
+  readonly number: number;
+  readonly atMs: number;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The block that has the body, from `bodyAt` on; undefined for a body that is not kept. */
+  bodyIn: Uint8Array | undefined;
+  bodyAt: number;
+  bodyBytes: number | undefined;
+  service: string | undefined;
+  fault: number | undefined;
+  status: number | undefined;
+  /** Microseconds, whole. */
+  tookUs: number | undefined;
+};
+
+/** Headers of every page and redirect. RFC 6749 10.13 and RFC 9700: no framing, no caching, no referrer. */
+export const pageHeaders = (styleHash: string, formAction = "'none'"): Record<string, string> => ({
+  'cache-control': 'no-store',
+  'content-security-policy': `default-src 'none'; style-src ${styleHash}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+});

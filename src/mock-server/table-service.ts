@@ -1,12 +1,140 @@
-import { messageOf } from '../core/error-message.ts';
-import type { Input, Named, Operation, Output, Service, Table } from '../core/operation.ts';
 import { checkFields } from '../core/check.ts';
 import { jsonOfAnyDepth } from '../core/json.ts';
-import { type Problem, problem } from '../core/problem.ts';
-import { pathValues, queryValues, withDefaults } from './coerce.ts';
+import {
+  type Input,
+  type Method,
+  type Named,
+  type Operation,
+  operations,
+  type Output,
+  type Service,
+  type Table,
+} from '../core/operation.ts';
+import { template } from '../core/path.ts';
+import { messageOf, type Problem, problem } from '../core/problem.ts';
+import { pathValues, queryValues, withDefaults } from './body.ts';
 import { HttpError } from './http-error.ts';
-import { type Match, routerFor } from './router.ts';
-import type { MockReply, MockRequest, Environment } from './service.ts';
+import type { Environment, MockReply, MockRequest } from './service-set.ts';
+
+type Node = {
+  readonly literals: Map<string, Node>;
+  any?: Node;
+  /** Operations that end here: `GET`, `POST:publish`. */
+  readonly ends: Map<string, End>;
+};
+/** How to name the matched segments: `{name=labels/*}` covers segments 0 to 1. */
+type End = {
+  readonly named: Named;
+  readonly params: readonly { readonly name: string; readonly from: number; readonly to: number }[];
+};
+export type Match =
+  | { readonly kind: 'operation'; readonly named: Named; readonly params: Readonly<Record<string, string>> }
+  | { readonly kind: 'wrong-method'; readonly allow: readonly string[] }
+  | { readonly kind: 'no-path' };
+export type Router = (method: string, path: string) => Match;
+const node = (): Node => ({ literals: new Map(), ends: new Map() });
+const next = (at: Node, literal: string | undefined): Node => {
+  if (literal === undefined) {
+    at.any ??= node();
+    return at.any;
+  }
+  const found = at.literals.get(literal) ?? node();
+  at.literals.set(literal, found);
+  return found;
+};
+const add = (root: Node, named: Named): void => {
+  const { segments, verb } = template(named.operation.path);
+  const params: { name: string; from: number; to: number }[] = [];
+  let at = root;
+  let depth = 0;
+  for (const segment of segments) {
+    const parts = 'param' in segment ? segment.pattern : [segment.literal];
+    if ('param' in segment) params.push({ name: segment.param, from: depth, to: depth + parts.length });
+    for (const part of parts) at = next(at, part === '*' ? undefined : part);
+    depth += parts.length;
+  }
+  at.ends.set(verb === '' ? named.operation.method : `${named.operation.method}:${verb}`, { named, params });
+};
+const decode = (segment: string): string | undefined => {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+};
+/** A literal segment always wins over a parameter (spec/tracker#every-endpoint-3: `/epics/paginated` over `/epics/{id}`). */
+const walk = (at: Node, segments: readonly string[], depth: number): Node | undefined => {
+  const segment = segments[depth];
+  if (segment === undefined) return at.ends.size > 0 ? at : undefined;
+  const literal = at.literals.get(segment);
+  const found = literal && walk(literal, segments, depth + 1);
+  if (found !== undefined) return found;
+  return segment !== '' && at.any ? walk(at.any, segments, depth + 1) : undefined;
+};
+const found = (end: End, segments: readonly string[]): Match => {
+  const params: Record<string, string> = {};
+  for (const { name, from, to } of end.params)
+    params[name] = to - from === 1 ? (segments[from] ?? '') : segments.slice(from, to).join('/');
+  return { kind: 'operation', named: end.named, params };
+};
+const plainPath = /^[^{:]*$/;
+/** Paths without parameters by text: a literal always wins, so one look-up is the whole answer for them. */
+const literals = (table: Table): ReadonlyMap<string, ReadonlyMap<string, Match>> => {
+  const found = new Map<string, Map<string, Match>>();
+  for (const named of operations(table)) {
+    const { method, path } = named.operation;
+    if (!plainPath.test(path)) continue;
+    const methods = found.get(path) ?? new Map<string, Match>();
+    found.set(path, methods.set(method, { kind: 'operation', named, params: {} }));
+  }
+  return found;
+};
+/** The decoded segments of a path; undefined when one is not well encoded. */
+const segmentsOf = (path: string): string[] | undefined => {
+  const segments: string[] = [];
+  for (const part of path.split('/').slice(1)) {
+    const text = decode(part);
+    if (text === undefined) return undefined;
+    segments.push(text);
+  }
+  return segments;
+};
+/** `POST /labels/x:publish`; undefined where no operation of that name ends, for the colon may be part of a name. */
+const customMethod = (root: Node, method: string, segments: readonly string[]): Match | undefined => {
+  const last = segments[segments.length - 1] ?? '';
+  const colon = last.lastIndexOf(':');
+  if (colon <= 0) return undefined;
+  const verb = last.slice(colon + 1);
+  const bare = [...segments.slice(0, -1), last.slice(0, colon)];
+  const at = walk(root, bare, 0);
+  const end = at?.ends.get(`${method}:${verb}`);
+  if (end) return found(end, bare);
+  const allow = [...(at?.ends.keys() ?? [])]
+    .filter((key) => key.endsWith(`:${verb}`))
+    .map((key) => key.split(':')[0] ?? '');
+  return allow.length > 0 ? { kind: 'wrong-method', allow } : undefined;
+};
+/** Makes the matcher of one table; built once, used per request. `path` is below the base path and still percent-encoded. */
+export const routerFor = (table: Table): Router => {
+  const root = node();
+  for (const named of operations(table)) add(root, named);
+  const exact = literals(table);
+  return (method, path) => {
+    const literal = exact.get(path)?.get(method);
+    if (literal !== undefined) return literal;
+    const segments = segmentsOf(path);
+    if (segments === undefined) return { kind: 'no-path' };
+    const custom = customMethod(root, method, segments);
+    if (custom !== undefined) return custom;
+    const at = walk(root, segments, 0);
+    if (at === undefined) return { kind: 'no-path' };
+    const end = at.ends.get(method as Method);
+    if (end) return found(end, segments);
+    const allow = [...at.ends.keys()].filter((key) => !key.includes(':'));
+    return allow.length > 0 ? { kind: 'wrong-method', allow } : { kind: 'no-path' };
+  };
+};
 
 /** What a handler gets: checked values, the state, and who asks. */
 export type Call<S, O extends Operation = Operation> = Input<O> & {
@@ -25,7 +153,6 @@ export type Handlers<T extends Table, S> = {
 };
 /** JSON in UTF-8 that is written piece by piece. */
 type Pieces = { body(): Iterable<Uint8Array>; readonly length: number };
-
 /** JSON text that was rendered before (lists keep the text of each record). */
 export class Json {
   readonly text: string;
@@ -43,7 +170,6 @@ export class Json {
     return this.#bytes ?? this.text;
   }
 }
-
 /** An answer that is not JSON: the content of a file. */
 export class Bytes {
   readonly bytes: Uint8Array;
@@ -53,7 +179,6 @@ export class Bytes {
     this.type = type;
   }
 }
-
 export type TableServiceOptions<T extends Table, S> = {
   readonly service: Service & { readonly table: T };
   readonly handlers: Handlers<T, S>;
@@ -70,10 +195,8 @@ export type TableServiceOptions<T extends Table, S> = {
   /** Reads a body that is not JSON. */
   readMultipart?(request: MockRequest, operation: Operation): Promise<Record<string, unknown>>;
 };
-
 const empty: Readonly<Record<string, never>> = Object.freeze({});
 const decoder = new TextDecoder('utf-8', { fatal: true });
-
 const jsonBody = (request: MockRequest): Record<string, unknown> => {
   if (request.body.length === 0) return {};
   let value: unknown;
@@ -92,7 +215,6 @@ const jsonBody = (request: MockRequest): Record<string, unknown> => {
   }
   return value as Record<string, unknown>;
 };
-
 const inputOf = (
   operation: Operation,
   params: Readonly<Record<string, string>>,
@@ -116,18 +238,15 @@ const inputOf = (
   if (operation.query) withDefaults(operation.query, values.query);
   return values;
 };
-
 async function* written(pieces: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* pieces;
 }
-
 /** The length is known, so that a client sees a connection that was cut. */
 const longAnswer = (status: number, pieces: Pieces, headers: Record<string, string>): MockReply => ({
   status,
   headers: { ...headers, 'content-length': String(pieces.length) },
   body: written(pieces.body()),
 });
-
 const answer = (operation: Operation, value: unknown, headers: Record<string, string>): MockReply => {
   if (operation.ok === 204) return { status: 204, headers };
   if (value === undefined) return { status: operation.ok, headers };
@@ -142,14 +261,12 @@ const answer = (operation: Operation, value: unknown, headers: Record<string, st
     body: value instanceof Json ? value.body() : jsonOfAnyDepth(value),
   };
 };
-
 /** Which methods a path takes is no secret: asked for and told without a token. */
 const methodsOf = (match: Match): MockReply => {
   if (match.kind !== 'wrong-method') throw new HttpError(404, 'Resource not found.');
   const allow = match.allow.includes('GET') ? ['HEAD', ...match.allow] : match.allow;
   return { status: 204, headers: { allow: ['OPTIONS', ...allow].join(', ') } };
 };
-
 /** The row that a request is for; 404 and 405 when there is none. */
 const rowFor = (match: Match): Extract<Match, { kind: 'operation' }> => {
   if (match.kind === 'no-path') throw new HttpError(404, 'Resource not found.');
@@ -159,7 +276,6 @@ const rowFor = (match: Match): Extract<Match, { kind: 'operation' }> => {
     });
   return match;
 };
-
 type AnyHandler = (call: Record<string, unknown>) => unknown;
 type Params = Readonly<Record<string, string>>;
 type Running = {
@@ -168,7 +284,6 @@ type Running = {
   readonly env: Environment;
   readonly common: ReadonlySet<string>;
 };
-
 /** Checks what was read, runs the row's handler (a change all or nothing), renders what it gave. */
 const runner =
   ({ handlers, state, env, common }: Running) =>
@@ -182,7 +297,6 @@ const runner =
     const value = named.operation.method === 'GET' ? handler(call) : env.store.transact(() => handler(call));
     return answer(named.operation, value, headers);
   };
-
 /** Turns a table and its handlers into an HTTP service: route, read, check, run all-or-nothing, render. */
 export const tableService = <T extends Table, S>(options: TableServiceOptions<T, S>) => {
   const route = routerFor(options.service.table);

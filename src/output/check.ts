@@ -1,4 +1,4 @@
-import { formatRow } from '../core/output-format.ts';
+import { formatRow } from '../core/format.ts';
 import { type Problem, invalidArguments, problem } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import { formatOf } from './formats.ts';

@@ -1,13 +1,10 @@
-import { formatRow } from '../core/output-format.ts';
+import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
-import { columnsOf, wrap } from '../core/wrap.ts';
-import { signsFor } from './ascii.ts';
-import { isColored } from './color.ts';
-import { printable } from './printable.ts';
-import { themeFor } from './theme.ts';
-import type { OutputOptions, Redactor } from './types.ts';
+import { columnsOf, wrap } from '../core/text.ts';
+import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
+import { isColored, themeFor } from './theme.ts';
 
 const codeOf = (error: AppError): string =>
   error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');
@@ -151,7 +148,7 @@ const annotated = async (error: AppError, host: Host, redactor: Redactor): Promi
   const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
   if (!GITHUB_ACTIONS && !GITLAB_CI) return;
   const [{ placedFindings }, { ciLines }] = await Promise.all([
-    import('./error-findings.ts'),
+    import('./reports.ts'),
     import('./reports.ts'),
   ]);
   for (const line of ciLines(host, placedFindings(error)))
@@ -167,7 +164,7 @@ const reportedError = async (
 ): Promise<string | undefined> => {
   if (options.reports === undefined || options.checked?.isReported === true) return undefined;
   const [{ errorFindings }, { writeReportFiles }] = await Promise.all([
-    import('./error-findings.ts'),
+    import('./reports.ts'),
     import('./reports.ts'),
   ]);
   const findings = [...(options.checked?.findings ?? []), ...errorFindings(error)];

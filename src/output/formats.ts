@@ -1,20 +1,82 @@
-import { type OutputFormat, formatRow } from '../core/output-format.ts';
+import { formatRow, type OutputFormat } from '../core/format.ts';
+import { jsonOfAnyDepth } from '../core/json.ts';
+import { AppError } from '../core/problem.ts';
 import type { View } from '../core/result.ts';
+import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { isColored } from './color.ts';
-import { csvRows } from './csv.ts';
-import type { Formatter } from './formatter.ts';
-import { jsonRows, jsonText, ndjsonRows } from './json.ts';
-import { nameRows } from './names.ts';
 import { type TableOptions, tableRows } from './table.ts';
-import { themeFor } from './theme.ts';
-import type { OutputOptions } from './types.ts';
+import { isColored, themeFor } from './theme.ts';
+import {
+  columnOf,
+  type Formatter,
+  jsonRows,
+  jsonText,
+  keysOf,
+  ndjsonRows,
+  oneLine,
+  type OutputOptions,
+  type Row,
+} from './types.ts';
 import { yamlRows, yamlText } from './yaml.ts';
+
+/** RFC 4180: quotes around a field with a comma, a quote or a line end, quotes doubled. Spaces at an end would be trimmed by some readers. */
+const csvField = (text: string): string =>
+  /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** OWASP CSV injection: a text that begins like this is a formula to a spreadsheet; an apostrophe makes it text. Numbers stay. */
+const harmless = (value: unknown): unknown =>
+  typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+/** Lists and records as JSON, so that nothing is lost. */
+const csvText = (value: unknown): string => {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'object' ? jsonOfAnyDepth(value) : String(value);
+};
+/** The columns are those asked for, else all keys of the first rows. */
+export const csvRows = (
+  asked: readonly string[] | undefined,
+  hasHeader: boolean,
+  isSafe = false,
+): Formatter => {
+  const textOf = (value: unknown): string => csvText(isSafe ? harmless(value) : value);
+  let columns = asked;
+  const line = (fields: readonly string[]): string => {
+    const text = fields.map(csvField).join(',');
+    // One empty column would be an empty line, which readers skip.
+    return `${text === '' && fields.length === 1 ? '""' : text}\n`;
+  };
+  return {
+    rows(burst: readonly Row[]) {
+      const isFirst = columns === undefined || columns === asked;
+      const known = columns ?? keysOf(burst);
+      const header = isFirst && hasHeader ? line(known) : '';
+      columns = [...known];
+      return header + burst.map((row) => line(known.map((column) => textOf(columnOf(row, column))))).join('');
+    },
+    close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked) : ''),
+  };
+};
+
+const nameOf = (row: Row, field: string): string => {
+  const value = columnOf(row, field);
+  if (value !== undefined && value !== null && typeof value !== 'object') return oneLine(String(value));
+  const known = isRecord(row) ? Object.keys(row).slice(0, 8).join(', ') : 'none';
+  throw new AppError(
+    'usage',
+    `-o name prints the field \`${field}\`, which this answer does not have; it has: ${known}`,
+    {
+      code: 'NO_NAME',
+      tryThis: ["-o json --jq '…'", '-o csv --no-header --columns …'],
+    },
+  );
+};
+/** One identifier a line, for `xargs` and loops. */
+export const nameRows = (field: string): Formatter => ({
+  rows: (burst) => burst.map((row) => `${nameOf(row, field)}\n`).join(''),
+  close: () => '',
+});
 
 /** Table on a terminal, JSON in a pipe or file, unless asked for. */
 export const formatOf = (options: OutputOptions, host: Host): OutputFormat =>
   options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json');
-
 export const tableOptions = async (
   options: OutputOptions,
   columns: readonly string[] | undefined,
@@ -30,7 +92,6 @@ export const tableOptions = async (
     allFields: options.allFields ?? false,
   };
 };
-
 type Renderer = {
   /** The formatter of rows. Only tables look at the view's columns: other formats hold the data whole. */
   rows(view: View, options: OutputOptions, host: Host): Formatter | Promise<Formatter>;
@@ -49,14 +110,12 @@ const renderers: Readonly<Record<OutputFormat, Renderer>> = {
   csv: { rows: (_, { columns, header, csvSafe }) => csvRows(columns, header, csvSafe) },
   name: { rows: ({ name = 'id' }) => nameRows(name) },
 };
-
 export const formatterFor = async (
   format: OutputFormat,
   view: View,
   options: OutputOptions,
   host: Host,
 ): Promise<Formatter> => renderers[format].rows(view, options, host);
-
 /** How a format writes one result as a document; undefined for formats that are made of rows. */
 export const documentWriter = (format: OutputFormat): Renderer['document'] =>
   formatRow(format).isByRow ? undefined : renderers[format].document;

@@ -1,9 +1,8 @@
 import { jsonOfAnyDepth } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
-import type { Bytes, Host } from '../platform/host.ts';
-import type { JqRun } from '../platform/jq-run.ts';
+import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf } from './batches.ts';
-import { type OutputFormat, isJsonStream } from '../core/output-format.ts';
+import { type OutputFormat, isJsonStream } from '../core/format.ts';
 
 /** Text as it is, everything else as JSON on one line. */
 const FLAGS = ['-M', '-c', '-r'];

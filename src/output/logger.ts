@@ -1,11 +1,8 @@
-import { formatRow } from '../core/output-format.ts';
+import { formatRow } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
-import { signsFor } from './ascii.ts';
-import { isColored } from './color.ts';
-import { holdNote, isHeld, releaseNotes } from './notes.ts';
-import { printable } from './printable.ts';
-import { type Theme, themeFor } from './theme.ts';
-import type { OutputOptions, Redactor } from './types.ts';
+import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
+import { isColored, type Theme, themeFor } from './theme.ts';
+import { holdNote, isHeld, releaseNotes } from './render.ts';
 
 type Spinner = { update(text: string): void; stop(): void };
 type Logger = {

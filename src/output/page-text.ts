@@ -1,5 +1,5 @@
 import type { Block, Page } from '../core/page.ts';
-import { wrap } from '../core/wrap.ts';
+import { wrap } from '../core/text.ts';
 
 /** Lines are laid out for this many places where nothing says how wide the reader's terminal is. */
 export const USUAL_WIDTH = 80;

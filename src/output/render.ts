@@ -1,19 +1,39 @@
-import { type OutputFormat, formatRow } from '../core/output-format.ts';
-import type { Host } from '../platform/host.ts';
-import type { CheckFinding } from '../core/finding.ts';
-import type { Category } from '../core/problem.ts';
-import type { Result, View } from '../core/result.ts';
-import { isClosedPipe } from '../core/write-failure.ts';
-import { asciiSigns, isAsciiOnly, signsFor } from './ascii.ts';
-import { type Rows, valuesOf } from './batches.ts';
+import { formatRow, type OutputFormat } from '../core/format.ts';
+import { type Category, isClosedPipe } from '../core/problem.ts';
+import type { CheckFinding, Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
-import { type Row, cellText, project } from './cells.ts';
-import { columnsAreKnown } from './columns.ts';
-import type { Formatter } from './formatter.ts';
+import type { Host } from '../platform/host.ts';
+import { type Rows, valuesOf } from './batches.ts';
 import { documentWriter, formatOf, formatterFor, tableOptions } from './formats.ts';
-import { releaseNotes } from './notes.ts';
-import { oneLine, printable } from './printable.ts';
-import type { OutputOptions, Redactor } from './types.ts';
+import {
+  asciiSigns,
+  cellText,
+  columnsAreKnown,
+  type Formatter,
+  isAsciiOnly,
+  oneLine,
+  type OutputOptions,
+  printable,
+  project,
+  type Redactor,
+  type Row,
+  signsFor,
+} from './types.ts';
+
+/** A command that takes longer is watched by somebody: its messages are written as they come. */
+const HOLD_MS = 1000;
+/** Whether a message is to wait; the time counts from the start of the command. */
+export const isHeld = ({ format, notes }: OutputOptions, elapsedMs: number): boolean =>
+  notes !== undefined && format !== undefined && formatRow(format).isJson === true && elapsedMs < HOLD_MS;
+/** Keeps a message back until the command has ended with it, or has gone on for so long that somebody watches. */
+export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, elapsedMs: number): void => {
+  notes?.push(text);
+  if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
+};
+/** Writes what waited. */
+export const releaseNotes = ({ notes }: Pick<OutputOptions, 'notes'>, host: Host): void => {
+  for (const text of notes?.splice(0) ?? []) void host.terminal.stderr.write(`${text}\n`).catch(() => {});
+};
 
 type Environment = {
   readonly options: OutputOptions;
@@ -25,7 +45,6 @@ type Environment = {
   /** A line for a person, after the answer. */
   readonly hint: (text: string) => void;
 };
-
 async function* rowPieces(rows: Rows, formatter: Formatter, around: Environment): AsyncGenerator<string> {
   let isFirst = true;
   for await (const burst of valuesOf(rows)) {
@@ -37,7 +56,6 @@ async function* rowPieces(rows: Rows, formatter: Formatter, around: Environment)
   if (isFirst && formatRow(around.format).isForPeople && around.host.terminal.stdout.isTty)
     await around.warn('nothing found');
 }
-
 async function* filtered(
   result: { data: unknown } | Rows,
   program: string,
@@ -47,7 +65,6 @@ async function* filtered(
   const run = options.filter?.run ?? (await startFilter(host, program, format));
   yield* jqPieces(run, result, format, warn);
 }
-
 const recordPiece = async (data: unknown, view: View, around: Environment): Promise<string> => {
   const { options, format, host } = around;
   if (isRecord(data)) await around.checkColumns([data]);
@@ -66,7 +83,6 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
     around.hint(`${hidden} more ${hidden === 1 ? 'field' : 'fields'}: --all-fields`);
   return text;
 };
-
 async function* recordPieces(data: unknown, view: View, around: Environment): AsyncGenerator<string> {
   const { format } = around;
   const { isByRow, isForPeople } = formatRow(format);
@@ -79,7 +95,6 @@ async function* recordPieces(data: unknown, view: View, around: Environment): As
       around,
     );
 }
-
 /** A list is rendered row by row, as it comes. */
 async function* templated(result: { data: unknown } | Rows, template: string): AsyncGenerator<string> {
   const { templateText } = await import('./template.ts');
@@ -91,7 +106,6 @@ async function* templated(result: { data: unknown } | Rows, template: string): A
   for (const row of Array.isArray(result.data) ? result.data : [result.data])
     yield await templateText(row, template);
 }
-
 async function* pieces(result: Result, view: View, around: Environment): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
@@ -101,7 +115,6 @@ async function* pieces(result: Result, view: View, around: Environment): AsyncGe
     yield* rowPieces(result, await formatterFor(format, view, options, host), around);
   else yield* recordPieces(result.data, view, around);
 }
-
 /** Ready-made output is written as it is: a command that prints a token on purpose prints it. Only a terminal is protected. */
 const writeRaw = async (
   chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
@@ -117,14 +130,11 @@ const writeRaw = async (
       );
   }
 };
-
 type Drawing = { readonly isTable: boolean; readonly isForPeople: boolean };
-
 const drawingOf = ({ options, format }: Environment, view: View): Drawing => {
   const isForPeople = formatRow(format).isForPeople === true && options.jq === undefined;
   return { isTable: isForPeople && (view.text === undefined || options.columns !== undefined), isForPeople };
 };
-
 /** Tables escape data cell by cell, and only they are coloured; everything else is escaped as a whole. */
 const writeText = async (
   texts: AsyncIterable<string>,
@@ -146,7 +156,6 @@ const writeText = async (
     await write(redact.end());
   }
 };
-
 /** Through a pager where one is used. */
 const writeAnswer = async (
   result: Result,
@@ -161,11 +170,9 @@ const writeAnswer = async (
   await write(collector.host);
   await writePaged(collector.text(), host, options);
 };
-
 /** An answer that is there whole may be longer than the screen; rows that come one by one are shown as they come. */
 const isWhole = (result: Result): boolean =>
   result.kind === 'record' || (result.kind === 'rows' && Array.isArray(result.rows));
-
 /** Collects what is written, to show it in a pager. */
 const collecting = (host: Host): { readonly host: Host; readonly text: () => string } => {
   const texts: string[] = [];
@@ -179,7 +186,6 @@ const collecting = (host: Host): { readonly host: Host; readonly text: () => str
     text: () => texts.join(''),
   };
 };
-
 /** Raw output, and a page of help through a pager. */
 const writeReady = async (
   { chunks, paged }: Extract<Result, { readonly kind: 'raw' }>,
@@ -192,21 +198,17 @@ const writeReady = async (
   for await (const chunk of chunks) texts.push(signsFor(host.env)(String(chunk)));
   await writePaged(texts.join(''), host, options);
 };
-
 const exitOf = (result: Result): Category | 'done' => {
   if (result.kind === 'rows') return result.exit?.() ?? 'done';
   return 'exit' in result ? (result.exit ?? 'done') : 'done';
 };
-
 /** Keeps what was found before the error, for the report of the error. */
 const withFindings = (error: unknown, { checked }: OutputOptions, { findings }: View): unknown => {
   if (checked !== undefined) checked.findings = findings?.() ?? [];
   return error;
 };
-
 const unreadExit = (result: Result): Category | 'done' =>
   result.kind === 'rows' ? (result.unread?.() ?? 'done') : exitOf(result);
-
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
 export const render = async (
   result: Result,
@@ -244,16 +246,13 @@ export const render = async (
   await reported(result, options, host, redactor);
   return exitOf(result);
 };
-
 const isInCi = ({ env }: Host): boolean => !!env.GITHUB_ACTIONS || !!env.GITLAB_CI;
-
 /** A result without findings, in a report: what was asked for did not run, or its verdict is all that is known. */
 const resultFinding = (exit: Category | 'done', { message }: View): CheckFinding => ({
   rule: 'check',
   level: exit === 'done' ? 'pass' : 'fail',
   message: message ?? (exit === 'done' ? 'nothing to report' : 'the check is negative'),
 });
-
 /** Writes what a check found if --report was given or a CI service runs the command. */
 const reported = async (
   result: Result,

@@ -1,24 +1,184 @@
+import { createHash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
-import type { CheckFinding } from '../core/finding.ts';
-import { type ReportFormat, reportFormatNames } from '../core/report-format.ts';
-import { invalidArguments, problem } from '../core/problem.ts';
+import { type ReportFormat, reportFormatNames } from '../core/format.ts';
+import { type AppError, invalidArguments, problem, type Problem } from '../core/problem.ts';
+import type { CheckFinding } from '../core/result.ts';
 import type { Host } from '../platform/host.ts';
-import { printable } from './printable.ts';
-import type { OutputOptions, Redactor } from './types.ts';
-import { annotations } from './annotations.ts';
-import { codeQualityText } from './code-quality.ts';
-import { junitText } from './junit.ts';
-import { markdownText } from './markdown.ts';
-import { sarifText } from './sarif.ts';
+import { type OutputOptions, printable, type Redactor } from './types.ts';
+
+/** More than this per run no CI service shows. */
+const MOST = 50;
+const data = (text: string): string =>
+  text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+const property = (text: string): string => data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+const commands = { fail: 'error', warn: 'warning', unknown: 'notice', pass: undefined } as const;
+/** Lines that GitHub puts beside the line of the file. Pure. */
+export const annotations = (findings: readonly CheckFinding[]): string[] =>
+  findings
+    .flatMap((one) => {
+      const command = commands[one.level];
+      if (command === undefined) return [];
+      const properties = [
+        ...(one.file === undefined ? [] : [`file=${property(one.file)}`]),
+        ...(one.line === undefined ? [] : [`line=${one.line}`]),
+        ...(one.column === undefined ? [] : [`col=${one.column}`]),
+        `title=${property(one.subject === undefined ? one.rule : `${one.rule}: ${one.subject}`)}`,
+      ];
+      const text = one.hint === undefined ? one.message : `${one.message} (${one.hint})`;
+      return [`::${command} ${properties.join(',')}::${data(text)}`];
+    })
+    .slice(0, MOST);
+
+const severities = { fail: 'major', warn: 'minor', unknown: 'info', pass: 'info' } as const;
+/** The same finding has the same fingerprint in the next run, wherever its line has moved to. */
+const fingerprintOf = ({ rule, file, subject, message }: CheckFinding): string =>
+  createHash('sha256')
+    .update(JSON.stringify([rule, file ?? '', subject ?? '', message]))
+    .digest('hex');
+/** Findings in the changes of a merge request. What passed is no finding there. Pure. */
+export const codeQualityText = (findings: readonly CheckFinding[]): string => {
+  const rows = findings
+    .filter(({ level }) => level !== 'pass')
+    .map((one) => ({
+      description: one.hint === undefined ? one.message : `${one.message} (${one.hint})`,
+      check_name: one.rule,
+      fingerprint: fingerprintOf(one),
+      severity: severities[one.level],
+      location: { path: one.file ?? '.', lines: { begin: one.line ?? 1 } },
+    }));
+  return `${JSON.stringify(rows, null, 2)}\n`;
+};
+
+/** XML has no way to write most control characters; a replacement says that there was one. */
+const escaped = (text: string): string =>
+  text
+    .replaceAll(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll('\n', '&#10;')
+    .replaceAll('\r', '&#13;');
+const outcomeOf = ({ level, message, hint, rule }: CheckFinding): string => {
+  const text = escaped(hint === undefined ? message : `${message} (${hint})`);
+  if (level === 'fail')
+    return `<failure message="${escaped(message)}" type="${escaped(rule)}">${text}</failure>`;
+  // Not looked at is neither passed nor failed.
+  if (level === 'unknown') return `<skipped message="${escaped(message)}"/>`;
+  return level === 'warn' ? `<system-out>warning: ${text}</system-out>` : '';
+};
+const caseOf = (suite: string, one: CheckFinding): string => {
+  const name = one.subject === undefined ? one.rule : `${one.rule}: ${one.subject}`;
+  const file = one.file === undefined ? '' : ` file="${escaped(one.file)}"`;
+  const line = one.line === undefined ? '' : ` line="${one.line}"`;
+  return `    <testcase classname="${escaped(suite)}" name="${escaped(name)}"${file}${line}>${outcomeOf(one)}</testcase>`;
+};
+/** Test results: a finding is a test case, and what could not be looked at was skipped. Pure. */
+export const junitText = (suite: string, findings: readonly CheckFinding[]): string => {
+  const count = (level: CheckFinding['level']): number =>
+    findings.filter((one) => one.level === level).length;
+  const counts = `tests="${findings.length}" failures="${count('fail')}" errors="0" skipped="${count('unknown')}"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites name="opsctl" ${counts}>`,
+    `  <testsuite name="${escaped(suite)}" ${counts}>`,
+    ...findings.map((one) => caseOf(suite, one)),
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n');
+};
+
+const cell = (text: string): string =>
+  text
+    .replaceAll(/[\r\n]+/g, ' ')
+    .replaceAll('|', '\\|')
+    .replaceAll('<', '&lt;')
+    .replaceAll('`', '&#96;');
+const levels = ['fail', 'warn', 'unknown', 'pass'] as const;
+const placeOf = ({ file, line, subject }: CheckFinding): string =>
+  file === undefined ? (subject ?? '') : line === undefined ? file : `${file}:${line}`;
+const rowOf = (one: CheckFinding): string => {
+  const text = one.hint === undefined ? one.message : `${one.message} (${one.hint})`;
+  return `| ${one.level} | ${cell(one.rule)} | ${cell(placeOf(one))} | ${cell(text)} |`;
+};
+/** A table for a job summary or a comment; what passed is only counted. Pure. */
+export const markdownText = (title: string, findings: readonly CheckFinding[]): string => {
+  const counts = levels
+    .map((level) => [level, findings.filter((one) => one.level === level).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([level, count]) => `${count} ${level}`);
+  const shown = levels
+    .filter((level) => level !== 'pass')
+    .flatMap((level) => findings.filter((one) => one.level === level));
+  const table = ['', '| level | rule | where | finding |', '|---|---|---|---|', ...shown.map(rowOf)];
+  return [
+    `### ${title}: ${counts.join(', ') || 'nothing was checked'}`,
+    ...(shown.length > 0 ? table : []),
+    '',
+  ].join('\n');
+};
+
+/** A result that is no failure has no level (SARIF 2.1.0, 3.27.10). */
+const states = {
+  fail: { kind: 'fail', level: 'error' },
+  warn: { kind: 'fail', level: 'warning' },
+  unknown: { kind: 'open', level: 'none' },
+  pass: { kind: 'pass', level: 'none' },
+} as const;
+const uriOf = (file: string): string =>
+  encodeURI(file.replaceAll('\\', '/')).replaceAll('#', '%23').replaceAll('?', '%3F');
+const locationOf = ({ file, line, column, subject }: CheckFinding) => ({
+  ...(file === undefined
+    ? {}
+    : {
+        physicalLocation: {
+          artifactLocation: { uri: uriOf(file) },
+          region: { startLine: line ?? 1, ...(column === undefined ? {} : { startColumn: column }) },
+        },
+      }),
+  ...(subject === undefined ? {} : { logicalLocations: [{ name: subject, kind: 'resource' }] }),
+});
+const resultOf = (one: CheckFinding, rules: readonly string[]) => {
+  const text = one.hint === undefined ? one.message : `${one.message} (${one.hint})`;
+  const location = locationOf(one);
+  return {
+    ruleId: one.rule,
+    ruleIndex: rules.indexOf(one.rule),
+    ...states[one.level],
+    message: { text },
+    ...(Object.keys(location).length === 0 ? {} : { locations: [location] }),
+  };
+};
+/** Results of static analysis, as code scanning reads them. Pure. */
+export const sarifText = (version: string, findings: readonly CheckFinding[]): string => {
+  const rules = [...new Set(findings.map(({ rule }) => rule))];
+  const log = {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: 'opsctl',
+            version,
+            rules: rules.map((id) => ({ id, shortDescription: { text: id.replaceAll(/[-_]/g, ' ') } })),
+          },
+        },
+        columnKind: 'utf16CodeUnits',
+        results: findings.map((one) => resultOf(one, rules)),
+      },
+    ],
+  };
+  return `${JSON.stringify(log, null, 2)}\n`;
+};
 
 export type ReportFile = { readonly format: ReportFormat; readonly path: string };
-
 const reportOf = (text: string): ReportFile | undefined => {
   const [name = '', path = ''] = text.split(/=(.*)/s);
   const format = reportFormatNames.find((one) => one === name.trim());
   return format === undefined || path === '' ? undefined : { format, path };
 };
-
 /** Returns the valid values of --report on a line whose other flags may be wrong: a usage error has its report as well. */
 export const reportsOnLine = (tokens: readonly string[]): readonly ReportFile[] => {
   const own = tokens.includes('--') ? tokens.slice(0, tokens.indexOf('--')) : tokens;
@@ -29,7 +189,6 @@ export const reportsOnLine = (tokens: readonly string[]): readonly ReportFile[] 
     .flatMap((text) => text.split(','))
     .flatMap((text) => reportOf(text) ?? []);
 };
-
 /** `junit=FILE`, several separated by commas. */
 export const reportsOf = (texts: readonly string[]): readonly ReportFile[] =>
   texts
@@ -46,7 +205,6 @@ export const reportsOf = (texts: readonly string[]): readonly ReportFile[] =>
         ]);
       return report;
     });
-
 const writers: Readonly<
   Record<ReportFormat, (title: string, version: string, findings: readonly CheckFinding[]) => string>
 > = {
@@ -55,16 +213,13 @@ const writers: Readonly<
   codequality: (_title, _version, findings) => codeQualityText(findings),
   markdown: (title, _, findings) => markdownText(title, findings),
 };
-
 /** CI services know files by their path in the repository. */
 const fromHere = ({ cwd }: Host, one: CheckFinding): CheckFinding => {
   if (one.file === undefined || !isAbsolute(one.file)) return one;
   const path = relative(cwd, one.file);
   return path.startsWith('..') ? one : { ...one, file: path };
 };
-
 const isSet = (text: string | undefined): boolean => text !== undefined && text !== '' && text !== 'false';
-
 /** A part of a GitLab log that can be folded. */
 const section = (lines: readonly string[], now: number): string[] => {
   const at = Math.floor(now / 1000);
@@ -75,7 +230,6 @@ const section = (lines: readonly string[], now: number): string[] => {
     `${start}[0Ksection_end:${at}:opsctl_findings${back}${start}[0K`,
   ];
 };
-
 /** In the words of the CI service in which this runs; nothing elsewhere, and nothing where all is well. */
 export const ciLines = (
   { env, now }: Pick<Host, 'env' | 'now'>,
@@ -93,14 +247,12 @@ export const ciLines = (
     );
   return section(texts, now());
 };
-
 const appendSummary = async ({ env, files }: Host, text: string): Promise<void> => {
   const path = env.GITHUB_STEP_SUMMARY;
   if (!isSet(env.GITHUB_ACTIONS) || path === undefined || !isAbsolute(path)) return;
   const before = (await files.read(path).catch(() => undefined)) ?? '';
   await files.replace(path, `${before}${text}`).catch(() => {});
 };
-
 /**
  * Writes every file of --report. A file that cannot be written does not keep the others from being written; the first failure is thrown
  * afterwards. Secrets are redacted.
@@ -120,7 +272,6 @@ export const writeReportFiles = async (
       .catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 };
-
 /** Writes the files of --report, then what the CI service shows without a flag. Secrets are redacted in all of them. */
 export const writeReports = async (
   given: readonly CheckFinding[],
@@ -134,4 +285,32 @@ export const writeReports = async (
   for (const line of ciLines(host, findings))
     await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
   await appendSummary(host, redactor.clean(markdownText(title, findings)));
+};
+
+/** The findings of a check that ended with an error. */
+
+const isPlaced = ({ file }: Problem): boolean => file !== undefined;
+const problemFinding = ({ detail, message }: AppError, one: Problem): CheckFinding => ({
+  rule: detail.code ?? one.rule,
+  level: 'fail',
+  message: one.path === '' ? `${message}: ${one.message}` : `${one.path} ${one.message}`,
+  ...(one.hint === undefined ? {} : { hint: one.hint }),
+  ...(one.file === undefined ? {} : { file: one.file }),
+  ...(one.line === undefined ? {} : { line: one.line }),
+  ...(one.column === undefined ? {} : { column: one.column }),
+});
+/** Returns the problems that belong to a line of a file. */
+export const placedFindings = (error: AppError): CheckFinding[] =>
+  (error.detail.problems ?? []).filter(isPlaced).map((one) => problemFinding(error, one));
+/** Returns one failed finding for each problem of the error, or one for the error itself: a report never shows an error as a success. */
+export const errorFindings = (error: AppError): CheckFinding[] => {
+  const { problems = [], code, tryThis = [] } = error.detail;
+  if (problems.length > 0) return problems.map((one) => problemFinding(error, one));
+  const [hint] = tryThis;
+  return [
+    {
+      ...{ rule: code ?? error.category, level: 'fail', message: error.message },
+      ...(hint === undefined ? {} : { hint }),
+    },
+  ];
 };

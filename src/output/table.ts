@@ -1,10 +1,148 @@
-import { type Row, cellText, columnOf, keysOf } from './cells.ts';
-import { columnTitles } from './column-title.ts';
-import { type Fit, GAP, fitColumns, folded, kindOf } from './fit.ts';
-import type { Formatter } from './formatter.ts';
-import { oneLine } from './printable.ts';
 import type { Theme } from './theme.ts';
-import { type Measure, clip, measureFor } from './width.ts';
+import { cellText, columnOf, type Formatter, keysOf, oneLine, type Row } from './types.ts';
+
+/** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`. */
+const words = (part: string): string =>
+  part
+    .replace(/^num_/, '')
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replaceAll(/[_-]+/g, ' ')
+    .trim()
+    .toUpperCase();
+/** Headings in words: the last part of a path, with the parts before it only where two columns would look the same. Pure. */
+export const columnTitles = (columns: readonly string[]): string[] => {
+  const paths = columns.map((column) => column.split('.'));
+  // A number is a place in a list and says nothing alone.
+  const depths: number[] = paths.map((path) => (/^\d+$/.test(path.at(-1) ?? '') ? 2 : 1));
+  const titleOf = (i: number): string =>
+    (paths[i] ?? [])
+      .slice(-(depths[i] ?? 1))
+      .map(words)
+      .join(' ') ||
+    columns[i]?.toUpperCase() ||
+    '';
+  const canGrow = (i: number): boolean => (depths[i] ?? 1) < (paths[i]?.length ?? 0);
+  const doubled = (): number[] =>
+    columns.flatMap((_, i) =>
+      canGrow(i) && columns.some((_, j) => j !== i && titleOf(j) === titleOf(i)) ? [i] : [],
+    );
+  for (let same = doubled(); same.length > 0; same = doubled())
+    for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
+  return columns.map((_, i) => titleOf(i));
+};
+
+export const GAP = 2;
+/** Free text is not squeezed below this. */
+const LEAST_TEXT = 12;
+/** A name that is too long for the line goes on below itself, in a column of at least this. */
+const LEAST_NAME = 16;
+export type Column = {
+  /** Places that its widest cell takes. */
+  readonly content: number;
+  /** The longest word of its heading: below it the heading would be broken. */
+  readonly heading: number;
+  /** Places of the whole heading. */
+  readonly title: number;
+  readonly kind: 'key' | 'name' | 'text' | 'value';
+};
+/** How wide each column is; `block` when no table fits and each row is a list of lines. */
+export type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { readonly kind: 'block' };
+const KEY = /(^|[._])(id|ids|key|uuid|name|title|version|digest|url)$|(Id|Ids|Key|Name)$/;
+const NAME = /(^|[._])(name|title)$/;
+/** What a column holds, from its name and its cells: ids and names are what people copy, so that they are never cut. */
+export const kindOf = (column: string, cells: readonly string[]): Column['kind'] => {
+  if (NAME.test(column)) return 'name';
+  if (KEY.test(column)) return 'key';
+  return cells.some((cell) => cell.length > LEAST_TEXT && /\s/.test(cell)) ? 'text' : 'value';
+};
+const total = (widths: readonly number[]): number =>
+  widths.reduce((sum, width) => sum + width, GAP * Math.max(0, widths.length - 1));
+/** Takes places from the widest of these columns until the line fits or each is at its least. */
+const squeeze = (widths: number[], least: readonly (number | undefined)[], available: number): void => {
+  let over = total(widths) - available;
+  while (over > 0) {
+    let widest = -1;
+    for (const [i, width] of widths.entries()) {
+      const floor = least[i];
+      if (floor !== undefined && width > floor && (widest < 0 || width > (widths[widest] ?? 0))) widest = i;
+    }
+    if (widest < 0) return;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    over -= 1;
+  }
+};
+/** Widths for a line of `available` places: headings give first, then free text, then long names by going on below. Pure. */
+export const fitColumns = (columns: readonly Column[], available: number): Fit => {
+  const natural = columns.map(({ content, title }) => Math.max(content, title));
+  if (total(natural) <= available) return { kind: 'table', widths: natural };
+  const widths = [...natural];
+  squeeze(
+    widths,
+    columns.map(({ content, heading }) => Math.max(content, heading)),
+    available,
+  );
+  squeeze(
+    widths,
+    columns.map(({ kind, heading }) => (kind === 'text' ? Math.max(LEAST_TEXT, heading) : undefined)),
+    available,
+  );
+  squeeze(
+    widths,
+    columns.map(({ kind, heading }) => (kind === 'name' ? Math.max(LEAST_NAME, heading) : undefined)),
+    available,
+  );
+  return total(widths) <= available ? { kind: 'table', widths } : { kind: 'block' };
+};
+/** The text in lines of at most `width` places, broken between words where there are some. Pure. */
+export const folded = (text: string, width: number, measure: Measure): string[] => {
+  if (measure(text) <= width) return [text];
+  const lines: string[] = [];
+  let line = '';
+  const push = (): void => {
+    if (line !== '') lines.push(line);
+    line = '';
+  };
+  for (const word of text.split(' ')) {
+    const next = line === '' ? word : `${line} ${word}`;
+    if (measure(next) <= width) {
+      line = next;
+      continue;
+    }
+    push();
+    for (const character of word) {
+      if (measure(line + character) > width) push();
+      line += character;
+    }
+  }
+  push();
+  return lines.length === 0 ? [''] : lines;
+};
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: everything outside ASCII needs the tables of string-width
+const ASCII = /^[\u0000-\u007f]*$/;
+export type Measure = (text: string) => number;
+/** Columns that texts take on a terminal. string-width (40 ms) is loaded only when one of them is not ASCII. */
+export const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
+  for (const text of texts) {
+    if (ASCII.test(text)) continue;
+    const { default: stringWidth } = await import('string-width');
+    return (one) => (ASCII.test(one) ? one.length : stringWidth(one));
+  }
+  return (text) => text.length;
+};
+/** Cuts to `columns` places, with a mark where something is missing. */
+export const clip = (text: string, columns: number, measure: Measure): string => {
+  if (measure(text) <= columns) return text;
+  let kept = '';
+  let used = 0;
+  for (const character of text) {
+    const width = measure(character);
+    if (used + width > columns - 1) break;
+    kept += character;
+    used += width;
+  }
+  return `${kept}…`;
+};
 
 export type TableOptions = {
   readonly columns: readonly string[] | undefined;
@@ -15,9 +153,7 @@ export type TableOptions = {
   /** A record with every field it has. */
   readonly allFields?: boolean;
 };
-
 type Kinds = readonly ReturnType<typeof kindOf>[];
-
 const padded = (cells: readonly string[], widths: readonly number[], measure: Measure): string =>
   cells
     .map((cell, i) =>
@@ -25,7 +161,6 @@ const padded = (cells: readonly string[], widths: readonly number[], measure: Me
     )
     .join('')
     .trimEnd();
-
 /** One row: free text is cut with a mark, a name that is too long goes on in the line below. */
 const rowLines = (
   cells: readonly string[],
@@ -47,7 +182,6 @@ const rowLines = (
     ),
   );
 };
-
 const headerLines = (titles: readonly string[], widths: readonly number[], measure: Measure): string[] => {
   const parts = titles.map((title, i) => folded(title, Math.max(1, widths[i] ?? 1), measure));
   const height = Math.max(1, ...parts.map((part) => part.length));
@@ -59,7 +193,6 @@ const headerLines = (titles: readonly string[], widths: readonly number[], measu
     ),
   );
 };
-
 /** Where no table fits: a line for each field, long values going on below, an empty line between rows. */
 const blockText = (
   titles: readonly string[],
@@ -77,7 +210,6 @@ const blockText = (
     })
     .join('\n');
 };
-
 type Field = {
   readonly wide: number;
   readonly width: number | undefined;
@@ -97,7 +229,6 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
     (i === 0 ? `${label}${' '.repeat(wide - measure(name) + GAP)}${line}` : indent + line).trimEnd(),
   );
 };
-
 /** Widths come from the first rows; later ones widen a column when they must, so that nothing is lost off a terminal. */
 export const tableRows = (options: TableOptions): Formatter => {
   let columns = options.columns;
@@ -136,7 +267,6 @@ export const tableRows = (options: TableOptions): Formatter => {
     close: () => '',
   };
 };
-
 const fitted = (
   titles: readonly string[],
   content: readonly number[],
@@ -153,7 +283,6 @@ const fitted = (
     })),
     width ?? Number.POSITIVE_INFINITY,
   );
-
 /** A record with more fields than these is shown without those that nobody looks at. */
 const MANY = 12;
 /** JSON text of this many characters is no line that a person reads. */
@@ -163,7 +292,6 @@ const isLongJson = (value: unknown): boolean =>
   value !== null &&
   !(Array.isArray(value) && value.every((one) => typeof one !== 'object')) &&
   cellText(value).length >= LONG;
-
 /** Fields worth a line: those of the view, and of the rest what has a value that a person reads. Pure. */
 const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]): string[] => {
   const has = (name: string): boolean => columnOf(data, name) !== undefined;
@@ -178,7 +306,6 @@ const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]):
   };
   return [...first.filter(has), ...rest.filter(isRead)];
 };
-
 /** One record: a line for each field, the columns asked for by the view first. */
 export const recordText = async (
   data: Row,

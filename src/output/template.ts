@@ -1,6 +1,5 @@
-import { messageOf } from '../core/error-message.ts';
-import { invalidArguments, problem } from '../core/problem.ts';
-import { cellText } from './cells.ts';
+import { invalidArguments, messageOf, problem } from '../core/problem.ts';
+import { cellText } from './types.ts';
 
 const failed = (error: unknown): Error => {
   const text = messageOf(error);

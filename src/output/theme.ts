@@ -6,14 +6,33 @@ export type Theme = {
   readonly yellow: Paint;
   readonly green: Paint;
 };
-
 const plain: Paint = (text) => text;
 const none: Theme = { bold: plain, dim: plain, red: plain, yellow: plain, green: plain };
-
 /** chalk is loaded only where colour is on, with the level given instead of guessed. */
 export const themeFor = async (colored: boolean): Promise<Theme> => {
   if (!colored) return none;
   const { Chalk } = await import('chalk');
   const { bold, dim, red, yellow, green } = new Chalk({ level: 1 });
   return { bold, dim, red, yellow, green };
+};
+
+type Env = Readonly<Record<string, string | undefined>>;
+/** Set and not switched off: `FORCE_COLOR=0` means no. */
+const isOn = (value: string | undefined): boolean =>
+  value !== undefined && value !== '' && value !== '0' && value !== 'false';
+/**
+ * spec/program#output: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > TERM=dumb > is a terminal.
+ * Decided here because chalk ignores NO_COLOR and looks at the wrong stream. Pure.
+ */
+export const isColored = (
+  mode: 'auto' | 'always' | 'never' | undefined,
+  env: Env,
+  isTty: boolean,
+): boolean => {
+  if (mode === 'always') return true;
+  if (mode === 'never') return false;
+  if (env.NO_COLOR) return false;
+  if (isOn(env.FORCE_COLOR) || isOn(env.CLICOLOR_FORCE)) return true;
+  if (env.FORCE_COLOR === '0' || env.FORCE_COLOR === 'false' || env.TERM === 'dumb') return false;
+  return isTty;
 };

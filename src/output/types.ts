@@ -1,10 +1,10 @@
-import type { CheckFinding } from '../core/finding.ts';
-import type { OutputFormat } from '../core/output-format.ts';
-import type { ReportFormat } from '../core/report-format.ts';
-import type { Category } from '../core/problem.ts';
-import type { Result } from '../core/result.ts';
-import type { Host } from '../platform/host.ts';
-import type { JqRun } from '../platform/jq-run.ts';
+import type { OutputFormat, ReportFormat } from '../core/format.ts';
+import { jsonOfAnyDepth } from '../core/json.ts';
+import { type Category, invalidArguments, type Problem, problem } from '../core/problem.ts';
+import type { CheckFinding, Result } from '../core/result.ts';
+import { isRecord } from '../core/shape.ts';
+import { nearest } from '../core/text.ts';
+import type { Host, JqRun } from '../platform/host.ts';
 
 /** What the flags and the environment decided, once for a run. */
 export type OutputOptions = {
@@ -41,7 +41,6 @@ export type OutputOptions = {
   /** The jq of this run, once it was started with the program of --jq. */
   readonly filter?: { run?: JqRun };
 };
-
 /** Every secret of the run, replaced by `***` in whatever form it appears. */
 export type Redactor = {
   hide(secret: string): void;
@@ -51,7 +50,6 @@ export type Redactor = {
 };
 /** `push` gives back what can be written; an end that may begin a secret is kept until more comes, or until `end`. */
 export type RedactStream = { push(piece: string): string; end(): string };
-
 /** render.ts `render`: writes a result to stdout (its message to stderr); resolves with the exit category. EPIPE is 'done'. */
 export type Render = (
   result: Result,
@@ -67,3 +65,156 @@ export type RenderError = (
   redactor: Redactor,
 ) => Promise<Category>;
 // logger.ts `makeLogger(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.
+
+/** Turns rows into text piece by piece: `rows` may be called any number of times, `close` once at the end. */
+export type Formatter = { rows(burst: readonly Row[]): string | Promise<string>; close(): string };
+
+export type Row = unknown;
+/** The value at a dotted path; a key that itself has dots is found first, and `labels.0.name` reaches into lists. */
+const valueAt = (row: Row, path: string): unknown => {
+  if (isRecord(row) && Object.hasOwn(row, path)) return row[path];
+  let at: unknown = row;
+  for (const step of path.split('.')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = (at as Record<string, unknown>)[step];
+  }
+  return at;
+};
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
+/** One value as text for a person: nothing for what is absent, lists of plain values with commas, the rest as JSON. */
+export const cellText = (value: unknown): string => {
+  if (value === undefined || value === null) return '';
+  if (isScalar(value)) return String(value);
+  if (Array.isArray(value) && value.every(isScalar)) return value.map(cellText).join(', ');
+  return jsonOfAnyDepth(value);
+};
+/** All keys of the rows, in the order they are first seen; a row that is no record has the one column `value`. */
+export const keysOf = (rows: readonly Row[]): string[] => {
+  const names = new Set<string>();
+  for (const row of rows) for (const key of isRecord(row) ? Object.keys(row) : ['value']) names.add(key);
+  return [...names];
+};
+/** A row that is no record is its own column. */
+export const columnOf = (row: Row, column: string): unknown =>
+  isRecord(row) || Array.isArray(row) ? valueAt(row, column) : row;
+/** Only these columns, under their dotted names: what `--columns` leaves of a record in JSON and YAML. */
+export const project = (row: Row, columns: readonly string[] | undefined): unknown =>
+  columns === undefined
+    ? row
+    : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
+
+const indented = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
+/** A valid array as soon as it is closed; each row stands there before the next is known. */
+export const jsonRows = (columns?: readonly string[]): Formatter => {
+  let count = 0;
+  return {
+    rows: (burst) =>
+      burst
+        .map((row) => `${count++ === 0 ? '[' : ','}\n  ${indented(project(row, columns) ?? null)}`)
+        .join(''),
+    close: () => (count === 0 ? '[]\n' : '\n]\n'),
+  };
+};
+export const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? null, 2)}\n`;
+export const ndjsonRows = (columns?: readonly string[]): Formatter => ({
+  rows: (burst: readonly Row[]) =>
+    burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
+  close: () => '',
+});
+
+const escaped = (c: string): string => {
+  const code = c.charCodeAt(0);
+  return `\\u${code.toString(16).padStart(4, '0')}`;
+};
+// C0 without tab and line end, DEL and C1, and the marks that turn the reading direction around.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+const UNSAFE_IN_LINE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+/** Data on its way to a terminal: what would move the cursor, change colours or hide text is shown as `\u001b` instead. */
+export const printable = (text: string): string => text.replace(UNSAFE, escaped);
+/** The same for what must stay on one line: a line end becomes `\n`. */
+export const oneLine = (text: string): string =>
+  text.replace(UNSAFE_IN_LINE, (c) =>
+    c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escaped(c),
+  );
+
+/** Columns that none of these rows has. Pure. */
+const unknownColumns = (columns: readonly string[], rows: readonly Row[]): Problem[] => {
+  const known = keysOf(rows);
+  return columns
+    .filter((column) => rows.every((row) => columnOf(row, column) === undefined))
+    .map((column) => {
+      const close = nearest(column, known);
+      return problem(
+        '--columns',
+        'unknown',
+        `names \`${oneLine(column)}\`, which the answer does not have`,
+        close === undefined ? `it has ${known.slice(0, 12).join(', ')}` : `did you mean ${close}?`,
+      );
+    });
+};
+/** A result that reports a change has happened: then a wrong column is only worth a warning. */
+const hasChanged = (result: Result): boolean =>
+  result.kind === 'rows' ? result.exit !== undefined : 'view' in result && result.view?.message !== undefined;
+/** A mistyped column would be an empty one. Rows of a table in src/api-specs are checked before anything is sent; these by what came. */
+export const columnsAreKnown = async (
+  { columns, areColumnsKnown }: OutputOptions,
+  rows: readonly Row[],
+  result: Result,
+  warn: (text: string) => Promise<void>,
+): Promise<void> => {
+  const problems = rows.length === 0 ? [] : unknownColumns(columns ?? [], rows);
+  if (problems.length === 0) return;
+  if (!hasChanged(result) && !areColumnsKnown) throw invalidArguments(problems);
+  for (const { path, message, hint } of problems) await warn(`warning: ${path} ${message} (${hint})`);
+};
+
+/** Signs of the program's own drawings, each as wide as what takes its place, so that columns stay. */
+const plain: Readonly<Record<string, string>> = {
+  '✓': '+',
+  '✔': '+',
+  '✗': 'x',
+  '✘': 'x',
+  '→': '>',
+  '←': '<',
+  '↑': '^',
+  '↓': 'v',
+  '─': '-',
+  '━': '-',
+  '│': '|',
+  '┃': '|',
+  '├': '+',
+  '└': '+',
+  '┌': '+',
+  '┐': '+',
+  '┘': '+',
+  '┤': '+',
+  '●': '*',
+  '○': 'o',
+  '◌': 'o',
+  '•': '*',
+  '·': '.',
+  '…': '.',
+  '–': '-',
+  '—': '-',
+  '×': 'x',
+  '⚠': '!',
+  '▶': '>',
+  '█': '#',
+  '░': '.',
+  '≤': '<',
+  '≥': '>',
+};
+const SIGNS = new RegExp(`[${Object.keys(plain).join('')}]`, 'gu');
+type Env = Readonly<Record<string, string | undefined>>;
+/** POSIX: LC_ALL beats LC_CTYPE beats LANG. A locale that is set and is not UTF-8 can show ASCII only; none set says nothing. */
+export const isAsciiOnly = ({ LC_ALL, LC_CTYPE, LANG }: Env): boolean => {
+  const locale = LC_ALL || LC_CTYPE || LANG || '';
+  return locale !== '' && !/utf-?8/i.test(locale);
+};
+/** The program's signs as ASCII; data of other scripts stays what it is. */
+export const asciiSigns = (text: string): string => text.replace(SIGNS, (sign) => plain[sign] ?? sign);
+/** What messages go through: nothing where the terminal shows every sign. */
+export const signsFor = (env: Env): ((text: string) => string) =>
+  isAsciiOnly(env) ? asciiSigns : (text) => text;

@@ -1,6 +1,5 @@
 import { LineCounter, YAMLParseError, parseDocument } from 'yaml';
-import { documentFrom, yamlOptions } from '../core/yaml-parse.ts';
-import { yamlValue } from '../core/yaml-value.ts';
+import { documentFrom, yamlOptions, yamlValue } from '../core/yaml.ts';
 
 // Static name for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
 export { stringify } from 'yaml';

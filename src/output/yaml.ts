@@ -1,6 +1,5 @@
 import { AppError } from '../core/problem.ts';
-import { type Row, project } from './cells.ts';
-import type { Formatter } from './formatter.ts';
+import { type Formatter, project, type Row } from './types.ts';
 
 /** A thread of some thousand replies: YAML would indent its last one by as many steps. */
 const tooDeep = (): AppError =>

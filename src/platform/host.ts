@@ -1,11 +1,8 @@
-/** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
 import type { ExternalUrl } from '../core/external-url.ts';
-import type { JqRun } from './jq-run.ts';
-import type { Bucket, BucketPlace } from './bucket.ts';
-import type { Terminal } from './terminal.ts';
+
+/** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
 
 export type Bytes = Uint8Array;
-
 /** PEM texts. `ca` is trusted alone, in place of the usual authorities; `extraCa` beside them. */
 export type Tls = {
   readonly ca?: string;
@@ -14,7 +11,6 @@ export type Tls = {
   readonly key?: string;
   readonly serverName?: string;
 };
-
 export type HttpRequest = {
   readonly method: string;
   readonly url: string;
@@ -44,7 +40,6 @@ export type HttpReply = {
   /** Headers that came after the body; only with HTTP/2, and known when the body has been read. */
   trailers?(): Readonly<Record<string, string>>;
 };
-
 /** Why a TLS connection could not be made, in terms of whose certificate it was. */
 export type TlsFailure = {
   readonly kind: 'untrusted' | 'expired' | 'too-early' | 'name' | 'client-certificate' | 'protocol';
@@ -52,7 +47,6 @@ export type TlsFailure = {
   readonly names?: readonly string[];
   readonly reason: string;
 };
-
 /** Thrown by `request`. `sent` is false only when no byte of the request can have reached the service. */
 export class NetworkError extends Error {
   readonly code:
@@ -83,7 +77,6 @@ export class NetworkError extends Error {
     this.trouble = trouble;
   }
 }
-
 export type Incoming = {
   readonly method: string;
   /** Path and query exactly as sent. */
@@ -122,7 +115,6 @@ export type Address = {
   readonly http2?: true;
 };
 export type Listener = { readonly host: string; readonly port: number; close(): Promise<void> };
-
 /** `answer` is absent if there was none in time, or no connection. */
 export type Probed = {
   readonly answer?: 'accepted' | 'rejected';
@@ -142,7 +134,6 @@ export type Network = {
   /** Closes idle connections, so that a process can end. */
   close(): Promise<void>;
 };
-
 export type Exit = { readonly code: number | null; readonly signal: string | null };
 export type RunOptions = {
   readonly cwd?: string;
@@ -200,7 +191,6 @@ export type Processes = {
   /** Where the process IDs of this process are valid. */
   scope(): ProcessScope;
 };
-
 export type FileInfo = {
   readonly kind: 'file' | 'directory' | 'link' | 'other';
   readonly sizeBytes: number;
@@ -262,17 +252,14 @@ export type Files = {
   /** The one of HOME where that is a whole path, else the one that the system has for this user; undefined for a user without one. */
   homeDirectory(): string | undefined;
 };
-
 /** The keychain of the operating system. Each call ends within 3 s: it rejects when the keychain is locked or does not answer. */
 export type Keychain = {
   get(service: string, account: string): Promise<string | undefined>;
   set(service: string, account: string, secret: string): Promise<void>;
   remove(service: string, account: string): Promise<void>;
 };
-
 /** Runs a script on a Redis server: one step for all its clients. */
 export type RunScript = (script: string, keys: string[], args: (string | number)[]) => Promise<number>;
-
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: 'linux' | 'darwin' | 'win32' | string;
@@ -314,3 +301,90 @@ export interface Host {
   /** Ends the process at once: only for a second signal. */
   exit(code: number): never;
 }
+
+/** Standard streams, questions and progress of a terminal: a part of the Host. */
+export type Output = {
+  readonly isTty: boolean;
+  readonly columns: number;
+  /** Lines of a terminal. */
+  readonly rows?: number | undefined;
+  /** Resolves when the reader took it; rejects with code EPIPE when there is no reader any more. */
+  write(text: string | Uint8Array): Promise<void>;
+};
+export type Choice = { readonly value: string; readonly label: string };
+/** Prompts are written to stderr. They reject with AppError('interrupted') on Ctrl-C or end of input. */
+export type Prompts = {
+  confirm(question: string, fallback: boolean): Promise<boolean>;
+  text(
+    question: string,
+    /** `signal`: takes the question back; then it rejects like a Ctrl-C. */
+    options?: { readonly secret?: boolean; readonly fallback?: string; readonly signal?: AbortSignal },
+  ): Promise<string>;
+  select(question: string, choices: readonly Choice[]): Promise<string>;
+};
+export type Terminal = {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly stdin: {
+    readonly isTty: boolean;
+    bytes(): AsyncIterable<Uint8Array>;
+    lines(signal?: AbortSignal): AsyncIterable<string>;
+    /** Keys as they are pressed, until the signal; only for terminals. */
+    keys?(signal: AbortSignal): AsyncIterable<string>;
+  };
+  readonly prompts: Prompts;
+  /** Shows text with a pager that has the terminal until its reader leaves it; false when it cannot be started. */
+  page?(command: string, text: string): Promise<boolean>;
+  /** A line that turns on stderr; only for terminals. */
+  spinner(text: string): Promise<{ update(text: string): void; stop(): void }>;
+};
+
+/** A bucket of an S3-compatible service. Its credentials come from the environment or the chain that its client knows (profile, role, instance). */
+export type BucketPlace = {
+  readonly bucket: string;
+  readonly endpoint?: string;
+  readonly region?: string;
+  /** How the bucket is named in URLs: in the path, or as a part of the host name. */
+  readonly addressing: 'path' | 'virtual';
+};
+export type StoredObject = {
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+};
+/** Thrown by a bucket: the service's own word for what is wrong, or the system's for a connection that failed. */
+export class BucketError extends Error {
+  readonly code: string;
+  readonly status: number | undefined;
+  constructor(code: string, message: string, status?: number, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'BucketError';
+    this.code = code;
+    this.status = status;
+  }
+}
+export type Bucket = {
+  /** Streams it in parts; an upload that fails or is aborted leaves no part. Each part has a checksum that the service compares. */
+  put(key: string, data: AsyncIterable<Bytes>, sizeBytes: number, signal?: AbortSignal): Promise<void>;
+  /** Undefined when there is no such object. */
+  stream(key: string, signal?: AbortSignal): Promise<AsyncIterable<Bytes> | undefined>;
+  sizeOf(key: string): Promise<number | undefined>;
+  list(prefix: string): AsyncIterable<StoredObject>;
+  remove(key: string): Promise<void>;
+  /** Ends uploads of keys with this prefix that were begun before then and never completed. Returns how many; undefined when the service has no list of them. */
+  discardUploads(prefix: string, beforeMs: number): Promise<number | undefined>;
+  close(): void;
+};
+
+/** A jq that was started with a program and flags: JSON goes in and results come out as they flow, without a copy of the whole. */
+export type JqRun = {
+  /** `no`: jq ended before it asked for input. */
+  readonly compiled: Promise<'yes' | 'no'>;
+  /** Resolves when there is room for more; false when jq has ended and wants none. */
+  write(data: string | Uint8Array): Promise<boolean>;
+  end(): void;
+  output(): AsyncIterable<Uint8Array>;
+  /** As the command line's: 0 is success, 5 an error in the program, 3 a program that does not compile; null when it was killed. */
+  readonly finished: Promise<{ readonly code: number | null; readonly stderr: string }>;
+  kill(): Promise<void>;
+};

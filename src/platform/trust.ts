@@ -1,23 +1,21 @@
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
+import { childPath, type FileName } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
-import type { FileInfo, Host } from './host.ts';
+import type { FileInfo, Files, Host } from './host.ts';
 
 /**
  * Whether this user may run a program, or rely on a file or directory: only root, this user, and the users that the caller names may be
  * able to replace it. sudo and sshd check their own files in the same way. `path` is the object that another user can replace.
  */
 export type Distrust = { readonly path: string; readonly reason: string; readonly fix: string };
-
 type Looking = Pick<Host, 'files' | 'uid' | 'env' | 'platform'>;
-
 /** Whoever owns the root directory can replace everything. As git does, opsctl run with sudo trusts files of the user who ran sudo. */
 const trustedUsers = async ({ files, uid, env }: Looking): Promise<readonly number[]> => {
   const root = await files.info('/');
   const caller = uid === 0 ? Number(env['SUDO_UID'] ?? Number.NaN) : Number.NaN;
   return [0, uid, ...(root === undefined ? [] : [root.uid]), ...(Number.isInteger(caller) ? [caller] : [])];
 };
-
 /** The name of a user, for messages: `etcd (uid 112)`. */
 export const userText = ({ files }: Pick<Host, 'files'>, uid: number): string => {
   let users = '';
@@ -33,7 +31,6 @@ export const userText = ({ files }: Pick<Host, 'files'>, uid: number): string =>
   return name === undefined ? `uid ${uid}` : `${name} (uid ${uid})`;
 };
 const modeText = ({ mode }: FileInfo): string => mode.toString(8).padStart(4, '0');
-
 const stickyBit = 0o1000;
 /** A user's private group has the number of that user and no other members. */
 const hasPrivateGroup = ({ uid, gid }: FileInfo): boolean => gid === uid && uid !== 0;
@@ -47,11 +44,9 @@ const writersOf = (path: string, info: FileInfo): 'other users' | 'its group' | 
     ? 'its group'
     : undefined;
 };
-
 /** A read-only file system refuses what the mode allows. */
 const isReadOnly = async ({ files, uid }: Looking, path: string, by: string): Promise<boolean> =>
   (uid === 0 || by === 'other users') && !(await files.isWritable(path));
-
 type Rule = {
   readonly users: readonly number[];
   readonly more: readonly number[];
@@ -79,7 +74,6 @@ const judge = async (
     fix: shellLine(['chmod', by === 'its group' ? 'g-w' : 'go-w', path]),
   };
 };
-
 const mostLinks = 40;
 const segmentsOf = (path: string): string[] => path.split('/').filter(Boolean);
 /** Every directory and link on the way to a path, and its end. Stops at the first that does not exist. */
@@ -108,7 +102,6 @@ const partsOf = async function* (
     }
   }
 };
-
 /**
  * Returns why other users could replace the object at this path, or undefined. A path that does not exist is judged by its directories.
  * `more`: users who may own it too. `write`: this user only writes to it, so a group may (Ubuntu gives /var/log to the group syslog).
@@ -127,7 +120,6 @@ export const findDistrust = async (
   }
   return undefined;
 };
-
 /** Returns the file that a command name starts, as a shell finds it; undefined if there is none. */
 export const findProgram = async (
   { files, env, cwd }: Pick<Host, 'files' | 'env' | 'cwd'>,
@@ -141,7 +133,6 @@ export const findProgram = async (
   }
   return undefined;
 };
-
 const distrustError = (what: string, { reason, fix }: Distrust): AppError =>
   new AppError('unsafe', `refused to use ${what}: ${reason}`, {
     code: 'UNTRUSTED',
@@ -150,13 +141,11 @@ const distrustError = (what: string, { reason, fix }: Distrust): AppError =>
       `if you trust its content: ${fix}`,
     ],
   });
-
 /** Throws if other users could replace this file or directory. `what` names its role: `the cluster file`. */
 export const assertTrusted = async (host: Looking, what: string, path: string): Promise<void> => {
   const found = await findDistrust(host, path);
   if (found !== undefined) throw distrustError(what, found);
 };
-
 /** Interpreters run the file that their first argument names. */
 const interpreter = /^(?:sh|bash|dash|ash|ksh|zsh|env|node|perl|ruby|python[\d.]*)$/;
 /** The files that a command line runs: its program, and the script of an interpreter. */
@@ -180,7 +169,6 @@ export const findProgramDistrust = async (
   }
   return undefined;
 };
-
 /** Throws if other users could replace a program of this command line. */
 export const assertTrustedProgram = async (
   host: Host,
@@ -189,4 +177,21 @@ export const assertTrustedProgram = async (
 ): Promise<void> => {
   const found = await findProgramDistrust(host, words);
   if (found !== undefined) throw distrustError(what, found);
+};
+
+/** The path of a file in a directory, for writing. Throws when a symbolic link of that name leads out of the directory: `Files.replace` follows links. */
+export const containedPath = async (
+  files: Pick<Files, 'info' | 'realPath'>,
+  directory: string,
+  name: FileName,
+): Promise<string> => {
+  const path = childPath(directory, name);
+  if ((await files.info(path))?.kind !== 'link') return path;
+  const [real, home] = await Promise.all([files.realPath(path), files.realPath(directory)]);
+  if (real !== undefined && home !== undefined && `${dirname(real)}${sep}`.startsWith(`${home}${sep}`))
+    return path;
+  throw new AppError('unsafe', `${path} is a symbolic link that leads out of ${directory}`, {
+    code: 'LINK_OUTSIDE',
+    tryThis: [`remove the link ${path}`, 'or name the directory of its target instead'],
+  });
 };

@@ -4,7 +4,6 @@ _opsctl_quote() {
   case $1 in *[[:space:]\\'\\"\\\\\\$\\\`\\&\\;\\|\\<\\>\\(\\)\\*\\?\\!\\#]*) printf %q "$1" ;; *) printf %s "$1" ;; esac
 }
 `;
-
 /** The line up to the cursor as words. */
 const readWords = `  local IFS=$'\\n' line escaped='\\ ' mark=$'\\x1f' i word about quote=''
   local -a words=() found=() abouts=()
@@ -24,7 +23,6 @@ const readWords = `  local IFS=$'\\n' line escaped='\\ ' mark=$'\\x1f' i word ab
   words=("\${words[@]//$mark/ }")
   words=("\${words[@]//\\\\/}")
 `;
-
 /** The words that the program offers, each with what it is. */
 const askProgram = `  local current=\${words[\${#words[@]}-1]} prefix='' files=none
   while IFS=$'\\t' read -r word about; do
@@ -35,7 +33,6 @@ const askProgram = `  local current=\${words[\${#words[@]}-1]} prefix='' files=n
     esac
   done < <(opsctl __describe "\${words[@]:1}" 2>/dev/null)
 `;
-
 /** Offers file names, or the words that were found. */
 const fillReply = `  if [[ $files != none ]]; then
     compopt -o filenames 2>/dev/null
@@ -50,7 +47,6 @@ const fillReply = `  if [[ $files != none ]]; then
     COMPREPLY+=("$word")
   done
 `;
-
 const describeSeveral = `  # A list of several is shown with what each one is; what is put into the line never is.
   if [[ \${#COMPREPLY[@]} -gt 1 && ( $COMP_TYPE == 63 || $COMP_TYPE == 33 || $COMP_TYPE == 64 ) ]]; then
     local width=0 columns=\${COLUMNS:-80}
@@ -63,13 +59,72 @@ const describeSeveral = `  # A list of several is shown with what each one is; w
     done
   fi
 `;
-
 /** A list that goes on gets no space behind its comma. */
 const continueList = `  if [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == *, ]]; then compopt -o nospace; fi
 `;
-
 /** Asks the program for words: it answers from a table in one bare start of Node. The program says whether file names are wanted. */
 export const bashScript = (): string => `${quoteFunction}_opsctl() {
 ${readWords}${askProgram}${fillReply}${describeSeveral}${continueList}}
 complete -F _opsctl opsctl
+`;
+
+export const fishScript = (): string => `# fish completion for opsctl
+function __opsctl_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l found (opsctl __describe $words[2..-1] 2>/dev/null)
+    switch "$found[-1]"
+        case ':file'
+            __fish_complete_path (commandline -ct)
+        case ':directory'
+            __fish_complete_directories (commandline -ct)
+        case '*'
+            test (count $found) -gt 1; and printf '%s\\n' $found[1..-2]
+    end
+end
+complete -c opsctl -f -a '(__opsctl_complete)'
+`;
+
+export const powershellScript = (): string => `# PowerShell completion for opsctl
+Register-ArgumentCompleter -Native -CommandName opsctl -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
+    Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object {
+      if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
+    })
+  if ($wordToComplete -eq '') { $words += '""' }
+  $found = @(& opsctl __describe @words 2>$null)
+  if ($found.Count -gt 0 -and $found[-1] -match '^:(file|directory)$') { return }
+  foreach ($line in $found) {
+    if ($line.StartsWith(':')) { continue }
+    $word, $about = $line -split "\`t", 2
+    if ([string]::IsNullOrEmpty($about)) { $about = $word }
+    $text = if ($word -match "[\\s'\`"\`$&;|<>(){}@#]") { "'" + $word.Replace("'", "''") + "'" } else { $word }
+    [System.Management.Automation.CompletionResult]::new($text, $word, 'ParameterValue', $about)
+  }
+}
+`;
+
+export const zshScript = (): string => `#compdef opsctl
+# zsh completion for opsctl
+_opsctl() {
+  local -a answer items
+  local line word about files
+  answer=("\${(@f)$(opsctl __describe "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in "\${(@)answer}"; do
+    word=\${line%%$'\\t'*}
+    about=\${line#*$'\\t'}
+    case $line in
+      :*) files=\${line#:} ;;
+      ?*)
+        if [[ -n $about && $line == *$'\\t'* ]]; then items+=("\${word//:/\\\\:}:$about"); else items+=("\${word//:/\\\\:}"); fi
+        ;;
+    esac
+  done
+  case $files in
+    file) _files ;;
+    directory) _files -/ ;;
+    *) (( \${#items} )) && _describe -V opsctl items ;;
+  esac
+}
+if [[ \${funcstack[1]} == _opsctl ]]; then _opsctl "$@"; else compdef _opsctl opsctl; fi
 `;

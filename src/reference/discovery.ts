@@ -2,7 +2,7 @@ import { type Field, type Fields, bare } from '../core/field.ts';
 import { type Operation, type Service, operations } from '../core/operation.ts';
 import { template } from '../core/path.ts';
 import type { JsonSchema } from '../core/schema.ts';
-import { fullScope, scopeRow } from '../api-specs/oauth/scopes.ts';
+import { fullScope, scopeRow } from '../api-specs/oauth/endpoints.ts';
 
 type Schemas = Map<string, JsonSchema>;
 

@@ -9,7 +9,6 @@ const escaped = (text: string): string =>
     .replaceAll(/^([.'])/gm, '\\&$1')
     // A long address may be broken behind its slashes.
     .replaceAll(/\S{40,}/g, (word) => word.replaceAll('/', '/\\:'));
-
 const blockLines = (block: Block): string[] => {
   switch (block.kind) {
     case 'heading':
@@ -37,7 +36,6 @@ const blockLines = (block: Block): string[] => {
       ];
   }
 };
-
 /** One manual page: what it is, then a section for each page. */
 export const manPage = (name: string, version: string, summary: string, pages: readonly Page[]): string => {
   const lines = [
@@ -55,3 +53,24 @@ export const manPage = (name: string, version: string, summary: string, pages: r
   ];
   return `${lines.join('\n')}\n`;
 };
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const blockText = (block: Block): string => {
+  switch (block.kind) {
+    case 'heading':
+      return `### ${block.text}\n`;
+    case 'text':
+      return `${block.text}\n`;
+    case 'terms':
+      return block.rows.every(([, text]) => text === '')
+        ? `\`\`\`text\n${block.rows.map(([term]) => term.trim()).join('\n')}\n\`\`\`\n`
+        : `| | |\n|---|---|\n${block.rows.map(([term, text]) => `| \`${cell(term.trim())}\` | ${cell(text)} |`).join('\n')}\n`;
+    case 'shell':
+      return `${block.note === undefined ? '' : `${block.note}:\n\n`}\`\`\`sh\n${block.lines.join('\n')}\n\`\`\`\n`;
+  }
+};
+/** Pages as one Markdown document. */
+export const pagesMarkdown = (title: string, pages: readonly Page[]): string =>
+  `# ${title}\n\n${pages
+    .map((page) => `## ${page.title}\n\n${page.summary}\n\n${page.blocks.map(blockText).join('\n')}`)
+    .join('\n')}`;

@@ -1,22 +1,241 @@
-import { rawCheck, withOutcome } from '../api/unknown-outcome.ts';
+import type { Context, ServiceName } from '../api/context.ts';
+import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
-import { type WireReply, errorFrom, jsonOf, refuseRedirect } from '../api/response.ts';
-import type { AppError } from '../core/problem.ts';
-import { type Result, nothing, rawResult, recordResult } from '../core/result.ts';
+import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
+import { rawCheck, withOutcome } from '../api/unknown-outcome.ts';
+import { pageWatch } from '../core/page.ts';
+import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { nothing, rawResult, recordResult, type Result } from '../core/result.ts';
+import { isRecord } from '../core/shape.ts';
 import type { HttpReply } from '../platform/host.ts';
-import type { Context, ServiceName } from '../cli/command.ts';
-import { allPages } from './pages.ts';
-import { type ApiRequest, pathBelow } from './request.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+/** The rows of one page: the page itself when it is a list, the list in it, or the lists of its groups (`/search`). */
+export const rowsOfPage = (page: unknown, path: string): readonly unknown[] => {
+  if (Array.isArray(page)) return page;
+  const values = Object.values(isRecord(page) ? page : {});
+  const lists = values.filter((value) => Array.isArray(value));
+  if (lists.length === 1) return lists[0] as unknown[];
+  const groups = values.filter(isRecord);
+  if (lists.length === 0 && groups.length > 0 && groups.every(({ data }) => Array.isArray(data)))
+    return groups.flatMap(({ data }) => data as unknown[]);
+  throw new AppError('usage', `${path} is no list; leave --paginate out`, { code: 'NO_LIST' });
+};
+/** RFC 8288: `Link: <https://…?page=2>; rel="next"`. */
+const linked = (header: string | undefined): string | undefined =>
+  /<([^>]+)>\s*;[^,]*\brel="?next\b/.exec(header ?? '')?.[1];
+const withQuery = (path: string, changes: Readonly<Record<string, string>>): string => {
+  const [before = '', query = ''] = path.split('?');
+  const params = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(changes)) params.set(name, value);
+  return `${before}?${params}`;
+};
+/** spec/tracker#search, spec/tracker#epics, spec/labels#parameters: a path, a number of a page, or a token of one. */
+const marked = (page: Json, path: string): string[] => {
+  if (typeof page.next === 'string' && page.next !== '') return [page.next];
+  if (typeof page.next === 'number') return [withQuery(path, { page: String(page.next) })];
+  if (typeof page.nextPageToken === 'string' && page.nextPageToken !== '')
+    return [withQuery(path, { pageToken: page.nextPageToken })];
+  return [];
+};
+/** spec/tracker#groups: with limit and offset a page that is full may have one behind it. */
+const byOffset = (page: readonly unknown[], path: string): string[] => {
+  const params = new URLSearchParams(path.split('?')[1] ?? '');
+  const limit = Number(params.get('limit') ?? 0);
+  return limit > 0 && page.length >= limit
+    ? [withQuery(path, { offset: String(Number(params.get('offset') ?? 0) + limit) })]
+    : [];
+};
+/** Where the pages behind this one are; groups of a search each have their own. */
+export const nextPages = (
+  page: unknown,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): readonly string[] => {
+  const link = linked(headers.link);
+  if (link !== undefined) return [link];
+  if (Array.isArray(page)) return byOffset(page, path);
+  if (!isRecord(page)) return [];
+  const own = marked(page, path);
+  return own.length > 0
+    ? own
+    : Object.values(page)
+        .filter(isRecord)
+        .flatMap((group) => marked(group, path));
+};
+export type OnePage = { readonly page: unknown; readonly headers: Readonly<Record<string, string>> };
+/** All pages, each once: a service that goes round in a circle would never end. */
+export async function* allPages(
+  first: string,
+  ask: (path: string) => Promise<OnePage>,
+): AsyncGenerator<readonly unknown[]> {
+  const watch = pageWatch(`GET ${first}`);
+  watch.refuseAgain(first);
+  const open = [first];
+  for (let path = open.shift(); path !== undefined; path = open.shift()) {
+    const { page, headers } = await ask(path);
+    const rows = rowsOfPage(page, path);
+    const next = nextPages(page, path, headers);
+    if (Array.isArray(page) && linked(headers.link) === undefined) watch.refuseSameBeginning(page);
+    watch.refuseForEver(rows.length);
+    yield rows;
+    for (const one of next) watch.refuseAgain(one);
+    open.push(...next);
+  }
+}
+
+type FieldsJson = Record<string, unknown>;
+type Pair = [name: string, value: string];
+/** Splits `name=value` texts of one flag. */
+export const pairsOf = (texts: readonly string[], flag: string, mark = /=/): Pair[] =>
+  texts.map((text) => {
+    const at = text.search(mark);
+    if (at < 1)
+      throw invalidArguments([
+        problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`),
+      ]);
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+/** As `gh api -F`: true, false, null and numbers are what they look like; everything else is text. */
+export const typedValue = (text: string): unknown =>
+  /^(true|false|null|-?(0|[1-9]\d{0,14})(\.\d{1,15})?)$/.test(text) ? JSON.parse(text) : text;
+/** `stats[owner]` is the key owner in stats, `labels[]` one more entry of labels, `labels[][name]` a record in it. */
+const stepsOf = (name: string): string[] => {
+  const steps = /^([^[\]]+)((?:\[[^[\]]*\])*)$/.exec(name);
+  if (steps === null || /__proto__/.test(name))
+    throw invalidArguments([
+      problem('--field', 'format', `must be name, name[key] or name[]; got ${JSON.stringify(name)}`),
+    ]);
+  return [steps[1] ?? '', ...[...(steps[2] ?? '').matchAll(/\[([^[\]]*)\]/g)].map(([, key = '']) => key)];
+};
+const clash = (name: string): Error =>
+  invalidArguments([problem('--field', 'rule', `${name} is given as two kinds of value`)]);
+/** The record in a list that takes the next key: the last one, unless it has that key already. */
+const recordIn = (entries: unknown[], key: string): unknown => {
+  const last = entries.at(-1);
+  if (typeof last === 'object' && last !== null && !Object.hasOwn(last, key)) return last;
+  const made = key === '' ? [] : {};
+  entries.push(made);
+  return made;
+};
+/** What is under a step, made where it is missing; undefined when the step does not fit what is there. */
+const below = (at: unknown, step: string, next: string): unknown => {
+  if (step === '') return Array.isArray(at) ? recordIn(at, next) : undefined;
+  if (!isRecord(at)) return undefined;
+  at[step] ??= next === '' ? [] : {};
+  return at[step];
+};
+const put = (body: FieldsJson, name: string, value: unknown): void => {
+  const steps = stepsOf(name);
+  const last = steps.at(-1) as string;
+  let at: unknown = body;
+  for (const [i, step] of steps.slice(0, -1).entries()) at = below(at, step, steps[i + 1] as string);
+  if (last === '' && Array.isArray(at)) at.push(value);
+  else if (last !== '' && isRecord(at)) at[last] = value;
+  else throw clash(name);
+};
+/** The body that `name=value` pairs say; pairs are [name, value] with the value as it is sent. */
+export const bodyOf = (pairs: readonly (readonly [string, unknown])[]): FieldsJson => {
+  const body: FieldsJson = {};
+  for (const [name, value] of pairs) put(body, name, value);
+  return body;
+};
+
+/** What the flags and arguments of `opsctl api` say. */
+export type Given = {
+  readonly method: string;
+  readonly path: string;
+  readonly param?: readonly string[];
+  readonly header?: readonly string[];
+  readonly field?: readonly string[];
+  readonly 'raw-field'?: readonly string[];
+  readonly body?: unknown;
+};
+export type ApiRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+/** --field reads types and @files, --raw-field is text as it stands. */
+const fieldsOf = async (context: Context, given: Given): Promise<(readonly [string, unknown])[]> => {
+  const typed: (readonly [string, unknown])[] = [];
+  for (const [name, text] of pairsOf(given.field ?? [], 'field'))
+    typed.push([
+      name,
+      text.startsWith('@') ? await textFile(context, text.slice(1), '--field') : typedValue(text),
+    ]);
+  return [...pairsOf(given['raw-field'] ?? [], 'raw-field'), ...typed];
+};
+const bodyText = (given: Given, fields: readonly (readonly [string, unknown])[]): string | undefined => {
+  const { body } = given;
+  if (fields.length > 0 && body !== undefined)
+    throw invalidArguments([
+      problem('--body', 'rule', 'cannot be given together with --field or --raw-field'),
+    ]);
+  if (fields.length > 0) return JSON.stringify(bodyOf(fields));
+  // A body in a file or on standard input was read before, and is a value by now.
+  const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
+  if (text !== undefined && !isJson(text))
+    throw invalidArguments([problem('--body', 'format', 'must be JSON')]);
+  return text;
+};
+/** A whole address, pasted from an answer or a log: good when it is below the base URL, for the token goes with it. */
+export const pathBelow = async (context: Context, service: ServiceName, given: string): Promise<string> => {
+  if (!/^https?:\/\//i.test(given)) return given.startsWith('/') ? given : `/${given}`;
+  const { baseUrl } = await context.target(service);
+  if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);
+  throw invalidArguments([
+    problem(
+      '<path>',
+      'format',
+      `must be a path, or an address below ${baseUrl}; got ${JSON.stringify(given)}`,
+    ),
+  ]);
+};
+/** As `gh api`: fields of a GET are query parameters, else the body. */
+export const requestOf = async (
+  context: Context,
+  service: ServiceName,
+  given: Given,
+): Promise<ApiRequest> => {
+  const fields = await fieldsOf(context, given);
+  const isQuery = given.method === 'GET';
+  const asQuery = isQuery ? fields.map(([name, value]): [string, string] => [name, String(value)]) : [];
+  const params = new URLSearchParams(pairsOf(given.param ?? [], 'param'));
+  for (const [name, value] of asQuery) params.append(name, value);
+  const query = params.toString();
+  const path = await pathBelow(context, service, given.path);
+  const body = bodyText(given, isQuery ? [] : fields);
+  const headers = pairsOf(given.header ?? [], 'header', /[:=]/).map(([name, value]) => [name, value.trim()]);
+  return {
+    method: given.method,
+    path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
+    headers: {
+      accept: 'application/json',
+      'content-type': 'application/json',
+      ...(Object.fromEntries(headers) as Record<string, string>),
+    },
+    ...(body === undefined ? {} : { body }),
+  };
+};
 
 /** A missing scope of the label service is told as its own commands do: which one, and the line that fixes it. */
 const labelsRefusal = async (error: AppError, { method, path, body = '' }: ApiRequest): Promise<AppError> => {
-  const { explainedRefusal } = await import('../labels/refusal.ts');
+  const { explainedRefusal } = await import('../labels/api-types.ts');
   return explainedRefusal(error, {
     method,
     isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body),
   });
 };
-
 const explained = async (
   context: Context,
   service: ServiceName,
@@ -25,11 +244,9 @@ const explained = async (
 ): Promise<unknown> => {
   if (service === 'labels') return labelsRefusal(error, request);
   if (service !== 'tracker') return error;
-  return (await import('../tracker/refusal.ts')).explainedRefusal(error, await context.target('tracker'));
+  return (await import('../tracker/search.ts')).explainedRefusal(error, await context.target('tracker'));
 };
-
 const whatOf = ({ method, path }: ApiRequest): string => `${method} ${path}`;
-
 /** Refusals and redirects are errors, whatever is asked for. */
 const accepted = async (
   context: Context,
@@ -42,10 +259,8 @@ const accepted = async (
   if (reply.status >= 400) throw await explained(context, service, errorFrom(read, whatOf(request)), request);
   refuseRedirect(read, whatOf(request));
 };
-
-const isJson = ({ headers }: Pick<HttpReply, 'headers'>): boolean =>
+const isJsonAnswer = ({ headers }: Pick<HttpReply, 'headers'>): boolean =>
   /\bjson\b/.test(headers['content-type'] ?? '');
-
 /** The answer as it came: a list row by row while it arrives, a record, or bytes of another type. */
 export const answerOf = async (
   context: Context,
@@ -61,11 +276,10 @@ export const answerOf = async (
     );
   }
 };
-
 const readAnswer = async (context: Context, service: ServiceName, request: ApiRequest): Promise<Result> => {
   const reply = await context.send(service, request);
   await accepted(context, service, request, reply);
-  if (!isJson(reply)) {
+  if (!isJsonAnswer(reply)) {
     const bytes = await reply.bytes();
     return bytes.length === 0 ? nothing(`${whatOf(request)}: ${reply.status}`) : rawResult(bytes);
   }
@@ -76,7 +290,6 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
     ? nothing(`${whatOf(request)}: ${reply.status}`)
     : recordResult(jsonOf(read, whatOf(request)));
 };
-
 /** The rows of all pages. A page elsewhere than below the base URL is refused: the token would go there. */
 export const pagesOf = (context: Context, service: ServiceName, request: ApiRequest): Result => {
   const ask = async (path: string) => {
@@ -91,4 +304,16 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
     inBatches: true,
     rows: allPages(request.path, ask) as AsyncIterable<unknown[]>,
   };
+};
+
+/** The data API has no token of its own: the account of `opsctl login` lets the request in. */
+export const withBearer = async (
+  context: Context,
+  service: ServiceName,
+  asked: ApiRequest,
+): Promise<ApiRequest> => {
+  const isOwnHeader = Object.keys(asked.headers).some((name) => name.toLowerCase() === 'authorization');
+  if (service !== 'api' || isOwnHeader) return asked;
+  const { bearerHeader } = await import('../auth/token.ts');
+  return { ...asked, headers: { ...asked.headers, ...(await bearerHeader(context)) } };
 };

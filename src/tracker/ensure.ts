@@ -1,12 +1,97 @@
-import type { LooseInput, Operation } from '../core/operation.ts';
-import { recordResult } from '../core/result.ts';
+import { createHash } from 'node:crypto';
 import { tracker } from '../api-specs/tracker/index.ts';
-import type { Command, Context } from '../cli/command.ts';
-import { resolveValues } from './names/naming.ts';
-import { trackerNaming } from './names/tracker-naming.ts';
-import { inputFrom } from '../core/input.ts';
-import { requiredAreGiven } from '../core/row-checks.ts';
-import { type Row, type Verbs, createOnce, find } from './find-or-create.ts';
+import type { Context } from '../api/context.ts';
+import { acquire, type Lock } from '../auth/credential-store/guarded-file.ts';
+import type { Command } from '../cli/command.ts';
+import { inputFrom, requiredAreGiven } from '../core/field-flags.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
+import type { LooseInput, Operation } from '../core/operation.ts';
+import { AppError, messageOf } from '../core/problem.ts';
+import { recordResult } from '../core/result.ts';
+import { resolveValues, trackerNaming } from './names/naming.ts';
+
+/** As long as a request may wait for its place in the rate; after that two at once are better than none. */
+const WAIT_MS = 90_000;
+/** Goes on without a lock where none can be had: a read-only home is no reason to fail. */
+const lockOf = async ({ host, settings, signal, log }: Context, name: string): Promise<Lock | undefined> => {
+  try {
+    await host.files.makeDirectory(settings.directories.state, 0o700);
+    return await acquire(host, childPath(settings.directories.state, pathPart(`${name}.lock`)), {
+      waitMs: WAIT_MS,
+      signal,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    log.debug(`goes on without a lock: ${messageOf(error)}`);
+    return undefined;
+  }
+};
+/** Looking and then making is one step for all processes of this user, so that two of them do not both make it. */
+export const oneAtATime = async <T>(context: Context, what: string, act: () => Promise<T>): Promise<T> => {
+  const { baseUrl } = await context.target('tracker');
+  const lock = await lockOf(
+    context,
+    `ensure-${createHash('sha256').update(`${baseUrl} ${what}`).digest('hex').slice(0, 16)}`,
+  );
+  try {
+    return await act();
+  } finally {
+    await lock?.release();
+  }
+};
+
+export type Row = Readonly<Record<string, unknown>> & { readonly id: number | string };
+export type Verbs = { readonly list: Operation; readonly create: Operation; readonly update: Operation };
+/** By external_id when one is given, else by name; more than one match is never guessed about. */
+export const matching = (rows: readonly Row[], body: Readonly<Record<string, unknown>>): Row | undefined => {
+  const key = body.external_id === undefined ? 'name' : 'external_id';
+  const found = rows.filter((row) => row[key] === body[key]);
+  if (found.length < 2) return found[0];
+  throw new AppError(
+    'refused',
+    `${found.length} records have the ${key} ${JSON.stringify(body[key])}: ${found.map(({ id }) => id).join(', ')}`,
+    {
+      code: 'AMBIGUOUS',
+      tryThis: ['change one of them by its id'],
+    },
+  );
+};
+export const find = async (
+  context: Context,
+  { list }: Verbs,
+  input: LooseInput,
+): Promise<Row | undefined> => {
+  const rows = (await context.call(tracker, list, {}, { evenInDryRun: true })) as Row[];
+  return matching(rows, input.body ?? {});
+};
+/** A create that somebody elsewhere won: the name is taken now, so the record is there now. */
+const createOrFind = async (
+  context: Context,
+  verbs: Verbs,
+  input: LooseInput,
+): Promise<{ row: Row; isNew: boolean }> => {
+  const before = await find(context, verbs, input);
+  if (before) return { row: before, isNew: false };
+  try {
+    const row = (await context.call(tracker, verbs.create, input)) as Row;
+    await trackerNaming.forget(context);
+    return { row, isNew: true };
+  } catch (error) {
+    const isTaken = error instanceof AppError && error.detail.httpStatus === 422;
+    const row = isTaken ? await find(context, verbs, input) : undefined;
+    if (row === undefined) throw error;
+    return { row, isNew: false };
+  }
+};
+/** Of two processes that miss the same record one makes it, also where the service takes a name twice. */
+export const createOnce = (
+  context: Context,
+  verbs: Verbs,
+  input: LooseInput,
+): Promise<{ row: Row; isNew: boolean }> =>
+  context.isDryRun
+    ? createOrFind(context, verbs, input)
+    : oneAtATime(context, verbs.create.path, () => createOrFind(context, verbs, input));
 
 export type Kind = {
   readonly verbs: Verbs;
@@ -15,14 +100,12 @@ export type Kind = {
   /** The command as it was called. */
   readonly words: string;
 };
-
 /** Lists of ids and of inputs by name are sets: neither their order nor what else a record shows of them is a difference. */
 const comparable = (value: unknown): string => {
   const nameOf = (one: unknown): unknown =>
     typeof one === 'object' && one !== null && 'name' in one ? one.name : one;
   return JSON.stringify(Array.isArray(value) ? value.map(nameOf).sort() : value);
 };
-
 /** Only what an update may say and what differs. */
 const changes = (
   update: Operation,
@@ -34,7 +117,6 @@ const changes = (
       ([name, value]) => update.body?.[name] !== undefined && comparable(row[name]) !== comparable(value),
     ),
   );
-
 const bodyOf = async (
   context: Context,
   { verbs, words }: Kind,
@@ -45,7 +127,6 @@ const bodyOf = async (
   requiredAreGiven(create, input, words);
   return input;
 };
-
 export const ensure =
   (kind: Kind): Command['run'] =>
   async (context, values) => {
@@ -59,7 +140,6 @@ export const ensure =
       message: `${singular} ${row.id} ${isNew ? 'created' : 'was there'}`,
     });
   };
-
 export const upsert =
   (kind: Kind): Command['run'] =>
   async (context, values) => {

@@ -1,12 +1,53 @@
-import { AppError } from '../core/problem.ts';
-import { type Part, multipart } from '../api/upload.ts';
-import type { Context } from '../cli/command.ts';
-import { filePart, sizeOf } from './file-part.ts';
-import { jsonReply } from './json-reply.ts';
+import { basename, extname, resolve } from 'node:path';
+import type { Context, Target } from '../api/context.ts';
+import { errorFrom } from '../api/response.ts';
+import { multipart, type Part, send } from '../api/send.ts';
+import { type FileName, safeFileName } from '../core/file-name.ts';
+import { limits } from '../core/limits.ts';
+import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import type { HttpReply } from '../platform/host.ts';
+import { jsonReply } from './search.ts';
+
+/** A path as the user of the command means it. */
+export const absolute = (context: Context, path: string): string => resolve(context.host.cwd, path);
+
+const types: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.md': 'text/markdown',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain',
+  '.zip': 'application/zip',
+};
+export const sizeOf = async (context: Context, given: string): Promise<number> => {
+  const info = await context.host.files.info(absolute(context, given));
+  if (info?.kind !== 'file')
+    throw invalidArguments([
+      problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`),
+    ]);
+  return info.sizeBytes;
+};
+export const filePart = async (context: Context, given: string, index: number): Promise<Part> => {
+  const path = absolute(context, given);
+  const sizeBytes = await sizeOf(context, given);
+  const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';
+  return {
+    name: `file${index}`,
+    filename: basename(path),
+    contentType,
+    sizeBytes,
+    bytes: context.host.files.stream(path),
+  };
+};
 
 /** spec/tracker#files: file0 to file3 in one request. */
 const MOST = 4;
-
 const upload = async (
   context: Context,
   paths: readonly string[],
@@ -36,10 +77,8 @@ const upload = async (
     tryThis: ['look at `opsctl tracker files list` before you upload them again'],
   });
 };
-
 const isRecord = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && typeof (value as { id?: unknown }).id === 'number';
-
 export const uploadAll = async (
   context: Context,
   paths: readonly string[],
@@ -63,3 +102,56 @@ export const uploadAll = async (
   }
   return found;
 };
+
+/** Where a service says that a content is: an address of the web, relative to where it said so. */
+export const needContentUrl = (text: string, base: string | URL, what: string): URL => {
+  const url = URL.canParse(text, String(base)) ? new URL(text, String(base)) : undefined;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
+  throw new AppError('network', `${what}: ${JSON.stringify(text.slice(0, 200))} is no http address`, {
+    code: 'OTHER_SHAPE',
+    tryThis: ['check the base URL: another service may be answering'],
+  });
+};
+
+export type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
+/** The token goes to the tracker's own host only, never to a storage service; nothing leads from TLS to plain HTTP. */
+export const contentOf = async (
+  context: Context,
+  start: URL,
+  { baseUrl, headers: own }: Target,
+): Promise<HttpReply> => {
+  let url = start;
+  for (let hop = 0; hop <= limits.redirects; hop++) {
+    const headers = url.origin === new URL(baseUrl).origin ? own : {};
+    const reply = await send(
+      context.host,
+      { method: 'GET', url: url.href, headers },
+      { signal: context.signal },
+    );
+    if (reply.status >= 400)
+      throw errorFrom(
+        { status: reply.status, headers: reply.headers, text: await reply.text() },
+        `GET ${url.pathname}`,
+      );
+    const { location } = reply.headers;
+    if (reply.status < 300) return reply;
+    if (location === undefined)
+      throw new AppError(
+        'network',
+        `GET ${url.pathname}: the service answered ${reply.status}, which is no success`,
+      );
+    await reply.bytes();
+    const next = needContentUrl(String(location), url, `GET ${url.pathname} redirects`);
+    if (url.protocol === 'https:' && next.protocol !== 'https:')
+      throw new AppError(
+        'network',
+        `GET ${url.pathname}: the service redirects to ${next.origin}, which is not encrypted`,
+      );
+    url = next;
+  }
+  throw new AppError('network', `GET ${start.pathname}: more than ${limits.redirects} redirects`);
+};
+
+/** The file name of an uploaded file: its name comes from the user who uploaded it. */
+export const safeName = ({ id, filename }: Pick<FileRecord, 'id' | 'filename'>): FileName =>
+  safeFileName(filename, `file-${id}`);

@@ -1,6 +1,83 @@
-import type { Context } from '../cli/command.ts';
-import { brokenPage, pageWatch } from '../core/next-page.ts';
-import { jsonReply } from './json-reply.ts';
+import type { Context, Target } from '../api/context.ts';
+import { errorFrom, jsonOf, refuseNoSuccess } from '../api/response.ts';
+import type { Operation } from '../core/operation.ts';
+import { brokenPage, pageWatch } from '../core/page.ts';
+import { AppError } from '../core/problem.ts';
+import type { HttpReply } from '../platform/host.ts';
+
+type Body = { readonly feature_tag?: unknown; readonly entitlement_tag?: unknown };
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+/** spec/tracker#errors-2: a switched-off feature, something the plan lacks, or a right that the token's owner has not. */
+const forbidden = ({ detail }: AppError, { isMock }: Target): string[] => {
+  const { feature_tag: feature, entitlement_tag: entitlement } = (detail.data ?? {}) as Body;
+  const mock = isMock ? ['`opsctl mock features show` lists the switches of the embedded server'] : [];
+  if (text(feature) !== undefined)
+    return [
+      ...mock,
+      `the feature ${text(feature)} is off in this workspace; an admin can switch it on in its settings`,
+    ];
+  if (text(entitlement) !== undefined)
+    return [...mock, `the plan of this workspace does not include ${text(entitlement)}; ask an admin of it`];
+  return [
+    '`opsctl tracker members me` shows whose token this is; ask an admin of the workspace for the right',
+  ];
+};
+const unauthorized = ({ origin, isMock }: Target): string[] =>
+  isMock
+    ? ['`opsctl mock status` shows the token of the running server']
+    : [
+        'make a new token in the account settings of the workspace, then OPSCTL_TRACKER_TOKEN=… or `opsctl config set tracker.token --stdin`',
+        `\`opsctl config list --show-origin\` tells where token and address come from (address: ${origin})`,
+      ];
+const LISTED: ReadonlySet<string> = new Set(
+  'categories custom-fields entity-templates epics files linked-files groups iterations labels members milestones objectives projects repositories'.split(
+    ' ',
+  ),
+);
+/** A list is never missing: the address is wrong. Of a record, the list shows what there is. */
+const notFound = (operation: Operation | undefined, { message }: AppError, { origin }: Target): string[] => {
+  if (operation === undefined) return [];
+  if (operation.params === undefined)
+    return [`check the base URL (${origin}); what stands before /labels is the setting tracker.base_path`];
+  const [, resource = ''] = operation.path.split('/');
+  const digits = /\/(\d+)(?::|$)/.exec(message)?.[1];
+  return LISTED.has(resource) && operation.path.split('/').length === 3
+    ? [
+        `opsctl tracker ${resource} list`,
+        ...(digits === undefined ? [] : [`${digits} is an id; a name of digits is written name:${digits}`]),
+      ]
+    : [];
+};
+/** spec/tracker#errors-1: what the person who meets the refusal can do about it. */
+export const explainedRefusal = (error: unknown, target: Target, operation?: Operation): unknown => {
+  if (!(error instanceof AppError) || (error.detail.tryThis ?? []).length > 0) return error;
+  const status = error.detail.httpStatus;
+  const tryThis =
+    status === 401
+      ? unauthorized(target)
+      : status === 403
+        ? forbidden(error, target)
+        : status === 404
+          ? notFound(operation, error, target)
+          : status === 409
+            ? ['somebody else changed it meanwhile: look at it again, then repeat the change']
+            : [];
+  if (tryThis.length === 0) return error;
+  return new AppError(error.category, error.message, {
+    ...error.detail,
+    tryThis,
+    ...(error.cause === undefined ? {} : { cause: error.cause }),
+  });
+};
+
+/** What a request outside the tables gave: JSON, or the error that it means. */
+export const jsonReply = async (context: Context, reply: HttpReply, what: string): Promise<unknown> => {
+  const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
+  if (reply.status >= 400) throw explainedRefusal(errorFrom(read, what), await context.target('tracker'));
+  refuseNoSuccess(read, what);
+  return jsonOf(read, what);
+};
 
 type Group = {
   readonly data: readonly Record<string, unknown>[];
@@ -8,7 +85,6 @@ type Group = {
   readonly total?: number;
 };
 export type Answer = Readonly<Record<string, Group | undefined>>;
-
 /** spec/tracker#search: `next` is a path with query from the host's root; it is sent as it is. */
 const nextPage = async (context: Context, path: string): Promise<Answer> => {
   const reply = await context.send('tracker', {
@@ -18,7 +94,6 @@ const nextPage = async (context: Context, path: string): Promise<Answer> => {
   });
   return ((await jsonReply(context, reply, 'GET /search')) ?? {}) as Answer;
 };
-
 /** The pages of one group, each once, however the service names them. */
 async function* pages(context: Context, name: string, first: Group): AsyncIterable<Group> {
   const watch = pageWatch('GET /search');
@@ -32,7 +107,6 @@ async function* pages(context: Context, name: string, first: Group): AsyncIterab
     page = (await nextPage(context, next))[name];
   }
 }
-
 /** Groups are paged one after the other, each through its own `next`. */
 export async function* found(context: Context, first: Answer, most: number): AsyncIterable<unknown> {
   let left = most;
@@ -52,3 +126,50 @@ export async function* found(context: Context, first: Answer, most: number): Asy
       `${shown} of ${total} shown${most === Number.POSITIVE_INFINITY ? '; the service gives 1,000 of each kind at most' : '; --all shows more'}`,
     );
 }
+
+export type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
+type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };
+/** spec/tracker#epics: page by page until `next` is null. */
+export async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
+  const watch = pageWatch('GET /epics/paginated');
+  for (let page: number | null = 1; page !== null; ) {
+    const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
+    if (!Array.isArray(answer.data))
+      throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
+    watch.refuseForEver(answer.data.length);
+    yield* answer.data;
+    const next: number | null = answer.next ?? null;
+    if (next !== null && !(next > page))
+      throw brokenPage('GET /epics/paginated', `after page ${page} the service names page ${next}`);
+    page = next;
+  }
+}
+/** spec/tracker#groups: by offset until a page is not full. */
+export async function* byOffset(ask: Ask, pageSize: number, what: string): AsyncIterable<unknown> {
+  const watch = pageWatch(what);
+  for (let offset = 0; ; offset += pageSize) {
+    const rows = (await ask({ limit: pageSize, offset })) as readonly unknown[];
+    watch.refuseSameBeginning(rows);
+    watch.refuseForEver(rows.length);
+    yield* rows;
+    if (rows.length < pageSize) return;
+  }
+}
+async function* first(
+  rows: AsyncIterable<unknown>,
+  most: number | undefined,
+  cut: () => void,
+): AsyncIterable<unknown> {
+  let count = 0;
+  for await (const row of rows) {
+    if (count === most) return cut();
+    count += 1;
+    yield row;
+  }
+}
+export const limited = (
+  context: Context,
+  rows: AsyncIterable<unknown>,
+  most: number | undefined,
+): AsyncIterable<unknown> =>
+  first(rows, most, () => context.log.warn(`only the first ${most} are shown; leave --limit out for all`));

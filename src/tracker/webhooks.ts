@@ -1,6 +1,122 @@
-import { AppError } from '../core/problem.ts';
-import type { Context } from '../cli/command.ts';
-import { receiver } from './webhook-receiver.ts';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Context } from '../api/context.ts';
+import { refuseLongSecret } from '../core/field.ts';
+import { limits } from '../core/limits.ts';
+import { AppError, invalidArguments, messageOf, problem } from '../core/problem.ts';
+import type { Incoming, Outgoing } from '../platform/host.ts';
+
+/** spec/tracker#webhooks: what a receiver must refuse, with the status that tells the sender why. */
+export type Refusal = {
+  readonly status: 400 | 401 | 413;
+  readonly code: 'invalid_signature' | 'payload_too_large' | 'invalid_body';
+  readonly message: string;
+};
+export const MAX_BODY_BYTES = limits.eventBytes;
+/** Lower-case hex of HMAC-SHA-256 over the exact bytes of the body, without a prefix. */
+const signature = (secret: string, body: Uint8Array): string =>
+  createHmac('sha256', secret).update(body).digest('hex');
+/** Compared in constant time, whatever the length of what was sent. */
+export const isSignedBy = (secret: string, body: Uint8Array, header: string | undefined): boolean => {
+  const expected = Buffer.from(signature(secret, body), 'utf8');
+  const given = Buffer.from(header ?? '', 'utf8');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+};
+/** One delivery as an event, or why it is refused. Without a secret nothing is checked. Pure. */
+export const readEvent = (
+  body: Uint8Array,
+  header: string | undefined,
+  secret: string | undefined,
+): { readonly event: Record<string, unknown> } | Refusal => {
+  if (body.length > MAX_BODY_BYTES)
+    return { status: 413, code: 'payload_too_large', message: `a body has at most ${MAX_BODY_BYTES} bytes` };
+  if (secret !== undefined && !isSignedBy(secret, body, header)) {
+    return {
+      status: 401,
+      code: 'invalid_signature',
+      message:
+        header === undefined
+          ? 'the header Payload-Signature is missing'
+          : 'the signature does not fit the body',
+    };
+  }
+  try {
+    const event: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    if (typeof event === 'object' && event !== null && !Array.isArray(event))
+      return { event: event as Record<string, unknown> };
+  } catch {
+    // Falls through to the refusal below.
+  }
+  return { status: 400, code: 'invalid_body', message: 'the body must be a JSON object' };
+};
+
+const json = { 'content-type': 'application/json' };
+/** The secret of the webhook: from the file that is named, else from the environment. */
+export const secretOf = async (context: Context, given: string | undefined): Promise<string | undefined> => {
+  if (given === undefined) {
+    const secret = context.host.env.OPSCTL_WEBHOOK_SECRET || undefined;
+    if (secret === undefined) return undefined;
+    refuseLongSecret('config', 'OPSCTL_WEBHOOK_SECRET', secret);
+    context.log.hide(secret);
+    return secret;
+  }
+  const text = await context.host.files.read(resolve(context.host.cwd, given));
+  const secret = text?.replace(/\r?\n$/, '');
+  if (!secret)
+    throw invalidArguments([
+      problem('--secret-file', 'rule', text === undefined ? `${given} does not exist` : `${given} is empty`),
+    ]);
+  refuseLongSecret('usage', '--secret-file', secret);
+  context.log.hide(secret);
+  return secret;
+};
+/** Passes a delivery on as it came: same bytes, same signature. Its answer becomes ours, so that the sender repeats what failed. */
+const forward = async (
+  context: Context,
+  to: string,
+  body: Uint8Array,
+  header: string | undefined,
+): Promise<number> => {
+  const headers = {
+    'content-type': 'application/json',
+    ...(header === undefined ? {} : { 'payload-signature': header }),
+  };
+  const reply = await context.host.network.request({
+    method: 'POST',
+    url: to,
+    headers,
+    body,
+    timeoutMs: 10_000,
+  });
+  await reply.bytes();
+  return reply.status;
+};
+export const receiver =
+  (context: Context, secret: string | undefined, to: string | undefined, accept: (event: unknown) => void) =>
+  async (request: Incoming): Promise<Outgoing> => {
+    if (request.method !== 'POST')
+      return { status: 405, headers: { ...json, allow: 'POST' }, body: '{"error":"method_not_allowed"}' };
+    const header = request.headers['payload-signature'];
+    const body = await request.read(MAX_BODY_BYTES + 1).catch(() => new Uint8Array(MAX_BODY_BYTES + 1));
+    const read = readEvent(body, header, secret);
+    if (!('event' in read)) {
+      context.log.warn(`refused a delivery from ${request.remoteAddress}: ${read.message}`);
+      return {
+        status: read.status,
+        headers: json,
+        body: JSON.stringify({ error: read.code, message: read.message }),
+      };
+    }
+    try {
+      const status = to === undefined ? 200 : await forward(context, to, body, header);
+      if (status < 400) accept(read.event);
+      else context.log.warn(`${to} answered ${status}; the sender will try again`);
+      return { status, headers: json, body: '{}' };
+    } catch (error) {
+      context.log.warn(`${to} could not be reached: ${messageOf(error)}`);
+      return { status: 502, headers: json, body: '{"error":"forward_failed"}' };
+    }
+  };
 
 type Queue = { push(event: unknown): void; end(): void; rows: AsyncIterable<unknown> };
 const makeQueue = (): Queue => {
@@ -28,7 +144,6 @@ const makeQueue = (): Queue => {
     rows: rows(),
   };
 };
-
 async function* closing(rows: AsyncIterable<unknown>, close: () => Promise<void>): AsyncIterable<unknown> {
   try {
     yield* rows;
@@ -36,7 +151,6 @@ async function* closing(rows: AsyncIterable<unknown>, close: () => Promise<void>
     await close();
   }
 }
-
 /** Where to listen, what signs the deliveries, and where they go. */
 export type Asked = {
   readonly host?: string | undefined;
@@ -45,7 +159,6 @@ export type Asked = {
   readonly forward?: string | undefined;
   readonly count?: number | undefined;
 };
-
 const refusedAt =
   ({ host, port }: { readonly host: string; readonly port: number }) =>
   (error: Error & { code?: string }): never => {
@@ -53,7 +166,6 @@ const refusedAt =
       tryThis: ['--port 0 takes a free port'],
     });
   };
-
 /** The events of good deliveries, as they come, until the count is reached or Ctrl-C. */
 export const listenForEvents = async (context: Context, asked: Asked): Promise<AsyncIterable<unknown>> => {
   const queue = makeQueue();

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import type { LooseInput, Operation } from '../../src/core/operation.ts';
 import { labelsService } from '../../src/api-specs/labels/index.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
-import { answerFrom } from '../../src/api/response.ts';
-import { expectShape } from '../../src/api/response-shape.ts';
+import { answerFrom, expectShape } from '../../src/api/response.ts';
 
 const { stories, labels, members, webhooks } = tracker.table;
 const epicComments = tracker.table['epic-comments'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { neutral, prefixOf, inputInDialect, operationInDialect } from '../../src/api/dialect.ts';
+import { neutral, prefixOf, inputInDialect, operationInDialect } from '../../src/api/request.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 
 const unlink = tracker.table.epics['unlink-planningtool'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dryRun } from '../../src/api/dry-run.ts';
+import { dryRun } from '../../src/api/request.ts';
 
 const request = { method: 'POST', url: 'http://t.example/x', body: '{"a":"it\'s"}' };
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import fc from 'fast-check';
-import { type RowBatches, listRows, openList } from '../../src/api/list-rows.ts';
-import { JsonRows } from '../../src/api/json-rows.ts';
+import { JsonRows, listRows, openList, type RowBatches } from '../../src/api/list-rows.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';
 import { type HttpReply, NetworkError } from '../../src/platform/host.ts';
 

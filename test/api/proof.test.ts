@@ -4,9 +4,8 @@ import { type Service, op } from '../../src/core/operation.ts';
 import { labelsService } from '../../src/api-specs/labels/index.ts';
 import { oauthConsole } from '../../src/api-specs/oauth/console.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
-import { answerFrom, refuseNoSuccess } from '../../src/api/response.ts';
-import { expectProof } from '../../src/api/proof.ts';
-import { excerptOf } from '../../src/core/excerpt.ts';
+import { answerFrom, expectProof, refuseNoSuccess } from '../../src/api/response.ts';
+import { excerptOf } from '../../src/core/text.ts';
 
 const base = { method: 'POST', path: '/x', summary: 's', cites: 'spec/tracker#labels' } as const;
 const byId = op({ ...base, ok: 201, returns: obj({ id: int(), name: str() }) });

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Line, WINDOW_MS, parseLines, turnOf } from '../../src/api/rate-turns.ts';
-import { makeBucket } from '../../src/api/rate.ts';
+import { type Line, makeBucket, parseLines, turnOf, WINDOW_MS } from '../../src/api/rate.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

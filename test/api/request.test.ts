@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { dryRun } from '../../src/api/dry-run.ts';
-import { inputProblems, joinUrl, requestFrom } from '../../src/api/request.ts';
+import { dryRun, inputProblems, joinUrl, requestFrom } from '../../src/api/request.ts';
 import { answerFrom } from '../../src/api/response.ts';
-import { retryAfterMs, retryDelay } from '../../src/api/retry.ts';
+import { retryAfterMs, retryDelay } from '../../src/api/send.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 

@@ -1,6 +1,6 @@
 import type { AppError } from '../../src/core/problem.ts';
 import { expect, test } from 'vitest';
-import { expectShape } from '../../src/api/response-shape.ts';
+import { expectShape } from '../../src/api/response.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';
 import { int, obj, orNull } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';

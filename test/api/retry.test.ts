@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { type Outcome, retryAfterMs, retryDelay } from '../../src/api/retry.ts';
+import { type Outcome, retryAfterMs, retryDelay } from '../../src/api/send.ts';
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5);
 const delay = (method: string, outcome: Outcome, tries = 1): number | undefined =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { multipart } from '../../src/api/upload.ts';
+import { multipart } from '../../src/api/send.ts';
 
 test('the length that is announced is the length that is sent', async () => {
   const bytes = (async function* () {

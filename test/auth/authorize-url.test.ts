@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { authorizeUrl } from '../../src/auth/authorize-url.ts';
+import { authorizeUrl } from '../../src/auth/callback.ts';
 
 const secrets = { challenge: 'c'.repeat(43), state: 's t&a+te', nonce: 'n1' };
 const made = (scopes: string[], more = {}) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { elapsedMs, type Instant, instantFrom } from '../../src/auth/clock.ts';
+import { elapsedMs, type Instant, instantFrom } from '../../src/auth/auth-context.ts';
 import { type Account, accountFrom, isFresh, lifeLeftMs } from '../../src/auth/credential-store/account.ts';
 
 const hour = 3_600_000;

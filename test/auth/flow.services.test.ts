@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { challengeFrom } from '../../src/auth/pkce.ts';
+import { challengeFrom, relayMark } from '../../src/auth/callback.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
-import { relayMark } from '../../src/auth/callback.ts';
 import { goodTokens } from './token-server.ts';
 import { get, type WaitingLogin, waitingLogin } from './waiting-login.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { signIn } from '../../src/auth/flow.ts';
 import { finishDetachedLogin, startDetachedLogin } from '../../src/auth/detached-login.ts';
-import type { LoginPlan } from '../../src/auth/login-plan.ts';
+import type { LoginPlan } from '../../src/auth/complete-login.ts';
 import { loginServer } from '../../src/auth/settings.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
 import { get } from './waiting-login.ts';

@@ -8,7 +8,7 @@ import { accountFrom, withAccount } from '../../src/auth/credential-store/accoun
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { identityToken } from '../../src/auth/machine/identity-token.ts';
 import { machineOptions, machineToken } from '../../src/auth/machine/machine-token.ts';
-import { metadataPlaces } from '../../src/auth/protocol/issuer.ts';
+import { metadataPlaces } from '../../src/auth/protocol/discovery.ts';
 import { loginServer } from '../../src/auth/settings.ts';
 import { signOut } from '../../src/auth/sign-out.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';

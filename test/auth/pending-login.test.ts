@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { thisProcess } from '../../src/platform/file-lock.ts';
-import { claimLogin, readPending } from '../../src/auth/pending-login.ts';
+import { claimLogin, readPending } from '../../src/auth/detached-login.ts';
 import { makeAuthContext } from './auth-context.ts';
 
 const whole = {

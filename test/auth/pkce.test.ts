@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { challengeFrom, secretsFrom, verifierFrom } from '../../src/auth/pkce.ts';
+import { challengeFrom, secretsFrom, verifierFrom } from '../../src/auth/callback.ts';
 import { verifierPattern } from '../../src/api-specs/oauth/endpoints.ts';
 
 const isVerifier = (text: string): boolean => verifierPattern.test(text);

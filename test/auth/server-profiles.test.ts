@@ -2,9 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type Account, withAccount } from '../../src/auth/credential-store/account.ts';
-import { profileOfServer } from '../../src/auth/credential-store/place.ts';
-import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
-import { keepAccount } from '../../src/auth/keep-account.ts';
+import { openCredentialStore, profileOfServer } from '../../src/auth/credential-store/store.ts';
+import { keepAccount } from '../../src/auth/complete-login.ts';
 import { storedAccount, storedEverywhere, useServerProfile } from '../../src/auth/server-profiles.ts';
 import { type AuthContextOptions, makeAuthContext, type TestAuthContext } from './auth-context.ts';
 

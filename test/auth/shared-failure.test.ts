@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
-import { sharedFailure } from '../../src/auth/shared-failure.ts';
+import { sharedFailure } from '../../src/auth/renew.ts';
 import { type TestAuthContext, makeAuthContext } from './auth-context.ts';
 
 const closers: (() => Promise<void>)[] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { safeText } from '../../src/auth/terminal-text.ts';
+import { safeText } from '../../src/auth/scopes.ts';
 
 test.each([
   ['plain ü', 'plain ü'],

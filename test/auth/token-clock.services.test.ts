@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { accountFrom } from '../../src/auth/credential-store/account.ts';
-import { instantNow } from '../../src/auth/clock.ts';
-import { keepAccount } from '../../src/auth/keep-account.ts';
+import { instantNow } from '../../src/auth/auth-context.ts';
+import { keepAccount } from '../../src/auth/complete-login.ts';
 import { accessToken } from '../../src/auth/token.ts';
 import { makeAuthContext } from './auth-context.ts';
 import { goodTokens, tokenServer } from './token-server.ts';

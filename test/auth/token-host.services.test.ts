@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { NetworkError, type Host } from '../../src/platform/host.ts';
-import { tokenHostWarning } from '../../src/auth/token-host.ts';
+import { tokenHostWarning } from '../../src/auth/complete-login.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { makeAuthContext } from './auth-context.ts';
 import { goodTokens, tokenServer } from './token-server.ts';

@@ -1,10 +1,9 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { signIn } from '../../src/auth/flow.ts';
-import type { LoginPlan } from '../../src/auth/login-plan.ts';
+import type { LoginPlan } from '../../src/auth/complete-login.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
-import type { TestAuthContext } from './auth-context.ts';
-import { makeAuthContext } from './auth-context.ts';
+import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
 import { type TokenServer, tokenServer } from './token-server.ts';
 
 /** One login that waits for its redirect, with a token server of its own. */

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { normalize, without, wordsOf } from '../../src/cli/argv.ts';
-import { globalFlags } from '../../src/cli/globals.ts';
+import { normalize, parseCommand, without, wordsOf } from '../../src/cli/parse.ts';
+import { globalFlags } from '../../src/cli/options.ts';
 import { bool, list, orNull, str, color } from '../../src/core/field.ts';
-import { parseCommand } from '../../src/cli/parse.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { nothing } from '../../src/core/result.ts';
 import type { AppError } from '../../src/core/problem.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { groups } from '../../src/cli/manifest.ts';
-import { globalFlags } from '../../src/cli/globals.ts';
+import { globalFlags } from '../../src/cli/options.ts';
 
 test('every command that deletes asks first, and one flag answers for all of them', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();

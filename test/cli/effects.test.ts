@@ -1,9 +1,10 @@
 /** Every flag and argument of every command declares what its value does. */
 import { describe, expect, it } from 'vitest';
 import { bare } from '../../src/core/field.ts';
-import type { Argument, Command, Flag } from '../../src/cli/command.ts';
+import type { Argument, Flag } from '../../src/core/flag.ts';
+import type { Command } from '../../src/cli/command.ts';
 import { effectsOf } from '../../src/cli/effects.ts';
-import { globalFlags } from '../../src/cli/globals.ts';
+import { globalFlags } from '../../src/cli/options.ts';
 import { groups } from '../../src/cli/manifest.ts';
 import { mayRead } from '../../src/cli/mcp/tools.ts';
 

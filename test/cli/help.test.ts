@@ -1,7 +1,6 @@
 /** Help fits the terminal: every page, at every width. */
 import { expect, test } from 'vitest';
-import { commandPage, groupPage, rootPage } from '../../src/cli/help.ts';
-import { helpPage } from '../../src/cli/help-pages.ts';
+import { commandPage, groupPage, helpPage, rootPage } from '../../src/cli/help.ts';
 import { groups } from '../../src/cli/manifest.ts';
 import { topics } from '../../src/cli/topics.ts';
 import type { Page } from '../../src/core/page.ts';

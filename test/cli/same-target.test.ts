@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { withFlags, withSameTarget } from '../../src/cli/same-target.ts';
 import { findGroup } from '../../src/cli/find.ts';
-import type { Command, Context, Values } from '../../src/cli/command.ts';
+import type { Command } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
+import type { Values } from '../../src/core/flag.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 

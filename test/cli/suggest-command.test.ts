@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withSuggestion } from '../../src/cli/suggest-command.ts';
+import { withSuggestion } from '../../src/cli/find.ts';
 import { AppError } from '../../src/core/problem.ts';
 
 it.each<[string, readonly string[]]>([

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Command, Context } from '../../src/cli/command.ts';
-import { readBodies } from '../../src/cli/read-bodies.ts';
-import { textFile } from '../../src/api/text-file.ts';
+import type { Command } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
+import { readBodies } from '../../src/cli/execute.ts';
+import { textFile } from '../../src/api/input.ts';
 import type { Bytes, Host } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

@@ -1,10 +1,10 @@
 // Checked by the compiler alone (`npm run check`): each `@ts-expect-error` is an error when the line below it compiles.
-import { type Command, type Flags, defineCommand } from '../../src/cli/command.ts';
+import { type Command, defineCommand } from '../../src/cli/command.ts';
+import type { Flags } from '../../src/core/flag.ts';
 import { bool, int, list, oneOf, req, str } from '../../src/core/field.ts';
 import { nothing } from '../../src/core/result.ts';
-import { planFlags } from '../../src/commands/kv/plan-flags.ts';
-import { conducted } from '../../src/commands/kv/conducted.ts';
-import { runFlags } from '../../src/commands/kv/run-flags.ts';
+import { planFlags, runFlags } from '../../src/commands/kv/flags.ts';
+import { conducted } from '../../src/commands/kv/run.ts';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_: Same<A, B>): void => {};

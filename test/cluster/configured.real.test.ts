@@ -2,10 +2,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { call, hasBinaries, missingWrites, startCluster, startWriter } from '../support/cluster.ts';
-import type { RealCluster, RealMember } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import {
+  call,
+  hasBinaries,
+  missingWrites,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 
 /** Members of 3.2 that take everything from their configuration files, which 3.3 does not read as they are. */
 let cluster: RealCluster;

@@ -3,8 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { call, gatewayPut, hasBinaries, missingWrites, startCluster } from '../support/cluster.ts';
-import type { RealCluster } from '../support/cluster.ts';
+import {
+  call,
+  gatewayPut,
+  hasBinaries,
+  missingWrites,
+  type RealCluster,
+  startCluster,
+} from '../support/cluster.ts';
 import { eventually, listedAt } from '../support/membership-scene.ts';
 import { opsctl } from '../support/program.ts';
 

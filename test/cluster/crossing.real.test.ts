@@ -3,18 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  type Binaries,
   binariesOf,
   call,
   hasBinaries,
   missingWrites,
   pair,
   pause,
+  type RealCluster,
+  type RealMember,
   startCluster,
   startWriter,
 } from '../support/cluster.ts';
-import type { Binaries, RealCluster, RealMember } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 
 const { from, to } = pair;

@@ -2,9 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { base64, call, gatewayPut, hasBinaries, missingWrites, startCluster } from '../support/cluster.ts';
-import { startWriter } from '../support/cluster.ts';
-import type { RealCluster } from '../support/cluster.ts';
+import {
+  base64,
+  call,
+  gatewayPut,
+  hasBinaries,
+  missingWrites,
+  type RealCluster,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 
 let cluster: RealCluster;

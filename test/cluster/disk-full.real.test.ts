@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
-import { openAppend } from '../../src/platform/node/append-file.ts';
+import { openAppend } from '../../src/platform/node/files.ts';
 import { parseJournal } from '../../src/kv/engine/journal.ts';
 import {
   call,
@@ -26,12 +26,13 @@ import {
   hasBinaries,
   missingWrites,
   pair,
+  type RealCluster,
+  type RealMember,
   startCluster,
   startWriter,
+  type Writer,
 } from '../support/cluster.ts';
-import type { RealCluster, RealMember, Writer } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 
 const { from, to } = pair;

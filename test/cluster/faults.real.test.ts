@@ -7,17 +7,19 @@ import {
   base64,
   binariesOf,
   call,
+  type ClusterOptions,
   gatewayPut,
   hasBinaries,
   missingWrites,
   pair,
   pause,
+  type RealCluster,
+  type RealMember,
   startCluster,
   startWriter,
+  type Writer,
 } from '../support/cluster.ts';
-import type { ClusterOptions, RealCluster, RealMember, Writer } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 
 const { older, from, to, beyond, prefix } = pair;

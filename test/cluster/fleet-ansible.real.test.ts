@@ -5,12 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
-import { program } from '../support/built-program.ts';
-import type { Program } from '../support/built-program.ts';
-import { binariesOf, hasBinaries, pair, pause } from '../support/cluster.ts';
-import type { Binaries } from '../support/cluster.ts';
-import { startSshHosts } from '../support/ssh-hosts.ts';
-import type { SshHost, SshHosts } from '../support/ssh-hosts.ts';
+import { program, type Program } from '../support/built-program.ts';
+import { type Binaries, binariesOf, hasBinaries, pair, pause } from '../support/cluster.ts';
+import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
 import { realAnsible } from '../real/services.mjs';
 
 const { from, to } = pair;

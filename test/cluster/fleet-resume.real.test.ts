@@ -1,11 +1,9 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { program } from '../support/built-program.ts';
-import type { Program } from '../support/built-program.ts';
+import { program, type Program } from '../support/built-program.ts';
 import { pause } from '../support/cluster.ts';
-import { complaint, simulated } from '../support/simulated.ts';
-import type { Simulated } from '../support/simulated.ts';
+import { complaint, simulated, type Simulated } from '../support/simulated.ts';
 
 let home: Program;
 const clusters: Simulated[] = [];

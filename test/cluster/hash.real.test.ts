@@ -3,10 +3,19 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealCluster, RealMember } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import {
+  base64,
+  type Binaries,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  pair,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+} from '../support/cluster.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 import { slice } from '../support/slice.ts';
 
 const { from, to } = pair;

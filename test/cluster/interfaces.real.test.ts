@@ -4,10 +4,16 @@ import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
-import { binariesOf, call, hasBinaries, pair, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealCluster } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import {
+  type Binaries,
+  binariesOf,
+  call,
+  hasBinaries,
+  pair,
+  type RealCluster,
+  startCluster,
+} from '../support/cluster.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 
 /** The commands against one real member of each version: the same lines, whatever the version calls things. */
 const minors = [...(pair.from === '3.2' ? ['3.2'] : []), '3.3', '3.4', '3.5'].filter((minor) =>

@@ -9,10 +9,11 @@ import {
   missingWrites,
   pair,
   pause,
+  type RealCluster,
   startCluster,
   startWriter,
+  type Writer,
 } from '../support/cluster.ts';
-import type { RealCluster, Writer } from '../support/cluster.ts';
 
 const { from, to } = pair;
 let cluster: RealCluster;

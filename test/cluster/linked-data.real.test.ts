@@ -19,8 +19,17 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { base64, binariesOf, call, gatewayPut, hasBinaries, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealCluster, RealMember } from '../support/cluster.ts';
+import {
+  base64,
+  type Binaries,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+} from '../support/cluster.ts';
 import { consent } from '../support/consent.ts';
 import { opsctl } from '../support/program.ts';
 

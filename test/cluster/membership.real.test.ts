@@ -1,12 +1,19 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
-import { base64, binariesOf, call, gatewayPut, hasBinaries, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealCluster } from '../support/cluster.ts';
+import {
+  base64,
+  type Binaries,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  type RealCluster,
+  startCluster,
+} from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 
 let cluster: RealCluster;

@@ -2,8 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { base64, call, gatewayPut, hasBinaries, pause, startCluster } from '../support/cluster.ts';
-import type { RealCluster, RealMember } from '../support/cluster.ts';
+import {
+  base64,
+  call,
+  gatewayPut,
+  hasBinaries,
+  pause,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+} from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 
 let cluster: RealCluster;

@@ -7,10 +7,11 @@ import {
   gatewayPut,
   hasBinaries,
   missingWrites,
+  type RealCluster,
+  type RealMember,
   startCluster,
   startWriter,
 } from '../support/cluster.ts';
-import type { RealCluster, RealMember } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 
 let cluster: RealCluster;

@@ -4,8 +4,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealCluster } from '../support/cluster.ts';
+import {
+  base64,
+  type Binaries,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  pair,
+  type RealCluster,
+  startCluster,
+} from '../support/cluster.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';

@@ -4,8 +4,7 @@ import { mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hasBinaries, startCluster } from '../support/cluster.ts';
-import type { RealCluster, RealMember } from '../support/cluster.ts';
+import { hasBinaries, type RealCluster, type RealMember, startCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 
 let cluster: RealCluster;

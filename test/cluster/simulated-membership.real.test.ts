@@ -4,8 +4,15 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { type Program, program } from '../support/built-program.ts';
-import { type RealCluster, binariesOf, call, hasBinaries, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealMember } from '../support/cluster.ts';
+import {
+  type Binaries,
+  binariesOf,
+  call,
+  hasBinaries,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+} from '../support/cluster.ts';
 import { type Scene, type Told, eventually, listedAt, membershipScene } from '../support/membership-scene.ts';
 import { type Simulated, lostAt, simulated, startWriting } from '../support/simulated.ts';
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import {
+  type Binaries,
   binariesOf,
   call,
   hasBinaries,
@@ -13,10 +14,8 @@ import {
   pause,
   startWriter,
 } from '../support/cluster.ts';
-import type { Binaries } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
-import { startSshHosts } from '../support/ssh-hosts.ts';
-import type { SshHost, SshHosts } from '../support/ssh-hosts.ts';
+import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
 
 let home: string;
 let net: SshHosts | undefined;

@@ -3,11 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consent } from '../support/consent.ts';
-import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
-import type { Binaries, RealCluster } from '../support/cluster.ts';
+import {
+  base64,
+  type Binaries,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  pair,
+  type RealCluster,
+  startCluster,
+} from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
-import { startS3 } from '../support/s3-server.ts';
-import type { S3Server } from '../support/s3-server.ts';
+import { type S3Server, startS3 } from '../support/s3-server.ts';
 
 const { from, to, prefix } = pair;
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';

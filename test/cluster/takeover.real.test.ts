@@ -2,10 +2,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { base64, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
-import type { RealCluster } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import {
+  base64,
+  call,
+  gatewayPut,
+  hasBinaries,
+  pair,
+  type RealCluster,
+  startCluster,
+} from '../support/cluster.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;

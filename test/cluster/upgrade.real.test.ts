@@ -2,9 +2,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Report } from '../../src/kv/engine/types.ts';
-import { call, hasBinaries, missingWrites, startCluster, startWriter } from '../support/cluster.ts';
-import type { RealCluster } from '../support/cluster.ts';
+import type { Report } from '../../src/kv/engine/model.ts';
+import {
+  call,
+  hasBinaries,
+  missingWrites,
+  type RealCluster,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { slice } from '../support/slice.ts';
 

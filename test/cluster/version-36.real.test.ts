@@ -3,11 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { call, hasBinaries, missingWrites, startCluster, startWriter } from '../support/cluster.ts';
-import type { RealCluster } from '../support/cluster.ts';
+import {
+  call,
+  hasBinaries,
+  missingWrites,
+  type RealCluster,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import { consent } from '../support/consent.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 
 let cluster: RealCluster | undefined;
 let home: string;

@@ -9,12 +9,12 @@ import {
   hasBinaries,
   missingWrites,
   pair,
+  type RealCluster,
+  type RealMember,
   startCluster,
   startWriter,
 } from '../support/cluster.ts';
-import type { RealCluster, RealMember } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { Ran } from '../support/program.ts';
+import { opsctl, type Ran } from '../support/program.ts';
 
 const { from, to, prefix } = pair;
 /** The longer half of the suite; the rest keeps `npm test` short. */

@@ -7,19 +7,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { consent } from '../support/consent.ts';
 import {
+  type Binaries,
   binariesOf,
   call,
   hasBinaries,
   missingWrites,
   pair,
+  type RealCluster,
   startCluster,
   startWriter,
 } from '../support/cluster.ts';
-import type { Binaries, RealCluster } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
-import type { ProgramOptions } from '../support/program.ts';
-import { startPrometheus } from '../support/prometheus.ts';
-import type { Alerting } from '../support/prometheus.ts';
+import { opsctl, type ProgramOptions } from '../support/program.ts';
+import { type Alerting, startPrometheus } from '../support/prometheus.ts';
 import { realPrometheus } from '../real/services.mjs';
 import { whenJournal } from '../support/when-journal.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { page as ciPage } from '../../src/cli/topics/ci.ts';
+import { ciPage } from '../../src/cli/topics/texts.ts';
 import { opsctl } from '../support/program.ts';
 
 let home: string;

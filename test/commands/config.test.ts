@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { commands } from '../../src/commands/config.ts';
-import type { Context, Values } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
+import type { Values } from '../../src/core/flag.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { problemText } from '../../src/core/problem.ts';

@@ -1,9 +1,8 @@
 /** One policy for every command that reads a file: what is rejected, with which place, and that nothing is sent. */
 import { describe, expect, test } from 'vitest';
-import type { Ran } from '../support/in-memory.ts';
-import { labelsInMemory, trackerInMemory } from '../support/in-memory.ts';
-import type { Context } from '../../src/cli/command.ts';
-import { textFile } from '../../src/api/text-file.ts';
+import { labelsInMemory, type Ran, trackerInMemory } from '../support/in-memory.ts';
+import type { Context } from '../../src/api/context.ts';
+import { textFile } from '../../src/api/input.ts';
 import { readCluster } from '../../src/kv/upgrade/cluster/cluster-file.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import type { Host } from '../../src/platform/host.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { commandTree } from '../../src/cli/tree.ts';
+import { commandTree } from '../../src/cli/list-commands.ts';
 import { opsctl } from '../support/program.ts';
 
 let home = '';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Logger } from '../../src/cli/command.ts';
+import type { Logger } from '../../src/api/context.ts';
 import { mockDirectory } from '../../src/commands/mock/embedded.ts';
 import { makeReach } from '../../src/commands/target.ts';
 import { loadSettings } from '../../src/config/load.ts';

@@ -1,17 +1,14 @@
 /** A service that gives rows or pages without end fills no memory: whoever holds rows stops, whoever prints them goes on. */
 import { expect, test } from 'vitest';
-import { makeKnownNames } from '../../src/tracker/bulk/known-labels.ts';
-import type { Context } from '../../src/cli/command.ts';
+import { makeKnownNames } from '../../src/tracker/bulk/change.ts';
+import type { Context } from '../../src/api/context.ts';
 import { choicesOf } from '../../src/commands/pick-records.ts';
-import { heldRows } from '../../src/core/held-rows.ts';
+import { heldRows, pageWatch } from '../../src/core/page.ts';
 import { limits } from '../../src/core/limits.ts';
-import { pageWatch } from '../../src/core/next-page.ts';
-import { bucketDestination } from '../../src/kv/snapshots/bucket-destination.ts';
-import { readLive } from '../../src/labels/find-live.ts';
-import { allLocks, allPermissions, allTitles } from '../../src/labels/read-labels.ts';
+import { bucketDestination } from '../../src/kv/snapshots/destination.ts';
+import { allLocks, allPermissions, allTitles, readLive } from '../../src/labels/read-labels.ts';
 import type { Host } from '../../src/platform/host.ts';
-import { exportData } from '../../src/tracker/workspace/export.ts';
-import { readCurrent, readLookup } from '../../src/tracker/workspace/read.ts';
+import { exportData, readCurrent, readLookup } from '../../src/tracker/workspace/read.ts';
 
 test('rows that are held: n and n + 1', () => {
   const held = heldRows('GET /x');

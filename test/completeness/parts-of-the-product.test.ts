@@ -4,7 +4,7 @@ import { driverKinds } from '../../src/kv/upgrade/cluster/drivers.ts';
 import { versionRows } from '../../src/api-specs/etcd/versions.ts';
 import { keys } from '../../src/config/keys.ts';
 import { exitCodes } from '../../src/core/exit.ts';
-import { acceptable } from '../../src/kv/upgrade/guards/acceptable.ts';
+import { acceptable } from '../../src/kv/upgrade/guards/guard.ts';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { releases } from '../real/etcd.mjs';
 
@@ -52,7 +52,7 @@ test('each guard of the upgrade is listed and has a test', () => {
   expect(declared.flatMap((name) => guardNeeds(name, listed.has(name), tests))).toEqual([]);
   expect(
     acceptable.filter((name) => !listed.has(name)),
-    'src/kv/upgrade/guards/acceptable.ts names guards that do not exist',
+    'src/kv/upgrade/guards/guard.ts names guards that do not exist',
   ).toEqual([]);
 });
 

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { environmentRows } from '../../src/config/environment-text.ts';
-import { configFile, directoriesOf } from '../../src/config/directories.ts';
+import { environmentRows, loadSettings, secretsOf } from '../../src/config/load.ts';
+import { configFile, directoriesOf, type Settings } from '../../src/config/settings.ts';
 import { keys } from '../../src/config/keys.ts';
-import { loadSettings, secretsOf } from '../../src/config/load.ts';
-import type { Settings } from '../../src/config/settings.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
 const FILE = '/h/config/config.json';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadSettings } from '../../src/config/load.ts';
 import { type Resolved, checkedUrl, resolveTarget } from '../../src/config/resolve-target.ts';
-import { withCaFile } from '../../src/config/trust.ts';
+import { withCaFile } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 type Service = 'tracker' | 'labels' | 'auth' | 'api';

@@ -1,17 +1,16 @@
 import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
+  changeProfiles,
   knownKey,
   profileToChange,
-  withCurrent,
   storedValue,
-  withSetting,
+  withCurrent,
   withoutSetting,
-} from '../../src/config/edit.ts';
-import { configFile } from '../../src/config/directories.ts';
-import { loadSettings } from '../../src/config/load.ts';
-import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
-import { changeProfiles } from '../../src/config/store.ts';
+  withSetting,
+} from '../../src/config/store.ts';
+import { configFile } from '../../src/config/settings.ts';
+import { loadSettings, type Profiles, readProfiles } from '../../src/config/load.ts';
 import { type Holder, thisProcess } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { MockOptions } from '../../src/mock-server/service.ts';
+import type { MockOptions } from '../../src/mock-server/service-set.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 
 const open: (() => unknown)[] = [];

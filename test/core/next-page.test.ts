@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { pageWatch } from '../../src/core/next-page.ts';
+import { pageWatch } from '../../src/core/page.ts';
 
 const { emptyPages } = limits;
 const after = (pages: number, watch = pageWatch('GET /x')) => {

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { type LockFile, lockFrom, lockText } from '../../src/labels/lock-file.ts';
-import { isPlainKey, plainDocuments, plainYaml } from '../../src/core/yaml.ts';
-import { yamlText } from '../../src/core/yaml-text.ts';
+import { isPlainKey, plainDocuments, plainYaml, yamlText } from '../../src/core/yaml.ts';
 
 /** What the general reader makes of a text, when it is one document without a mistake. */
 const general = (text: string): { readonly value: unknown } | undefined => {

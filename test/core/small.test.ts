@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { durationText, parseDuration } from '../../src/core/duration.ts';
+import { durationText, parseDuration } from '../../src/core/format.ts';
 import { exitCodes } from '../../src/core/exit.ts';
-import { nearest } from '../../src/core/nearest.ts';
+import { nearest } from '../../src/core/text.ts';
 
 test.each([
   ['30', 30_000],

@@ -1,7 +1,7 @@
 /** Texts that the YAML parser would read for minutes: the fuzzer's kind of input, kept short. */
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { tooDeepAt } from '../../src/core/yaml-depth.ts';
+import { tooDeepAt } from '../../src/core/yaml.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
 import { contentOf } from '../../src/kv/upgrade/cluster/yaml-file.ts';
 import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';

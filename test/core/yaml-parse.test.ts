@@ -2,17 +2,17 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDocument as plainParse } from 'yaml';
-import type { Context } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
 import { limits } from '../../src/core/limits.ts';
 import { type AppError, problem } from '../../src/core/problem.ts';
-import { tooLargeYaml } from '../../src/core/yaml-parse.ts';
+import { tooLargeYaml } from '../../src/core/yaml.ts';
 import { contentOf } from '../../src/kv/upgrade/cluster/yaml-file.ts';
 import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
-import { wishesFrom } from '../../src/labels/wishes.ts';
+import { wishesFrom } from '../../src/labels/desired.ts';
 import { parse } from '../../src/output/yaml-package.ts';
-import { readWorkspace } from '../../src/tracker/workspace/read-file.ts';
+import { readWorkspace } from '../../src/tracker/workspace/planned.ts';
 import { parseDocument } from '../../src/tracker/workspace/yaml-package.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { yamlText } from '../../src/core/yaml-text.ts';
+import { yamlText } from '../../src/core/yaml.ts';
 
 const text = fc.oneof(
   fc.string(),

@@ -1,8 +1,15 @@
 import { rmSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
-import { call, hasBinaries, missingWrites, startCluster, startWriter } from '../support/cluster.ts';
-import type { RealCluster, RealMember } from '../support/cluster.ts';
+import {
+  call,
+  hasBinaries,
+  missingWrites,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import { killedWhen, newestJournal } from '../support/killed-run.ts';
 
 let home: Program | undefined;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { faultKinds } from '../../src/etcd-sim/faults.ts';
+import { faultKinds } from '../../src/etcd-sim/forms.ts';
 import { type TestCluster, b64, testCluster, until } from './members.ts';
 
 let cluster: TestCluster;

@@ -1,5 +1,5 @@
-import { memberId } from '../../src/etcd-sim/disk/identity.ts';
-import { type Fault, faultFile } from '../../src/etcd-sim/faults.ts';
+import { memberId } from '../../src/etcd-sim/disk/wal.ts';
+import { type Fault, faultFile } from '../../src/etcd-sim/forms.ts';
 import { runMember } from '../../src/etcd-sim/member/run.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';

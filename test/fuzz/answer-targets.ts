@@ -1,19 +1,18 @@
 /** What servers, other programs and the person's shell answer: none of it is trusted. */
-import { readKeyFile } from '../../src/auth/machine/key-file.ts';
+import { readKeyFile } from '../../src/auth/machine/machine-token.ts';
 import { verdictOfPaste } from '../../src/auth/methods/paste.ts';
 import { deviceAuthorization } from '../../src/auth/methods/device.ts';
 import { gitRequest, hostOf, kubeVersion } from '../../src/auth/programs/credential-protocols.ts';
-import { jwtView } from '../../src/auth/jwt-view.ts';
-import { metadataFrom } from '../../src/auth/protocol/discovery.ts';
-import { readIssuer } from '../../src/auth/protocol/issuer.ts';
+import { jwtView } from '../../src/auth/sign-jwt.ts';
+import { metadataFrom, readIssuer } from '../../src/auth/protocol/discovery.ts';
 import { processTokenResponse } from '../../src/auth/protocol/token-response.ts';
-import { JsonRows } from '../../src/api/json-rows.ts';
+import { JsonRows } from '../../src/api/list-rows.ts';
 import { decode } from '../../src/core/protobuf.ts';
 import { bytesField, grpcMessages, numberField } from '../../src/kv/client/grpc.ts';
-import { jsonObjects } from '../../src/kv/client/json-stream.ts';
+import { jsonObjects } from '../../src/kv/client/watch.ts';
 import { grpcMethods } from '../../src/etcd-sim/grpc/messages.ts';
 import { containerState } from '../../src/kv/upgrade/supervisors/docker.ts';
-import { crictlState } from '../../src/kv/upgrade/supervisors/crictl-state.ts';
+import { crictlState } from '../../src/kv/upgrade/supervisors/static-pod.ts';
 import { impactOf } from '../../src/kv/upgrade/window/window.ts';
 import { Answer } from '../../src/platform/node/http1-answer.ts';
 import { fakeHost } from '../support/fake-host.ts';

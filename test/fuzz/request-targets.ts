@@ -1,14 +1,13 @@
 /** Requests at the services of the mock server and of the simulated store, events of webhooks, messages of a tool's client. */
-import { framesOf } from '../../src/etcd-sim/grpc/frames.ts';
-import { requestIn } from '../../src/etcd-sim/gateway/go-json.ts';
-import { defaultOptions } from '../../src/mock-server/defaults.ts';
-import { makeEnvironment } from '../../src/mock-server/environment.ts';
+import { framesOf } from '../../src/etcd-sim/grpc/messages.ts';
+import { requestIn } from '../../src/etcd-sim/gateway/rpc.ts';
+import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
 import { makeAuth } from '../../src/mock-server/oauth/service.ts';
-import type { Environment, MockService } from '../../src/mock-server/service.ts';
+import type { Environment, MockService } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
-import { readEvent } from '../../src/tracker/webhook-event.ts';
+import { readEvent } from '../../src/tracker/webhooks.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Target, drained, inWords, pieces, program, text } from './target.ts';
 

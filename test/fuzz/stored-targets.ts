@@ -1,26 +1,29 @@
 /** Files that the program keeps or is handed: torn, damaged, of another program. */
 import { createHash } from 'node:crypto';
-import { readPending } from '../../src/auth/pending-login.ts';
-import { placeIndex } from '../../src/auth/credential-store/place.ts';
-import { readKeyFile } from '../../src/auth/machine/key-file.ts';
-import { sharedFailure } from '../../src/auth/shared-failure.ts';
-import { parseLines, turnOf } from '../../src/api/rate-turns.ts';
-import { Faults, readFaults } from '../../src/etcd-sim/faults.ts';
-import { readContent } from '../../src/etcd-sim/cluster/content.ts';
+import { readPending } from '../../src/auth/detached-login.ts';
+import { placeIndex } from '../../src/auth/credential-store/store.ts';
+import { readKeyFile } from '../../src/auth/machine/machine-token.ts';
+import { sharedFailure } from '../../src/auth/renew.ts';
+import { parseLines, turnOf } from '../../src/api/rate.ts';
+import { Faults, readFaults } from '../../src/etcd-sim/forms.ts';
+import { readContent } from '../../src/etcd-sim/cluster/start.ts';
 import { findOperations, unfinishedOperation } from '../../src/kv/operations/journal.ts';
-import { operationRow } from '../../src/kv/operations/history.ts';
-import { parseManifest, parseName } from '../../src/kv/snapshots/snapshot-manifest.ts';
-import { doneBefore, inProgress, openFleetJournal } from '../../src/kv/upgrade/fleet/fleet-journal.ts';
-import { readFleet } from '../../src/kv/upgrade/fleet/fleet-file.ts';
+import { operationRow } from '../../src/kv/operations/record.ts';
+import { parseManifest, parseName } from '../../src/kv/snapshots/catalog.ts';
+import {
+  doneBefore,
+  inProgress,
+  openFleetJournal,
+  readFleet,
+} from '../../src/kv/upgrade/fleet/fleet-file.ts';
 import { historyRow } from '../../src/kv/engine/history.ts';
 import { findRuns } from '../../src/kv/engine/journal.ts';
 import { sharedRun } from '../../src/kv/engine/shared-progress.ts';
 import { placementOf } from '../../src/kv/upgrade/placement.ts';
-import { readRestore, restoreLine } from '../../src/kv/upgrade/restore/restore-journal.ts';
-import { markdownFrom } from '../../src/kv/upgrade/present/markdown.ts';
+import { readRestore, restoreLine } from '../../src/kv/upgrade/restore/execute.ts';
+import { markdownFrom, readReport } from '../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../src/kv/upgrade/present/page.ts';
-import { readReport } from '../../src/kv/upgrade/present/write.ts';
-import { digestOf } from '../../src/labels/digest.ts';
+import { digestOf } from '../../src/labels/lock-entries.ts';
 import { bodyBytes, readCassette } from '../../src/mock-server/cassette/cassette.ts';
 import { liveServer } from '../../src/mock-server/instance-lock.ts';
 import { identityIn } from '../../src/mock-server/local-authority.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
-import { readLive } from '../../src/labels/find-live.ts';
-import { labelText } from '../../src/labels/label-text.ts';
+import type { Context } from '../../src/api/context.ts';
+import { readLive } from '../../src/labels/read-labels.ts';
+import { labelText } from '../../src/labels/from-label.ts';
 import { type Reader, disabledIn } from '../../src/labels/read-values.ts';
-import { sendPermissions } from '../../src/labels/send-permissions.ts';
+import { sendPermissions } from '../../src/labels/sync-permissions.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 /** A context whose service has the labels A to F, and what was asked of it. */

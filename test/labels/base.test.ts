@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { baseOf } from '../../src/labels/base.ts';
-import { unorderedDigest } from '../../src/labels/digest.ts';
+import { baseOf } from '../../src/labels/prepare.ts';
+import { recordFrom, unorderedDigest } from '../../src/labels/lock-entries.ts';
 import { liveFrom } from '../../src/labels/from-label.ts';
-import { recordFrom } from '../../src/labels/lock-entries.ts';
 
 const json = (revisionId: string, description: string) => ({
   ...{ id: 'L', revisionId, labelType: 'SHARED', properties: { title: 'Contract', description } },

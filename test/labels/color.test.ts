@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { colorFrom, hexFrom, isHex } from '../../src/labels/color.ts';
+import { colorFrom, hexFrom, isHex } from '../../src/labels/definition.ts';
 
 test.each([
   ['opaque', { red: 1, green: 0.5, blue: 0 }, '#ff8000'],

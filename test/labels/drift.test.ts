@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
 import type { FieldDef, LabelDef, LiveField, LiveLabel, PermissionDef } from '../../src/labels/definition.ts';
-import { contentDigest, fieldDigest } from '../../src/labels/digest.ts';
+import { contentDigest, fieldDigest } from '../../src/labels/lock-entries.ts';
 import { type Drift, baseFromRecord, baseFromRevision, driftOf, driftText } from '../../src/labels/drift.ts';
-import { lockFrom, lockText } from '../../src/labels/lock-file.ts';
-import type { DeploymentRecord } from '../../src/labels/lock-file.ts';
-import { definitionFrom } from '../../src/labels/parse.ts';
-import type { Prepared } from '../../src/labels/prepared.ts';
-import { documentsIn } from '../../src/labels/read-files.ts';
-import type { Session } from '../../src/labels/session.ts';
-import { takeTheirs } from '../../src/labels/take-theirs.ts';
+import { type DeploymentRecord, lockFrom, lockText } from '../../src/labels/lock-file.ts';
+import { definitionFrom, documentsIn } from '../../src/labels/read-files.ts';
+import type { Prepared, Session } from '../../src/labels/prepare.ts';
+import { takeTheirs } from '../../src/labels/apply.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, option, text } from '../support/live-labels.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { safeFileName } from '../../src/core/file-name.ts';
-import { containedPath } from '../../src/platform/contained-path.ts';
+import { containedPath } from '../../src/platform/trust.ts';
 import { nodeFiles as files } from '../../src/platform/node/files.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/labels/lock-file.ts';
-import { schemaText } from '../../src/labels/schema.ts';
+import { schemaText } from '../../src/labels/read-files.ts';
 import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 
 const SCHEMA_LINE = '# yaml-language-server: $schema=./labels.schema.json\n';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { labelText } from '../../src/labels/label-text.ts';
+import { labelText } from '../../src/labels/from-label.ts';
 
 const choice = (displayName: string, state = 'PUBLISHED') => ({
   id: displayName,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { definitionSchema, schemaLine, schemaText } from '../../src/labels/schema.ts';
+import { definitionSchema, schemaLine, schemaText } from '../../src/labels/read-files.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
 
 const described = (title: string, more = ''): string => `title: ${title}\ndescription: d\n${more}`;

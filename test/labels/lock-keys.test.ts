@@ -1,28 +1,45 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
-import type { FieldDef, LabelDef, LiveField, LiveLabel } from '../../src/labels/definition.ts';
-import { badgeWith } from '../../src/labels/definition.ts';
-import { deploymentOf } from '../../src/labels/deployment.ts';
+import type { Context } from '../../src/api/context.ts';
+import {
+  badgeWith,
+  choiceMembers,
+  type FieldDef,
+  fieldMembers,
+  type LabelDef,
+  labelMembers,
+  type LiveField,
+  type LiveLabel,
+  permissionMembers,
+} from '../../src/labels/definition.ts';
+import {
+  deploymentOf,
+  inDeployment,
+  labelKey,
+  newLabelKey,
+  recordFrom,
+  slugOf,
+} from '../../src/labels/lock-entries.ts';
 import { reportable } from '../../src/labels/diff-finding.ts';
 import { type FilesDiff, diffData, diffMarkdown, diffText, isDifferent } from '../../src/labels/diff.ts';
-import { choiceText, fieldText, fileFrom, permissionText } from '../../src/labels/export-file.ts';
+import { choiceText, fieldText, fileFrom, permissionText } from '../../src/labels/export.ts';
 import { definitionOf, liveFrom } from '../../src/labels/from-label.ts';
-import { choiceMembers, fieldMembers, labelMembers, permissionMembers } from '../../src/labels/format.ts';
-import { inParallel } from '../../src/labels/in-parallel.ts';
-import { inDeployment, labelKey, newLabelKey, recordFrom, slugOf } from '../../src/labels/lock-entries.ts';
-import type { DeploymentRecord, LockFile } from '../../src/labels/lock-file.ts';
-import { changeLock, directoryOf, readLock, withRecord } from '../../src/labels/lock-store.ts';
-import { appliedFrom, outcomesText, planText } from '../../src/labels/outcome.ts';
-import { definitionFrom } from '../../src/labels/parse.ts';
+import { inParallel } from '../../src/labels/api-types.ts';
+import {
+  changeLock,
+  type DeploymentRecord,
+  directoryOf,
+  type LockFile,
+  readLock,
+  withRecord,
+} from '../../src/labels/lock-file.ts';
+import { appliedFrom, outcomesText, planText, refuseLost } from '../../src/labels/outcome.ts';
+import { definitionFrom, documentsIn } from '../../src/labels/read-files.ts';
 import { planFrom } from '../../src/labels/plan.ts';
-import type { Prepared } from '../../src/labels/prepared.ts';
-import { refuseLost } from '../../src/labels/protect.ts';
-import type { Session } from '../../src/labels/session.ts';
+import type { Prepared, Session } from '../../src/labels/prepare.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { applyResult } from '../../src/labels/apply-result.ts';
-import { documentsIn } from '../../src/labels/read-files.ts';
-import { removeTwin } from '../../src/labels/twins.ts';
-import { wishesFrom } from '../../src/labels/wishes.ts';
+import { applyResult } from '../../src/labels/plan-file.ts';
+import { removeTwin } from '../../src/labels/apply.ts';
+import { wishesFrom } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, text } from '../support/live-labels.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withMasks } from '../../src/labels/masks.ts';
+import { withMasks } from '../../src/labels/send.ts';
 
 test('a delta gets the masks that were left out; one that was given stays', () => {
   const { values, added } = withMasks('DeltaUpdateLabelRequest', {

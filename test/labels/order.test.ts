@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placesFrom } from '../../src/labels/order.ts';
+import { placesFrom } from '../../src/labels/match.ts';
 
 const moved = (wanted: readonly (string | undefined)[], live: string): string =>
   placesFrom(wanted, [...live])

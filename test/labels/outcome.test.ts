@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { appliedFrom, changeRows, outcomesText, planText } from '../../src/labels/outcome.ts';
+import {
+  appliedFrom,
+  changeRows,
+  driftRow,
+  outcomesText,
+  planText,
+  refuseLost,
+} from '../../src/labels/outcome.ts';
 import { planFrom } from '../../src/labels/plan.ts';
 import type { LiveLabel } from '../../src/labels/definition.ts';
 import type { PermissionPlan } from '../../src/labels/permissions.ts';
-import type { Prepared } from '../../src/labels/prepared.ts';
-import { driftRow, refuseLost } from '../../src/labels/protect.ts';
+import type { Prepared } from '../../src/labels/prepare.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import { label } from '../support/live-labels.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { definitionFrom } from '../../src/labels/parse.ts';
+import { definitionFrom } from '../../src/labels/read-files.ts';
 
 const definition = (value: object) => definitionFrom({ title: 'T', ...value }).definition;
 const wrong = (value: unknown) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { digestOf } from '../../src/labels/digest.ts';
+import { digestOf } from '../../src/labels/lock-entries.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;

@@ -1,12 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { colorFrom, hexFrom } from '../../src/labels/color.ts';
-import type { ChoiceDef, FieldDef, LabelDef } from '../../src/labels/definition.ts';
+import {
+  type ChoiceDef,
+  colorFrom,
+  type FieldDef,
+  hexFrom,
+  type LabelDef,
+} from '../../src/labels/definition.ts';
 import { definitionOf, liveFrom } from '../../src/labels/from-label.ts';
-import { placesFrom } from '../../src/labels/order.ts';
-import { definitionFrom } from '../../src/labels/parse.ts';
+import { placesFrom } from '../../src/labels/match.ts';
+import { definitionFrom } from '../../src/labels/read-files.ts';
 import { planFrom } from '../../src/labels/plan.ts';
-import { fileFrom } from '../../src/labels/export-file.ts';
+import { fileFrom } from '../../src/labels/export.ts';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
 let server: LabelServer;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { LimitsJson } from '../../src/labels/api-types.ts';
-import { descriptionText } from '../../src/labels/change.ts';
+import { changeRow, changesText, descriptionText } from '../../src/labels/change.ts';
 import { limitProblems, lockProblems, rightProblems } from '../../src/labels/desired.ts';
-import { unpublished } from '../../src/labels/compare.ts';
-import { contentDigest, fieldDigest, unorderedDigest } from '../../src/labels/digest.ts';
+import { unpublished } from '../../src/labels/from-label.ts';
+import { contentDigest, fieldDigest, unorderedDigest } from '../../src/labels/lock-entries.ts';
 import type {
   ChoiceDef,
   FieldDef,
@@ -12,11 +12,9 @@ import type {
   LiveField,
   LiveLabel,
 } from '../../src/labels/definition.ts';
-import { frozenProblems, isSameEntries } from '../../src/labels/frozen.ts';
-import { lintRules } from '../../src/labels/lint-rules.ts';
-import { match } from '../../src/labels/match.ts';
+import { frozenProblems, isSameEntries, match } from '../../src/labels/match.ts';
+import { lintRules } from '../../src/labels/lint.ts';
 import { type PlanOptions, isIdle, planFrom } from '../../src/labels/plan.ts';
-import { changeRow, changesText } from '../../src/labels/text.ts';
 import { label as live, option, text } from '../support/live-labels.ts';
 
 const selection = (name: string, choices: LiveChoice[], patch: Partial<LiveField> = {}): LiveField =>

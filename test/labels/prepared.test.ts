@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changesPermissions, lostOf, type Prepared } from '../../src/labels/prepared.ts';
+import { changesPermissions, lostOf, type Prepared } from '../../src/labels/prepare.ts';
 
 const withPlan = (counts: readonly [number, number, number] | undefined): Prepared => {
   const [added, changed, removed] = (counts ?? []).map((count) => Array.from({ length: count }));

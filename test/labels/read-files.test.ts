@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { documentsIn, onlyDocument, placed, readDocuments } from '../../src/labels/read-files.ts';
-import { readWishes } from '../../src/labels/wishes.ts';
+import { readWishes } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const contextOf = (files: Readonly<Record<string, string>>, stdin = '') =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { errorFrom } from '../../src/api/response.ts';
-import { explainedRefusal } from '../../src/labels/refusal.ts';
+import { explainedRefusal } from '../../src/labels/api-types.ts';
 
 const refusal = (status: number, details: unknown[] = []) =>
   errorFrom(

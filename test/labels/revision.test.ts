@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { pinned } from '../../src/labels/revision.ts';
+import { pinned } from '../../src/labels/send.ts';
 
 const refused = (httpStatus: number, code: string) => new AppError('refused', 'no', { httpStatus, code });
 /** What becomes of a write that fails so, when the label is at this revision now. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LabelDef, LiveField, LiveLabel } from '../../src/labels/definition.ts';
-import { simulated } from '../../src/labels/simulate.ts';
+import { simulated } from '../../src/labels/update-lock.ts';
 
 const field = (id: string, more: Partial<LiveField>): LiveField => ({
   ...{ id, name: `Field ${id}`, state: 'PUBLISHED', type: 'text', required: false, choices: [] },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LabelDef, LiveLabel } from '../../src/labels/definition.ts';
-import { statePlan } from '../../src/labels/state-plan.ts';
+import { statePlan } from '../../src/labels/plan.ts';
 import { label } from '../support/live-labels.ts';
 
 type Asked = Parameters<typeof statePlan>[2];

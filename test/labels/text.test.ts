@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Change } from '../../src/labels/change.ts';
-import { changeRow, changesText } from '../../src/labels/text.ts';
+import { type Change, changeRow, changesText } from '../../src/labels/change.ts';
 
 const changes: Change[] = [
   { kind: 'renamed', what: 'field Status', detail: 'from State', part: { fieldId: 'f1' } },

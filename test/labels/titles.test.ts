@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Context } from '../../src/cli/command.ts';
+import type { Context } from '../../src/api/context.ts';
 import type { LabelJson } from '../../src/labels/api-types.ts';
 import { rememberTitles } from '../../src/labels/titles.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';

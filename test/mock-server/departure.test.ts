@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { departure } from '../../src/mock-server/departure.ts';
+import { departure } from '../../src/mock-server/server.ts';
 
 /** A loop whose turns end when the test says so. */
 const loop = () => {

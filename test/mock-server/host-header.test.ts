@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOwnHost, ownHostJudge } from '../../src/mock-server/host-header.ts';
+import { isOwnHost, ownHostJudge } from '../../src/mock-server/server.ts';
 
 test.each([
   undefined,

@@ -1,14 +1,15 @@
 import { Buffer } from 'node:buffer';
 import { describe, expect, test } from 'vitest';
-import { Deferred } from '../../src/mock-server/deferred.ts';
+import { Deferred } from '../../src/mock-server/store.ts';
 import {
   changesText,
   checksummed,
   entriesOf,
+  HEADER,
   isSound,
+  readJournal,
   voidLine,
-} from '../../src/mock-server/journal-line.ts';
-import { HEADER, readJournal } from '../../src/mock-server/journal-read.ts';
+} from '../../src/mock-server/journal-read.ts';
 import { fakeFiles } from '../support/fake-files.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);

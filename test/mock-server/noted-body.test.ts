@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { bodyNoter, bodyText } from '../../src/mock-server/noted-body.ts';
-import type { Noted } from '../../src/mock-server/noted.ts';
+import { bodyNoter, bodyText } from '../../src/mock-server/request-log.ts';
+import type { Noted } from '../../src/mock-server/service-set.ts';
 
 const noted = (number: number): Noted => ({
   number,

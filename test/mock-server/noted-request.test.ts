@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { headersOnce, textOnce } from '../../src/mock-server/noted-request.ts';
+import { headersOnce, textOnce } from '../../src/mock-server/request-log.ts';
 
 test('headers that a client repeats are kept once; any difference is kept', () => {
   const once = headersOnce();

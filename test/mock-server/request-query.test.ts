@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { expectationFrom, judge } from '../../src/mock-server/request-count.ts';
-import type { Noted } from '../../src/mock-server/noted.ts';
-import { RequestLog } from '../../src/mock-server/request-log.ts';
-import { contains, requestMatcher } from '../../src/mock-server/request-query.ts';
+import {
+  contains,
+  expectationFrom,
+  judge,
+  RequestLog,
+  requestMatcher,
+} from '../../src/mock-server/request-log.ts';
+import type { Noted } from '../../src/mock-server/service-set.ts';
 
 const body = Buffer.from('{"name":"bug","color":null,"tags":[1,{"a":2,"b":3}]}');
 const noted = (more: Partial<Noted> = {}): Noted => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeRoom } from '../../src/mock-server/room.ts';
+import { makeRoom } from '../../src/mock-server/server.ts';
 
 /** Pieces of work that end when they are told to. */
 const work = (limit: number) => {

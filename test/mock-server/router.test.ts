@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { int, str } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';
-import { routerFor } from '../../src/mock-server/router.ts';
+import { routerFor } from '../../src/mock-server/table-service.ts';
 
 const row = { summary: 'x', cites: 'x', ok: 200 } as const;
 const table = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { arrived } from '../../src/mock-server/spool.ts';
+import { arrived } from '../../src/mock-server/server.ts';
 import type { Bytes, Incoming } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

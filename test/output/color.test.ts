@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { isColored } from '../../src/output/color.ts';
-import { themeFor } from '../../src/output/theme.ts';
+import { isColored, themeFor } from '../../src/output/theme.ts';
 
 type Case = ['auto' | 'always' | 'never' | undefined, Record<string, string>, boolean, boolean];
 

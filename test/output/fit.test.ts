@@ -1,8 +1,7 @@
 /** Tables fit 40 to 200 columns; an id or a name is never cut. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { columnTitles } from '../../src/output/column-title.ts';
-import { recordText, tableRows } from '../../src/output/table.ts';
+import { columnTitles, recordText, tableRows } from '../../src/output/table.ts';
 
 const plain = (text: string): string => text;
 const theme = { bold: plain, dim: plain, red: plain, yellow: plain, green: plain };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
-import { holdNote, isHeld, releaseNotes } from '../../src/output/notes.ts';
+import { holdNote, isHeld, releaseNotes } from '../../src/output/render.ts';
 
 const world = () => {
   const [written, waits]: [string[], number[]] = [[], []];

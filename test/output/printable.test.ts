@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { oneLine, printable } from '../../src/output/printable.ts';
+import { oneLine, printable } from '../../src/output/types.ts';
 
 test.each([
   ['plain text, grüße, 日本, 👍', 'plain text, grüße, 日本, 👍'],

@@ -4,7 +4,7 @@ import { AppError } from '../../src/core/problem.ts';
 import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
-import { type OutputFormat as Format, formatNames, outputFormats } from '../../src/core/output-format.ts';
+import { type OutputFormat as Format, formatNames, outputFormats } from '../../src/core/format.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
-import type { OutputFormat as Format } from '../../src/core/output-format.ts';
+import type { OutputFormat as Format } from '../../src/core/format.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const written = async (rows: readonly unknown[], format: Format): Promise<string> => {

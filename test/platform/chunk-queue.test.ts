@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ChunkQueue } from '../../src/platform/node/chunk-queue.ts';
+import { ChunkQueue } from '../../src/platform/node/transport.ts';
 
 const begin = () => {
   const told: string[] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasKeychain, nodeKeychain } from '../../src/platform/node/keychain.ts';
+import { hasKeychain, nodeKeychain } from '../../src/platform/node/host.ts';
 
 test.each([
   ['linux', {}, false],

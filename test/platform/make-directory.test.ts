@@ -3,7 +3,7 @@ import fs, { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeDirectory } from '../../src/platform/node/make-directory.ts';
+import { makeDirectory } from '../../src/platform/node/files.ts';
 
 let root: string;
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
-import { proxyFor } from '../../src/platform/node/proxy.ts';
+import { proxyFor } from '../../src/platform/node/network.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { type ProxyOptions, type ProxyServer, startProxy } from '../support/proxy-server.ts';
 

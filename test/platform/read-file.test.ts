@@ -13,9 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nodeFiles } from '../../src/platform/node/files.ts';
-import { isPlaceToWrite } from '../../src/platform/node/read-file.ts';
-import { start } from '../../src/platform/node/start.ts';
+import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
+import { start } from '../../src/platform/node/processes.ts';
 
 let directory: string;
 beforeAll(() => {

@@ -1,6 +1,6 @@
 import { PerformanceObserver, constants } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
-import { heapKeeper } from '../../src/platform/node/small-heap.ts';
+import { heapKeeper } from '../../src/platform/node/builtin.ts';
 
 const { NODE_PERFORMANCE_GC_MAJOR: MAJOR, NODE_PERFORMANCE_GC_FLAGS_FORCED: FORCED } = constants;
 type Collection = { readonly kind: number; readonly flags: number };

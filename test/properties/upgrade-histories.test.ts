@@ -3,14 +3,11 @@
  * placement. Members are modelled: files, an active program, a process that a crash starts again with whatever is active.
  */
 import { describe, expect, it } from 'vitest';
-import { minorOf, nextMinor, versionRows } from '../../src/api-specs/etcd/versions.ts';
-import type { Minor } from '../../src/api-specs/etcd/versions.ts';
+import { type Minor, minorOf, nextMinor, versionRows } from '../../src/api-specs/etcd/versions.ts';
 import { decide } from '../../src/kv/upgrade/decide.ts';
 import type { Journal } from '../../src/kv/engine/journal.ts';
 import { progressOf } from '../../src/kv/engine/progress.ts';
-import { discardStaged } from '../../src/kv/upgrade/discard-staged.ts';
-import { recordPlacement } from '../../src/kv/upgrade/placement.ts';
-import { startVersion } from '../../src/kv/upgrade/switch-version.ts';
+import { discardStaged, recordPlacement, startVersion } from '../../src/kv/upgrade/placement.ts';
 import { isRefusal, planFrom } from '../../src/kv/upgrade/plan.ts';
 import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type {
@@ -19,11 +16,11 @@ import type {
   MemberSeen,
   Observation,
   Outcome,
-  Plan,
   Placement,
+  Plan,
   Refusal,
   Step,
-} from '../../src/kv/engine/types.ts';
+} from '../../src/kv/engine/model.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 

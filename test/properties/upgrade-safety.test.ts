@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isRefusal, planFrom } from '../../src/kv/upgrade/plan.ts';
 import { decide } from '../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../src/kv/engine/progress.ts';
-import { stopFinding } from '../../src/kv/upgrade/guards/quorum-survives.ts';
+import { stopFinding } from '../../src/kv/upgrade/guards/membership.ts';
 import { compareVersions, minorOf, nextMinor } from '../../src/api-specs/etcd/versions.ts';
 import type {
   JournalEntry,
@@ -11,7 +11,7 @@ import type {
   Plan,
   PlanOptions,
   Step,
-} from '../../src/kv/engine/types.ts';
+} from '../../src/kv/engine/model.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 
 /** A model of a cluster and of what can go wrong with it, driven by the real planner, the real decisions and the real journal fold. */

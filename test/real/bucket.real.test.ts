@@ -8,8 +8,7 @@ import { openDestination } from '../../src/kv/snapshots/destination.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
-import { startMoto } from '../support/moto-server.ts';
-import type { Moto } from '../support/moto-server.ts';
+import { type Moto, startMoto } from '../support/moto-server.ts';
 import { realMoto } from './services.mjs';
 
 const anybody = { AWS_ACCESS_KEY_ID: 'anybody', AWS_SECRET_ACCESS_KEY: 'anything' };

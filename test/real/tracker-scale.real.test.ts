@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
 import { openState } from '../../src/mock-server/journal.ts';
 import { seedTracker } from '../../src/mock-server/tracker/seed.ts';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';
 import { createStory } from '../../src/mock-server/tracker/stories.ts';
-import { makeEnvironment } from '../../src/mock-server/environment.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { realHost } from '../support/real-host.ts';
 

@@ -3,9 +3,7 @@ import { check } from '../../src/core/check.ts';
 import { obj } from '../../src/core/field.ts';
 import { operations } from '../../src/core/operation.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
-import { exampleOf } from '../../src/reference/example.ts';
-import { openApi } from '../../src/reference/openapi.ts';
-import { swagger } from '../../src/reference/swagger.ts';
+import { exampleOf, openApi, swagger } from '../../src/reference/openapi.ts';
 
 const document = openApi(tracker, 'http://127.0.0.1:1') as any;
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });

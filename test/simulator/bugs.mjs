@@ -16,21 +16,21 @@ export const bugs = [
   {
     name: 'a replaced file is not synced before its rename',
     operation: 'credential store',
-    file: 'src/platform/node/replace.ts',
+    file: 'src/platform/node/files.ts',
     find: 'await file.sync();',
     replace: '',
   },
   {
     name: 'the directory of a replaced file is not synced',
     operation: 'configuration',
-    file: 'src/platform/node/replace.ts',
+    file: 'src/platform/node/files.ts',
     find: 'await syncDirectory(directory);',
     replace: '',
   },
   {
     name: 'a file is renamed before it is written',
     operation: 'configuration',
-    file: 'src/platform/node/replace.ts',
+    file: 'src/platform/node/files.ts',
     find: 'await write(file);\n    if (mode',
     replace:
       'await fs.promises.rename(temporary, temporary.replace(/\\/\\.(.*)\\.\\d+\\.[0-9a-f]+\\.tmp$/, "/$1"));\n    await write(file);\n    await fs.promises.rename(temporary.replace(/\\/\\.(.*)\\.\\d+\\.[0-9a-f]+\\.tmp$/, "/$1"), temporary);\n    if (mode',
@@ -45,7 +45,7 @@ export const bugs = [
   {
     name: 'a short write is taken for a whole one',
     operation: 'mock journal',
-    file: 'src/platform/node/append-file.ts',
+    file: 'src/platform/node/files.ts',
     find: 'for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);',
     replace: 'fs.writeSync(file, bytes, 0);',
   },
@@ -67,7 +67,7 @@ export const bugs = [
   {
     name: 'the key of the credentials is created and not replaced',
     operation: 'credential store',
-    file: 'src/auth/credential-store/key.ts',
+    file: 'src/auth/credential-store/store.ts',
     find: 'await store.host.files.replace(path, text, 0o600);',
     replace: 'await store.host.files.create(path, text, 0o600);',
   },
@@ -161,21 +161,21 @@ export const bugs = [
   {
     name: 'a write whose answer was lost is sent again',
     operation: 'bulk',
-    file: 'src/api/retry.ts',
+    file: 'src/api/send.ts',
     find: "if (outcome.kind === 'failed') return SAFE.has(method) || !outcome.sent ? backoff() : undefined;",
     replace: "if (outcome.kind === 'failed') return backoff();",
   },
   {
     name: 'a member is stopped without a last look at the others',
     operation: 'kv upgrade',
-    file: 'src/kv/upgrade/execute/safe-to-stop.ts',
+    file: 'src/kv/upgrade/execute/member.ts',
     find: 'if (finding !== undefined) {',
     replace: 'if (finding !== undefined && (finding.level as string) === "never") {',
   },
   {
     name: 'a health check passes at once',
     operation: 'kv upgrade',
-    file: 'src/kv/upgrade/execute/start-member.ts',
+    file: 'src/kv/upgrade/execute/member.ts',
     find: 'const { name } = gate.member;\n  let down_ms: number | undefined;',
     replace:
       'const { name } = gate.member;\n  if (gate.isOld !== true) { run.members.add(name, gate.exited); return {}; }\n  let down_ms: number | undefined;',
@@ -197,14 +197,14 @@ export const bugs = [
   {
     name: 'a restore that goes on starts anew',
     operation: 'kv restore',
-    file: 'src/kv/upgrade/restore/restore-journal.ts',
+    file: 'src/kv/upgrade/restore/execute.ts',
     find: 'const goesOn =',
     replace: "const goesOn = path === '' &&",
   },
   {
     name: 'a follower answers reads without asking its leader',
     operation: 'kv members',
-    file: 'src/etcd-sim/raft/pending-reads.ts',
+    file: 'src/etcd-sim/raft/raft.ts',
     find: 'first && isConfirmed(first.round); first',
     replace: 'first && (isConfirmed(first.round) || true); first',
   },

@@ -21,7 +21,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { directoriesOf } from '../../src/config/directories.ts';
+import { directoriesOf } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Program, program } from '../support/built-program.ts';
 

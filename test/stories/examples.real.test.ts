@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
-import { examplesOf } from '../../src/cli/examples.ts';
+import { examplesOf } from '../../src/cli/help.ts';
 import { findCommand } from '../../src/cli/find.ts';
 import { groups } from '../../src/cli/manifest.ts';
 import { parseCommand } from '../../src/cli/parse.ts';

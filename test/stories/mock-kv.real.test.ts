@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
-import { startOptions } from '../../src/commands/mock/start-options.ts';
+import { startOptions } from '../../src/commands/mock/kv-start.ts';
 import { startRehearsal } from '../../src/etcd-sim/cluster/start.ts';
 import { type Ended, type Program, program } from '../support/built-program.ts';
 import { realHost } from '../support/real-host.ts';

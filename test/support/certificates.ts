@@ -13,7 +13,7 @@ import {
   setOf,
   time,
   utf8,
-} from '../../src/mock-server/der.ts';
+} from '../../src/mock-server/local-authority.ts';
 
 const HOUR_MS = 3_600_000;
 const ECDSA_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));

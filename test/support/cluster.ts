@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { realServers } from '../real/etcd.mjs';
-import { type CertificateFiles, certificateFiles } from './certificates.ts';
-import type { CertificateOptions } from './certificates.ts';
+import { type CertificateFiles, certificateFiles, type CertificateOptions } from './certificates.ts';
 
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;

@@ -2,7 +2,7 @@ import { check } from '../../src/core/check.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import type { Service } from '../../src/core/operation.ts';
 import { problemText } from '../../src/core/problem.ts';
-import { routerFor } from '../../src/mock-server/router.ts';
+import { routerFor } from '../../src/mock-server/table-service.ts';
 
 /** Keys of records that an answer lacks although their row says that they are there. */
 const missing = (outer: Field, value: unknown, path: string): string[] => {

@@ -1,6 +1,5 @@
 /** A network between members, and between them and their clients, that can be cut: by closing everything, or by swallowing what is sent. */
-import { connect, createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Door } from './cluster.ts';
 
 /** `refused`: connections are closed and new ones refused. `silent`: they stay and nothing flows, as when packets are lost. */

@@ -5,12 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
-import { call, missingWrites, pair, pause, startCluster, startWriter } from './cluster.ts';
-import type { RealCluster, RealMember, Writer } from './cluster.ts';
-import { cutNetwork } from './cut-network.ts';
-import type { Cut, CutNetwork } from './cut-network.ts';
-import { opsctl } from './program.ts';
-import type { Ran } from './program.ts';
+import {
+  call,
+  missingWrites,
+  pair,
+  pause,
+  type RealCluster,
+  type RealMember,
+  startCluster,
+  startWriter,
+  type Writer,
+} from './cluster.ts';
+import { type Cut, cutNetwork, type CutNetwork } from './cut-network.ts';
+import { opsctl, type Ran } from './program.ts';
 import { whenJournal } from './when-journal.ts';
 
 const { from, to, prefix } = pair;

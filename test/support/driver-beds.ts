@@ -1,6 +1,5 @@
 /** Three real members under each kind of driver, on one machine: what the driver matrix runs its scenarios on. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -20,14 +19,10 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { codeCache } from './code-cache.ts';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
-import { binariesOf, call, hasBinaries, pause } from './cluster.ts';
-import type { Binaries } from './cluster.ts';
-import { startDocker } from './docker-host.ts';
-import type { DockerHost } from './docker-host.ts';
-import { startLoopbackSsh } from './loopback-ssh.ts';
-import type { SshOptions } from './loopback-ssh.ts';
-import { startSystemd } from './systemd-host.ts';
-import type { SystemdHost } from './systemd-host.ts';
+import { type Binaries, binariesOf, call, hasBinaries, pause } from './cluster.ts';
+import { type DockerHost, startDocker } from './docker-host.ts';
+import { type SshOptions, startLoopbackSsh } from './loopback-ssh.ts';
+import { startSystemd, type SystemdHost } from './systemd-host.ts';
 
 const BIN = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 

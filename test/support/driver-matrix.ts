@@ -6,9 +6,16 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { call, hasBinaries, pause } from './cluster.ts';
-import { collected, startBed } from './driver-beds.ts';
+import {
+  type Bed,
+  type BedKind,
+  type BedOptions,
+  collected,
+  type Ended,
+  type Place,
+  startBed,
+} from './driver-beds.ts';
 import { slice } from './slice.ts';
-import type { Bed, BedKind, BedOptions, Ended, Place } from './driver-beds.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 /** Two steps of minors: a scenario takes the first of them, or the second, or both. */

@@ -1,17 +1,17 @@
-import type {
-  Probed,
-  Address,
-  Exit,
-  Finished,
-  Handler,
-  Host,
-  HttpReply,
-  HttpRequest,
-  Listener,
-  RunOptions,
+import {
+  type Address,
+  type Choice,
+  type Exit,
+  type Finished,
+  type Handler,
+  type Host,
+  type HttpReply,
+  type HttpRequest,
+  type Listener,
+  NetworkError,
+  type Probed,
+  type RunOptions,
 } from '../../src/platform/host.ts';
-import { NetworkError } from '../../src/platform/host.ts';
-import type { Choice } from '../../src/platform/terminal.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { startJq } from '../../src/platform/node/jq-run.ts';
 import { type FakeFiles, fakeFiles } from './fake-files.ts';

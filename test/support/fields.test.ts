@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bodyOf, pairsOf, typedValue } from '../../src/support/fields.ts';
+import { bodyOf, pairsOf, typedValue } from '../../src/support/raw-requests.ts';
 
 test('fields are the values that they look like', () => {
   expect(['true', 'null', '12', '-3', '007', '1.5', '12345678901234567890', 'x'].map(typedValue)).toEqual([

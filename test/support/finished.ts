@@ -1,4 +1,4 @@
-import type { Placement } from '../../src/kv/engine/types.ts';
+import type { Placement } from '../../src/kv/engine/model.ts';
 import type { Finished } from '../../src/platform/host.ts';
 
 /** A command that ended well and said nothing, but for what is given. */

@@ -1,9 +1,8 @@
 /** The whole program on a machine in memory, whose network is a service of the mock itself: no server and no process. */
 import { runProgram } from '../../src/cli/run.ts';
-import { defaultOptions } from '../../src/mock-server/defaults.ts';
-import { makeEnvironment } from '../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
-import type { MockReply, MockService } from '../../src/mock-server/service.ts';
+import type { MockReply, MockService } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import type { Host } from '../../src/platform/host.ts';

@@ -4,8 +4,8 @@ import type {
   MockReply,
   ServiceEntry,
   Environment,
-} from '../../src/mock-server/service.ts';
-import { defaultOptions } from '../../src/mock-server/defaults.ts';
+} from '../../src/mock-server/service-set.ts';
+import { defaultOptions } from '../../src/mock-server/environment.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';

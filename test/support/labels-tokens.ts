@@ -1,7 +1,7 @@
-import { fullScope } from '../../src/api-specs/oauth/scopes.ts';
+import { fullScope } from '../../src/api-specs/oauth/endpoints.ts';
 import { authState } from '../../src/mock-server/oauth/state.ts';
 import { accessAnswer, issueFamily, revokeFamily } from '../../src/mock-server/oauth/tokens.ts';
-import type { Environment } from '../../src/mock-server/service.ts';
+import type { Environment } from '../../src/mock-server/service-set.ts';
 
 export type GivenToken = {
   readonly token: string;

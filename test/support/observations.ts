@@ -1,7 +1,7 @@
 /** Clusters as values, for the pure parts of the upgrade. */
 import { observationFrom } from '../../src/kv/upgrade/observe/observe.ts';
 import { planFrom } from '../../src/kv/upgrade/plan.ts';
-import type { ClusterFile, MemberSeen, Observation, Plan, PlanOptions } from '../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSeen, Observation, Plan, PlanOptions } from '../../src/kv/engine/model.ts';
 
 export const idOf = (name: string): string => String(1000 + Number(name.slice(1)));
 

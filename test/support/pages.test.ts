@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allPages, nextPages, rowsOfPage } from '../../src/support/pages.ts';
+import { allPages, nextPages, rowsOfPage } from '../../src/support/raw-requests.ts';
 
 test('rows are the list of a page, wherever it stands', () => {
   expect(rowsOfPage([1, 2], '/x')).toEqual([1, 2]);

@@ -2,8 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { realHost } from './real-host.ts';
-import type { RealHost } from './real-host.ts';
+import { realHost, type RealHost } from './real-host.ts';
 
 export type ProgramHost = RealHost & {
   /** Writes an executable shell script and returns its path. */

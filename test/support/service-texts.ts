@@ -1,5 +1,5 @@
 import type { ShellScript } from '../../src/core/shell.ts';
-import type { Script, Service } from '../../src/kv/upgrade/supervisors/service.ts';
+import type { Script, Service } from '../../src/kv/upgrade/supervisors/driver.ts';
 
 type Text<T> = T extends ShellScript ? string : T;
 type Texts = {

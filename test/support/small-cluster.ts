@@ -1,7 +1,6 @@
 /** Three members in memory behind the fake network, and a driver that stops and starts them: what a run does to a cluster can be seen without a process. Time passes when everybody waits. */
 import { createHash } from 'node:crypto';
-import { conduct } from '../../src/kv/upgrade/execute/session.ts';
-import type { SessionInput, SessionResult } from '../../src/kv/upgrade/execute/session.ts';
+import { conduct, type SessionInput, type SessionResult } from '../../src/kv/upgrade/execute/session.ts';
 import { accessWith } from '../../src/kv/engine/access.ts';
 import { observe } from '../../src/kv/upgrade/observe/observe.ts';
 import { planFrom } from '../../src/kv/upgrade/plan.ts';
@@ -14,7 +13,7 @@ import type {
   PlanKind,
   PlanOptions,
   UpgradeEvent,
-} from '../../src/kv/engine/types.ts';
+} from '../../src/kv/engine/model.ts';
 import { grpcFrame, numberMessage } from '../../src/kv/client/grpc.ts';
 import { type HttpRequest, NetworkError } from '../../src/platform/host.ts';
 import { type FakeHost, type ScriptedReply, fakeHost } from './fake-host.ts';

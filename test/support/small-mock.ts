@@ -1,8 +1,8 @@
 import type { Outgoing } from '../../src/platform/host.ts';
-import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { defaultOptions } from '../../src/mock-server/environment.ts';
 import type { Journal } from '../../src/mock-server/journal.ts';
 import { type MockSetup, type RunningMock, startMock } from '../../src/mock-server/server.ts';
-import type { MockService, ServiceEntry, Environment } from '../../src/mock-server/service.ts';
+import type { MockService, ServiceEntry, Environment } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from './real-host.ts';
 

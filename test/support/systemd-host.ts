@@ -1,6 +1,5 @@
 /** A real systemd as first process of its own pid, mount and cgroup namespaces, with units of the tests; the network is the machine's. */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pause } from './cluster.ts';

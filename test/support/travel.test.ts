@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { categoryOfExit, exitCodes } from '../../src/core/exit.ts';
 import type { Exit, Finished, Host, Started } from '../../src/platform/host.ts';
-import { type Trip, tour } from '../../src/support/travel.ts';
+import { type Trip, tour } from '../../src/support/tour.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const ended = (code: number): Exit => ({ code, signal: null });

@@ -2,7 +2,7 @@
 import { accessWith } from '../../src/kv/engine/access.ts';
 import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type { Run } from '../../src/kv/upgrade/run.ts';
-import type { JournalEntry, Unstamped } from '../../src/kv/engine/types.ts';
+import type { JournalEntry, Unstamped } from '../../src/kv/engine/model.ts';
 import type { FakeHost } from './fake-host.ts';
 import { clusterFile, planned } from './observations.ts';
 

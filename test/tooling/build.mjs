@@ -34,7 +34,7 @@ const HOT = [
   'src/commands/target.ts',
   'src/commands/tracker/lazy-resource.ts',
   'src/platform/node/network.ts',
-  'src/platform/node/single.ts',
+  'src/platform/node/transport.ts',
 ];
 const together = async (entries) => {
   const { metafile } = await build({

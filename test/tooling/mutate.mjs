@@ -26,7 +26,7 @@ const AREAS = [
   'src/kv-upgrade',
   'src/auth/credential-store',
   'src/mock-server/journal.ts',
-  'src/mock-server/journal-line.ts',
+  'src/mock-server/journal-read.ts',
   'src/mock-server/journal-read.ts',
   'src/label-definitions',
   'src/bulk',

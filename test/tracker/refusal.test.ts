@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { errorFrom } from '../../src/api/response.ts';
-import { explainedRefusal } from '../../src/tracker/refusal.ts';
+import { explainedRefusal } from '../../src/tracker/search.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { epics } from '../../src/api-specs/tracker/epics.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { safeName } from '../../src/tracker/safe-name.ts';
+import { safeName } from '../../src/tracker/files.ts';
 
 test.each([
   ['report.txt', 'report.txt'],

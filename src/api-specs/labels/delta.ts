@@ -1,6 +1,4 @@
-// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: the twelve kinds of edits, exactly one a request (spec/labels#edits).
 import { bool, help, list, req, str } from '../../core/field.ts';
-import { lifecycleDisabledPolicy, writeControl } from './values.ts';
 import {
   choice,
   choiceProperties,
@@ -10,11 +8,21 @@ import {
   fieldSelectionOptions,
   fieldTextOptions,
   fieldUserOptions,
+  label,
   labelField,
-} from './field.ts';
-import { labelProperties } from './label.ts';
-import { fieldMask, labelView, schema } from './wire.ts';
-import { optionMembers } from './words.ts';
+  labelProperties,
+} from './label.ts';
+import {
+  fieldMask,
+  int32,
+  labelView,
+  lifecycleDisabledPolicy,
+  optionMembers,
+  schema,
+  writeControl,
+} from './wire.ts';
+
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: the twelve kinds of edits, exactly one a request (spec/labels#edits).
 
 const createFieldRequest = schema('DeltaUpdateLabelRequestCreateFieldRequest', {
   field: req(help(labelField, 'Field to add')),
@@ -136,4 +144,51 @@ export const deltaUpdateLabelRequest = schema('DeltaUpdateLabelRequest', {
   useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
   view: help(labelView, 'Which field set the reply carries'),
   writeControl: help(writeControl, 'Optional revision guard; unset = last write wins'),
+});
+
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: one answer an edit, in the same order.
+
+const createFieldResponse = schema('DeltaUpdateLabelResponseCreateFieldResponse', {
+  id: help(str(), 'Id given to the new field'),
+  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+});
+const createChoiceResponse = schema('DeltaUpdateLabelResponseCreateSelectionChoiceResponse', {
+  fieldId: help(str(), 'Selection field that owns the choice'),
+  id: help(str(), 'Id given to the new choice'),
+});
+const deleteFieldResponse = schema('DeltaUpdateLabelResponseDeleteFieldResponse', {});
+const deleteChoiceResponse = schema('DeltaUpdateLabelResponseDeleteSelectionChoiceResponse', {});
+const disableFieldResponse = schema('DeltaUpdateLabelResponseDisableFieldResponse', {});
+const disableChoiceResponse = schema('DeltaUpdateLabelResponseDisableSelectionChoiceResponse', {});
+const enableFieldResponse = schema('DeltaUpdateLabelResponseEnableFieldResponse', {});
+const enableChoiceResponse = schema('DeltaUpdateLabelResponseEnableSelectionChoiceResponse', {});
+const updateFieldResponse = schema('DeltaUpdateLabelResponseUpdateFieldPropertiesResponse', {
+  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+});
+const updateFieldTypeResponse = schema('DeltaUpdateLabelResponseUpdateFieldTypeResponse', {});
+const updateLabelResponse = schema('DeltaUpdateLabelResponseUpdateLabelPropertiesResponse', {});
+const updateChoiceResponse = schema('DeltaUpdateLabelResponseUpdateSelectionChoicePropertiesResponse', {
+  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+});
+const deltaReply = schema(
+  'DeltaUpdateLabelResponseResponse',
+  {
+    createField: help(createFieldResponse, 'Add a field'),
+    createSelectionChoice: help(createChoiceResponse, 'Add a choice'),
+    deleteField: help(deleteFieldResponse, 'Remove a field'),
+    deleteSelectionChoice: help(deleteChoiceResponse, 'Remove a choice'),
+    disableField: help(disableFieldResponse, 'Disable a field'),
+    disableSelectionChoice: help(disableChoiceResponse, 'Disable a choice'),
+    enableField: help(enableFieldResponse, 'Enable a field'),
+    enableSelectionChoice: help(enableChoiceResponse, 'Enable a choice'),
+    updateField: help(updateFieldResponse, 'Change field properties'),
+    updateFieldType: help(updateFieldTypeResponse, 'Change field type or its options'),
+    updateLabel: help(updateLabelResponse, 'Change label title/description'),
+    updateSelectionChoiceProperties: help(updateChoiceResponse, 'Change choice properties'),
+  },
+  [editNames],
+);
+export const deltaUpdateLabelResponse = schema('DeltaUpdateLabelResponse', {
+  responses: help(list(deltaReply), 'One entry per request, same order, some empty'),
+  updatedLabel: help(label, 'Label after the edits'),
 });

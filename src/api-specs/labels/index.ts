@@ -1,11 +1,7 @@
 import type { Service } from '../../core/operation.ts';
-import { labels } from './labels.ts';
-import { capabilities, limits } from './limits.ts';
-import { locks, revisionLocks } from './locks.ts';
+import { capabilities, labels, limits, locks, revisionLocks } from './labels.ts';
 import { permissions, revisionPermissions } from './permissions.ts';
-import { refusals } from './refusal.ts';
-import { scopesFor } from './scopes.ts';
-import { systemQuery } from './system.ts';
+import { refusals, scopesFor, systemQuery } from './wire.ts';
 
 /** spec/labels: label-management service. */
 export const labelsService = {

@@ -1,8 +1,6 @@
-import { bool, help, oneOf, req, str } from '../../core/field.ts';
-import { type Resource, op } from '../../core/operation.ts';
-import { empty } from './values.ts';
-import { deltaUpdateLabelRequest } from './delta.ts';
-import { deltaUpdateLabelResponse } from './delta-response.ts';
+import { bool, datetime, help, list, oneOf, out, req, str } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
+import { deltaUpdateLabelRequest, deltaUpdateLabelResponse } from './delta.ts';
 import {
   disableLabelRequest,
   enableLabelRequest,
@@ -12,12 +10,25 @@ import {
   updateLabelCopyModeRequest,
   updateLabelEnabledAppSettingsRequest,
 } from './label.ts';
-import { adminQuery, labelName, languageQuery, pageQuery, viewQuery } from './wire.ts';
-import { labelRoles } from './words.ts';
+import {
+  adminQuery,
+  calendarDate,
+  capabilitiesName,
+  empty,
+  int32,
+  int64,
+  labelName,
+  labelRoles,
+  languageQuery,
+  pageQuery,
+  revisionName,
+  schema,
+  userInfo,
+  viewQuery,
+} from './wire.ts';
 
 const params = { name: labelName };
 const columns = ['id', 'properties.title', 'labelType', 'lifecycle.state', 'revisionId'];
-
 /** spec/labels#labels. */
 export const labels = {
   create: op({
@@ -190,6 +201,162 @@ export const labels = {
       columns,
       examples: [
         `opsctl labels update-enabled-app-settings Contract --enabled-app-settings '{"enabledApps": [{"app": "FILES"}]}'`,
+      ],
+    },
+  }),
+} as const satisfies Resource;
+
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: locks, limits and capabilities.
+
+const labelLockCapabilities = schema('LabelLockCapabilities', {
+  canViewPolicy: help(bool(), 'Caller may see the policy behind the lock'),
+});
+const labelLock = schema('LabelLock', {
+  capabilities: out(help(labelLockCapabilities, 'Caller rights on the lock')),
+  choiceId: help(str(), 'Locked choice; needs fieldId'),
+  createTime: out(help(datetime(), 'When it was created (RFC 3339, UTC, Z)')),
+  creator: out(help(userInfo, 'User behind the lock; absent when none')),
+  deleteTime: out(help(datetime(), 'When removal was scheduled; only in DELETING')),
+  fieldId: help(str(), 'Locked field; empty = whole label'),
+  name: out(help(str(), 'Resource name')),
+  state: out(help(oneOf('STATE_UNSPECIFIED', 'ACTIVE', 'DELETING'), 'Lock state')),
+});
+export const listLabelLocksResponse = schema('ListLabelLocksResponse', {
+  labelLocks: help(list(labelLock), 'Locks'),
+  nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
+});
+const listLimits = schema('ListLimits', {
+  maxEntries: help(int32(), 'How many values at most'),
+});
+const dateLimits = schema('DateLimits', {
+  maxValue: help(calendarDate, 'Latest allowed date'),
+  minValue: help(calendarDate, 'Earliest allowed date'),
+});
+const integerLimits = schema('IntegerLimits', {
+  maxValue: help(int64(), 'Int64 as string'),
+  minValue: help(int64(), 'Int64 as string'),
+});
+const textLimits = schema('TextLimits', {
+  maxLength: help(int32(), 'Longest allowed value, characters'),
+  minLength: help(int32(), 'Shortest allowed value, characters'),
+});
+const longTextLimits = schema('LongTextLimits', {
+  maxLength: help(int32(), 'Longest allowed value, characters'),
+  minLength: help(int32(), 'Shortest allowed value, characters'),
+});
+const selectionLimits = schema('SelectionLimits', {
+  listLimits: help(listLimits, 'Limits of the multi-value variant'),
+  maxChoices: help(int32(), 'Choices per field'),
+  maxDeletedChoices: help(int32(), 'Deleted choices kept'),
+  maxDisplayNameLength: help(int32(), 'Longest choice name'),
+  maxIdLength: help(int32(), 'Longest choice id'),
+});
+const userLimits = schema('UserLimits', {
+  listLimits: help(listLimits, 'Limits of the multi-value variant'),
+});
+const fieldLimits = schema('FieldLimits', {
+  dateLimits: help(dateLimits, 'Limits of date fields'),
+  integerLimits: help(integerLimits, 'Limits of integer fields'),
+  longTextLimits: help(longTextLimits, 'Limits of long text'),
+  maxDescriptionLength: help(int32(), 'Longest field help text'),
+  maxDisplayNameLength: help(int32(), 'Longest field name'),
+  maxIdLength: help(int32(), 'Longest field id'),
+  selectionLimits: help(selectionLimits, 'Limits of selection fields'),
+  textLimits: help(textLimits, 'Limits of text fields'),
+  userLimits: help(userLimits, 'Limits of user fields'),
+});
+export const labelLimits = schema('LabelLimits', {
+  fieldLimits: help(fieldLimits, 'Limits of fields'),
+  maxDeletedFields: help(int32(), 'How many published fields may be deleted'),
+  maxDescriptionLength: help(int32(), 'Longest description'),
+  maxDraftRevisions: help(int32(), 'Drafts kept before old ones go'),
+  maxFields: help(int32(), 'Fields per label'),
+  maxTitleLength: help(int32(), 'Longest title'),
+  name: help(str(), 'Always limits/label'),
+});
+export const userCapabilities = schema('UserCapabilities', {
+  canAccessLabelManager: out(help(bool(), 'Caller may open the label manager')),
+  canAdministrateLabels: out(help(bool(), 'Caller administers shared labels')),
+  canCreateAdminLabels: out(help(bool(), 'Caller may create ADMIN labels')),
+  canCreateSharedLabels: out(help(bool(), 'Caller may create SHARED labels')),
+  name: out(help(str(), 'users/<id>/capabilities')),
+});
+
+const locksColumns = ['name', 'fieldId', 'choiceId', 'state', 'createTime'];
+/** spec/labels#locks. */
+export const locks = {
+  list: op({
+    method: 'GET',
+    path: '/{parent=labels/*}/locks',
+    id: 'labels.locks.list',
+    summary: 'List the locks of a label',
+    cites: 'spec/labels#locks',
+    params: { parent: labelName },
+    query: pageQuery(100),
+    ok: 200,
+    returns: listLabelLocksResponse,
+    cli: { columns: locksColumns, examples: ['opsctl labels locks list Contract'] },
+  }),
+} as const satisfies Resource;
+export const revisionLocks = {
+  list: op({
+    method: 'GET',
+    path: '/{parent=labels/*/revisions/*}/locks',
+    id: 'labels.revisions.locks.list',
+    summary: 'By way of a revision: list the locks',
+    cites: 'spec/labels#locks',
+    params: { parent: revisionName },
+    query: pageQuery(100),
+    ok: 200,
+    returns: listLabelLocksResponse,
+    cli: { columns: locksColumns, examples: ['opsctl labels revisions locks list Contract published'] },
+  }),
+} as const satisfies Resource;
+
+/** spec/labels#limits. */
+export const limits = {
+  get: op({
+    method: 'GET',
+    path: '/limits/label',
+    id: 'limits.getLabel',
+    summary: 'Show the structural limits of labels',
+    cites: 'spec/labels#limits',
+    query: { name: help(str(), 'limits/label; the path says it already') },
+    ok: 200,
+    returns: labelLimits,
+    cli: {
+      examples: ['opsctl labels limits get'],
+      columns: [
+        'name',
+        'maxTitleLength',
+        'maxDescriptionLength',
+        'maxFields',
+        'maxDeletedFields',
+        'maxDraftRevisions',
+      ],
+    },
+  }),
+} as const satisfies Resource;
+/** spec/labels#capabilities. */
+export const capabilities = {
+  get: op({
+    method: 'GET',
+    path: '/{name=users/*/capabilities}',
+    id: 'users.getCapabilities',
+    summary: 'Show what a user may do with labels',
+    cites: 'spec/labels#capabilities',
+    params: { name: capabilitiesName },
+    query: { customer: help(str(), "customers/<id>; default: the caller's own") },
+    ok: 200,
+    returns: userCapabilities,
+    cli: {
+      examples: ['opsctl labels capabilities get me'],
+      columns: [
+        'name',
+        'canAccessLabelManager',
+        'canAdministrateLabels',
+        'canCreateAdminLabels',
+        'canCreateSharedLabels',
       ],
     },
   }),

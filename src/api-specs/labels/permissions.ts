@@ -1,26 +1,61 @@
-import { type Resource, op } from '../../core/operation.ts';
-import { empty } from './values.ts';
-import {
-  batchDeleteLabelPermissionsRequest,
-  batchUpdateLabelPermissionsRequest,
-  batchUpdateLabelPermissionsResponse,
-  labelPermission,
-  listLabelPermissionsResponse,
-} from './permission.ts';
+import { bool, help, list, oneOf, req, str } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
 import {
   adminQuery,
+  empty,
   labelName,
+  labelRoles,
+  needed,
   pageQuery,
   permissionName,
+  principalMembers,
   revisionName,
   revisionPermissionName,
+  schema,
 } from './wire.ts';
-import { principalMembers } from './words.ts';
+
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: permissions and their batches.
+
+export const labelPermission = schema(
+  'LabelPermission',
+  {
+    audience: help(str(), 'audiences/<id>; audiences/default = the owner org default audience'),
+    email: help(str(), 'User or group address; input key for people and groups; not set for audiences'),
+    group: help(str(), 'groups/<id>'),
+    name: help(str(), 'Permission resource name'),
+    person: help(str(), 'people/<id>'),
+    role: help(oneOf('LABEL_ROLE_UNSPECIFIED', ...labelRoles), 'Role granted'),
+  },
+  [principalMembers],
+);
+export const listLabelPermissionsResponse = schema('ListLabelPermissionsResponse', {
+  labelPermissions: help(list(labelPermission), 'Permissions'),
+  nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
+});
+const deleteLabelPermissionRequest = schema('DeleteLabelPermissionRequest', {
+  name: req(help(str(), 'Permission resource name')),
+  useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
+});
+const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
+  labelPermission: req(help(labelPermission, 'Permission to create or change')),
+  parent: needed(help(str(), 'labels/<id>; must be empty or match the batch parent')),
+  useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
+});
+export const batchDeleteLabelPermissionsRequest = schema('BatchDeleteLabelPermissionsRequest', {
+  requests: req(help(list(deleteLabelPermissionRequest), 'Permissions to delete')),
+  useAdminAccess: help(bool(), 'Admin flag for all; each entry must leave it empty or repeat it'),
+});
+export const batchUpdateLabelPermissionsRequest = schema('BatchUpdateLabelPermissionsRequest', {
+  requests: req(help(list(updateLabelPermissionRequest), 'Permissions to create or change')),
+  useAdminAccess: help(bool(), 'Admin flag for all; each entry must leave it empty or repeat it'),
+});
+export const batchUpdateLabelPermissionsResponse = schema('BatchUpdateLabelPermissionsResponse', {
+  permissions: help(list(labelPermission), 'Resulting permissions, same order as the requests'),
+});
 
 /** spec/labels#schemas LabelPermission: at most one principal. */
 const exclusive = [principalMembers];
 const columns = ['name', 'role', 'email', 'person', 'group', 'audience'];
-
 /** What the permissions below a label and those below a revision differ in: how they are named. */
 type Parent = {
   readonly name: typeof labelName;
@@ -33,7 +68,6 @@ type Parent = {
   readonly revision: string;
   readonly summary: (text: string) => string;
 };
-
 /** What most rows share; an example is a verb, and what follows the label. */
 const shared = (parent: Parent) => ({
   cites: 'spec/labels#permissions',
@@ -42,7 +76,6 @@ const shared = (parent: Parent) => ({
   line: (verb: string, more: string): string =>
     `opsctl labels ${parent.command}permissions ${verb} Contract${parent.revision}${more}`,
 });
-
 /** Both set one permission: they insert or replace by principal (spec/labels#permissions-4). */
 const setting = (parent: Parent) => {
   const { cites, params, ok } = shared(parent);
@@ -58,7 +91,6 @@ const setting = (parent: Parent) => {
     returns: labelPermission,
   };
 };
-
 const settingRows = (parent: Parent) => {
   const { line } = shared(parent);
   const reader = ' --email reader@example.com --role';
@@ -79,7 +111,6 @@ const settingRows = (parent: Parent) => {
     }),
   };
 };
-
 const batchRows = (parent: Parent) => {
   const { cites, params, ok, line } = shared(parent);
   const requests = ` --requests '[{"labelPermission": {"group": "groups/1", "role": "READER"}}]'`;
@@ -112,7 +143,6 @@ const batchRows = (parent: Parent) => {
     }),
   };
 };
-
 const readAndDeleteRows = (parent: Parent) => {
   const { cites, params, ok, line } = shared(parent);
   const deleteLine = `opsctl labels ${parent.command}permissions delete Contract reader@example.com${parent.revision} --yes`;
@@ -143,13 +173,11 @@ const readAndDeleteRows = (parent: Parent) => {
     }),
   };
 };
-
 /** The seven methods, once for both parents. */
 const permissionRows = (parent: Parent) => {
   const { update, create } = settingRows(parent);
   return { update, ...batchRows(parent), create, ...readAndDeleteRows(parent) } satisfies Resource;
 };
-
 /** spec/labels#permissions, of a label as a whole. */
 export const permissions = permissionRows({
   name: labelName,
@@ -160,7 +188,6 @@ export const permissions = permissionRows({
   revision: '',
   summary: (text) => text,
 });
-
 /** spec/labels#permissions, also under a revision: the same data, named by way of a revision. */
 export const revisionPermissions = permissionRows({
   name: revisionName,

@@ -1,16 +1,36 @@
 import {
+  any,
+  bool,
   type Field,
   type Fields,
-  type ObjectField,
   help,
   int,
+  list,
   num,
   obj,
+  type ObjectField,
   oneOf,
+  out,
   req,
   str,
 } from '../../core/field.ts';
-import { copyModes } from './words.ts';
+import type { Method } from '../../core/operation.ts';
+
+/** spec/labels#schemas: the kinds of a field; each has an option member named after it (`textOptions`). */
+export const fieldKinds = ['text', 'integer', 'date', 'selection', 'user'] as const;
+export type FieldKind = (typeof fieldKinds)[number];
+export const optionsOf = (kind: FieldKind) => `${kind}Options` as const;
+/** At most one of them is set in a field. */
+export const optionMembers = fieldKinds.map(optionsOf);
+/** spec/labels#permissions-2, lowest first: each role implies the ones before it. */
+export const labelRoles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'] as const;
+export type LabelRole = (typeof labelRoles)[number];
+/** What happens to the values of a label when an item is copied. */
+export const copyModes = ['DO_NOT_COPY', 'ALWAYS_COPY', 'COPY_APPLIABLE'] as const;
+/** Types of labels that can be created. */
+export const ownLabelTypes = ['SHARED', 'ADMIN'] as const;
+/** Whom a permission is for: an address, or a principal. */
+export const principalMembers = ['person', 'group', 'audience'] as const;
 
 /** A named JSON object. Any member may be absent, in an answer as well (spec/labels#errors: defaults may be left out, `fields` narrows). */
 export const schema = <const O extends Fields>(
@@ -36,10 +56,8 @@ export const onlyIn = <const F extends Field>(field: F) =>
   ({ ...field, inputOnly: true }) as F & { inputOnly: true };
 export const needed = <const F extends Field>(field: F) =>
   ({ ...field, needed: true }) as F & { needed: true };
-
 export const labelView = oneOf('LABEL_VIEW_BASIC', 'LABEL_VIEW_FULL');
 export const copyMode = oneOf('COPY_MODE_UNSPECIFIED', ...copyModes);
-
 /** spec/labels#parameters, path parameter patterns. */
 const name = (pattern: string, summary: string) => req(help(str(undefined, { pattern }), summary));
 export const labelName = name(
@@ -62,7 +80,6 @@ export const capabilitiesName = name(
   '^users/[^/]+/capabilities$',
   'users/me/capabilities, or users/<id>/capabilities',
 );
-
 /** spec/labels#parameters, query parameters shared by several methods. */
 export const adminQuery = {
   useAdminAccess: help({ type: 'boolean', default: false } as const, 'Act with admin rights on the label'),
@@ -78,3 +95,90 @@ export const pageQuery = (standard: number) => ({
   ),
   pageToken: help(str(), 'Token of the page, from the answer before'),
 });
+
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: small values used everywhere.
+
+const badgeColor = schema('Color', {
+  alpha: help(float(), '0..1, unset = opaque'),
+  blue: help(float(), '0..1'),
+  green: help(float(), '0..1'),
+  red: help(float(), '0..1'),
+});
+export const calendarDate = schema('Date', {
+  day: help(int32(), '1..31, 0 = no day'),
+  month: help(int32(), '1..12, 0 = no month'),
+  year: help(int32(), '1..9999, 0 = no year'),
+});
+export const empty = schema('Empty', {});
+export const userInfo = schema('UserInfo', {
+  person: help(str(), 'people/<id>'),
+});
+export const writeControl = schema('WriteControl', {
+  requiredRevisionId: help(
+    str(),
+    'Must equal the latest revision id, else the write is refused with HTTP 400',
+  ),
+});
+export const lockStatus = schema('LockStatus', {
+  locked: out(help(bool(), 'True = direct target of a lock; implicit locks leave it false')),
+});
+export const lifecycleDisabledPolicy = schema('LifecycleDisabledPolicy', {
+  hideInSearch: help(bool(), 'True = hide in search'),
+  showInApply: help(bool(), 'True = show greyed out in the apply menu'),
+});
+export const lifecycle = schema('Lifecycle', {
+  disabledPolicy: help(lifecycleDisabledPolicy, 'How the object is shown while disabled'),
+  hasUnpublishedChanges: out(help(bool(), 'True = a draft newer than the published revision exists')),
+  state: out(
+    help(oneOf('STATE_UNSPECIFIED', 'UNPUBLISHED_DRAFT', 'PUBLISHED', 'DISABLED', 'DELETED'), 'State'),
+  ),
+});
+export const badgeColors = schema('BadgeColors', {
+  backgroundColor: out(help(badgeColor, 'Badge background')),
+  foregroundColor: out(help(badgeColor, 'Badge foreground')),
+  soloColor: out(help(badgeColor, 'Text colour without background')),
+});
+export const badgeConfig = schema('BadgeConfig', {
+  color: help(badgeColor, 'Badge colour; unset = no badge; server maps to the nearest supported colour'),
+  priorityOverride: help(int64(), 'Int64 as string; 0 = default heuristic'),
+});
+
+/** spec/labels#scopes: reads take any of the four, writes two; admin calls need one that begins with `admin.`. */
+const readScopes = ['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'] as const;
+const writeScopes = ['labels', 'admin.labels'] as const;
+/** Names of the scopes of which one is enough for a call. */
+export const scopesFor = (method: Method | string, isAdminCall = false): readonly string[] =>
+  (method === 'GET' ? readScopes : writeScopes).filter((name) => !isAdminCall || name.startsWith('admin.'));
+
+/** spec/labels#parameters "system parameters": every method takes them. */
+export const systemQuery = {
+  '$.xgafv': help(oneOf('1', '2'), 'Form of the errors: 1 is the older one'),
+  access_token: help(str(), 'The access token, when it is not in the Authorization header'),
+  alt: help({ ...oneOf('json', 'media', 'proto'), default: 'json' } as const, 'Format of the answer'),
+  callback: help(str(), 'Name of the function that the answer is handed to'),
+  fields: help(str(), 'Members of the answer that are wanted: labels(id,properties/title),nextPageToken'),
+  key: help(str(), 'Key of the calling project'),
+  oauth_token: help(str(), 'The same as access_token'),
+  prettyPrint: help({ ...bool(), default: true } as const, 'Answers with line breaks and indents'),
+  quotaUser: help(str(), 'Whose quota counts, at most 40 characters'),
+  uploadType: help(str(), 'Of uploads, which this service does not have'),
+  upload_protocol: help(str(), 'Of uploads, which this service does not have'),
+} as const;
+
+/** spec/labels#errors: the statuses of a refusal, and the body of each. */
+export const refusals = {
+  meanings: {
+    400: 'The request is wrong (INVALID_ARGUMENT), or the label is not in a state for it (FAILED_PRECONDITION)',
+    401: 'The access token is missing or no longer good (UNAUTHENTICATED)',
+    403: 'The token lacks a scope, or the caller a role (PERMISSION_DENIED)',
+    404: 'The label, revision, permission or method does not exist (NOT_FOUND)',
+    409: 'What is to be made exists already (ALREADY_EXISTS)',
+    429: 'The quota is used up; this one was not processed (RESOURCE_EXHAUSTED)',
+  },
+  body: obj(
+    {
+      error: obj({ code: int32(), message: str(), status: str(), details: list(any()) }, { name: 'Status' }),
+    },
+    { name: 'ErrorBody' },
+  ),
+} as const;

@@ -1,4 +1,4 @@
-import { type Fields, bool, help, list, oneOf, str } from '../../core/field.ts';
+import { bool, type Fields, help, list, oneOf, str } from '../../core/field.ts';
 
 export const clientTypes = [
   'mobile-a',
@@ -8,7 +8,6 @@ export const clientTypes = [
   'browser-extension',
 ] as const;
 export type ClientType = (typeof clientTypes)[number];
-
 export type ClientTypeRow = {
   readonly type: ClientType;
   /** spec/sign-in#client. */
@@ -20,13 +19,11 @@ export type ClientTypeRow = {
   readonly mayHaveSecret: boolean;
   readonly redirects: { readonly loopback: boolean; readonly customScheme: boolean; readonly https: boolean };
 };
-
 const redirects = (loopback: boolean, customScheme: boolean, https = false) => ({
   loopback,
   customScheme,
   https,
 });
-
 /** spec/sign-in#client and spec/sign-in#redirect. */
 export const clientTypeRows: Readonly<Record<ClientType, ClientTypeRow>> = {
   'mobile-a': {
@@ -71,7 +68,6 @@ export const clientTypeRows: Readonly<Record<ClientType, ClientTypeRow>> = {
     redirects: redirects(false, false, true),
   },
 };
-
 /** spec/sign-in#limits. */
 export const clientLimits = {
   universalScheme: 39,
@@ -79,7 +75,6 @@ export const clientLimits = {
   restoreDays: 30,
   integrityMinutes: 15,
 } as const;
-
 /** What may be changed after creation as well. */
 export const clientEditFields = {
   name: help(str(100, { min: 1 }), 'Client name, shown in the project'),
@@ -113,7 +108,6 @@ export const clientEditFields = {
   ),
   id_token_alg: help(oneOf('RS256', 'ES256'), 'Signature of id_token and security events'),
 } as const satisfies Fields;
-
 export const clientFields = {
   ...clientEditFields,
   integrity_check: help(bool(), 'mobile-b: switch the integrity check on at creation'),
@@ -124,3 +118,28 @@ export const clientFields = {
     'browser-extension: e-mail address of the verifying account, the publisher of the item',
   ),
 } as const satisfies Fields;
+
+/** How a token may be asked for at the token endpoint. The first two are the document's; the others are extensions by their RFC. */
+export const grantTypes = {
+  authorization_code: { client: 'required', source: 'spec/sign-in#exchange' },
+  refresh_token: { client: 'required', source: 'spec/sign-in#refresh' },
+  client_credentials: { client: 'required', source: 'RFC 6749 4.4' },
+  'urn:ietf:params:oauth:grant-type:jwt-bearer': { client: 'optional', source: 'RFC 7523 2.1' },
+  'urn:ietf:params:oauth:grant-type:token-exchange': { client: 'optional', source: 'RFC 8693 2' },
+  'urn:ietf:params:oauth:grant-type:device_code': { client: 'required', source: 'RFC 8628 3.4' },
+} as const satisfies Readonly<
+  Record<string, { readonly client: 'required' | 'optional'; readonly source: string }>
+>;
+export type GrantType = keyof typeof grantTypes;
+export const isGrantType = (text: string): text is GrantType => Object.hasOwn(grantTypes, text);
+export const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+export const tokenExchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
+export const deviceCode = 'urn:ietf:params:oauth:grant-type:device_code';
+/** RFC 8693 3. */
+export const tokenTypes = {
+  accessToken: 'urn:ietf:params:oauth:token-type:access_token',
+  idToken: 'urn:ietf:params:oauth:token-type:id_token',
+  jwt: 'urn:ietf:params:oauth:token-type:jwt',
+} as const;
+/** RFC 7523 2.2. */
+export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';

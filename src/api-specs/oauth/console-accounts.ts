@@ -1,7 +1,7 @@
 import { bool, help, int, list, oneOf, orNull, record, req, str } from '../../core/field.ts';
 import { type Table, op } from '../../core/operation.ts';
 import * as rec from './console-records.ts';
-import { act, columns, email, id, userName } from './console-rows.ts';
+import { act, columns, email, id, userName } from './console-records.ts';
 
 /** Accounts, what they gave to whom, and what their organization forbids. */
 export const accountRows = {

@@ -2,7 +2,7 @@ import { bool, help, list, oneOf, orNull, record, req, str, int } from '../../co
 import { type Table, op } from '../../core/operation.ts';
 import { clientEditFields, clientFields, clientTypes } from './client-types.ts';
 import * as rec from './console-records.ts';
-import { act, clientId, columns, email, id } from './console-rows.ts';
+import { act, clientId, columns, email, id } from './console-records.ts';
 
 /** Projects, OAuth clients, store items and the integrity check. */
 export const applicationRows = {

@@ -1,8 +1,20 @@
-import { bool, int, list, map, oneOf, orNull, record, str } from '../../core/field.ts';
+import {
+  bool,
+  type Fields,
+  help,
+  int,
+  list,
+  map,
+  oneOf,
+  orNull,
+  record,
+  req,
+  str,
+} from '../../core/field.ts';
+import type { Operation } from '../../core/operation.ts';
 import { clientTypes } from './client-types.ts';
 
 const time = () => str();
-
 export const project = record('Project', {
   id: str(),
   number: int(),
@@ -132,3 +144,119 @@ export const consent = record('Consent', {
 });
 export const warning = record('Warning', { at: time(), client: str(), text: str() });
 export const counts = map(int());
+
+/** A path parameter that names a record. */
+export const id = <const N extends string>(name: N, what: string) =>
+  ({ [name]: req(help(str(), what)) }) as unknown as {
+    readonly [K in N]: { type: 'string'; required: true };
+  };
+export const clientId = id('client', 'The client ID');
+export const userName = id('user', 'E-mail address or sub of the user');
+export const email = req(help(str(320, { format: 'email' }), 'E-mail address'));
+/** A row that changes one record with a word: `POST /clients/{client}/restore`. */
+export const act = <
+  const P extends string,
+  const R extends Operation['returns'],
+  const I extends Operation['params'],
+>(
+  path: P,
+  params: I,
+  returns: R,
+  summary: string,
+  cites: string,
+) => ({ method: 'POST', path, params, body: {}, summary, cites, ok: 200, returns }) as const;
+export const columns = (...names: string[]) => ({ columns: names });
+
+/** spec/sign-in#events. `{secevent_base}` is open in the document. */
+const secEventBase = 'https://schemas.opsctl.example/secevent';
+export const eventTypes = {
+  sessionsRevoked: `${secEventBase}/risc/event-type/sessions-revoked`,
+  tokenRevoked: `${secEventBase}/oauth/event-type/token-revoked`,
+  accountDisabled: `${secEventBase}/risc/event-type/account-disabled`,
+  // spec/sign-in#check-11.8: the document's list is not the full one; these are sent to receivers that name them.
+  tokensRevoked: `${secEventBase}/oauth/event-type/tokens-revoked`,
+  accountEnabled: `${secEventBase}/risc/event-type/account-enabled`,
+  accountPurged: `${secEventBase}/risc/event-type/account-purged`,
+  credentialChangeRequired: `${secEventBase}/risc/event-type/account-credential-change-required`,
+  verification: `${secEventBase}/risc/event-type/verification`,
+} as const;
+export type EventType = (typeof eventTypes)[keyof typeof eventTypes];
+/** spec/sign-in#events: what a subscription gets unless it names its types. */
+export const documentedEventTypes: readonly EventType[] = [
+  eventTypes.sessionsRevoked,
+  eventTypes.tokenRevoked,
+  eventTypes.accountDisabled,
+];
+export const allEventTypes: readonly EventType[] = Object.values(eventTypes);
+/** RFC 8417 and 8935: the body of a delivery is one signed token. */
+export const eventContentType = 'application/secevent+jwt';
+/** How a token is named in a token-revoked event: base64 of SHA-512 of SHA-512 of the refresh token. */
+export const tokenIdentifierAlg = 'hash_base64_sha512_sha512';
+
+/** Values the document leaves open or that tests want small; all times in seconds. */
+export const settingFields = {
+  access_token_seconds: help(int({ min: 1, max: 86_400 }), 'Life of an access token'),
+  code_seconds: help(int({ min: 1, max: 600 }), 'Life of a code; RFC 6749 4.1.2 allows ten minutes at most'),
+  refresh_tokens_per_client: help(
+    int({ min: 1, max: 10_000 }),
+    'Live refresh tokens of a user and a client; the oldest stop working',
+  ),
+  refresh_tokens_per_user: help(
+    int({ min: 1, max: 100_000 }),
+    'Live refresh tokens of a user across all clients',
+  ),
+  // spec/sign-in#check-6.17: what ends a refresh token beside the user is not shown in the document; none of it happens unless set.
+  refresh_token_days: orNull(
+    help(
+      int({ min: 1, max: 10_000 }),
+      'Refresh tokens end this long after they were issued, as for applications in testing; null is never',
+    ),
+  ),
+  // spec/sign-in#check-6.5: the real service changes the text of a refusal with time.
+  refusal_text_hours: orNull(
+    help(
+      int({ min: 0, max: 8760 }),
+      'A refresh this long after the end of its token says "Bad Request" instead of "Token has been expired or revoked."; null is never',
+    ),
+  ),
+  revoke_on_password_change: help(bool(), 'A new password ends the refresh tokens of the user'),
+  reauth_after_seconds: orNull(
+    help(
+      int({ min: 1, max: 31_536_000 }),
+      'Refreshes this long after the sign-in get invalid_grant with error_subtype invalid_rapt; null is never',
+    ),
+  ),
+  require_pkce: help(bool(), 'Refuse authorization requests without a code challenge'),
+  remember_consent: help(
+    bool(),
+    'Skip the consent page when everything was granted before, as the real service does',
+  ),
+  any_loopback_path: help(bool(), 'Accept every path of a loopback redirect, for all clients'),
+  accept_localhost: help(bool(), 'Accept http://localhost:PORT beside the two IP forms'),
+  mobile_loopback: help(
+    oneOf('refuse', 'warn'),
+    'What a mobile client gets for the deprecated loopback redirect',
+  ),
+  unused_client_days: help(int({ min: 1, max: 10_000 }), 'Clients unused this long are deleted'),
+  integrity_delay_seconds: help(
+    int({ min: 0, max: 900 }),
+    'When a change of an integrity check takes effect',
+  ),
+  revoke_delay_seconds: help(int({ min: 0, max: 900 }), 'How long access tokens go on after a revoke'),
+  rate_per_minute: orNull(
+    help(int({ min: 1, max: 1_000_000 }), 'Requests a minute at the token and revoke endpoints; null is off'),
+  ),
+  event_attempts: help(
+    int({ min: 1, max: 20 }),
+    'How often a security event is sent before it counts as failed',
+  ),
+  event_backoff_ms: help(int({ min: 0, max: 60_000 }), 'Wait before the second attempt; doubled each time'),
+  ownership_delay_seconds: help(
+    int({ min: 0, max: 3600 }),
+    'How long a new publisher of an extension is not seen yet',
+  ),
+  extra_scopes: help(
+    list(str(300, { min: 1 })),
+    'Scopes that this server knows beside its own, so that tools of other services can be tried',
+  ),
+} as const satisfies Fields;

@@ -1,6 +1,5 @@
-import { bool, datetime, help, int, list, old, oneOf, orNull, req, uuid } from '../../core/field.ts';
-import { type Resource, op } from '../../core/operation.ts';
-import { epic, epicPage, epicSlim } from './epic-records.ts';
+import { bool, datetime, help, int, list, old, oneOf, orNull, req, str, uuid } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
 import {
   archived,
   createdAt,
@@ -14,12 +13,19 @@ import {
   uuids,
   when,
 } from './fields.ts';
+import {
+  epic,
+  epicPage,
+  epicSlim,
+  health as healthRecord,
+  healthStatus,
+  threadedComment,
+} from './planning-records.ts';
 import { storySlim } from './story-records.ts';
 
 const id = { 'epic-public-id': req(help(int(), 'The epic')) } as const;
 const columns = ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] as const;
 const storyColumns = ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] as const;
-
 const shared = {
   description,
   epic_state_id: help(int(), 'State of the epic workflow'),
@@ -41,7 +47,6 @@ const groupId = help(uuid(), 'Group');
 const milestoneId = help(int(), 'Milestone');
 const startedAt = when('Start, instead of the recorded one');
 const completedAt = when('Completion, instead of the recorded one');
-
 export const epics = {
   list: op({
     method: 'GET',
@@ -150,5 +155,135 @@ export const epics = {
     params: id,
     ok: 204,
     cli: { confirm: 'Unlink epic {epic} from the planning tool?' },
+  }),
+} as const satisfies Resource;
+
+const epicId = { 'epic-public-id': req(help(int(), 'The epic')) } as const;
+const epicCommentsId = { ...epicId, 'comment-public-id': req(help(int(), 'The comment')) } as const;
+const epicCommentsColumns = ['id', 'author_id', 'text', 'created_at'] as const;
+const text = req(help(str(100_000, { min: 1 }), 'Text in Markdown'));
+const body = {
+  text,
+  author_id: help(uuid(), 'Author (default: the owner of the token)'),
+  created_at: createdAt,
+  external_id: externalId,
+  updated_at: updatedAt,
+} as const;
+export const epicComments = {
+  list: op({
+    method: 'GET',
+    path: '/epics/{epic-public-id}/comments',
+    summary: 'List the comments of an epic',
+    cites: 'spec/tracker#epic-comments',
+    params: epicId,
+    ok: 200,
+    returns: list(threadedComment),
+    cli: { columns: epicCommentsColumns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/epics/{epic-public-id}/comments',
+    summary: 'Comment on an epic',
+    cites: 'spec/tracker#epic-comments',
+    params: epicId,
+    body,
+    ok: 201,
+    returns: threadedComment,
+    cli: {
+      columns: epicCommentsColumns,
+      examples: ['opsctl tracker epic-comments create 12 --text "Started today"'],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/epics/{epic-public-id}/comments/{comment-public-id}',
+    summary: 'Show a comment and its replies',
+    cites: 'spec/tracker#epic-comments',
+    params: epicCommentsId,
+    ok: 200,
+    returns: threadedComment,
+    cli: { columns: epicCommentsColumns },
+  }),
+  reply: op({
+    method: 'POST',
+    path: '/epics/{epic-public-id}/comments/{comment-public-id}',
+    summary: 'Reply to a comment',
+    cites: 'spec/tracker#epic-comments: "creates a nested reply"',
+    params: epicCommentsId,
+    body,
+    ok: 201,
+    returns: threadedComment,
+    cli: { columns: epicCommentsColumns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/epics/{epic-public-id}/comments/{comment-public-id}',
+    summary: 'Change the text of a comment',
+    cites: 'spec/tracker#epic-comments',
+    params: epicCommentsId,
+    body: { text },
+    ok: 200,
+    returns: threadedComment,
+    cli: { columns: epicCommentsColumns },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/epics/{epic-public-id}/comments/{comment-public-id}',
+    summary: 'Delete a comment',
+    cites: 'spec/tracker#epic-comments',
+    params: epicCommentsId,
+    ok: 204,
+    cli: { confirm: 'Delete comment {comment} of epic {epic}?' },
+  }),
+} as const satisfies Resource;
+
+const healthColumns = ['id', 'status', 'text', 'author_id', 'updated_at'] as const;
+const status = help(healthStatus, 'How the epic is doing');
+const healthText = help(str(), 'Why');
+export const health = {
+  get: op({
+    method: 'GET',
+    path: '/epics/{epic-public-id}/health',
+    summary: 'Show the current health of an epic',
+    cites: 'spec/tracker#health',
+    params: epicId,
+    ok: 200,
+    returns: healthRecord,
+    cli: { columns: healthColumns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/epics/{epic-public-id}/health',
+    summary: 'Record the health of an epic',
+    cites: 'spec/tracker#health',
+    params: epicId,
+    body: { status: req(status), text: healthText },
+    ok: 201,
+    returns: healthRecord,
+    cli: {
+      columns: healthColumns,
+      examples: ["opsctl tracker health create 12 --status 'At Risk' --text 'Waiting for review'"],
+    },
+  }),
+  history: op({
+    method: 'GET',
+    path: '/epics/{epic-public-id}/health-history',
+    summary: 'List the health records of an epic, most recent first',
+    cites: 'spec/tracker#health',
+    params: epicId,
+    ok: 200,
+    returns: list(healthRecord),
+    cli: { columns: healthColumns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/health/{health-public-id}',
+    summary: 'Change a health record',
+    cites: 'spec/tracker#health',
+    params: { 'health-public-id': req(help(uuid(), 'The health record')) },
+    body: { status, text: healthText },
+    ok: 200,
+    returns: healthRecord,
+    cli: { columns: healthColumns },
   }),
 } as const satisfies Resource;

@@ -1,4 +1,19 @@
-import { bool, color, datetime, help, int, list, obj, orNull, req, str, uuid } from '../../core/field.ts';
+import {
+  bool,
+  color,
+  datetime,
+  help,
+  int,
+  list,
+  maybe,
+  obj,
+  oneOf,
+  orNull,
+  record,
+  req,
+  str,
+  uuid,
+} from '../../core/field.ts';
 
 /** spec/tracker#limits-3. */
 export const name128 = str(128, { min: 1 });
@@ -11,7 +26,6 @@ export const updatedAt = when('When it was last changed, if not now');
 export const uuids = (summary: string) => help(list(uuid()), summary);
 export const ints = (summary: string) => help(list(int()), summary);
 export const archived = help(bool(), 'Archive (true) or bring back (false)');
-
 /** spec/tracker#epics-5; an unknown name makes a label (spec/tracker#values: as label create). */
 const labelInput = obj({
   name: req(name128),
@@ -20,18 +34,14 @@ const labelInput = obj({
   external_id: str(128),
 });
 export const labelInputs = help(list(labelInput), 'Labels by name');
-
 /** spec/tracker#epics-5. */
 export const categoryInputs = help(
   list(obj({ name: req(name128), color: color(), external_id: str(128) })),
   'Categories by name',
 );
-
 export const descriptions = { includes_description: help(bool(), 'Give the descriptions too') } as const;
-
 const customFieldInput = obj({ field_id: req(uuid()), value_id: uuid(), value: str() });
 export const customFieldInputs = help(list(customFieldInput), 'Values of custom fields');
-
 const taskInput = obj({
   description: req(str(2048, { min: 1 })),
   complete: bool(),
@@ -39,7 +49,6 @@ const taskInput = obj({
   owner_ids: list(uuid()),
 });
 export const taskInputs = help(list(taskInput), 'Tasks');
-
 /** spec/tracker#entity-templates-2. */
 export const createStoryContents = {
   custom_fields: customFieldInputs,
@@ -61,7 +70,6 @@ export const createStoryContents = {
   tasks: taskInputs,
   workflow_state_id: int(),
 } as const;
-
 /**
  * spec/tracker#entity-templates-2. The document lists no null here, but a partial
  * update without it could never take one of these away again, and "nullable parameters accept null, which unsets".
@@ -75,3 +83,82 @@ export const updateStoryContents = {
   iteration_id: orNull(int()),
   project_id: orNull(int()),
 } as const;
+
+/** spec/tracker#records Label without `stats`, as embedded in stories and epics and returned for `slim=true` (spec/tracker#records). */
+const labelSlimFields = {
+  id: int(),
+  name: str(128),
+  description: orNull(str(1024)),
+  color: orNull(color()),
+  app_url: str(),
+  archived: bool(),
+  external_id: orNull(str(128)),
+  entity_type: str(),
+  created_at: orNull(datetime()),
+  updated_at: orNull(datetime()),
+} as const;
+/** spec/tracker#records Label.stats, all int. */
+const labelStats = record('LabelStats', {
+  num_epics: int(),
+  num_epics_completed: int(),
+  num_epics_in_progress: int(),
+  num_epics_total: int(),
+  num_epics_unstarted: int(),
+  num_points_backlog: int(),
+  num_points_completed: int(),
+  num_points_in_progress: int(),
+  num_points_total: int(),
+  num_points_unstarted: int(),
+  num_related_documents: int(),
+  num_stories_backlog: int(),
+  num_stories_completed: int(),
+  num_stories_in_progress: int(),
+  num_stories_total: int(),
+  num_stories_unestimated: int(),
+  num_stories_unstarted: int(),
+});
+export const labelSlim = record('LabelSlim', labelSlimFields);
+export const label = record('Label', { ...labelSlimFields, stats: maybe(labelStats) });
+
+const mentions = {
+  group_mention_ids: list(uuid()),
+  member_mention_ids: list(uuid()),
+  mention_ids: list(uuid()),
+} as const;
+/** spec/tracker#records UploadedFile. */
+export const uploadedFile = record('UploadedFile', {
+  id: int(),
+  name: str(1024),
+  filename: str(),
+  description: orNull(str(4096)),
+  content_type: str(),
+  external_id: orNull(str(128)),
+  size: int(),
+  story_ids: list(int()),
+  thumbnail_url: orNull(str()),
+  url: orNull(str()),
+  uploader_id: uuid(),
+  ...mentions,
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: orNull(datetime()),
+});
+/** spec/tracker#linked-files of a linked file: the four storage providers, or any other place. */
+export const linkedFileType = oneOf('storage_a', 'storage_b', 'storage_c', 'storage_d', 'url');
+/** spec/tracker#records LinkedFile. */
+export const linkedFile = record('LinkedFile', {
+  id: int(),
+  name: str(),
+  description: orNull(str(512)),
+  content_type: orNull(str(128)),
+  size: orNull(int()),
+  story_ids: list(int()),
+  thumbnail_url: orNull(str(2048)),
+  url: str(2048),
+  type: linkedFileType,
+  uploader_id: uuid(),
+  ...mentions,
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});

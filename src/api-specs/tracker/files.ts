@@ -1,11 +1,10 @@
-import { file, help, int, list, req, str, uuid } from '../../core/field.ts';
-import { type Resource, op } from '../../core/operation.ts';
-import { createdAt, externalId, updatedAt } from './fields.ts';
-import { uploadedFile } from './file-records.ts';
+import { file, help, int, list, oneOf, req, str, url, uuid } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
+import { createdAt, externalId, linkedFile, linkedFileType, updatedAt, uploadedFile } from './fields.ts';
+import { docSlim } from './workspace-records.ts';
 
 const id = { 'file-public-id': req(help(int(), 'The file')) } as const;
 const columns = ['id', 'name', 'content_type', 'size'] as const;
-
 export const files = {
   list: op({
     method: 'GET',
@@ -79,5 +78,112 @@ export const files = {
     ok: 200,
     extension: true,
     cli: { hidden: true },
+  }),
+} as const satisfies Resource;
+
+const linkedFilesId = { 'linked-file-public-id': req(help(int(), 'The linked file')) } as const;
+const linkedFilesColumns = ['id', 'name', 'type', 'url'] as const;
+const shared = {
+  description: help(str(512), 'Description'),
+  size: help(int({ min: 0 }), 'Size in bytes'),
+  story_id: help(int(), 'Story to attach it to'),
+  thumbnail_url: help(url(2048), 'Address of a small picture'),
+  uploader_id: help(uuid(), 'Member who linked it (default: the owner of the token)'),
+} as const;
+const type = help(linkedFileType, 'Where it lies');
+const address = help(url(2048), 'Address');
+export const linkedFiles = {
+  list: op({
+    method: 'GET',
+    path: '/linked-files',
+    summary: 'List linked files',
+    cites: 'spec/tracker#linked-files',
+    ok: 200,
+    returns: list(linkedFile),
+    cli: { columns: linkedFilesColumns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/linked-files',
+    summary: 'Link a file that lies elsewhere',
+    cites: 'spec/tracker#linked-files',
+    body: {
+      name: req(help(str(256, { min: 1 }), 'Name')),
+      type: req(type),
+      url: req(address),
+      ...shared,
+      content_type: help(str(128), 'Media type'),
+    },
+    ok: 201,
+    returns: linkedFile,
+    cli: {
+      columns: linkedFilesColumns,
+      examples: [
+        'opsctl tracker linked-files create --name Plan --type url --url https://files.example/plan.pdf',
+      ],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/linked-files/{linked-file-public-id}',
+    summary: 'Show a linked file',
+    cites: 'spec/tracker#linked-files',
+    params: linkedFilesId,
+    ok: 200,
+    returns: linkedFile,
+    cli: { columns: linkedFilesColumns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/linked-files/{linked-file-public-id}',
+    summary: 'Change a linked file',
+    cites: 'spec/tracker#linked-files',
+    params: linkedFilesId,
+    body: { name: help(str(undefined, { min: 1 }), 'Name'), type, url: address, ...shared },
+    ok: 200,
+    returns: linkedFile,
+    cli: { columns: linkedFilesColumns },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/linked-files/{linked-file-public-id}',
+    summary: 'Delete a linked file',
+    cites: 'spec/tracker#linked-files',
+    params: linkedFilesId,
+    ok: 204,
+    cli: { confirm: 'Delete linked file {linked-file}? The file itself stays where it is.' },
+  }),
+} as const satisfies Resource;
+
+const documentsColumns = ['id', 'title', 'app_url'] as const;
+export const documents = {
+  list: op({
+    method: 'GET',
+    path: '/documents',
+    summary: 'List documents',
+    cites: 'spec/tracker#documents',
+    ok: 200,
+    returns: list(docSlim),
+    errors: ['DisabledFeatureError'],
+    cli: { columns: documentsColumns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/documents',
+    summary: 'Create a document',
+    cites: 'spec/tracker#documents',
+    body: {
+      title: req(help(str(256, { min: 1 }), 'Title')),
+      content: req(help(str(), 'Text')),
+      // spec/tracker#documents-3: not in the document, and what the vendor's own tools send.
+      content_format: help(oneOf('markdown', 'html'), 'Format of the text (default markdown)'),
+    },
+    ok: 201,
+    returns: docSlim,
+    errors: ['DisabledFeatureError'],
+    cli: {
+      columns: documentsColumns,
+      examples: ["opsctl tracker documents create --title Runbook --content '# Start'"],
+    },
   }),
 } as const satisfies Resource;

@@ -1,5 +1,56 @@
+import { int, map, maybe, oneOf, record, str } from '../../core/field.ts';
 import type { ServiceInfo } from '../../core/operation.ts';
-import { namedErrors, refusals } from './errors.ts';
+
+/** spec/tracker#errors-4: one body for all refusals without a name of their own. */
+const errorBody = record('Error', {
+  message: str(),
+  /** By field of the request: what is wrong with its value. */
+  errors: maybe(map(str())),
+  tag: maybe(str()),
+});
+/** spec/tracker#errors: what each status of a refusal means. */
+export const refusals = {
+  meanings: {
+    400: 'The request does not fit the schema',
+    401: 'The token is missing or invalid',
+    403: 'The token may not do this',
+    404: 'The resource does not exist',
+    422: 'The request cannot be processed',
+    429: 'Too many requests; this one was not processed',
+  },
+  body: errorBody,
+} as const;
+/** spec/tracker#errors: the named errors with their status and body. */
+export const namedErrors = {
+  DisabledFeatureError: {
+    status: 403,
+    meaning: 'The feature is switched off in this workspace',
+    body: record('DisabledFeatureError', { feature_tag: str(), message: str() }),
+  },
+  UnusableEntitlementError: {
+    status: 403,
+    meaning: 'The plan of the workspace does not include this',
+    body: record('UnusableEntitlementError', {
+      reason_tag: oneOf('entitlement-violation'),
+      entitlement_tag: str(),
+      message: str(),
+    }),
+  },
+  DataConflictError: {
+    status: 409,
+    meaning: 'Another request changed the record at the same time',
+    body: record('DataConflictError', { error: oneOf('data-conflict-error'), message: str() }),
+  },
+  MaximumResultsExceeded: {
+    status: 400,
+    meaning: 'The search matches more results than can be paged through',
+    body: record('MaxSearchResultsExceededError', {
+      error: oneOf('maximum-results-exceeded'),
+      message: str(),
+      'maximum-results': int(),
+    }),
+  },
+} as const;
 
 /** spec/tracker: base path, token header and rate limit of the tracker, apart from its endpoints. */
 export const trackerInfo = {

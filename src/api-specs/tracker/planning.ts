@@ -1,11 +1,28 @@
-import { date, help, int, list, req } from '../../core/field.ts';
-import { type Resource, op } from '../../core/operation.ts';
-import { description, descriptions, labelInputs, name256, uuids } from './fields.ts';
-import { iteration, iterationSlim } from './planning-records.ts';
+import { bool, date, help, int, list, oneOf, orNull, req, str, uuid } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
+import {
+  archived,
+  categoryInputs,
+  description,
+  descriptions,
+  labelInputs,
+  name256,
+  uuids,
+  when,
+} from './fields.ts';
+import {
+  epicSlim,
+  iteration,
+  iterationSlim,
+  keyResult,
+  keyResultValue,
+  milestone,
+  objective,
+} from './planning-records.ts';
 import { storySlim } from './story-records.ts';
 
 const id = { 'iteration-public-id': req(help(int(), 'The iteration')) } as const;
-const columns = ['id', 'name', 'status', 'start_date', 'end_date'] as const;
+const iterationsColumns = ['id', 'name', 'status', 'start_date', 'end_date'] as const;
 const name = help(name256, 'Name');
 const startDate = help(date(), 'First day');
 const endDate = help(date(), 'Last day');
@@ -15,7 +32,6 @@ const shared = {
   group_ids: uuids('Groups'),
   labels: labelInputs,
 } as const;
-
 export const iterations = {
   list: op({
     method: 'GET',
@@ -24,7 +40,7 @@ export const iterations = {
     cites: 'spec/tracker#iterations',
     ok: 200,
     returns: list(iterationSlim),
-    cli: { columns },
+    cli: { columns: iterationsColumns },
   }),
   create: op({
     method: 'POST',
@@ -35,7 +51,7 @@ export const iterations = {
     ok: 201,
     returns: iteration,
     cli: {
-      columns,
+      columns: iterationsColumns,
       examples: [
         'opsctl tracker iterations create --name "Sprint 7" --start-date 2026-03-02 --end-date 2026-03-15',
       ],
@@ -63,7 +79,7 @@ export const iterations = {
     params: id,
     ok: 200,
     returns: iteration,
-    cli: { columns },
+    cli: { columns: iterationsColumns },
   }),
   update: op({
     method: 'PUT',
@@ -74,7 +90,7 @@ export const iterations = {
     body: { name, start_date: startDate, end_date: endDate, ...shared },
     ok: 200,
     returns: iteration,
-    cli: { columns },
+    cli: { columns: iterationsColumns },
   }),
   delete: op({
     method: 'DELETE',
@@ -95,5 +111,203 @@ export const iterations = {
     ok: 200,
     returns: list(storySlim),
     cli: { columns: ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] },
+  }),
+} as const satisfies Resource;
+
+const startedAt = when('Start, instead of the recorded one');
+const completedAt = when('Completion, instead of the recorded one');
+const objectiveInputsShared = {
+  categories: categoryInputs,
+  description,
+  state: help(oneOf('done', 'in progress', 'to do'), 'State'),
+} as const;
+/** spec/tracker: "Milestone endpoints are deprecated in favor of the identical objective endpoints". One body for both. */
+export const objectiveCreate = {
+  name: req(name),
+  ...objectiveInputsShared,
+  completed_at_override: completedAt,
+  started_at_override: startedAt,
+} as const;
+export const objectiveUpdate = {
+  name,
+  ...objectiveInputsShared,
+  after_id: help(int(), 'Move it behind this one'),
+  before_id: help(int(), 'Move it before this one'),
+  archived: help(bool(), archived.summary),
+  completed_at_override: orNull(completedAt),
+  started_at_override: orNull(startedAt),
+} as const;
+export const objectiveColumns = ['id', 'name', 'state', 'position', 'archived'] as const;
+
+const milestonesId = { 'milestone-public-id': req(help(int(), 'The milestone')) } as const;
+/** spec/tracker#objectives. */
+export const milestones = {
+  list: op({
+    method: 'GET',
+    path: '/milestones',
+    summary: 'List milestones',
+    cites: 'spec/tracker#objectives',
+    ok: 200,
+    returns: list(milestone),
+    deprecated: 'objectives list',
+    cli: { columns: objectiveColumns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/milestones',
+    summary: 'Create a milestone',
+    cites: 'spec/tracker#objectives',
+    body: objectiveCreate,
+    ok: 201,
+    returns: milestone,
+    errors: ['UnusableEntitlementError'],
+    deprecated: 'objectives create',
+    cli: {
+      columns: objectiveColumns,
+      examples: ['opsctl tracker milestones create --name "Faster sign-up" --state "in progress"'],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/milestones/{milestone-public-id}',
+    summary: 'Show a milestone',
+    cites: 'spec/tracker#objectives',
+    params: milestonesId,
+    ok: 200,
+    returns: milestone,
+    deprecated: 'objectives get',
+    cli: { columns: objectiveColumns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/milestones/{milestone-public-id}',
+    summary: 'Change a milestone',
+    cites: 'spec/tracker#objectives',
+    params: milestonesId,
+    body: objectiveUpdate,
+    ok: 200,
+    returns: milestone,
+    deprecated: 'objectives update',
+    cli: { columns: objectiveColumns },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/milestones/{milestone-public-id}',
+    summary: 'Delete a milestone',
+    cites: 'spec/tracker#objectives',
+    params: milestonesId,
+    ok: 204,
+    deprecated: 'objectives delete',
+    cli: { confirm: 'Delete milestone {milestone} and its key results? Its epics stay.' },
+  }),
+  epics: op({
+    method: 'GET',
+    path: '/milestones/{milestone-public-id}/epics',
+    summary: 'List the epics of a milestone',
+    cites: 'spec/tracker#objectives',
+    params: milestonesId,
+    ok: 200,
+    returns: list(epicSlim),
+    deprecated: 'objectives epics',
+    cli: { columns: ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] },
+  }),
+} as const satisfies Resource;
+
+const keyResultsId = { 'key-result-public-id': req(help(uuid(), 'The key result')) } as const;
+const keyResultsColumns = ['id', 'name', 'type', 'progress'] as const;
+export const keyResults = {
+  get: op({
+    method: 'GET',
+    path: '/key-results/{key-result-public-id}',
+    summary: 'Show a key result',
+    cites: 'spec/tracker#key-results',
+    params: keyResultsId,
+    ok: 200,
+    returns: keyResult,
+    cli: { columns: keyResultsColumns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/key-results/{key-result-public-id}',
+    summary: 'Change a key result',
+    cites: 'spec/tracker#key-results',
+    params: keyResultsId,
+    body: {
+      initial_observed_value: help(keyResultValue, 'Value at the start'),
+      observed_value: help(keyResultValue, 'Value now'),
+      target_value: help(keyResultValue, 'Value to reach'),
+      name: help(str(1024, { min: 1 }), 'Name'),
+    },
+    ok: 200,
+    returns: keyResult,
+    cli: { columns: keyResultsColumns },
+  }),
+} as const satisfies Resource;
+
+const objectivesId = { 'objective-public-id': req(help(int(), 'The objective')) } as const;
+/** spec/tracker#objectives. */
+export const objectives = {
+  list: op({
+    method: 'GET',
+    path: '/objectives',
+    summary: 'List objectives',
+    cites: 'spec/tracker#objectives',
+    ok: 200,
+    returns: list(objective),
+    cli: { columns: objectiveColumns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/objectives',
+    summary: 'Create an objective',
+    cites: 'spec/tracker#objectives',
+    body: objectiveCreate,
+    ok: 201,
+    returns: objective,
+    errors: ['UnusableEntitlementError'],
+    cli: {
+      columns: objectiveColumns,
+      examples: ['opsctl tracker objectives create --name "Faster sign-up" --state "in progress"'],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/objectives/{objective-public-id}',
+    summary: 'Show an objective',
+    cites: 'spec/tracker#objectives',
+    params: objectivesId,
+    ok: 200,
+    returns: objective,
+    cli: { columns: objectiveColumns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/objectives/{objective-public-id}',
+    summary: 'Change an objective',
+    cites: 'spec/tracker#objectives',
+    params: objectivesId,
+    body: objectiveUpdate,
+    ok: 200,
+    returns: objective,
+    cli: { columns: objectiveColumns },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/objectives/{objective-public-id}',
+    summary: 'Delete an objective',
+    cites: 'spec/tracker#objectives',
+    params: objectivesId,
+    ok: 204,
+    cli: { confirm: 'Delete objective {objective} and its key results? Its epics stay.' },
+  }),
+  epics: op({
+    method: 'GET',
+    path: '/objectives/{objective-public-id}/epics',
+    summary: 'List the epics of an objective',
+    cites: 'spec/tracker#objectives',
+    params: objectivesId,
+    ok: 200,
+    returns: list(epicSlim),
+    cli: { columns: ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] },
   }),
 } as const satisfies Resource;

@@ -1,8 +1,8 @@
-import { help, int, list, maybe, obj, oneOf, orNull, record, req, str } from '../../core/field.ts';
-import { type Resource, op } from '../../core/operation.ts';
-import { epicSearchResult } from './epic-records.ts';
-import { iterationSlim, milestone } from './planning-records.ts';
+import { bool, help, int, list, maybe, obj, oneOf, orNull, record, req, str } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
+import { epicSearchResult, iterationSlim, milestone, objective } from './planning-records.ts';
 import { storySearchResult } from './story-records.ts';
+import { docSlim } from './workspace-records.ts';
 
 const next = orNull(str());
 /** spec/tracker#records Search result. All four groups, or those that were asked for (spec/tracker#search). */
@@ -26,7 +26,6 @@ const searchResult = record('SearchResults', {
     ),
   ),
 });
-
 export const search = {
   run: op({
     method: 'GET',
@@ -61,3 +60,102 @@ export const search = {
     },
   }),
 } as const satisfies Resource;
+
+const pages = {
+  page_size: help(int({ min: 1, max: 250, default: 25 }), 'Records a page'),
+  next: help(str(), 'Where the next page starts; part of the path in `next`'),
+} as const;
+const query = {
+  query: req(help(str(undefined, { min: 1 }), 'Words and operators such as is:done owner:ana label:bug')),
+  detail: {
+    ...oneOf('full', 'slim'),
+    default: 'full',
+    summary: 'slim leaves descriptions and nested records out',
+  } as const,
+  ...pages,
+} as const;
+const result = { next: orNull(str()), total: int() } as const;
+const shared = {
+  method: 'GET',
+  cites: 'spec/tracker#search-5',
+  ok: 200,
+  extension: true,
+} as const;
+const columns = ['total', 'next'] as const;
+const errors = ['MaximumResultsExceeded'] as const;
+/** spec/tracker#search-5: one kind at a time, with the words and the pages of the search of all kinds. */
+export const searchByKind = {
+  stories: {
+    find: op({
+      ...shared,
+      path: '/search/stories',
+      summary: 'Search stories',
+      query,
+      returns: record('StoryResults', { data: list(storySearchResult), ...result }),
+      errors,
+      cli: { columns, examples: ["opsctl tracker stories find --query 'is:started owner:ana'"] },
+    }),
+  },
+  epics: {
+    find: op({
+      ...shared,
+      path: '/search/epics',
+      summary: 'Search epics',
+      query,
+      returns: record('EpicResults', { data: list(epicSearchResult), ...result }),
+      errors,
+      cli: { columns },
+    }),
+  },
+  iterations: {
+    find: op({
+      ...shared,
+      path: '/search/iterations',
+      summary: 'Search iterations',
+      query,
+      returns: record('IterationResults', { data: list(iterationSlim), ...result }),
+      errors,
+      cli: { columns },
+    }),
+  },
+  objectives: {
+    find: op({
+      ...shared,
+      path: '/search/objectives',
+      summary: 'Search objectives',
+      query,
+      returns: record('ObjectiveResults', { data: list(objective), ...result }),
+      errors,
+      cli: { columns },
+    }),
+  },
+  milestones: {
+    find: op({
+      ...shared,
+      path: '/search/milestones',
+      summary: 'Search objectives by their old name',
+      query,
+      returns: record('MilestoneResults', { data: list(milestone), ...result }),
+      errors,
+      deprecated: 'objectives find',
+      cli: { columns },
+    }),
+  },
+  documents: {
+    find: op({
+      ...shared,
+      path: '/search/documents',
+      summary: 'Search documents by their title',
+      query: {
+        title: req(help(str(undefined, { min: 1 }), 'Words of the title')),
+        archived: help(bool(), 'Archived or not'),
+        created_by_me: help(bool(), 'Made by the owner of the token'),
+        followed_by_me: help(bool(), 'Followed by the owner of the token'),
+        ...pages,
+      },
+      returns: record('DocumentResults', { data: list(docSlim), ...result }),
+      errors: ['MaximumResultsExceeded', 'DisabledFeatureError'],
+      cli: { columns },
+    }),
+  },
+} as const satisfies Readonly<Record<string, Resource>>;

@@ -1,6 +1,5 @@
 import { bool, datetime, int, list, maybe, obj, oneOf, orNull, record, str, uuid } from '../../core/field.ts';
-import { linkedFile, uploadedFile } from './file-records.ts';
-import { labelSlim } from './records.ts';
+import { labelSlim, linkedFile, uploadedFile } from './fields.ts';
 
 /** spec/tracker#records: StoryLink as it stands inside a story; `type` is `subject` or `object`. */
 const storyLinkInStory = record('TypedStoryLink', {

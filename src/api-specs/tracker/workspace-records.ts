@@ -12,8 +12,7 @@ import {
   url,
   uuid,
 } from '../../core/field.ts';
-import { linkedFile, uploadedFile } from './file-records.ts';
-import { labelSlim } from './records.ts';
+import { labelSlim, linkedFile, uploadedFile } from './fields.ts';
 import { storyCustomField } from './story-records.ts';
 
 /** spec/tracker#records Group.display_icon and Member.profile.display_icon. */

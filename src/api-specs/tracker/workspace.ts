@@ -1,11 +1,12 @@
-import { bool, help, list, obj, orNull, req, str, uuid } from '../../core/field.ts';
-import { type Resource, op } from '../../core/operation.ts';
+import { bool, help, int, list, obj, orNull, req, str, url, uuid } from '../../core/field.ts';
+import { op, type Resource } from '../../core/operation.ts';
 import { description } from './fields.ts';
-import { customField } from './workspace-records.ts';
+import { epicWorkflow as epicWorkflowRecord } from './planning-records.ts';
+import { storySlim } from './story-records.ts';
+import { customField, member, memberInfo, repository, webhook } from './workspace-records.ts';
 
 const id = { 'custom-field-public-id': req(help(uuid(), 'The custom field')) } as const;
 const columns = ['id', 'name', 'enabled', 'position'] as const;
-
 /** spec/tracker#custom-fields-2: order is the sort order, omitted is deleted, no id is new. */
 const values = list(
   obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: orNull(str()), enabled: bool() }),
@@ -13,7 +14,6 @@ const values = list(
     summary: 'All values in their order: one that is left out is deleted, one without id is made',
   },
 );
-
 export const customFields = {
   list: op({
     method: 'GET',
@@ -65,5 +65,124 @@ export const customFields = {
     params: id,
     ok: 204,
     cli: { confirm: 'Delete custom field {custom-field}? Its values are taken off every story.' },
+  }),
+} as const satisfies Resource;
+
+const membersColumns = ['id', 'profile.name', 'profile.mention_name', 'role', 'disabled'] as const;
+export const members = {
+  me: op({
+    method: 'GET',
+    path: '/member',
+    summary: 'Show the member that the token belongs to',
+    cites: 'spec/tracker#members',
+    ok: 200,
+    returns: memberInfo,
+    cli: { columns: ['id', 'name', 'mention_name', 'role'] },
+  }),
+  list: op({
+    method: 'GET',
+    path: '/members',
+    summary: 'List members',
+    cites: 'spec/tracker#members',
+    query: { disabled: help(bool(), 'true: only disabled members; false: only enabled') },
+    ok: 200,
+    returns: list(member),
+    cli: { columns: membersColumns },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/members/{member-public-id}',
+    summary: 'Show a member',
+    cites: 'spec/tracker#members',
+    params: { 'member-public-id': req(help(uuid(), 'The member')) },
+    ok: 200,
+    returns: member,
+    cli: { columns: membersColumns },
+  }),
+} as const satisfies Resource;
+
+const repositoriesColumns = ['id', 'full_name', 'type', 'url'] as const;
+export const repositories = {
+  list: op({
+    method: 'GET',
+    path: '/repositories',
+    summary: 'List repositories',
+    cites: 'spec/tracker#repositories',
+    ok: 200,
+    returns: list(repository),
+    cli: { columns: repositoriesColumns },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/repositories/{repo-public-id}',
+    summary: 'Show a repository',
+    cites: 'spec/tracker#repositories',
+    params: { 'repo-public-id': req(help(int(), 'The repository')) },
+    ok: 200,
+    returns: repository,
+    cli: { columns: repositoriesColumns },
+  }),
+} as const satisfies Resource;
+
+export const epicWorkflow = {
+  get: op({
+    method: 'GET',
+    path: '/epic-workflow',
+    summary: 'Show the epic workflow and its states',
+    cites: 'spec/tracker#epic-workflow',
+    ok: 200,
+    returns: epicWorkflowRecord,
+    cli: { columns: ['id', 'default_epic_state_id', 'epic_states'] },
+  }),
+} as const satisfies Resource;
+
+export const externalLinks = {
+  stories: op({
+    method: 'GET',
+    path: '/external-link/stories',
+    summary: 'List the stories that have an external link',
+    cites: 'spec/tracker#external-links',
+    query: { external_link: req(help(str(2048, { min: 1 }), 'The link')) },
+    ok: 200,
+    returns: list(storySlim),
+    cli: { columns: ['id', 'name', 'story_type', 'external_links'] },
+  }),
+} as const satisfies Resource;
+
+const webhooksId = { 'integration-public-id': req(help(int(), 'The webhook integration')) } as const;
+/** spec/tracker#webhooks. The registration answers without a body; `Location` names the new record (spec/program#choices). */
+export const webhooks = {
+  create: op({
+    method: 'POST',
+    path: '/integrations/webhook',
+    summary: 'Register a webhook',
+    cites: 'spec/tracker#webhooks',
+    body: {
+      webhook_url: req(help(url(2048), 'Where events are sent')),
+      secret: help(str(128, { min: 1 }), 'Key of the signature'),
+    },
+    ok: 204,
+    cli: {
+      examples: ['opsctl tracker webhooks create --webhook-url https://hooks.example/in --secret "$SECRET"'],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/integrations/webhook/{integration-public-id}',
+    summary: 'Show a webhook',
+    cites: 'spec/tracker#webhooks',
+    params: webhooksId,
+    ok: 200,
+    returns: webhook,
+    cli: { columns: ['id', 'webhook_url', 'disabled', 'has_secret'] },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/integrations/webhook/{integration-public-id}',
+    summary: 'Delete a webhook',
+    cites: 'spec/tracker#webhooks',
+    params: webhooksId,
+    ok: 204,
+    cli: { confirm: 'Delete webhook {integration}? No more events are sent to it.' },
   }),
 } as const satisfies Resource;

@@ -1,5 +1,5 @@
 import { type Probe, errorInLocation } from '../probe.ts';
-import { safeText } from '../terminal-text.ts';
+import { safeText } from '../scopes.ts';
 import type { HttpResponse } from '../protocol/token-client.ts';
 
 /** One statement about an authorization server that a client can test from outside. */

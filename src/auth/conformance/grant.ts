@@ -1,20 +1,21 @@
 import type { ExternalUrl } from '../../core/external-url.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { authorizeUrl } from '../authorize-url.ts';
-import type { CheckedCallback } from '../callback.ts';
+import { authorizeUrl, type CheckedCallback, secretsFrom } from '../callback.ts';
 import { listenForRedirect, type Redirect, type Settled } from '../loopback/listen.ts';
 import { successPage } from '../loopback/pages.ts';
-import { secretsFrom } from '../pkce.ts';
 import type { LoginServer } from '../settings.ts';
 import { isIdentity, missing } from '../scopes.ts';
-import type { TokenResponse } from '../protocol/token-response.ts';
-import { exchangeRequest, processExchange } from '../protocol/exchange.ts';
-import type { TokenClient, HttpResponse } from '../protocol/token-client.ts';
-import { refreshRequest } from '../protocol/refresh.ts';
-import { revokeRequest, standardRevokeRequest } from '../protocol/revoke.ts';
-import { errorDeviations } from '../protocol/token-body.ts';
-import { type Tolerance, tolerances } from '../protocol/tolerances.ts';
+import {
+  exchangeRequest,
+  processExchange,
+  refreshRequest,
+  revokeRequest,
+  standardRevokeRequest,
+  type TokenResponse,
+} from '../protocol/token-response.ts';
+import { type HttpResponse, type TokenClient, type Tolerance, tolerances } from '../protocol/token-client.ts';
+import { errorDeviations } from '../protocol/read-response.ts';
 import { errorOf, type Outcome, type Row, sawOf } from './check.ts';
 
 export type GrantProbe = {

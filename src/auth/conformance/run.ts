@@ -1,10 +1,159 @@
-import type { Probe } from '../probe.ts';
-import { authorizationChecks } from './authorization.ts';
-import type { Check, Row } from './check.ts';
+import { errorInLocation, open, type Probe, requestTo } from '../probe.ts';
+import { type Check, leadsTo, outcome, type Row } from './check.ts';
 import { revokeChecks, tokenChecks } from './token.ts';
 
-export const allChecks: readonly Check[] = [...authorizationChecks, ...tokenChecks, ...revokeChecks];
+type Changes = Readonly<Record<string, string | undefined>>;
+/** Accepted: a page for the user, or a step towards one, or an answer at the redirect URI that only asks for the user. */
+const isWelcome = (error: string | undefined): boolean =>
+  error === undefined ||
+  ['login_required', 'interaction_required', 'consent_required', 'account_selection_required'].includes(
+    error,
+  );
+const accepts = (id: string, says: string, source: string, changes: Changes = {}): Check => ({
+  id,
+  says,
+  source,
+  run: async (probe) => {
+    const read = await open(probe, requestTo(probe, changes));
+    return outcome(read.status < 400 && isWelcome(errorInLocation(read.headers.location)), read);
+  },
+});
+/** Refused with a page, never by sending the browser to an address that was not checked. */
+const refusesWithPage = (
+  id: string,
+  says: string,
+  source: string,
+  url: (probe: Probe) => string,
+  strange?: string,
+): Check => ({
+  id,
+  says,
+  source,
+  run: async (probe) => {
+    const read = await open(probe, url(probe));
+    const isSent = strange !== undefined && leadsTo(read, strange);
+    return outcome(read.status >= 400 && !isSent && !leadsTo(read, probe.redirectUri), read);
+  },
+});
+/** Refused with a page or by an error at the redirect URI. */
+const refuses = (id: string, says: string, source: string, url: (probe: Probe) => string): Check => ({
+  id,
+  says,
+  source,
+  run: async (probe) => {
+    const read = await open(probe, url(probe));
+    const error = errorInLocation(read.headers.location);
+    return outcome(read.status >= 400 || (error !== undefined && !isWelcome(error)), read);
+  },
+});
+const but = (changes: Changes) => (probe: Probe) => requestTo(probe, changes);
+export const authorizationChecks: readonly Check[] = [
+  accepts('A1', 'a right request is accepted', 'spec/sign-in#authorize'),
+  accepts('A2', 'login_hint of an unknown user does no harm', 'spec/sign-in#authorize', {
+    login_hint: 'nobody@unknown.example',
+  }),
+  accepts('A3', 'unknown parameters are ignored', 'RFC 6749 3.1', { opsctl_unknown: '1' }),
+  accepts('A4', 'a state of every printable character is accepted', 'spec/sign-in#authorize', {
+    state: '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~ AZaz09',
+  }),
+  refusesWithPage('A5', 'no client_id', 'RFC 6749 4.1.2.1', but({ client_id: undefined })),
+  refusesWithPage(
+    'A6',
+    'an unknown client',
+    'RFC 6749 4.1.2.1',
+    but({ client_id: 'opsctl-conformance-no-such-client' }),
+  ),
+  refusesWithPage(
+    'A7',
+    'a redirect URI of a stranger',
+    'spec/sign-in#errors-7',
+    but({ redirect_uri: 'https://stranger.example/cb' }),
+    'https://stranger.example',
+  ),
+  refusesWithPage(
+    'A8',
+    'a host that only begins like loopback',
+    'spec/sign-in#redirect',
+    but({ redirect_uri: 'http://127.0.0.1.stranger.example/' }),
+    'http://127.0.0.1.stranger',
+  ),
+  refusesWithPage(
+    'A9',
+    'a user name in the redirect URI',
+    'spec/sign-in#authorize',
+    but({ redirect_uri: 'http://127.0.0.1@stranger.example/' }),
+    'http://127.0.0.1@',
+  ),
+  refusesWithPage(
+    'A10',
+    'the retired out-of-band redirect',
+    'spec/sign-in#versions-2',
+    but({ redirect_uri: 'urn:ietf:wg:oauth:2.0:oob' }),
+    'urn:',
+  ),
+  refuses('A11', 'response_type token', 'spec/sign-in#authorize', but({ response_type: 'token' })),
+  refuses('A12', 'no response_type', 'RFC 6749 3.1.1', but({ response_type: undefined })),
+  refuses(
+    'A13',
+    'a parameter given twice',
+    'RFC 6749 3.1',
+    (probe) => `${requestTo(probe)}&client_id=${encodeURIComponent(probe.server.clientId)}`,
+  ),
+  refuses(
+    'A14',
+    'a S256 challenge of the wrong length',
+    'spec/sign-in#pkce-2',
+    but({ code_challenge: 'abc' }),
+  ),
+  refuses('A15', 'an unknown challenge method', 'RFC 7636 4.4.1', but({ code_challenge_method: 'S512' })),
+  refuses('A16', 'no scope', 'spec/sign-in#authorize', but({ scope: undefined })),
+  refuses(
+    'A17',
+    'an unknown scope',
+    'spec/sign-in#scope',
+    but({ scope: 'opsctl-conformance-no-such-scope' }),
+  ),
+  {
+    id: 'A18',
+    says: 'the pages cannot be framed',
+    source: 'RFC 6749 10.13',
+    run: async (probe) => {
+      const read = await open(probe, requestTo(probe, { client_id: undefined }));
+      const framed =
+        /frame-ancestors '(none|self)'/.test(read.headers['content-security-policy'] ?? '') ||
+        /deny|sameorigin/i.test(read.headers['x-frame-options'] ?? '');
+      return { holds: framed, saw: framed ? 'framing is forbidden' : 'no rule against framing' };
+    },
+  },
+  {
+    id: 'A19',
+    says: 'an embedded web view is refused',
+    source: 'spec/sign-in#errors-3',
+    run: async (probe) => {
+      const agent =
+        'Mozilla/5.0 (Linux; Android 14; Pixel 8 Build/AP1A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/140.0.0.0 Mobile Safari/537.36';
+      const read = await open(probe, requestTo(probe), agent);
+      return outcome(read.status >= 400, read);
+    },
+  },
+  {
+    id: 'A20',
+    says: 'parameters are escaped in error pages',
+    source: 'RFC 9700 4.18',
+    run: async (probe) => {
+      const read = await open(
+        probe,
+        requestTo(probe, {
+          client_id: '"><script>opsctl()</script>',
+          redirect_uri: 'https://x.example/"><script>opsctl()</script>',
+        }),
+      );
+      return { holds: !read.text.includes('<script>opsctl()'), saw: `HTTP ${read.status}` };
+    },
+  },
+];
 
+export const allChecks: readonly Check[] = [...authorizationChecks, ...tokenChecks, ...revokeChecks];
 /** A check whose request fails has failed; the others go on. */
 export const rowOf = async (check: Check, probe: Probe): Promise<Row> => {
   const { id, says, source } = check;

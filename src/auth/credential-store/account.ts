@@ -1,7 +1,10 @@
-import { elapsedMs, type Instant } from '../clock.ts';
+import { join } from 'node:path';
+import type { ClientAuthentication } from '../../core/shape.ts';
+import type { Host } from '../../platform/host.ts';
+import { elapsedMs, type Instant } from '../auth-context.ts';
 import type { Endpoints } from '../endpoints.ts';
-import type { ClientAuthentication } from '../../core/sign-in-words.ts';
 import type { Person, TokenResponse } from '../protocol/token-response.ts';
+import { missing } from '../scopes.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
 export type Account = {
@@ -52,16 +55,13 @@ export type StoredCredentials = {
   /** The last generation that an account got. */
   readonly generation?: number;
 };
-
 export const noCredentials: StoredCredentials = { accounts: [] };
-
 /** How long the access token lives for sure; undefined when the service did not say, 0 when nobody can tell. */
 export const lifeLeftMs = (account: Account, now: Instant): number | undefined => {
   if (account.accessExpiresMs === undefined) return undefined;
   const passed = elapsedMs({ wallMs: account.obtainedMs, boot: account.obtainedBoot }, now);
   return passed === undefined ? 0 : account.accessExpiresMs - account.obtainedMs - passed;
 };
-
 /** Requests take time; short-lived tokens get half their life. */
 const skewMs = 60_000;
 export const isFresh = (account: Account, now: Instant, minTtlMs = 0): boolean => {
@@ -71,16 +71,13 @@ export const isFresh = (account: Account, now: Instant, minTtlMs = 0): boolean =
   const lifeMs = (account.accessExpiresMs ?? 0) - account.obtainedMs;
   return left > Math.max(minTtlMs, Math.min(skewMs, lifeMs / 2));
 };
-
 /** Not past its end, by a margin for the way to the service. */
 export const isAlive = (account: Account, now: Instant, minTtlMs = 0): boolean =>
   account.accessToken !== undefined && (lifeLeftMs(account, now) ?? 0) > Math.max(minTtlMs, 5000);
-
 const after = (seconds: number | undefined, nowMs: number): number | undefined =>
   seconds === undefined ? undefined : nowMs + seconds * 1000;
 const grantedFrom = (answer: TokenResponse, otherwise: readonly string[]): readonly string[] =>
   answer.scopes ?? otherwise;
-
 export type Owner = Pick<
   Account,
   | 'name'
@@ -93,7 +90,6 @@ export type Owner = Pick<
   | 'issuer'
   | 'method'
 >;
-
 export const accountFrom = (
   owner: Owner,
   answer: TokenResponse,
@@ -116,7 +112,6 @@ export const accountFrom = (
   refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs),
   idToken: answer.idToken,
 });
-
 /** `asked` is when the request left: the token may have been made right then. spec/sign-in#refresh: the answer has no refresh token, and that does not mean that it is gone. */
 export const merged = (account: Account, answer: TokenResponse, asked: Instant): Account => ({
   ...account,
@@ -131,7 +126,6 @@ export const merged = (account: Account, answer: TokenResponse, asked: Instant):
   tokenType: answer.tokenType ?? account.tokenType,
   ended: undefined,
 });
-
 const issIn = (idToken: string | undefined): string | undefined => {
   try {
     const payload = Buffer.from(idToken?.split('.')[1] ?? '', 'base64url').toString('utf8');
@@ -159,13 +153,11 @@ export const isSamePerson = (left: Person, right: Person): boolean =>
   (['sub', 'iss'] as const).every(
     (name) => left[name] === undefined || right[name] === undefined || left[name] === right[name],
   );
-
 /** Drops the tokens and keeps who it was, so that `login` can name the account again. */
 export const endedAccount = (account: Account, why: string): Account => {
   const { accessToken, accessExpiresMs, refreshToken, refreshExpiresMs, idToken, ...rest } = account;
   return { ...rest, ended: why };
 };
-
 export const accountNamed = (data: StoredCredentials, name: string): Account | undefined =>
   data.accounts.find((account) => account.name === name);
 export const withAccount = (data: StoredCredentials, account: Account): StoredCredentials => ({
@@ -182,19 +174,144 @@ export const withoutAccount = (data: StoredCredentials, name: string): StoredCre
   const accounts = data.accounts.filter((each) => each.name !== name);
   return { ...data, current: data.current === name ? accounts[0]?.name : data.current, accounts };
 };
-
 export const secretsOf = (account: Account): string[] =>
   [account.accessToken, account.refreshToken, account.idToken, account.clientSecret].filter(
     (secret) => secret !== undefined,
   );
-
 /** Names are part of command lines that the user copies. */
 export const accountNameFrom = (answer: TokenResponse): string =>
   (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
   'default';
-
 /** The same person at two servers is two accounts: the second one's name says where it is, and nothing is overwritten. */
 export const freeName = (data: StoredCredentials, name: string, server: string): string => {
   const isTaken = data.accounts.some((each) => each.name === name && each.server !== server);
   return isTaken ? `${name}@${server.replace(/^https?:\/\//, '').replace(/[^\w.-]/g, '-')}` : name;
+};
+
+/** Read by TAB (src/complete.ts), which must neither decrypt anything nor ask a keychain. */
+const FILE = 'accounts';
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+/** Names of the accounts with their servers, the current one first: nothing that is secret. Pure. */
+export const accountLines = ({ accounts, current }: StoredCredentials): string => {
+  const first = accounts.filter(({ name }) => name === current);
+  const others = accounts.filter(({ name }) => name !== current);
+  return [...first, ...others].map(({ name, server }) => `${oneLine(name)}\t${oneLine(server)}\n`).join('');
+};
+/** Written after the credentials and derived from them; a list that cannot be written is no reason to fail. */
+export const writeAccountList = async (
+  host: Host,
+  directory: string,
+  data: StoredCredentials,
+): Promise<void> => {
+  try {
+    await host.files.replace(join(directory, FILE), accountLines(data), 0o600);
+  } catch {
+    // TAB offers what it knew before.
+  }
+};
+
+/**
+ * Every operation on an account reads it, asks a server, and writes. Between the two another process may have written.
+ * Each function here says what a writer may still do, given what it had read and what is stored now; nothing else in the
+ * program changes an account. All are pure: the store runs them with no other process between.
+ */
+export type Swap<Outcome extends string> = {
+  readonly data: StoredCredentials;
+  readonly outcome: Outcome;
+};
+const isSameSignIn = (left: Account, right: Account): boolean => left.signIn === right.signIn;
+/**
+ * - `stored`: the new tokens are in the store.
+ * - `superseded`: another process refreshed or signed in; its tokens stay.
+ * - `ask-again`: the access token was dropped meanwhile (a security event), so the new one may be older than the event.
+ * - `ended`, `signed-out`: the sign-in is over; the new tokens must not bring it back.
+ */
+export type RefreshOutcome = 'stored' | 'superseded' | 'ask-again' | 'ended' | 'signed-out';
+export const swapRefreshed = (
+  data: StoredCredentials,
+  used: Account,
+  response: TokenResponse,
+  asked: Instant,
+): Swap<RefreshOutcome> => {
+  const latest = accountNamed(data, used.name);
+  if (latest === undefined) return { data, outcome: 'signed-out' };
+  if (!isSameSignIn(latest, used)) return { data, outcome: 'superseded' };
+  if (latest.ended !== undefined) return { data, outcome: 'ended' };
+  if (latest.refreshToken !== used.refreshToken) return { data, outcome: 'superseded' };
+  if (latest.accessToken === used.accessToken)
+    return { data: withChanged(data, merged(latest, response, asked)), outcome: 'stored' };
+  // The refresh token that was used may be spent: its successor is kept whatever happens to the access token.
+  const kept =
+    response.refreshToken === undefined || response.refreshToken === latest.refreshToken
+      ? data
+      : withChanged(data, { ...latest, refreshToken: response.refreshToken });
+  return { data: kept, outcome: latest.accessToken === undefined ? 'ask-again' : 'superseded' };
+};
+/** Drops the tokens that the service refused or that were revoked, and no newer ones. */
+export const swapEnded = (
+  data: StoredCredentials,
+  read: Account,
+  why: string,
+): Swap<'ended' | 'superseded' | 'signed-out'> => {
+  const latest = accountNamed(data, read.name);
+  if (latest === undefined) return { data, outcome: 'signed-out' };
+  if (!isSameSignIn(latest, read) || latest.refreshToken !== read.refreshToken)
+    return { data, outcome: 'superseded' };
+  return { data: withChanged(data, endedAccount(latest, why)), outcome: 'ended' };
+};
+/** `refreshed`: the same sign-in has a newer refresh token, which has to be revoked as well. `replaced`: somebody signed in anew. */
+export const swapRemoved = (
+  data: StoredCredentials,
+  read: Account,
+): Swap<'removed' | 'refreshed' | 'replaced' | 'gone'> => {
+  const latest = accountNamed(data, read.name);
+  if (latest === undefined) return { data, outcome: 'gone' };
+  if (!isSameSignIn(latest, read)) return { data, outcome: 'replaced' };
+  if (latest.refreshToken !== read.refreshToken) return { data, outcome: 'refreshed' };
+  return { data: withoutAccount(data, read.name), outcome: 'removed' };
+};
+/** An account of which nothing is left to lose. */
+export const isOver = ({ ended, refreshToken, accessToken }: Account): boolean =>
+  ended !== undefined || (refreshToken === undefined && accessToken === undefined);
+/**
+ * - `changed`: a sign-in that adds to an account (`base`) keeps the scopes it had read; another sign-in put more there
+ *   in the meantime, and storing this one would remove them silently.
+ * - `other-person`: an account keeps its person (OpenID Connect Core 12.2 for refreshes; here for every sign-in).
+ * - `other-server`: the name belongs to an account at another server, whose tokens would be lost.
+ * - `without-refresh-token`: adding scopes must not cost the account its refresh token.
+ */
+export type SignInOutcome = 'stored' | 'changed' | 'other-person' | 'other-server' | 'without-refresh-token';
+export const swapSignedIn = (
+  data: StoredCredentials,
+  account: Account,
+  base: Pick<Account, 'signIn'> | undefined,
+): Swap<SignInOutcome> => {
+  const latest = accountNamed(data, account.name);
+  if (latest !== undefined && latest.server !== account.server && !isOver(latest))
+    return { data, outcome: 'other-server' };
+  if (
+    latest !== undefined &&
+    latest.server === account.server &&
+    !isSamePerson(personOf(latest), personOf(account))
+  )
+    return { data, outcome: 'other-person' };
+  const hasLostRefresh = latest?.refreshToken !== undefined && account.refreshToken === undefined;
+  if (base !== undefined && hasLostRefresh) return { data, outcome: 'without-refresh-token' };
+  const isChanged =
+    base !== undefined &&
+    latest !== undefined &&
+    latest.signIn !== base.signIn &&
+    missing(latest.granted, account.granted).length > 0;
+  return isChanged ? { data, outcome: 'changed' } : { data: withAccount(data, account), outcome: 'stored' };
+};
+/** Gives every account that an edit made or changed a generation of its own. */
+export const numbered = (before: StoredCredentials, after: StoredCredentials): StoredCredentials => {
+  const known = new Set(before.accounts);
+  let generation = before.generation ?? 0;
+  const accounts = after.accounts.map((account) => {
+    if (known.has(account)) return account;
+    generation += 1;
+    return { ...account, generation };
+  });
+  return { ...after, accounts, generation };
 };

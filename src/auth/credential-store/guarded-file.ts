@@ -1,6 +1,16 @@
+import { AppError, writeFailure } from '../../core/problem.ts';
+import { randomShare } from '../../core/shape.ts';
+import {
+  type Holder,
+  thisProcess,
+  type Try,
+  tryLock,
+  unlock,
+  waitFor,
+  waitForLock,
+} from '../../platform/file-lock.ts';
 import type { FileInfo, Host } from '../../platform/host.ts';
-import { AppError } from '../../core/problem.ts';
-import { writeFailure } from '../../core/write-failure.ts';
+import { describeProcess, processState, waysPast } from '../../platform/process-identity.ts';
 
 /** What makes a secret file untrustworthy; undefined when nothing does. */
 export const distrust = (
@@ -21,7 +31,6 @@ export const distrust = (
     return { why: `others may open it (mode ${(info.mode & 0o777).toString(8)})`, remedy: 'chmod 600' };
   return undefined;
 };
-
 const checkTrust = async (host: Host, path: string): Promise<boolean> => {
   const info = await host.files.info(path);
   if (info === undefined) return false;
@@ -32,17 +41,14 @@ const checkTrust = async (host: Host, path: string): Promise<boolean> => {
     tryThis: [found.remedy === 'chmod 600' ? `chmod 600 ${path}` : `${found.remedy}: ${path}`],
   });
 };
-
 /** The text of a file that only its owner can read, or undefined when there is none. */
 export const readGuarded = async (host: Host, path: string): Promise<string | undefined> =>
   (await checkTrust(host, path)) ? host.files.read(path) : undefined;
-
 /** Old or new text, never half; mode 0600 from the first byte. */
 export const writeGuarded = async (host: Host, path: string, text: string): Promise<void> => {
   await checkTrust(host, path);
   await host.files.replace(path, text, 0o600).catch(orUnwritable(path));
 };
-
 /** A directory for secrets, its owner's alone. A home that cannot be written is a matter of configuration, and said before anybody signs in. */
 export const makePrivateDirectory = async (host: Host, path: string): Promise<void> => {
   try {
@@ -60,10 +66,48 @@ export const orUnwritable =
     const why = writeFailure(error);
     throw why === undefined ? error : unwritable(path, why, error);
   };
-
 const unwritable = (path: string, why: string, cause?: unknown): AppError =>
   new AppError('config', `credentials cannot be stored in ${path} (${why})`, {
     code: 'DIRECTORY_UNWRITABLE',
     tryThis: ['OPSCTL_HOME=DIRECTORY names another place', 'OPSCTL_ACCESS_TOKEN needs no storage'],
     cause,
   });
+
+const pollMs = 20;
+export type Lock = { release(): Promise<void> };
+export type LockOptions = {
+  readonly waitMs: number;
+  readonly signal?: AbortSignal;
+  /** Asked at every turn of the wait; true ends it without the lock (another process has done the work). */
+  isDone?(): Promise<boolean>;
+};
+/** The lock file that blocks, and its owner if it is known. */
+type Busy = { readonly path: string; readonly by: Holder | undefined };
+const busyError = (host: Host, { path, by }: Busy): AppError => {
+  const isUnknown = by !== undefined && processState(host, by) === 'unknown';
+  const reason = isUnknown ? ', which this command cannot check' : '';
+  const who = by === undefined ? 'another opsctl' : `another opsctl (${describeProcess(host, by)}${reason})`;
+  return new AppError('network', `${who} holds ${path}`, {
+    code: 'LOCK_BUSY',
+    retryable: true,
+    tryThis: waysPast(host, by, path),
+  });
+};
+/** One owner among all processes of this user, on all machines and in all containers that share the directory. A killed owner is replaced within a few turns of 20 ms. */
+export const acquire = async (host: Host, path: string, options: LockOptions): Promise<Lock | undefined> => {
+  const me = thisProcess(host);
+  const attempt = async (): Promise<Try<Lock | undefined, Busy>> => {
+    const seen = await tryLock(host, path, me);
+    if (seen === true) return { got: { release: () => unlock(host, path, me) } };
+    if (await options.isDone?.()) return { got: undefined };
+    if (seen.kind !== 'held') return { busy: { path, by: undefined } };
+    return { busy: { path: seen.claim ?? path, by: seen.by } };
+  };
+  options.signal?.throwIfAborted();
+  return waitForLock(host, attempt, {
+    waitMs: ({ by }) => waitFor(host, options.waitMs, by),
+    signal: options.signal,
+    pauseMs: () => pollMs + 25.6 * randomShare(host),
+    expired: (busy) => busyError(host, busy),
+  });
+};

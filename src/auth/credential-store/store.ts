@@ -1,17 +1,244 @@
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { createHash } from 'node:crypto';
-import { join } from 'node:path';
+import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { type Account, noCredentials, secretsOf, type StoredCredentials } from './account.ts';
-import { writeAccountList } from './account-list.ts';
-import { numbered } from './compare-and-swap.ts';
-import { serverKey } from '../endpoints.ts';
-import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
-import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
-import { acquire, type Lock, type LockOptions } from './lock.ts';
-import { type Place, placeOf } from './place.ts';
-import { damaged, type KeyLocation, encrypt, parseEncrypted, decrypt } from './encryption.ts';
+import { isLoopback, serverKey } from '../endpoints.ts';
+import { configuredServer, mockKey } from '../settings.ts';
+import {
+  type Account,
+  noCredentials,
+  numbered,
+  secretsOf,
+  type StoredCredentials,
+  writeAccountList,
+} from './account.ts';
+import {
+  acquire,
+  type Lock,
+  type LockOptions,
+  makePrivateDirectory,
+  orUnwritable,
+  readGuarded,
+  writeGuarded,
+} from './guarded-file.ts';
+
+/** Where the key of a credential store lies. It is written into the file, so that a lost keychain is not taken for a new credential store. */
+export type KeyLocation = 'keychain' | 'file';
+export type EncryptedCredentials = {
+  readonly version: 1;
+  readonly key: KeyLocation;
+  readonly iv: string;
+  readonly tag: string;
+  readonly data: string;
+};
+export const keyBytes = 32;
+const purpose = (place: KeyLocation): Buffer => Buffer.from(`opsctl credentials 1 ${place}`);
+/** AES-256-GCM: what is read back is what was written, or an error. */
+export const encrypt = (
+  text: string,
+  key: Uint8Array,
+  iv: Uint8Array,
+  place: KeyLocation,
+): EncryptedCredentials => {
+  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  cipher.setAAD(purpose(place));
+  const data = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return {
+    version: 1,
+    key: place,
+    iv: Buffer.from(iv).toString('base64'),
+    tag: cipher.getAuthTag().toString('base64'),
+    data: data.toString('base64'),
+  };
+};
+export const decrypt = (encrypted: EncryptedCredentials, key: Uint8Array): string | undefined => {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(encrypted.iv, 'base64'), {
+      authTagLength: 16,
+    });
+    decipher.setAAD(purpose(encrypted.key));
+    decipher.setAuthTag(Buffer.from(encrypted.tag, 'base64'));
+    return Buffer.concat([decipher.update(Buffer.from(encrypted.data, 'base64')), decipher.final()]).toString(
+      'utf8',
+    );
+  } catch {
+    return undefined;
+  }
+};
+export const damaged = (path: string, why: string, first: readonly string[] = []): AppError =>
+  new AppError('config', `the stored credentials ${path} cannot be read: ${why}`, {
+    code: 'CREDENTIALS_UNREADABLE',
+    tryThis: [...first, `remove ${path} and run opsctl login`, 'opsctl doctor auth'],
+  });
+export const parseEncrypted = (text: string, path: string): EncryptedCredentials => {
+  let value: Partial<EncryptedCredentials>;
+  try {
+    value = JSON.parse(text) as Partial<EncryptedCredentials>;
+  } catch {
+    throw damaged(path, 'it is not JSON');
+  }
+  if (value === null || value.version !== 1) throw damaged(path, 'another version of opsctl wrote it');
+  const isWhole =
+    [value.iv, value.tag, value.data].every((part) => typeof part === 'string') &&
+    (value.key === 'keychain' || value.key === 'file');
+  if (!isWhole) throw damaged(path, 'parts are missing');
+  return value as EncryptedCredentials;
+};
+
+export type Key = { readonly bytes: Uint8Array; readonly place: KeyLocation };
+export type KeyStore = {
+  readonly host: Host;
+  readonly directory: string;
+  readonly profile: string;
+  readonly allowsKeychain: boolean;
+  log(text: string): void;
+};
+const keyFile = (directory: string): string => join(directory, 'credentials.key');
+const service = 'opsctl';
+/** Two directories (OPSCTL_HOME) with the same profile name are two credential stores. */
+const entry = (store: KeyStore): string => `${store.profile} ${store.directory}`;
+const isKey = (text: string): boolean => Buffer.from(text.trim(), 'base64').length === keyBytes;
+const bytesFrom = (text: string, path: string): Uint8Array => {
+  const bytes = Buffer.from(text.trim(), 'base64');
+  if (bytes.length !== keyBytes) throw damaged(path, 'the key has the wrong length');
+  return bytes;
+};
+/** Nothing is lost while the keychain is closed: that is said before the way that gives the credentials up. */
+const unlockFirst = [
+  'unlock the keychain, in a session that has one, and run the command again',
+  'OPSCTL_ACCESS_TOKEN needs no stored credentials',
+];
+/** The key that an existing credential store names. A keychain that does not answer is an error, not an empty credential store. */
+export const readKey = async (
+  store: KeyStore,
+  place: KeyLocation,
+  credentialsPath: string,
+): Promise<Uint8Array> => {
+  if (place === 'file') {
+    const path = keyFile(store.directory);
+    const text = await readGuarded(store.host, path);
+    if (text === undefined) throw damaged(credentialsPath, `its key ${path} is missing`);
+    return bytesFrom(text, path);
+  }
+  const keychain = store.host.keychain;
+  if (keychain === undefined)
+    throw damaged(credentialsPath, 'its key is in the keychain, which is not available here', unlockFirst);
+  const text = await keychain.get(service, entry(store)).catch((error: unknown) => {
+    throw damaged(
+      credentialsPath,
+      `its key is in the keychain, which does not answer (${error instanceof Error ? error.message : 'unknown cause'})`,
+      unlockFirst,
+    );
+  });
+  if (text === undefined) throw damaged(credentialsPath, 'its key is no longer in the keychain');
+  return bytesFrom(text, 'keychain');
+};
+/** Called with the lock of the credential store held, when there are no credentials yet. */
+const fileKey = async (store: KeyStore): Promise<Key> => {
+  const path = keyFile(store.directory);
+  const found = await readGuarded(store.host, path);
+  if (found !== undefined && isKey(found)) return { bytes: bytesFrom(found, path), place: 'file' };
+  // Nothing is encrypted with a key that a killed command wrote half of: it is replaced.
+  const text = Buffer.from(store.host.random(keyBytes)).toString('base64');
+  await store.host.files.replace(path, text, 0o600);
+  return { bytes: bytesFrom(text, path), place: 'file' };
+};
+/** A key for a new credential store: in the keychain of the system when it answers within its 3 s, else beside the credential store, and said so. */
+export const makeKey = async (store: KeyStore): Promise<Key> => {
+  const keychain = store.allowsKeychain ? store.host.keychain : undefined;
+  if (keychain === undefined) return fileKey(store);
+  const text = Buffer.from(store.host.random(keyBytes)).toString('base64');
+  try {
+    await keychain.set(service, entry(store), text);
+    if ((await keychain.get(service, entry(store))) === text)
+      return { bytes: bytesFrom(text, 'keychain'), place: 'keychain' };
+  } catch {
+    store.log(
+      `The keychain of this system does not answer; credentials go to an encrypted file in ${store.directory}.`,
+    );
+  }
+  return fileKey(store);
+};
+
+/**
+ * Where the credentials of a sign-in are kept. A profile that somebody named holds all that is done in it. Where nobody
+ * named one, each server has a profile of its own, named after it: what belongs to a real service never lies under `mock`.
+ */
+export type Place = { readonly profile: string; readonly directory: string };
+/** Which of these profiles there are, and the one of the last sign-in. Without the file everything is in the run's own profile, as earlier versions kept it. */
+export type PlaceIndex = { readonly current: string; readonly profiles: readonly string[] };
+type Run = Pick<AuthContext, 'host' | 'settings'>;
+const rootOf = ({ settings }: Run): string => dirname(settings.directories.state);
+export const indexPath = (context: Run): string => join(rootOf(context), 'sign-ins.json');
+const isIndex = (value: Partial<PlaceIndex> | null): value is PlaceIndex =>
+  Array.isArray(value?.profiles) &&
+  [value.current, ...value.profiles].every(
+    (name) => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name),
+  );
+const parsed = (text: string, path: string): PlaceIndex => {
+  try {
+    const value = JSON.parse(text) as Partial<PlaceIndex> | null;
+    if (isIndex(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new AppError('config', `${path}, the list of sign-ins, cannot be read`, {
+    code: 'SIGN_INS_UNREADABLE',
+    tryThis: [`remove ${path} and run opsctl login`],
+  });
+};
+const readIndex = (context: Run): PlaceIndex | undefined => {
+  const path = indexPath(context);
+  const text = context.host.files.readNow(path);
+  return text === undefined ? undefined : parsed(text, path);
+};
+/** Undefined for a named profile, and before the first sign-in of this version. */
+export const placeIndex = (context: Run): PlaceIndex | undefined =>
+  context.settings.profile.origin === 'default' ? readIndex(context) : undefined;
+const maxName = 64;
+/** A name that a directory may have: host, port and path of the server. Servers on this machine change their ports and share one. */
+export const profileOfServer = (server: string, own: string): string => {
+  if (server === mockKey) return own;
+  if (!URL.canParse(server)) return 'server';
+  const url = new URL(server);
+  if (isLoopback(url)) return 'localhost';
+  const name = `${url.host}${url.pathname}`
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
+  if (name.length <= maxName) return name;
+  const mark = createHash('sha256').update(server).digest('hex').slice(0, 12);
+  return `${name.slice(0, maxName - mark.length - 1)}-${mark}`;
+};
+export const ownPlace = ({ settings }: Run): Place => ({
+  profile: settings.profile.name,
+  directory: settings.directories.state,
+});
+export const placeNamed = (context: Run, name: string): Place =>
+  name === context.settings.profile.name
+    ? ownPlace(context)
+    : { profile: name, directory: childPath(rootOf(context), pathPart(name)) };
+/** Of the server that is given, else of the one that the settings name, else of the last sign-in. */
+export const placeOf = (context: AuthContext, server?: string): Place => {
+  const index = placeIndex(context);
+  if (index === undefined) return ownPlace(context);
+  const wanted = server ?? configuredServer(context);
+  const name = wanted === undefined ? index.current : profileOfServer(wanted, context.settings.profile.name);
+  return placeNamed(context, name);
+};
+/** All places of this run, the one of the last sign-in first. */
+export const allPlaces = (context: Run): Place[] => {
+  const index = placeIndex(context);
+  if (index === undefined) return [ownPlace(context)];
+  const names = [index.current, ...index.profiles, context.settings.profile.name];
+  return [...new Set(names)].map((name) => placeNamed(context, name));
+};
+/** Those of every profile, named by somebody or after a server. */
+export const placesOfAllProfiles = (context: Run, profiles: readonly string[]): Place[] =>
+  [...new Set([...profiles, ...(readIndex(context)?.profiles ?? [])])].map((name) =>
+    placeNamed(context, name),
+  );
 
 /** The credentials of one place. Every read is fresh: another process may have refreshed meanwhile. */
 export type CredentialStore = {
@@ -26,9 +253,7 @@ export type CredentialStore = {
   /** Where a failed refresh of the account is told to those who wait for it. */
   failurePath(name: string): string;
 };
-
 type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined };
-
 const isOrigin = ({ issuer, server, endpoints }: Account): boolean =>
   issuer === undefined && URL.canParse(endpoints.authorize) && server === new URL(endpoints.authorize).origin;
 /** Files of earlier versions: no generations, and realms of one host under one name. */
@@ -43,7 +268,6 @@ const parse = (text: string, path: string): StoredCredentials => {
   if (!Array.isArray(data.accounts)) throw damaged(path, 'parts are missing');
   return { ...data, accounts: data.accounts.map(complete) };
 };
-
 const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> => {
   const text = await readGuarded(host, path);
   if (text === undefined) return { data: noCredentials, key: undefined };
@@ -53,18 +277,15 @@ const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> 
   if (plain === undefined) throw damaged(path, 'the key does not fit, or the file was changed');
   return { data: parse(plain, path), key };
 };
-
 /** Names of accounts may hold anything; names of files may not. */
 const refreshOf = (name: string): string =>
   `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
-
 const write = (host: Host, path: string, data: StoredCredentials, key: Key): Promise<void> =>
   writeGuarded(
     host,
     path,
     `${JSON.stringify(encrypt(JSON.stringify(data), key.bytes, host.random(12), key.place))}\n`,
   );
-
 /** Where the key of the profile is kept, and who is told when that is not the keychain. */
 const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: Place): KeyStore => ({
   host,
@@ -73,11 +294,9 @@ const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: Place): 
   allowsKeychain: host.env.OPSCTL_KEYCHAIN !== 'never',
   log: (text) => log.warnOnce('keychain', text),
 });
-
 /** Of the server that is given, else of the one that the settings name, else of the last sign-in. */
 export const openCredentialStore = (context: AuthContext, server?: string): CredentialStore =>
   openStoreAt(context, placeOf(context, server));
-
 export const openStoreAt = (context: AuthContext, place: Place): CredentialStore => {
   const { host, log } = context;
   const { directory } = place;

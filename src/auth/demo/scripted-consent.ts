@@ -1,15 +1,55 @@
+import { demo } from '../../api-specs/oauth/endpoints.ts';
 import { AppError } from '../../core/problem.ts';
 import type { HttpReply, HttpRequest } from '../../platform/host.ts';
-import { relayMark } from '../callback.ts';
-import { demo } from '../../api-specs/oauth/demo.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { safeText } from '../terminal-text.ts';
-import { serviceFailure } from '../protocol/failure.ts';
-import { type Form, formIn, plain } from './html-forms.ts';
+import { relayMark } from '../callback.ts';
+import { serviceFailure } from '../protocol/send.ts';
+import { safeText } from '../scopes.ts';
+
+/** A form as a browser without script would send it. */
+export type Form = {
+  readonly action: string;
+  readonly fields: readonly (readonly [string, string])[];
+  readonly buttons: readonly (readonly [string, string])[];
+  /** What a person types, with what stands there already. */
+  readonly asks: readonly (readonly [string, string])[];
+};
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+export const plain = (text: string): string =>
+  text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => entities[name] ?? '');
+const attributes = (tag: string): Record<string, string> =>
+  Object.fromEntries(
+    [...tag.matchAll(/([a-zA-Z-]+)(?:\s*=\s*"([^"]*)")?/g)]
+      .slice(1)
+      .map(([, name = '', value = '']) => [name.toLowerCase(), plain(value)]),
+  );
+const tags = (html: string, name: string): Record<string, string>[] =>
+  [...html.matchAll(new RegExp(`<${name}\\b[^>]*>`, 'gi'))].map(([tag]) => attributes(tag));
+const typed = new Set(['text', 'email', 'password']);
+const selects = (html: string): (readonly [string, string])[] =>
+  [...html.matchAll(/<select\b([^>]*)>(.*?)<\/select>/gis)].map(([, head = '', body = '']) => [
+    attributes(`<select ${head}>`).name ?? '',
+    tags(body, 'option')[0]?.value ?? '',
+  ]);
+/** The first form of a page. */
+export const formIn = (html: string): Form | undefined => {
+  const found = /<form\b([^>]*)>(.*?)<\/form>/is.exec(html);
+  if (found === null) return undefined;
+  const [, head = '', body = ''] = found;
+  const inputs = tags(body, 'input').filter(({ name }) => name !== undefined);
+  const kept = inputs.filter(({ type }) => type === 'hidden' || type === 'checkbox');
+  return {
+    action: attributes(`<form ${head}>`).action ?? '',
+    fields: [...kept.map((input) => [input.name ?? '', input.value ?? 'on'] as const), ...selects(body)],
+    buttons: tags(body, 'button').map((button) => [button.name ?? '', button.value ?? ''] as const),
+    asks: inputs
+      .filter(({ type }) => typed.has(type ?? 'text'))
+      .map(({ name, value }) => [name ?? '', value ?? ''] as const),
+  };
+};
 
 type Jar = Map<string, string>;
 const maxPages = 12;
-
 const remember = (jar: Jar, reply: HttpReply): void => {
   const header = reply.headers['set-cookie'];
   if (header === undefined) return;
@@ -17,16 +57,13 @@ const remember = (jar: Jar, reply: HttpReply): void => {
     if (!/^(path|max-age|expires|domain|samesite)$/i.test(name)) jar.set(name, value);
   }
 };
-
 const cookieOf = (jar: Jar): Record<string, string> =>
   jar.size === 0 ? {} : { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') };
-
 const stuck = (why: string): AppError =>
   new AppError('auth', `the scripted consent ended: ${why}`, {
     code: 'CONSENT_STUCK',
     tryThis: ['opsctl login --browser', 'opsctl login --no-browser'],
   });
-
 const wishes: readonly string[] = ['signin', 'allow'];
 /** Fills in the demo user (the one that --login-hint has filled in already, else the first), leaves every box checked, presses the button that goes on. */
 const filled = (form: Form): URLSearchParams => {
@@ -39,14 +76,12 @@ const filled = (form: Form): URLSearchParams => {
   if (button !== undefined && button[0] !== '') body.set(...button);
   return body;
 };
-
 const requestFor = (form: Form, at: string): HttpRequest => ({
   method: 'POST',
   url: new URL(form.action, at).href,
   headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(at).origin },
   body: filled(form).toString(),
 });
-
 /** An error page says its code in the title, and below it what was wrong. */
 const refusalIn = (page: string): AppError | undefined => {
   const code = /<title>Error \d+: ([a-z_]+)<\/title>/.exec(page)?.[1];
@@ -57,13 +92,11 @@ const refusalIn = (page: string): AppError | undefined => {
     plain(/<p class="small">([^<]*)</.exec(page)?.[1] ?? ''),
   );
 };
-
 const problemIn = (page: string): string => {
   const text =
     /id="problem"[^>]*>([^<]*)</.exec(page)?.[1] ?? /<h1[^>]*>([^<]*)</.exec(page)?.[1] ?? 'an unknown page';
   return safeText(text, 120);
 };
-
 /** What a browser does at the redirect URI: a fragment stays in it and comes back through the relay page. */
 const deliver = async (context: AuthContext, location: string): Promise<void> => {
   const url = new URL(location);
@@ -77,7 +110,6 @@ const deliver = async (context: AuthContext, location: string): Promise<void> =>
   const reply = await context.host.network.request({ method: 'GET', url: url.href, signal: context.signal });
   await reply.text();
 };
-
 /** Signs in and consents at the embedded server as a person with a browser would: its own pages, its own forms. */
 export const walkConsent = async (context: AuthContext, url: string, redirectUri: string): Promise<void> => {
   context.log.info(

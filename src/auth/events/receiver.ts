@@ -1,10 +1,196 @@
-import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
-import { isLoopback } from '../endpoints.ts';
-import type { AuthContext } from '../auth-context.ts';
-import { openCredentialStore } from '../credential-store/store.ts';
-import { applyEvent, type Effect } from './effect.ts';
-import { type Key, type SecurityEvent, verifyEvent } from './verify.ts';
+import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
+import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
+import { openCredentialStore } from '../credential-store/store.ts';
+import { isLoopback } from '../endpoints.ts';
+
+/** What one event did to one account. */
+export type Effect = {
+  readonly event: string;
+  readonly account: string;
+  readonly did: 'dropped the credential' | 'dropped the access token';
+};
+const sha512 = (data: string | Uint8Array): Buffer => createHash('sha512').update(data).digest();
+/** A token is named by a hash or by its first characters; the token itself is never sent. */
+const namesToken = (subject: Readonly<Record<string, unknown>>, token: string | undefined): boolean => {
+  if (token === undefined || typeof subject.token !== 'string') return false;
+  if (subject.token_identifier_alg === 'prefix')
+    return subject.token.length >= 16 && token.startsWith(subject.token);
+  return (
+    subject.token_identifier_alg === 'hash_base64_sha512_sha512' &&
+    sha512(sha512(token)).toString('base64') === subject.token
+  );
+};
+const isOf = (account: Account, event: SecurityEvent, { subject = {} }: EventBody): boolean =>
+  account.clientId === event.audience &&
+  typeof subject.sub === 'string' &&
+  subject.sub === account.subject &&
+  (subject.iss ?? event.issuer) === event.issuer;
+/** The last part decides: {secevent_base} is open in the document. */
+const kindOf = (type: string): string => type.slice(type.lastIndexOf('/') + 1);
+const withoutAccess = (account: Account): Account => {
+  const { accessToken, accessExpiresMs, ...rest } = account;
+  return rest;
+};
+/** spec/sign-in#events: what each of the three types means for a stored account; undefined when it does not concern it. */
+const changed = (
+  account: Account,
+  event: SecurityEvent,
+  type: string,
+  body: EventBody,
+): { readonly account: Account; readonly did: Effect['did'] } | undefined => {
+  const kind = kindOf(type);
+  const ends = (why: string) => ({
+    account: endedAccount(account, why),
+    did: 'dropped the credential' as const,
+  });
+  if (
+    kind === 'token-revoked' &&
+    account.clientId === event.audience &&
+    namesToken(body.subject ?? {}, account.refreshToken)
+  )
+    return ends('a security event revoked the token');
+  if (kind === 'tokens-revoked' && isOf(account, event, body))
+    return ends('a security event revoked all tokens of the account');
+  if (kind === 'account-disabled' && isOf(account, event, body)) return ends('the account was disabled');
+  if (kind === 'account-purged' && isOf(account, event, body)) return ends('the account was deleted');
+  // The browser sessions ended; whether the refresh token still holds is for the service to say at the next use.
+  if (kind === 'sessions-revoked' && isOf(account, event, body) && account.accessToken !== undefined)
+    return { account: withoutAccess(account), did: 'dropped the access token' };
+  return undefined;
+};
+export const applyEvent = (
+  data: StoredCredentials,
+  event: SecurityEvent,
+): { readonly data: StoredCredentials; readonly effects: readonly Effect[] } => {
+  const effects: Effect[] = [];
+  const accounts = data.accounts.map((stored) =>
+    Object.entries(event.events).reduce((account, [type, body]) => {
+      const change = changed(account, event, type, body);
+      if (change === undefined) return account;
+      effects.push({ event: kindOf(type), account: account.name, did: change.did });
+      return change.account;
+    }, stored),
+  );
+  return { data: effects.length === 0 ? data : { ...data, accounts }, effects };
+};
+
+/** RFC 8935 2.4: why a delivery was not accepted. */
+export type Rejection = {
+  readonly err: 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';
+  readonly description: string;
+};
+/** RFC 8417: one signed statement of a service about an account. */
+export type SecurityEvent = {
+  readonly id: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly issuedMs: number;
+  readonly events: Readonly<Record<string, EventBody>>;
+};
+export type EventBody = {
+  readonly subject?: Readonly<Record<string, unknown>>;
+  readonly [more: string]: unknown;
+};
+export type Key = JsonWebKey & { readonly kid?: string; readonly alg?: string; readonly use?: string };
+export type Trust = {
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  readonly keys: readonly Key[];
+  readonly nowMs: number | 'any';
+};
+/** `none` and the symmetric ones are not here: a receiver accepts what the issuer alone can sign. */
+const digests: Readonly<Record<string, { readonly hash: string; readonly kty: string }>> = {
+  RS256: { hash: 'sha256', kty: 'RSA' },
+  RS384: { hash: 'sha384', kty: 'RSA' },
+  RS512: { hash: 'sha512', kty: 'RSA' },
+  ES256: { hash: 'sha256', kty: 'EC' },
+  ES384: { hash: 'sha384', kty: 'EC' },
+};
+const maxAgeMs = 7 * 24 * 3600_000;
+const skewMs = 300_000;
+const reject = (err: Rejection['err'], description: string): Rejection => ({ err, description });
+const json = (part: string | undefined): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+const signatureHolds = (key: Key, hash: string, signed: string, signature: Uint8Array): boolean => {
+  try {
+    return verify(
+      hash,
+      Buffer.from(signed, 'ascii'),
+      { key: createPublicKey({ key, format: 'jwk' }), dsaEncoding: 'ieee-p1363' },
+      signature,
+    );
+  } catch {
+    return false;
+  }
+};
+const checkSignature = (
+  token: string,
+  header: Record<string, unknown>,
+  keys: readonly Key[],
+): Rejection | undefined => {
+  const rule =
+    typeof header.alg === 'string' && Object.hasOwn(digests, header.alg) ? digests[header.alg] : undefined;
+  if (rule === undefined) return reject('invalid_key', 'the signature algorithm is not accepted');
+  const fitting = keys.filter(
+    (key) =>
+      key.kty === rule.kty &&
+      (header.kid === undefined || key.kid === header.kid) &&
+      (key.use ?? 'sig') === 'sig',
+  );
+  const cut = token.lastIndexOf('.');
+  const signature = Buffer.from(token.slice(cut + 1), 'base64url');
+  if (fitting.some((key) => signatureHolds(key, rule.hash, token.slice(0, cut), signature))) return undefined;
+  return reject(
+    'invalid_key',
+    fitting.length === 0 ? 'no key of the issuer has this key ID' : 'the signature does not verify',
+  );
+};
+const checkClaims = (claims: Record<string, unknown>, trust: Trust): Rejection | SecurityEvent => {
+  const { iss, aud, iat, jti, events } = claims;
+  if (iss !== trust.issuer) return reject('invalid_issuer', 'the event is from another issuer');
+  const audience = (Array.isArray(aud) ? aud : [aud]).find(
+    (one): one is string => typeof one === 'string' && trust.audiences.includes(one),
+  );
+  if (audience === undefined) return reject('invalid_audience', 'the event is for another application');
+  if (typeof jti !== 'string' || jti === '') return reject('invalid_request', 'jti is missing');
+  if (typeof iat !== 'number') return reject('invalid_request', 'iat is missing');
+  const ageMs = trust.nowMs === 'any' ? 0 : trust.nowMs - iat * 1000;
+  if (ageMs < -skewMs || ageMs > maxAgeMs) return reject('invalid_request', 'the event is from another time');
+  if (typeof events !== 'object' || events === null || Object.keys(events).length === 0)
+    return reject('invalid_request', 'events are missing');
+  return {
+    id: jti,
+    issuer: trust.issuer,
+    audience,
+    issuedMs: iat * 1000,
+    events: events as SecurityEvent['events'],
+  };
+};
+/** Signature first, claims after it: nothing of an unsigned text is believed. */
+export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEvent => {
+  const parts = token.trim().split('.');
+  const [header, claims] = [json(parts[0]), json(parts[1])];
+  if (parts.length !== 3 || header === undefined || claims === undefined)
+    return reject('invalid_request', 'the body is not a signed token');
+  // An id_token or access token of the same issuer must not pass for an event (RFC 8417 4.6).
+  if (
+    header.typ !== undefined &&
+    String(header.typ).toLowerCase().replace('application/', '') !== 'secevent+jwt'
+  )
+    return reject('invalid_request', 'the token is of another kind');
+  return checkSignature(token.trim(), header, trust.keys) ?? checkClaims(claims, trust);
+};
 
 export type ReceiverOptions = {
   readonly host: string;
@@ -22,9 +208,7 @@ export type Received = {
   readonly issued_at: string;
   readonly effects: readonly Effect[];
 };
-
 const mostRemembered = 10_000;
-
 const reply = (status: number, body?: object): Outgoing => ({
   status,
   headers: {
@@ -33,7 +217,6 @@ const reply = (status: number, body?: object): Outgoing => ({
   },
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 });
-
 const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly Key[]> => {
   const answer = await context.host.network.request({
     method: 'GET',
@@ -44,7 +227,6 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
   const { keys } = JSON.parse(await answer.text()) as { keys?: Key[] };
   return Array.isArray(keys) ? keys : [];
 };
-
 /** Keys are read again when an event names one that is not known: services change them without a word. */
 const verified = async (
   context: AuthContext,
@@ -61,10 +243,8 @@ const verified = async (
   cache.keys = await readKeys(context, options.jwksUri);
   return check();
 };
-
 const invalidRequest = (status: number, description: string): Outgoing =>
   reply(status, { err: 'invalid_request', description });
-
 /** The token of a delivery, or the answer to a request that is none. */
 export const deliveredIn = async (request: Incoming): Promise<{ token: string } | { refusal: Outgoing }> => {
   if (request.method !== 'POST') return { refusal: invalidRequest(405, 'only POST is answered') };
@@ -75,7 +255,6 @@ export const deliveredIn = async (request: Incoming): Promise<{ token: string } 
     ? { refusal: invalidRequest(413, 'the body is too large') }
     : { token: Buffer.from(bytes).toString('latin1') };
 };
-
 /** Stores the effect of an event once: the same event comes again when our answer was lost. */
 const takeOnce = (context: AuthContext, { server, onEvent }: Pick<ReceiverOptions, 'server' | 'onEvent'>) => {
   const seen = new Map<string, true>();
@@ -94,7 +273,6 @@ const takeOnce = (context: AuthContext, { server, onEvent }: Pick<ReceiverOption
     if (seen.size > mostRemembered) seen.delete(seen.keys().next().value ?? '');
   };
 };
-
 /** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
 export const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
   const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
@@ -118,4 +296,31 @@ export const listenForEvents = async (context: AuthContext, options: ReceiverOpt
     requestTimeoutMs: 5000,
     maxConnections: 64,
   });
+};
+
+/** Received events in the order of their arrival, as they arrive. */
+export const queue = (signal: AbortSignal, most: number) => {
+  const waiting: Received[] = [];
+  let wake: () => void = () => undefined;
+  signal.addEventListener('abort', () => wake(), { once: true });
+  return {
+    push: (event: Received): void => {
+      waiting.push(event);
+      wake();
+    },
+    async *events(): AsyncGenerator<Received> {
+      for (let given = 0; given < most; ) {
+        const next = waiting.shift();
+        if (next !== undefined) {
+          given++;
+          yield next;
+          continue;
+        }
+        if (signal.aborted) throw signal.reason;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
 };

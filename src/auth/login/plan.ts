@@ -1,13 +1,65 @@
-import { parseDuration } from '../../core/duration.ts';
-import { invalidArguments, problem } from '../../core/problem.ts';
-import { demo } from '../../api-specs/oauth/demo.ts';
-import type { LoginPlan } from '../login-plan.ts';
-import { browserChoice, browserEnvironment } from '../methods/browser-environment.ts';
-import type { LoginServer } from '../settings.ts';
-import type { Context } from '../../cli/command.ts';
+import { demo, fullScope, scopeName, scopeRow } from '../../api-specs/oauth/endpoints.ts';
+import type { Context } from '../../api/context.ts';
+import { parseDuration } from '../../core/format.ts';
+import { invalidArguments, problem, type Problem } from '../../core/problem.ts';
+import type { MachineMethodName } from '../../core/shape.ts';
+import { type LoginPlan, otherServer } from '../complete-login.ts';
+import { type Account, isOver } from '../credential-store/account.ts';
+import { openCredentialStore } from '../credential-store/store.ts';
 import { walkConsent } from '../demo/scripted-consent.ts';
-import type { AskedLogin } from './asked.ts';
-import { wanted } from './wanted-scopes.ts';
+import { browserChoice, browserEnvironment } from '../methods/browser-environment.ts';
+import { readSecret } from '../read-secret.ts';
+import { scopesFrom, union } from '../scopes.ts';
+import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
+
+/** What reading commands need, and at the embedded server who signed in. */
+const defaultScopes = (server: LoginServer): string[] => [
+  ...(server.isMock ? ['openid', 'email'] : []),
+  fullScope('media.readonly'),
+];
+type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly scopes: string[] };
+/** `--add-scope` keeps the union: an account loses nothing by asking for more. */
+export const wanted = async (context: Context, server: LoginServer, values: AskedLogin): Promise<Wanted> => {
+  // The embedded server's scopes may be named without their base.
+  const scopesOf = (flag: 'scope' | 'add-scope'): string[] =>
+    (values[flag] ?? [])
+      .flatMap(scopesFrom)
+      .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
+  const [asked, more] = [scopesOf('scope'), scopesOf('add-scope')];
+  const { accounts, current } = await openCredentialStore(context, server.key).read();
+  // The name of another server's account: reported before somebody signs in.
+  const named = accounts.find(({ name }) => name === values.account);
+  if (named !== undefined && named.server !== server.key && !isOver(named))
+    throw otherServer(named.name, named, server.key);
+  if (more.length === 0)
+    return {
+      scopes: asked.length > 0 ? asked : defaultScopes(server),
+      account: values.account,
+      loginHint: values['login-hint'],
+    };
+  const known = accounts.filter((each) => each.server === server.key);
+  const before =
+    known.find(({ name }) => name === (values.account ?? current)) ??
+    (values.account === undefined ? known[0] : undefined);
+  const kept =
+    before === undefined
+      ? []
+      : union(
+          before.granted,
+          before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'),
+          // Servers often omit it from the granted scopes; without it the new sign-in has no refresh token.
+          before.refreshToken === undefined
+            ? []
+            : before.requested.filter((scope) => scope === 'offline_access'),
+        );
+  return {
+    scopes: union(kept, asked, more),
+    account: values.account ?? before?.name,
+    ...(before === undefined ? {} : { base: baseFrom(before) }),
+    loginHint: values['login-hint'] ?? before?.email ?? before?.subject,
+  };
+};
+const baseFrom = ({ name, signIn, subject, email }: Account) => ({ name, signIn, subject, email });
 
 /** Strangers cannot guess a random path; the demo client of the embedded server takes any, others get what is registered. */
 const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
@@ -15,18 +67,15 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
   if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
-
 const paramsFrom = (pairs: readonly string[] = []): Record<string, string> =>
   Object.fromEntries(
     pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
   );
-
 export const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
   throw invalidArguments([problem('--timeout', 'min', 'must be more than 0: nobody answers at once')]);
 };
-
 export const planFrom = async (
   context: Context,
   server: LoginServer,
@@ -54,4 +103,123 @@ export const planFrom = async (
       ? { scripted: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) }
       : {}),
   };
+};
+
+const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
+/** What the program sets itself: a parameter must not change what the answer is checked against. */
+const ownParams = new Set([
+  'client_id',
+  'client_secret',
+  'redirect_uri',
+  'response_type',
+  'response_mode',
+  'scope',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'login_hint',
+]);
+const paramProblems = (params: readonly string[] = []): Problem[] =>
+  params.flatMap((pair) => {
+    const name = pair.split('=')[0] ?? '';
+    if (name === '' || !pair.includes('='))
+      return [problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`)];
+    return ownParams.has(name)
+      ? [problem('--param', 'rule', `cannot set ${name}; the sign-in sets it itself`)]
+      : [];
+  });
+const methodProblems = (values: AskedLogin): Problem[] => {
+  const { method } = values;
+  if (method === undefined || method === 'browser') return [];
+  const browserOnly = (['start', 'finish', 'token-stdin', 'add-scope', 'param', 'port'] as const).filter(
+    (name) => values[name] !== undefined && values[name] !== false,
+  );
+  return browserOnly.map((name) =>
+    problem(`--${name}`, 'exclusive', `cannot be combined with --method ${method}`),
+  );
+};
+/** Combinations that contradict each other. */
+export const loginProblems = (values: AskedLogin): Problem[] => {
+  const given = ways.filter((way) => values[way] !== undefined && values[way] !== false);
+  const problems: Problem[] = [];
+  if (given.length > 1)
+    problems.push(problem(`--${given[0]}`, 'exclusive', `cannot be combined with --${given[1]}`));
+  if (values['token-stdin'] === true && values['client-secret-stdin'] === true)
+    problems.push(
+      problem(
+        '--token-stdin',
+        'exclusive',
+        'cannot be combined with --client-secret-stdin: there is one standard input',
+      ),
+    );
+  if (values.finish === '-' && values['client-secret-stdin'] === true)
+    problems.push(
+      problem(
+        '--finish',
+        'exclusive',
+        'cannot be - together with --client-secret-stdin: there is one standard input',
+      ),
+    );
+  problems.push(...paramProblems(values.param), ...methodProblems(values));
+  const path = values['redirect-path'];
+  if (path !== undefined && path !== 'random' && !/^(\/[!$%&'()*+,\-./0-9:;=@A-Z_a-z~]*)?$/.test(path))
+    problems.push(
+      problem(
+        '--redirect-path',
+        'format',
+        'must start with / and hold no ?, # or blanks',
+        'for example /callback',
+      ),
+    );
+  return problems;
+};
+
+/** Which authorization server is meant; the names are those of the flags, which messages repeat. */
+export type AskedServer = {
+  readonly issuer?: string | undefined;
+  readonly 'auth-url'?: string | undefined;
+  readonly 'token-url'?: string | undefined;
+  readonly 'revoke-url'?: string | undefined;
+  readonly 'client-id'?: string | undefined;
+  readonly 'client-secret-stdin'?: boolean | undefined;
+};
+/** What `opsctl login` is asked for. */
+export type AskedLogin = AskedServer & {
+  readonly method?: 'browser' | 'device' | MachineMethodName | undefined;
+  readonly 'key-file'?: string | undefined;
+  readonly audience?: string | undefined;
+  readonly param?: readonly string[] | undefined;
+  readonly scope?: readonly string[] | undefined;
+  readonly 'add-scope'?: readonly string[] | undefined;
+  readonly 'require-scopes'?: boolean | undefined;
+  readonly 'login-hint'?: string | undefined;
+  readonly account?: string | undefined;
+  readonly browser?: boolean | undefined;
+  readonly port?: number | undefined;
+  readonly 'redirect-path'?: string | undefined;
+  readonly 'redirect-host'?: '127.0.0.1' | '[::1]' | 'localhost' | undefined;
+  readonly timeout?: string | undefined;
+  readonly start?: boolean | undefined;
+  readonly finish?: string | undefined;
+  readonly replace?: boolean | undefined;
+  readonly 'token-stdin'?: boolean | undefined;
+  readonly scripted?: boolean | undefined;
+};
+
+export const givenServer = async (context: Context, values: AskedServer): Promise<ServerOptions> => ({
+  issuer: values.issuer,
+  authUrl: values['auth-url'],
+  tokenUrl: values['token-url'],
+  revokeUrl: values['revoke-url'],
+  clientId: values['client-id'],
+  ...(values['client-secret-stdin'] === true
+    ? { clientSecret: await readSecret(context.host, 'client-secret-stdin', /[^\x20-\x7e]/) }
+    : {}),
+});
+/** A store that cannot be read would lose the tokens: said before anybody signs in. */
+export const serverOf = async (context: Context, values: AskedLogin): Promise<LoginServer> => {
+  const server = await loginServer(context, await givenServer(context, values));
+  await openCredentialStore(context, server.key).read();
+  return server;
 };

@@ -1,17 +1,145 @@
-import type { MachineMethodName } from '../../core/sign-in-words.ts';
-import type { Result } from '../../core/result.ts';
+import type { Context } from '../../api/context.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult, type Result } from '../../core/result.ts';
+import type { MachineMethodName } from '../../core/shape.ts';
+import { instantNow } from '../auth-context.ts';
+import { keepAccount } from '../complete-login.ts';
+import type { Account } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
-import { machineLogin } from '../machine/machine-login.ts';
-import { configuredMethod, machineOptions } from '../machine/machine-token.ts';
-import { isMachineMethod } from '../machine/methods.ts';
+import { describeAccount, lifeText, missingScopes, scopeLines } from '../describe.ts';
+import { claimLogin, finishDetachedLogin, startDetachedLogin } from '../detached-login.ts';
+import { signIn } from '../flow.ts';
+import { machineHints } from '../machine/identity-token.ts';
+import { configuredMethod, isMachineMethod, machineLogin, machineOptions } from '../machine/machine-token.ts';
+import { signInWithDevice } from '../methods/device.ts';
+import { readSecret } from '../read-secret.ts';
 import { scopesFrom } from '../scopes.ts';
-import type { Context } from '../../cli/command.ts';
-import type { AskedLogin } from './asked.ts';
-import { interactive, withDevice } from './by-person.ts';
-import { begin, finish } from './detached.ts';
-import { storeGivenToken } from './given-token.ts';
-import { resultFor } from './result.ts';
-import { givenServer } from './server.ts';
+import { type LoginServer, loginServer } from '../settings.ts';
+import { type AskedLogin, givenServer, planFrom, serverOf, waitFrom, wanted } from './plan.ts';
+
+/** spec/sign-in#authentication-5: a partial consent is a success that says what is off. */
+export const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
+  const now = instantNow(context.host);
+  const gone = missingScopes(account);
+  const asked = account.requested.length;
+  const who = account.email ?? `account ${account.name}`;
+  const all = asked === 1 ? '1 scope' : `all ${asked} scopes`;
+  const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, now)}`;
+  if (gone.length > 0) {
+    context.log.warn(
+      `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
+    );
+  }
+  if (account.refreshToken === undefined && account.method === undefined)
+    context.log.warn(
+      'The server issued no refresh token: run `opsctl login` again when the access token expires. Many servers issue one for the scope offline_access.',
+    );
+  const text = scopeLines(account).join('\n');
+  return recordResult(
+    describeAccount(account, now),
+    { message, text, name: 'account' },
+    requiresAll && gone.length > 0 ? 'auth' : undefined,
+  );
+};
+
+/** Somebody would have to open the address and answer: with --no-input that is refused at once. */
+const expectsNobody = (context: Context, values: AskedLogin, server: LoginServer): void => {
+  if (context.asksNothing !== true || values.scripted === true || (server.isMock && values.browser !== false))
+    return;
+  throw new AppError(
+    'auth',
+    'signing in with the browser needs a person, and --no-input forbids to ask one',
+    {
+      code: 'NO_INPUT',
+      tryThis: machineHints(context),
+    },
+  );
+};
+export const interactive = async (context: Context, values: AskedLogin): Promise<Result> => {
+  const server = await serverOf(context, values);
+  expectsNobody(context, values, server);
+  const lock = await claimLogin(context, values.replace === true);
+  try {
+    return resultFor(
+      context,
+      await signIn(context, await planFrom(context, server, values)),
+      values['require-scopes'] === true,
+    );
+  } finally {
+    await lock.release();
+  }
+};
+export const withDevice = async (context: Context, values: AskedLogin): Promise<Result> => {
+  const server = await serverOf(context, values);
+  expectsNobody(context, values, server);
+  const { scopes, account } = await wanted(context, server, values);
+  const timeoutMs = waitFrom(values.timeout ?? '15m');
+  const lock = await claimLogin(context, values.replace === true);
+  try {
+    const signedIn = await signInWithDevice(context, { server, scopes, account, timeoutMs });
+    return resultFor(context, signedIn, values['require-scopes'] === true);
+  } finally {
+    await lock.release();
+  }
+};
+
+export const finish = async (context: Context, values: AskedLogin, given: string): Promise<Result> => {
+  const pasted = given === '-' ? await readSecret(context.host, 'finish') : given;
+  const { clientSecret } = await givenServer(context, values);
+  return resultFor(
+    context,
+    await finishDetachedLogin(context, pasted, clientSecret),
+    values['require-scopes'] === true,
+  );
+};
+/** The address is opened after this command has ended: the server must still be there then. */
+export const begin = async (context: Context, values: AskedLogin): Promise<Result> => {
+  const server = await serverOf(context, values);
+  if (server.isMock && (await context.target('auth')).isPassing === true)
+    throw new AppError(
+      'config',
+      '--start: the embedded server ends with this command, so nobody could open the address',
+      {
+        code: 'MOCK_ENDS',
+        tryThis: [
+          'opsctl mock serve in another terminal, then this again',
+          'opsctl login --no-browser (waits, and takes the address as a line)',
+        ],
+      },
+    );
+  const started = await startDetachedLogin(context, await planFrom(context, server, values));
+  return recordResult(started, {
+    message: `login started; it can be finished until ${started.expires_at}`,
+    text: '',
+  });
+};
+
+export const storeGivenToken = async (context: Context, values: AskedLogin): Promise<Result> => {
+  const token = await readSecret(context.host, 'token-stdin');
+  context.log.hide(token);
+  // A given token is sent as it is; no client is needed to use it.
+  const server = await loginServer(
+    context,
+    await givenServer(context, {
+      ...values,
+      'client-id': values['client-id'] ?? 'none',
+      'client-secret-stdin': false,
+    }),
+  );
+  const scopes = (values.scope ?? []).flatMap(scopesFrom);
+  const { wallMs: obtainedMs, boot: obtainedBoot } = instantNow(context.host);
+  const { key, endpoints, clientId } = server;
+  const given = { name: 'token', server: key, endpoints, clientId, requested: scopes, granted: scopes };
+  const account = await keepAccount(
+    context,
+    { ...given, obtainedMs, obtainedBoot, accessToken: token },
+    { name: values.account, replaces: true },
+  );
+  return recordResult(describeAccount(account, instantNow(context.host)), {
+    message: `token stored as account ${account.name}`,
+    name: 'account',
+  });
+};
 
 /** A method without a person and without a question; the settings may name it as well. */
 const machineMethodOf = (context: Context, values: AskedLogin): MachineMethodName | undefined => {
@@ -31,7 +159,6 @@ const asMachine = async (
   const given = await givenServer(context, values);
   return resultFor(context, await machineLogin(context, options, given, values.account), false);
 };
-
 export const runLogin = async (context: Context, values: AskedLogin): Promise<Result> => {
   await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);

@@ -1,14 +1,73 @@
 import { createHash } from 'node:crypto';
-import { workerPath } from './decide.ts';
-import { relayMark } from '../callback.ts';
-import { lastPart, type ScopeRow } from '../scopes.ts';
+import { limits } from '../../core/limits.ts';
+import { checkCallback, type Expected, relayMark, type Verdict } from '../callback.ts';
+import { lastPart, safeText, type ScopeRow } from '../scopes.ts';
+
+/** One request as it reached the listener; nothing in it is trusted. */
+export type Arrival = { readonly method: string; readonly url: string; readonly host: string | undefined };
+export type Post = {
+  /** Exactly the path of the redirect URI; `/` when it has none. */
+  readonly path: string;
+  /** Values of the Host header that are ours: `127.0.0.1:4711`. Anything else is a rebound name. */
+  readonly authorities: readonly string[];
+  /** `/go/…`: opens the authorization page once, so that no secret stands in the browser's command line. */
+  readonly launchPath: string;
+  /** Where the last page can be loaded again, without code and state in its address. */
+  readonly donePath: string;
+  readonly expected: Expected;
+};
+export type Decision =
+  | { readonly kind: 'settled'; readonly verdict: Extract<Verdict, { kind: 'code' | 'refused' }> }
+  | { readonly kind: 'relay' }
+  | { readonly kind: 'launch' }
+  /** The last page again, or the worker that keeps it when the listener is gone. */
+  | { readonly kind: 'done'; readonly isWorker: boolean }
+  /** `quiet` ones are not worth a line in the terminal. */
+  | { readonly kind: 'ignored'; readonly status: number; readonly why: string; readonly quiet?: true };
+export const workerPath = (donePath: string): string => `${donePath}/worker.js`;
+const ignored = (status: number, why: string): Decision => ({ kind: 'ignored', status, why });
+/** Paths that browsers ask for by themselves. */
+const byBrowser = new Set([
+  '/favicon.ico',
+  '/apple-touch-icon.png',
+  '/apple-touch-icon-precomposed.png',
+  '/robots.txt',
+]);
+/** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */
+export const decide = (arrival: Arrival, post: Post): Decision => {
+  if (Buffer.byteLength(arrival.url) > limits.callbackBytes)
+    return ignored(414, `the address is longer than ${limits.callbackBytes} bytes`);
+  if (arrival.host === undefined || !post.authorities.includes(arrival.host.toLowerCase()))
+    return ignored(
+      421,
+      `the Host header is ${arrival.host === undefined ? 'missing' : `"${safeText(arrival.host, 60)}"`}, not ours`,
+    );
+  if (arrival.method !== 'GET') return ignored(405, 'only GET is answered');
+  if (!arrival.url.startsWith('/')) return ignored(400, 'the request names a whole address');
+  const [path = '', query = ''] = splitOnce(arrival.url, '?');
+  if (byBrowser.has(path))
+    return { kind: 'ignored', status: 404, why: 'browsers ask for it by themselves', quiet: true };
+  if (path === post.launchPath) return { kind: 'launch' };
+  if (path === post.donePath) return { kind: 'done', isWorker: false };
+  if (path === workerPath(post.donePath)) return { kind: 'done', isWorker: true };
+  if (path !== post.path) return ignored(404, 'this is not the path of the redirect');
+  const verdict = checkCallback(new URLSearchParams(query), post.expected);
+  if (verdict.kind === 'relay') return verdict;
+  return verdict.kind === 'ignored' ? ignored(400, verdict.why) : { kind: 'settled', verdict };
+};
+const splitOnce = (text: string, mark: string): [string, string] => {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+};
+/** What the terminal says about a request: method and path only, because the query may hold a code. */
+export const arrivalLine = (arrival: Arrival, why: string): string =>
+  `${safeText(arrival.method, 10)} ${safeText(arrival.url.split(/[?#]/)[0] ?? '', 60)}: ignored, ${why}`;
 
 export type Page = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
-
 /** What one page says. All texts are escaped when they are put in. */
 type Content = {
   readonly status: number;
@@ -18,7 +77,6 @@ type Content = {
   readonly scopes?: readonly ScopeRow[];
   readonly script?: string;
 };
-
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -28,7 +86,6 @@ const entities: Readonly<Record<string, string>> = {
 };
 export const escapeHtml = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char] ?? char);
-
 const style = `:root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e3e6eb;--good:#12805c;--bad:#b3261e;--plain:#3457a6}
 @media(prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b2129;--ink:#eef1f5;--soft:#a2adbb;--line:#2d3540;--good:#4cc79a;--bad:#ff8a80;--plain:#8fb0ff}}
 *{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -38,7 +95,6 @@ h1{font-size:22px;line-height:1.3;margin:0 0 12px;font-weight:650;overflow-wrap:
 ul{list-style:none;margin:16px 0 6px;padding:0;border-top:1px solid var(--line)}li{display:flex;gap:10px;padding:9px 0;border-bottom:1px solid var(--line);font-size:14px;overflow-wrap:anywhere}
 footer{margin-top:22px;font-size:13px;color:var(--soft)}code{font:14px ui-monospace,SFMono-Regular,Menlo,monospace}small{display:block;font-size:12px;color:var(--soft)}
 @media(max-width:480px){body{padding:16px}main{padding:28px 22px 22px}}`;
-
 const marks: Readonly<Record<Content['tone'], string>> = {
   good: '<path d="M15 27l8 8 15-17"/>',
   bad: '<path d="M18 18l16 16M34 18L18 34"/>',
@@ -46,7 +102,6 @@ const marks: Readonly<Record<Content['tone'], string>> = {
 };
 const drawing = (tone: Content['tone']): string =>
   `<svg class="${tone}" viewBox="0 0 52 52" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="26" cy="26" r="23"/>${marks[tone]}</svg>`;
-
 /** Works without script but for the relay; nothing is loaded, nothing can frame it. */
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'`;
@@ -59,12 +114,10 @@ const policy = (script: string | undefined): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
-
 const scopeList = (rows: readonly ScopeRow[]): string =>
   rows.length === 0
     ? ''
     : `<ul>${rows.map(({ scope, granted }) => `<li><span class="${granted ? 'good' : 'bad'}" aria-hidden="true">${granted ? '✓' : '✗'}</span><span><code>${escapeHtml(lastPart(scope))}</code>${granted ? '' : ' (not granted)'}${scope === lastPart(scope) ? '' : `<small>${escapeHtml(scope)}</small>`}</span></li>`).join('')}</ul>`;
-
 const render = (content: Content): Page => ({
   status: content.status,
   headers: {
@@ -79,14 +132,12 @@ const render = (content: Content): Page => ({
   },
   body: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(content.title)} · opsctl</title><style>${style}</style></head><body><main>${drawing(content.tone)}<h1>${escapeHtml(content.title)}</h1>${content.lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}${scopeList(content.scopes ?? [])}<footer>opsctl sign-in</footer></main>${content.script === undefined ? '' : `<script>${content.script}</script>`}</body></html>`,
 });
-
 /**
  * Takes code and state out of the address and the history, and leaves a worker that gives the same page at a reload:
  * by then the command has ended and nobody listens any more. Without script the page is the same, with its first address.
  */
 const keepScript = (donePath: string): string =>
   `history.replaceState(null,'','${donePath}');navigator.serviceWorker&&navigator.serviceWorker.register('${workerPath(donePath)}',{scope:'${donePath}'}).catch(function(){})`;
-
 /** The page as it was given, kept for reloads. */
 export const keptAt = (page: Page, donePath: string): Page => {
   const script = keepScript(donePath);
@@ -96,7 +147,6 @@ export const keptAt = (page: Page, donePath: string): Page => {
     body: page.body.replace('</body>', `<script>${script}</script></body>`),
   };
 };
-
 /** Answers a reload of the last page, and nothing else. */
 export const workerFor = (page: Page, donePath: string): Page => {
   const { connection, ...headers } = page.headers;
@@ -113,7 +163,6 @@ export const workerFor = (page: Page, donePath: string): Page => {
     body: `var page=${kept.replaceAll('<', '\\u003c')};self.addEventListener('fetch',function(event){if(event.request.mode==='navigate')event.respondWith(new Response(page.body,{status:page.status,headers:page.headers}))})`,
   };
 };
-
 export const successPage = (account: string | undefined, scopes: readonly ScopeRow[]): Page =>
   render({
     status: 200,
@@ -127,7 +176,6 @@ export const successPage = (account: string | undefined, scopes: readonly ScopeR
     ],
     scopes,
   });
-
 export const failurePage = (reason: string, whatNext: string): Page =>
   render({
     status: 400,
@@ -135,7 +183,6 @@ export const failurePage = (reason: string, whatNext: string): Page =>
     title: 'Sign-in did not complete',
     lines: [reason, whatNext, 'You can close this window and return to the terminal.'],
   });
-
 export const ignoredPage = (status: number, why: string): Page =>
   render({
     status,
@@ -146,7 +193,6 @@ export const ignoredPage = (status: number, why: string): Page =>
       'The sign-in that waits in the terminal goes on; open the address shown there.',
     ],
   });
-
 export const repeatedPage = (): Page =>
   render({
     status: 200,
@@ -154,7 +200,6 @@ export const repeatedPage = (): Page =>
     title: 'This sign-in has already been answered',
     lines: ['You can close this window; the terminal shows the result.'],
   });
-
 /** spec/sign-in#authorize-5 state: in the fragment, which a listener never sees. The page moves it into the query once. */
 const relayScript = `(function(){var f=location.hash.slice(1),q=location.search.slice(1);location.replace(location.pathname+'?'+(q?q+'&':'')+(f?f+'&':'')+'${relayMark}=1')})()`;
 export const relayPage = (): Page =>

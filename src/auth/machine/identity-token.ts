@@ -1,8 +1,8 @@
+import { refuseLongSecret } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
-import { refuseLongSecret } from '../../core/secret-size.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { sendPatiently } from '../protocol/send.ts';
-import { safeText } from '../terminal-text.ts';
+import { safeText } from '../scopes.ts';
 
 type IdentitySettings = { readonly audience: string | undefined };
 /** Where a job gets the token by which its CI vouches for it. The first that is configured is used. */
@@ -11,18 +11,14 @@ type Source = {
   isThere(context: AuthContext): boolean;
   read(context: AuthContext, settings: IdentitySettings): Promise<string>;
 };
-
 const setting = (context: AuthContext, key: string): string | undefined => context.settings.get(key)?.value;
-
 const noToken = (why: string, tryThis: readonly string[]): AppError =>
   new AppError('auth', `no identity token: ${why}`, { code: 'NO_IDENTITY_TOKEN', tryThis });
-
 const fromSetting: Source = {
   name: 'OPSCTL_IDENTITY_TOKEN',
   isThere: (context) => setting(context, 'auth.identity_token') !== undefined,
   read: async (context) => setting(context, 'auth.identity_token') ?? '',
 };
-
 const fromFile: Source = {
   name: 'OPSCTL_IDENTITY_TOKEN_FILE',
   isThere: (context) => setting(context, 'auth.identity_token_file') !== undefined,
@@ -36,7 +32,6 @@ const fromFile: Source = {
     return text;
   },
 };
-
 const commandLimitMs = 30_000;
 const fromCommand: Source = {
   name: 'OPSCTL_IDENTITY_TOKEN_COMMAND',
@@ -55,7 +50,6 @@ const fromCommand: Source = {
     throw noToken(why, ['check OPSCTL_IDENTITY_TOKEN_COMMAND: it prints the token on standard output']);
   },
 };
-
 const permission = 'add to the job: permissions: { id-token: write, contents: read }';
 /** GitHub Actions: a job with the permission may ask for a token with an audience of its choice. */
 const fromGithub: Source = {
@@ -95,9 +89,7 @@ const valueIn = (text: string): string | undefined => {
     return undefined;
   }
 };
-
 const sources: readonly Source[] = [fromSetting, fromFile, fromCommand, fromGithub];
-
 /** What to change where there is no identity token; by the CI that this is. */
 export const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly string[] => {
   if (host.env.GITHUB_ACTIONS !== undefined) return [permission];
@@ -105,7 +97,6 @@ export const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly str
     return ['add to the job: id_tokens: { OPSCTL_IDENTITY_TOKEN: { aud: AUDIENCE } }'];
   return ['set OPSCTL_IDENTITY_TOKEN, OPSCTL_IDENTITY_TOKEN_FILE or OPSCTL_IDENTITY_TOKEN_COMMAND'];
 };
-
 export const identityToken = async (context: AuthContext, settings: IdentitySettings): Promise<string> => {
   const source = sources.find((each) => each.isThere(context));
   if (source === undefined) throw noToken('nothing names one here', identityHints(context));
@@ -116,4 +107,41 @@ export const identityToken = async (context: AuthContext, settings: IdentitySett
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token))
     throw noToken(`${source.name} gave something that is not a JWT`, identityHints(context));
   return token;
+};
+
+/** Nobody can open a browser here: a CI job, or a program without a terminal. */
+const isUnattended = ({ host }: Pick<AuthContext, 'host'>): boolean =>
+  Boolean(host.env.CI) || !(host.terminal.stdin.isTty && host.terminal.stderr.isTty);
+/** The sign-in methods that would work here, the one without a stored secret first. */
+export const machineHints = (context: Pick<AuthContext, 'host'>): readonly string[] => {
+  const { env } = context.host;
+  const exchange = 'OPSCTL_AUTH_METHOD=token-exchange (exchanges the identity token of this CI job)';
+  const hasIdentity =
+    env.ACTIONS_ID_TOKEN_REQUEST_URL !== undefined || env.OPSCTL_IDENTITY_TOKEN !== undefined;
+  const isCi = env.GITHUB_ACTIONS !== undefined || env.GITLAB_CI !== undefined;
+  return [
+    ...(hasIdentity ? [exchange] : isCi ? [`${exchange}; ${identityHints(context)[0]}`] : []),
+    'OPSCTL_SERVICE_ACCOUNT_KEY=PATH (a service account signs in with its key file)',
+    'OPSCTL_ACCESS_TOKEN=TOKEN',
+    'opsctl login --start, and --finish where a person has a browser',
+  ];
+};
+/** The embedded server lets a program without a browser or a terminal sign in, so there the usual line works. */
+const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
+  ['auth.url', 'auth.issuer', 'auth.token_url', 'mock'].every((key) => settings.get(key) === undefined);
+/** Adds them to the error that says that nobody is signed in. */
+export const withMachineHints = async <T>(context: AuthContext, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    const isOurs = error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN';
+    if (!isOurs || !isUnattended(context)) throw error;
+    const { tryThis = [], ...detail } = error.detail;
+    throw new AppError(error.category, error.message, {
+      ...detail,
+      tryThis: isEmbedded(context)
+        ? [...tryThis, ...machineHints(context)]
+        : [...machineHints(context), ...tryThis],
+    });
+  }
 };

@@ -1,17 +1,175 @@
-import { demo } from '../../api-specs/oauth/demo.ts';
-import { fullScope } from '../../api-specs/oauth/scopes.ts';
+import { jwtBearer, tokenExchange, tokenTypes } from '../../api-specs/oauth/client-types.ts';
+import { demo, fullScope } from '../../api-specs/oauth/endpoints.ts';
+import { refuseLongSecret } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
-import type { AuthContext } from '../auth-context.ts';
-import { type Instant, instantNow } from '../clock.ts';
+import { type MachineMethodName, machineMethodNames } from '../../core/shape.ts';
+import { type AuthContext, type Instant, instantNow } from '../auth-context.ts';
+import { keepAccount } from '../complete-login.ts';
+import { type Account, accountFrom } from '../credential-store/account.ts';
 import { sendPatiently } from '../protocol/send.ts';
-import { clientRequest } from '../protocol/client-authentication.ts';
-import { tokenClientOf } from '../token-client-of.ts';
+import { clientRequest } from '../protocol/token-client.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
 import { issuerOf, receiveTokens } from '../receive-tokens.ts';
-import { scopesFrom } from '../scopes.ts';
+import { scopesFrom, scopeText } from '../scopes.ts';
+import { tokenClientOf } from '../server-profiles.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
-import { type MachineMethodName, machineMethodNames } from '../../core/sign-in-words.ts';
-import { isMachineMethod, machineMethods, type MachineOptions } from './methods.ts';
+import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
+import { identityToken } from './identity-token.ts';
+
+/** The file that a service account signs in with, in the form in which consoles give it out. */
+export type KeyFile = {
+  readonly email: string;
+  readonly privateKey: string;
+  readonly keyId?: string;
+  readonly tokenUri?: string;
+};
+const broken = (origin: string, why: string): AppError =>
+  new AppError('config', `the service account key of ${origin} cannot be used: ${why}`, {
+    code: 'BAD_KEY_FILE',
+    tryThis: [
+      'download the key of the service account again; it is a JSON file with client_email and private_key',
+    ],
+  });
+const textOf = async (context: AuthContext, value: string, origin: string): Promise<string> => {
+  // CI systems hold a secret as a variable or as a file; a path never begins with a brace.
+  if (value.trimStart().startsWith('{')) return value;
+  const text = await context.host.files.read(value).catch((error: unknown) => {
+    throw broken(origin, `${value} cannot be read (${(error as { code?: string }).code ?? 'unknown cause'})`);
+  });
+  if (text === undefined) throw broken(origin, `there is no file ${value}`);
+  return text;
+};
+const string = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+/** `value` is the key file itself or its path. */
+export const readKeyFile = async (context: AuthContext, value: string, origin: string): Promise<KeyFile> => {
+  const text = await textOf(context, value, origin);
+  let body: Readonly<Record<string, unknown>>;
+  try {
+    body = JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    throw broken(origin, 'it is not JSON');
+  }
+  const [email, privateKey] = [string(body.client_email), string(body.private_key)];
+  if (email === undefined) throw broken(origin, 'client_email is missing');
+  if (privateKey === undefined) throw broken(origin, 'private_key is missing');
+  refuseLongSecret('config', `private_key of ${origin}`, privateKey);
+  context.log.hide(privateKey);
+  const [keyId, tokenUri] = [string(body.private_key_id), string(body.token_uri)];
+  return {
+    email,
+    privateKey,
+    ...(keyId === undefined ? {} : { keyId }),
+    ...(tokenUri === undefined ? {} : { tokenUri }),
+  };
+};
+
+/** What the operator said, by flags or settings. */
+export type MachineOptions = {
+  readonly method: MachineMethodName;
+  /** Path or content of a key file, and where it was given. */
+  readonly key?: { readonly value: string; readonly origin: string };
+  readonly audience?: string;
+  readonly scopes: readonly string[];
+};
+/** Fields of the token request, and what is known before it is sent. */
+export type MachineGrant = {
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  /** Whom the token will act for, as far as this side knows. */
+  readonly name: string;
+};
+export type MachineMethod = {
+  readonly summary: string;
+  /** Settings that it cannot do without, in the words of the environment. */
+  readonly needs: readonly string[];
+  readonly needsClientSecret: boolean;
+  /** What the key file says about the server, when there is one. */
+  server?(context: AuthContext, options: MachineOptions): Promise<ServerOptions>;
+  grant(context: AuthContext, options: MachineOptions, tokenEndpoint: string): Promise<MachineGrant>;
+};
+const missing = (method: MachineMethodName, what: string, tryThis: readonly string[]): AppError =>
+  new AppError('config', `the sign-in method ${method} needs ${what}`, {
+    code: 'METHOD_INCOMPLETE',
+    tryThis,
+  });
+const keyOf = (context: AuthContext, { key }: MachineOptions): Promise<KeyFile> => {
+  if (key === undefined)
+    throw missing('service-account', 'a key file', [
+      'OPSCTL_SERVICE_ACCOUNT_KEY=PATH (or the content of the file)',
+      'opsctl login --method service-account --key-file PATH',
+    ]);
+  return readKeyFile(context, key.value, key.origin);
+};
+const assertionLifeS = 300;
+/** RFC 7523 2.1. */
+const serviceAccount: MachineMethod = {
+  summary: 'a service account signs with its key file',
+  needs: ['OPSCTL_SERVICE_ACCOUNT_KEY'],
+  needsClientSecret: false,
+  server: async (context, options) => {
+    const { tokenUri } = await keyOf(context, options);
+    return tokenUri === undefined ? {} : { tokenUrl: tokenUri };
+  },
+  grant: async (context, options, tokenEndpoint) => {
+    const key = await keyOf(context, options);
+    const origin = options.key?.origin ?? '';
+    const now = Math.floor(context.host.now() / 1000);
+    const claims = {
+      iss: key.email,
+      sub: key.email,
+      aud: options.audience ?? tokenEndpoint,
+      iat: now,
+      exp: now + assertionLifeS,
+      jti: Buffer.from(context.host.random(16)).toString('base64url'),
+      scope: scopeText(options.scopes),
+    };
+    const assertion = signJwt(privateKeyFrom(key.privateKey, origin), origin, claims, key.keyId);
+    context.log.hide(assertion);
+    return {
+      name: key.email,
+      fields: { grant_type: jwtBearer, assertion, scope: scopeText(options.scopes) },
+    };
+  },
+};
+/** RFC 6749 4.4. */
+const clientCredentials: MachineMethod = {
+  summary: 'a client with a secret acts for itself',
+  needs: ['OPSCTL_CLIENT_ID', 'OPSCTL_CLIENT_SECRET'],
+  needsClientSecret: true,
+  grant: async (_context, options) => ({
+    name: 'client',
+    fields: {
+      grant_type: 'client_credentials',
+      scope: options.scopes.length === 0 ? undefined : scopeText(options.scopes),
+      audience: options.audience,
+    },
+  }),
+};
+/** RFC 8693: the CI's word for its job becomes a token of the service. */
+const exchange: MachineMethod = {
+  summary: "the CI's identity token is exchanged",
+  needs: ['an identity token of the CI'],
+  needsClientSecret: false,
+  grant: async (context, options) => ({
+    name: 'ci',
+    fields: {
+      grant_type: tokenExchange,
+      subject_token: await identityToken(context, { audience: options.audience }),
+      subject_token_type: tokenTypes.jwt,
+      requested_token_type: tokenTypes.accessToken,
+      audience: options.audience,
+      scope: options.scopes.length === 0 ? undefined : scopeText(options.scopes),
+    },
+  }),
+};
+/** One row for each; `--method`, the settings, the messages and the documentation follow from it. */
+export const machineMethods: Readonly<Record<MachineMethodName, MachineMethod>> = {
+  'service-account': serviceAccount,
+  'client-credentials': clientCredentials,
+  'token-exchange': exchange,
+};
+export const isMachineMethod = (text: string): text is MachineMethodName =>
+  Object.hasOwn(machineMethods, text);
 
 export type MachineToken = {
   readonly method: MachineMethodName;
@@ -21,13 +179,11 @@ export type MachineToken = {
   readonly scopes: readonly string[];
   readonly asked: Instant;
 };
-
 const unknownMethod = (value: string, origin: string): AppError =>
   new AppError('config', `${origin} is ${JSON.stringify(value)}, which is no sign-in method`, {
     code: 'UNKNOWN_METHOD',
     tryThis: [`use one of: ${['browser', ...machineMethodNames].join(', ')}`],
   });
-
 /** The method that the settings name; a service account's key names its own. Undefined is the browser, and stored accounts. */
 export const configuredMethod = ({ settings }: AuthContext): MachineMethodName | undefined => {
   const named = settings.get('auth.method');
@@ -38,7 +194,6 @@ export const configuredMethod = ({ settings }: AuthContext): MachineMethodName |
   }
   return settings.get('auth.service_account_key') === undefined ? undefined : 'service-account';
 };
-
 /** Flags before settings. */
 export const machineOptions = (
   context: AuthContext,
@@ -59,7 +214,6 @@ export const machineOptions = (
       : { key: { value: given.keyFile, origin: `the file ${given.keyFile}` } }),
   };
 };
-
 /** The embedded server's scopes and audience are known; elsewhere the operator names them. */
 const withDefaults = (options: MachineOptions, server: LoginServer): MachineOptions => {
   if (!server.isMock) return options;
@@ -68,13 +222,11 @@ const withDefaults = (options: MachineOptions, server: LoginServer): MachineOpti
     options.method === 'token-exchange' ? (options.audience ?? demo.ci.audience) : options.audience;
   return { ...options, scopes, ...(audience === undefined ? {} : { audience }) };
 };
-
 const withoutSecret = (method: MachineMethodName): AppError =>
   new AppError('config', `the sign-in method ${method} needs a client secret`, {
     code: 'METHOD_INCOMPLETE',
     tryThis: ['OPSCTL_CLIENT_SECRET=SECRET', 'opsctl config set auth.client_secret --stdin'],
   });
-
 /** One token for a machine. Nothing of it is stored. */
 export const machineToken = async (
   context: AuthContext,
@@ -103,4 +255,39 @@ export const machineToken = async (
   context.log.hide(response.accessToken);
   const who = options.method === 'client-credentials' ? server.clientId : name;
   return { method: options.method, name: who, server, response, scopes: complete.scopes, asked };
+};
+
+/**
+ * Stores what is needed to sign the machine in again: the access token, and where the key lies. The key itself, and the
+ * identity token of the CI, are never written.
+ */
+export const machineLogin = async (
+  context: AuthContext,
+  options: MachineOptions,
+  given: ServerOptions,
+  account: string | undefined,
+): Promise<Account> => {
+  const token = await machineToken(context, options, given);
+  const { endpoints, key, clientId, clientSecret, clientAuth, metadata } = token.server;
+  const isPath = options.key !== undefined && !options.key.value.trimStart().startsWith('{');
+  const keyFile = isPath ? options.key?.value : undefined;
+  const method = {
+    name: token.method,
+    scopes: token.scopes,
+    ...(keyFile === undefined ? {} : { keyFile }),
+    ...(options.audience === undefined ? {} : { audience: options.audience }),
+  };
+  const owner = {
+    name: token.name.replace(/[^\w.@+-]/g, '-').slice(0, 80),
+    signIn: '',
+    server: key,
+    endpoints,
+    clientId,
+    clientSecret,
+    clientAuth,
+    issuer: metadata?.issuer,
+    method,
+  };
+  const made = accountFrom(owner, token.response, token.scopes, token.asked);
+  return keepAccount(context, made, { name: account, replaces: true });
 };

@@ -1,21 +1,18 @@
 import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
-import { deviceCode } from '../../api-specs/oauth/grant-types.ts';
+import { deviceCode } from '../../api-specs/oauth/client-types.ts';
 import { AppError } from '../../core/problem.ts';
-import type { AuthContext } from '../auth-context.ts';
-import { instantNow } from '../clock.ts';
+import { type AuthContext, instantNow } from '../auth-context.ts';
 import { type Account, accountFrom, accountNameFrom } from '../credential-store/account.ts';
-import { keepAccount } from '../keep-account.ts';
-import { clientRequest } from '../protocol/client-authentication.ts';
+import { keepAccount } from '../complete-login.ts';
+import { clientRequest, type HttpResponse } from '../protocol/token-client.ts';
 import { discover } from '../protocol/discovery.ts';
 import { sendPatiently } from '../protocol/send.ts';
-import { bodyOf, errorDeviations, errorIn } from '../protocol/token-body.ts';
-import type { HttpResponse } from '../protocol/token-client.ts';
+import { bodyOf, errorDeviations, errorIn } from '../protocol/read-response.ts';
 import { refusalOf } from '../protocol/token-response.ts';
 import { issuerOf, receiveTokens, reportDeviations } from '../receive-tokens.ts';
-import { scopeText } from '../scopes.ts';
+import { safeText, scopeText } from '../scopes.ts';
 import type { LoginServer } from '../settings.ts';
-import { safeText } from '../terminal-text.ts';
-import { tokenClientOf } from '../token-client-of.ts';
+import { tokenClientOf } from '../server-profiles.ts';
 
 export type DevicePlan = {
   readonly server: LoginServer;

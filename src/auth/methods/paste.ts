@@ -1,4 +1,6 @@
+import type { AuthContext } from '../auth-context.ts';
 import { checkCallback, type Expected, typedCode, type Verdict } from '../callback.ts';
+import type { Settled } from '../loopback/listen.ts';
 
 const paramsOf = (query: string, fragment: string): URLSearchParams => {
   const params = new URLSearchParams(query);
@@ -7,9 +9,7 @@ const paramsOf = (query: string, fragment: string): URLSearchParams => {
     if (params.get(name) !== value) params.append(name, value);
   return params;
 };
-
 const unquoted = (line: string): string => line.trim().replace(/^<(.*)>$|^"(.*)"$|^'(.*)'$/s, '$1$2$3');
-
 /** What terminals, shells and web pages put context or into an address that is copied from them. */
 const unwrapped = (line: string): string =>
   unquoted(line.replaceAll('\u001b[200~', '').replaceAll('\u001b[201~', ''))
@@ -22,7 +22,6 @@ const unwrapped = (line: string): string =>
     .replaceAll('&amp;', '&');
 /** Answers to a question that nobody asked. */
 const isWord = (text: string): boolean => /^(y|n|q|yes|no|ok|exit|quit|help|\?)$/i.test(text);
-
 const decoded = (text: string): string => {
   try {
     return text.includes('%') ? decodeURIComponent(text) : text;
@@ -30,10 +29,8 @@ const decoded = (text: string): string => {
     return text;
   }
 };
-
 /** Terminals and mail programs break long lines: blanks inside an address are not part of it. */
 const joined = (text: string): string => text.replace(/\s+/g, '');
-
 /** The whole redirected address, its query, its fragment, or the code alone. The state is checked in all but the last. */
 export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   const bare = unwrapped(line);
@@ -48,7 +45,6 @@ export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   if (text !== bare || isWord(text)) return { kind: 'ignored', why: 'this is neither an address nor a code' };
   return typedCode(decoded(text), expected);
 };
-
 const verdictOfAddress = (text: string, expected: Expected): Verdict => {
   if (!URL.canParse(text)) return { kind: 'ignored', why: 'this is not a whole address' };
   const url = new URL(text);
@@ -60,9 +56,27 @@ const verdictOfAddress = (text: string, expected: Expected): Verdict => {
     };
   return settle(checkCallback(params, expected));
 };
-
 /** A pasted text has no browser to relay a fragment. */
 const settle = (verdict: Verdict): Verdict =>
   verdict.kind === 'relay'
     ? { kind: 'ignored', why: 'the state is missing; paste the whole address from the browser' }
     : verdict;
+
+/** The first line of stdin that answers this login; undefined when stdin ends. Other lines are explained and change nothing. */
+export const pastedVerdict = async (
+  context: AuthContext,
+  expected: Expected,
+  signal: AbortSignal,
+): Promise<Settled | undefined> => {
+  try {
+    for await (const line of context.host.terminal.stdin.lines(signal)) {
+      if (line.trim() === '') continue;
+      const verdict = verdictOfPaste(line, expected);
+      if (verdict.kind === 'code' || verdict.kind === 'refused') return verdict;
+      if (verdict.kind === 'ignored') context.log.warn(`The pasted line was not used: ${verdict.why}.`);
+    }
+  } catch {
+    // A closed or foreign stdin is no reason to end a login that waits for the browser.
+  }
+  return undefined;
+};

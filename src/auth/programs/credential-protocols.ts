@@ -1,5 +1,12 @@
-import { AppError } from '../../core/problem.ts';
-import type { AccessToken } from '../token.ts';
+import { isAbsolute, join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { limits } from '../../core/limits.ts';
+import { AppError, usageError } from '../../core/problem.ts';
+import { decodeUtf8 } from '../../core/utf8.ts';
+import type { Host } from '../../platform/host.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';
+import { type AccessToken, accessToken, type TokenRequirements } from '../token.ts';
 
 /** What other programs ask for and understand; pure text in, text out. */
 
@@ -11,7 +18,6 @@ export const gitRequest = (text: string): Readonly<Record<string, string>> =>
       .filter((line) => line.includes('='))
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
-
 /** Host and port in lower case, as they stand in an address. */
 export const hostOf = (text: string): string => {
   const url = text.includes('://') ? text : `https://${text}`;
@@ -19,7 +25,6 @@ export const hostOf = (text: string): string => {
 };
 export const isConfigured = (hosts: readonly string[], host: string): boolean =>
   hosts.some((each) => hostOf(each) === hostOf(host));
-
 /** A token goes over TLS only: a repository under http:// gets none. */
 export const gitAnswer = (
   request: Readonly<Record<string, string>>,
@@ -32,13 +37,10 @@ export const gitAnswer = (
     token.expiresMs === undefined ? '' : `password_expiry_utc=${Math.floor(token.expiresMs / 1000)}\n`;
   return `username=${username}\npassword=${token.token}\n${expiry}`;
 };
-
 /** docker-credential-helpers: the answer of `get`. */
 export const dockerAnswer = (server: string, username: string, token: AccessToken): string =>
   `${JSON.stringify({ ServerURL: server, Username: username, Secret: token.token })}\n`;
-
 const kubeVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
-
 /** The version that kubectl asks for in KUBERNETES_EXEC_INFO; v1 when it says none. */
 export const kubeVersion = (execInfo: string | undefined): string => {
   if (execInfo === undefined || execInfo === '') return 'client.authentication.k8s.io/v1';
@@ -54,7 +56,6 @@ export const kubeVersion = (execInfo: string | undefined): string => {
     tryThis: [`set apiVersion of the exec entry to ${kubeVersions[0]}`],
   });
 };
-
 export const execCredential = (version: string, token: string, expiresMs: number | undefined): string =>
   `${JSON.stringify({
     apiVersion: version,
@@ -64,3 +65,94 @@ export const execCredential = (version: string, token: string, expiresMs: number
       ...(expiresMs === undefined ? {} : { expirationTimestamp: new Date(expiresMs).toISOString() }),
     },
   })}\n`;
+
+export const credentialInput = async (host: Host): Promise<string> => {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of host.terminal.stdin.bytes()) {
+    parts.push(part);
+    size += part.length;
+    if (size > limits.credentialRequestBytes)
+      throw usageError(
+        `standard input has more than ${limits.credentialRequestBytes} bytes: no credential request has`,
+        [],
+      );
+  }
+  return decodeUtf8(Buffer.concat(parts), 'standard input', 'usage');
+};
+
+/** A token that lasts for what the program does with it; `refused` is one that its server did not take. */
+export const credentialToken = (
+  context: AuthContext,
+  account: string | undefined,
+  refused?: string,
+): Promise<AccessToken> => accessToken(context, { account, minTtlMs: 60_000, refused });
+
+/** A file that holds a fresh access token for as long as a program runs; nobody else can read it, and no process list shows it. */
+export type TokenFile = {
+  readonly path: string;
+  /** Ends the refreshing and removes the file. */
+  close(): Promise<void>;
+};
+/** A failed refresh is tried again: the program still has a token that lives. */
+const retryMs = 30_000;
+const shortestMs = 1000;
+/** Half of what is left, and soon enough to keep the promise of `minTtlMs`. */
+const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
+  Math.max(shortestMs, Math.min(leftMs / 2, leftMs - minTtlMs - 5000));
+/** The runtime directory of the user is in memory and ends with the session; else the temporary one. XDG: a relative value is invalid and ignored. */
+const baseOf = ({ host }: AuthContext): string => {
+  const given = host.env.XDG_RUNTIME_DIR ?? '';
+  return isAbsolute(given) ? given : host.files.temporaryDirectory();
+};
+const refreshing = async (
+  context: AuthContext,
+  wanted: TokenRequirements & { readonly minTtlMs: number },
+  first: AccessToken,
+  put: (token: AccessToken) => Promise<void>,
+  stop: AbortSignal,
+): Promise<void> => {
+  let current = first;
+  while (!stop.aborted) {
+    const leftMs = current.expiresMs === undefined ? undefined : current.expiresMs - context.host.now();
+    if (leftMs === undefined) return;
+    await context.host.sleep(nextRefreshMs(leftMs, wanted.minTtlMs), stop);
+    try {
+      // The token that is there counts as refused, so that a new one is asked for while it still lives.
+      current = await accessToken(context, { ...wanted, refused: current.token });
+      await put(current);
+    } catch (error) {
+      if (stop.aborted) return;
+      const why = error instanceof Error ? error.message : 'unknown cause';
+      context.log.warn(`The token of the running command could not be refreshed: ${why}`);
+      await context.host.sleep(retryMs, stop);
+    }
+  }
+};
+export const openTokenFile = async (
+  context: AuthContext,
+  wanted: TokenRequirements & { readonly minTtlMs: number },
+): Promise<TokenFile> => {
+  const { host } = context;
+  const token = await accessToken(context, wanted);
+  const directory = childPath(
+    baseOf(context),
+    pathPart(`opsctl-${Buffer.from(host.random(12)).toString('hex')}`),
+  );
+  await makePrivateDirectory(host, directory);
+  const path = join(directory, 'token');
+  const put = (next: AccessToken): Promise<void> => writeGuarded(host, path, next.token);
+  const stop = new AbortController();
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await host.files.remove(directory);
+  };
+  try {
+    await put(token);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  void refreshing(context, wanted, token, put, stop.signal).catch(() => undefined);
+  return { path, close };
+};

@@ -1,9 +1,107 @@
+import { AppError } from '../../core/problem.ts';
+import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
-import type { Endpoints } from '../endpoints.ts';
-import { readResponse } from './read-response.ts';
-import { readJson } from './token-body.ts';
-import { withDeadline } from './deadline.ts';
-import { metadataPlaces } from './issuer.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { type Endpoints, isLoopback } from '../endpoints.ts';
+import { readJson, readResponse, withDeadline } from './read-response.ts';
+import { networkFailure } from './send.ts';
+
+/** What a server says about itself at its issuer address. */
+export type IssuerMetadata = {
+  readonly issuer: string;
+  readonly endpoints: Endpoints;
+  readonly jwksUri?: string;
+  readonly announcesIss: boolean;
+  /** Undefined when it does not say: RFC 8414 2 then means HTTP Basic. */
+  readonly clientAuths: readonly string[];
+};
+const limitMs = 10_000;
+/** OpenID Connect Discovery 4.1 appends, RFC 8414 3.1 inserts before the path. */
+export const metadataPlaces = (issuer: string): string[] => {
+  const url = new URL(issuer);
+  const path = url.pathname.replace(/\/$/, '');
+  return [
+    `${url.origin}${path}/.well-known/openid-configuration`,
+    `${url.origin}/.well-known/oauth-authorization-server${path}`,
+  ];
+};
+const fail = (issuer: string, why: string, cause?: unknown): AppError =>
+  new AppError('config', `${issuer} cannot be used as issuer: ${why}`, {
+    code: 'BAD_ISSUER',
+    tryThis: [
+      'check --issuer: the address before /.well-known/openid-configuration',
+      'or give --auth-url and --token-url',
+    ],
+    cause,
+  });
+const safeUrl = (value: unknown): string | undefined => {
+  if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
+  const url = new URL(value);
+  return url.protocol === 'https:' || isLoopback(url) ? value : undefined;
+};
+const slashless = (text: string): string => text.replace(/\/$/, '');
+/** RFC 8414 3.3: metadata that name another issuer are of another server. */
+const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
+  const raw = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+  if (typeof raw.issuer !== 'string' || slashless(raw.issuer) !== slashless(issuer))
+    throw fail(issuer, `its metadata name ${JSON.stringify(raw.issuer ?? null)}`);
+  const [token, authorize] = [safeUrl(raw.token_endpoint), safeUrl(raw.authorization_endpoint)];
+  if (token === undefined) throw fail(issuer, 'its metadata contains no token_endpoint with https');
+  const [revoke, device, jwksUri] = [
+    raw.revocation_endpoint,
+    raw.device_authorization_endpoint,
+    raw.jwks_uri,
+  ].map(safeUrl);
+  const methods = raw.token_endpoint_auth_methods_supported;
+  return {
+    issuer: raw.issuer,
+    endpoints: {
+      authorize: authorize ?? token,
+      token,
+      revoke: revoke ?? token.replace(/[^/]*$/, 'revoke'),
+      ...(device === undefined ? {} : { device }),
+    },
+    ...(jwksUri === undefined ? {} : { jwksUri }),
+    announcesIss: raw.authorization_response_iss_parameter_supported === true,
+    clientAuths: Array.isArray(methods) ? methods.map(String) : ['client_secret_basic'],
+  };
+};
+/** `--issuer`: both well-known places at once; the first that answers with JSON counts. */
+export const readIssuer = async ({ host, signal }: AuthContext, issuer: string): Promise<IssuerMetadata> => {
+  const read = async (url: string, stop: AbortSignal): Promise<unknown> => {
+    const reply = await host.network.request({
+      method: 'GET',
+      url,
+      headers: { accept: 'application/json', 'accept-encoding': 'identity' },
+      timeoutMs: limitMs,
+      maxReplyBytes: 256 * 1024,
+      signal: stop,
+    });
+    if (reply.status !== 200) throw fail(issuer, `HTTP ${reply.status} at ${url}`);
+    const { value } = readJson(await readResponse(reply));
+    if (value === undefined) throw fail(issuer, `its metadata at ${url} is not JSON`);
+    return value;
+  };
+  try {
+    const body = await withDeadline(host, limitMs, signal, (stop) =>
+      Promise.any(metadataPlaces(issuer).map((url) => read(url, stop))),
+    );
+    return issuerMetadata(issuer, body);
+  } catch (error) {
+    const [first] = error instanceof AggregateError ? error.errors : [error];
+    const known = networkFailure(`metadata of ${issuer}`, first);
+    throw known instanceof AppError ? known : fail(issuer, 'its metadata are not JSON', first);
+  }
+};
+/** The method that this client can do and the server takes; the document's form when nothing speaks against it. */
+export const chosenAuthentication = (
+  metadata: Pick<IssuerMetadata, 'clientAuths'>,
+  has: { readonly secret: boolean; readonly key: boolean },
+): ClientAuthentication | undefined => {
+  if (has.key && metadata.clientAuths.includes('private_key_jwt')) return 'private_key_jwt';
+  if (!has.secret) return undefined;
+  return metadata.clientAuths.includes('client_secret_post') ? 'body' : 'basic';
+};
 
 export type Metadata = {
   readonly issuer: string;
@@ -11,12 +109,10 @@ export type Metadata = {
   readonly announcesIss: boolean;
   readonly raw: Readonly<Record<string, unknown>>;
 };
-
-const limitMs = 5000;
+const discoveryLimitMs = 5000;
 const wellKnown = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
 const asText = (value: unknown): string | undefined =>
   typeof value === 'string' && URL.canParse(value) ? value : undefined;
-
 /** RFC 8414 3.3 in the other direction: metadata counts only when they name the token endpoint that is in use. */
 export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | undefined => {
   if (typeof body !== 'object' || body === null) return undefined;
@@ -31,7 +127,6 @@ export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | un
     raw,
   };
 };
-
 /**
  * What the server publishes about itself; the documents do not demand that it does. All places are asked at once and the
  * first that fits is taken: a place that never answers costs 5 s, not 5 s each.
@@ -47,11 +142,10 @@ export const discover = async (
     issuer === undefined
       ? origins.flatMap((origin) => wellKnown.map((path) => origin + path))
       : metadataPlaces(issuer);
-  return withDeadline(host, limitMs, signal, (stop) =>
+  return withDeadline(host, discoveryLimitMs, signal, (stop) =>
     Promise.any(places.map((url) => read(host, url, endpoints, stop))),
   ).catch(() => undefined);
 };
-
 const read = async (
   host: Host,
   url: string,
@@ -62,7 +156,7 @@ const read = async (
     method: 'GET',
     url,
     headers: { accept: 'application/json', 'accept-encoding': 'identity' },
-    timeoutMs: limitMs,
+    timeoutMs: discoveryLimitMs,
     maxReplyBytes: 256 * 1024,
     signal,
   });

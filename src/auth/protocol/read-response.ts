@@ -1,11 +1,9 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
-import type { HttpReply } from '../../platform/host.ts';
-import type { HttpResponse } from './token-client.ts';
-import type { Tolerance } from './tolerances.ts';
+import type { Host, HttpReply } from '../../platform/host.ts';
+import type { HttpResponse, Tolerance } from './token-client.ts';
 
 /** A compressed response must not fill the memory when it is unpacked. */
 const limit = { maxOutputLength: 4 * 1024 * 1024 };
-
 const inflate = (data: Uint8Array): Uint8Array => {
   try {
     return inflateSync(data, limit);
@@ -21,7 +19,6 @@ const decoders: Readonly<Record<string, (data: Uint8Array) => Uint8Array>> = {
   br: (data) => brotliDecompressSync(data, limit),
   identity: (data) => data,
 };
-
 /** The content in the order reverse to the codings; undefined for an unknown coding or damaged content. */
 const decode = (data: Uint8Array, codings: readonly string[]): Uint8Array | undefined => {
   try {
@@ -34,12 +31,10 @@ const decode = (data: Uint8Array, codings: readonly string[]): Uint8Array | unde
     return undefined;
   }
 };
-
 const textOf = (data: Uint8Array): string => {
   const isUtf16 = data[0] === 0xff && data[1] === 0xfe;
   return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8', { ignoreBOM: true }).decode(data);
 };
-
 /** Reads a response to its end, whatever its coding. RFC 9110 12.5.3 allows a server to compress although the request asks for identity. */
 export const readResponse = async (reply: HttpReply): Promise<HttpResponse> => {
   const codings = (reply.headers['content-encoding'] ?? '')
@@ -58,4 +53,188 @@ export const readResponse = async (reply: HttpReply): Promise<HttpResponse> => {
     text: textOf(decoded ?? data),
     ...(deviations.length === 0 ? {} : { deviations }),
   };
+};
+
+/** spec/sign-in#token. */
+const fields = [
+  'access_token',
+  'token_type',
+  'expires_in',
+  'refresh_token',
+  'refresh_token_expires_in',
+  'scope',
+  'id_token',
+];
+/** Servers that issue none of these send an empty one instead of omitting it. */
+const mayBeEmpty = ['refresh_token', 'id_token', 'scope', 'token_type'];
+type Json = Readonly<Record<string, unknown>>;
+const objectOf = (value: unknown): Json | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+export const isJsonType = (type: string | undefined): boolean =>
+  /^application\/([a-z.+-]*\+)?json\b/i.test(type ?? '');
+/** JSON of any response of an authorization server, and how it deviates from the standards. `value` is undefined if the content is not JSON. */
+export type JsonRead = { readonly value: unknown; readonly deviations: readonly Tolerance[] };
+export const readJson = ({ text, headers, deviations = [] }: HttpResponse): JsonRead => {
+  const found: Tolerance[] = [...deviations];
+  try {
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
+    if (text.startsWith('\uFEFF')) found.push('byte-order-mark');
+    if (!isJsonType(headers['content-type'])) found.push('content-type');
+    return { value, deviations: found };
+  } catch {
+    return { value: undefined, deviations: found };
+  }
+};
+/** The body of a response: a field that is null counts as omitted. Undefined if it is not JSON, for example cut off. */
+export const bodyOf = (read: HttpResponse): unknown => {
+  const { value } = readJson(read);
+  const body = objectOf(value);
+  if (body === undefined) return value;
+  return Object.fromEntries(
+    Object.entries(body).filter(
+      ([name, value]) =>
+        !(value === null && fields.includes(name)) && !(value === '' && mayBeEmpty.includes(name)),
+    ),
+  );
+};
+const firstText = (...values: readonly unknown[]): string | undefined => {
+  const found = values.find(
+    (value) => (typeof value === 'string' && value.trim() !== '') || typeof value === 'number',
+  );
+  return found === undefined ? undefined : String(found);
+};
+export type ErrorInBody = {
+  readonly error: string;
+  readonly description?: string;
+  readonly isStandard: boolean;
+};
+/** Error objects of providers: `{error: {status, message}}`, `{errors: [{code, message}]}`, `{errorCode, errorSummary}`, `{status, message}`. */
+const providerError = (body: Json): { error: string | undefined; description: string | undefined } => {
+  const [first] = Array.isArray(body.errors) ? body.errors : [];
+  const inner = objectOf(body.error) ?? objectOf(first) ?? {};
+  const outer = [body.errorCode, body.error_code, body.errcode, body.code];
+  return {
+    error: firstText(inner.status, inner.type, inner.code, inner.error, ...outer, body.status),
+    description: firstText(
+      inner.message,
+      inner.error_description,
+      inner.description,
+      inner.detail,
+      typeof first === 'string' ? first : undefined,
+      body.errorSummary,
+      body.error_message,
+      body.errmsg,
+      body.message,
+      body.msg,
+      body.detail,
+    ),
+  };
+};
+/** RFC 6749 5.2, or the error format of a provider. Some servers send it with status 200. */
+export const errorIn = (value: unknown): ErrorInBody | undefined => {
+  const body = objectOf(value);
+  if (body === undefined) return undefined;
+  if (typeof body.error === 'string' && body.error !== '') {
+    const description = firstText(body.error_description, body.error_message, body.message);
+    return { error: body.error, ...(description === undefined ? {} : { description }), isStandard: true };
+  }
+  const { error, description } = providerError(body);
+  const hasShape =
+    objectOf(body.error) !== undefined || Array.isArray(body.errors) || description !== undefined;
+  const isNumber = error === undefined || /^\d+$/.test(error);
+  if (!hasShape || (isNumber && description === undefined)) return undefined;
+  return { error: error ?? '', ...(description === undefined ? {} : { description }), isStandard: false };
+};
+/** How an error response deviates. RFC 6749 5.2 knows 400 and 401; a limit and an outage have statuses of their own. */
+export const errorDeviations = (read: HttpResponse): readonly Tolerance[] => {
+  const found: Tolerance[] = [...readJson(read).deviations];
+  const said = errorIn(bodyOf(read));
+  if (said === undefined) return found;
+  if (!said.isStandard) found.push('error-object');
+  if (![400, 401, 429].includes(read.status) && read.status < 500) found.push('error-status');
+  return found;
+};
+/** Ten years: a longer lifetime is as good as none, and dates have an end. */
+const longestS = 10 * 366 * 86_400;
+const digits = /^\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*$/;
+/**
+ * Servers send zero or less for a token without an end: then the server decides when the token ends. With a refresh
+ * token beside it the token is renewed, which is right for both meanings.
+ */
+const lifetimeOf = (value: unknown, canRefresh: boolean): number | undefined => {
+  const seconds = typeof value === 'string' && digits.test(value) ? Number(value) : value;
+  if (typeof seconds !== 'number' || Number.isNaN(seconds)) return undefined;
+  if (seconds <= 0) return canRefresh ? 0 : undefined;
+  return Math.max(1, Math.floor(Math.min(seconds, longestS)));
+};
+/** A comma is legal in a scope, so a scope that was requested with its comma stays whole. */
+const scopesIn = (text: string, requested: readonly string[]): string[] =>
+  text
+    .split(/\s+/)
+    .flatMap((part) => (requested.includes(part) ? [part] : part.split(',')))
+    .filter((scope) => scope !== '');
+const scopeOf = (
+  value: unknown,
+  requested: readonly string[],
+): { scope: unknown; deviation?: 'scope-array' | 'scope-commas' } => {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string'))
+    return { scope: value.flatMap((each) => scopesIn(each, requested)).join(' '), deviation: 'scope-array' };
+  if (typeof value !== 'string') return { scope: value };
+  const scope = scopesIn(value, requested).join(' ');
+  return value.includes(',') && scope !== value ? { scope, deviation: 'scope-commas' } : { scope: value };
+};
+/** Puts both lifetimes into whole seconds, or removes them. */
+const replaceLifetimes = (body: Record<string, unknown>): readonly Tolerance[] => {
+  const given = body.expires_in;
+  for (const name of ['expires_in', 'refresh_token_expires_in']) {
+    const seconds = lifetimeOf(body[name], name === 'expires_in' && body.refresh_token !== undefined);
+    if (seconds === undefined) delete body[name];
+    else body[name] = seconds;
+  }
+  return given !== undefined && (given !== body.expires_in || given === 0) ? ['expires-in'] : [];
+};
+/** A token response in the form of RFC 6749 5.1, and how the server deviated from it. Nothing that protects the user is changed. */
+export const normalizeTokens = (
+  read: HttpResponse,
+  requested: readonly string[] = [],
+): { readonly body: unknown; readonly deviations: readonly Tolerance[] } => {
+  const found: Tolerance[] = [...readJson(read).deviations];
+  const raw = objectOf(readJson(read).value);
+  const body = objectOf(bodyOf(read));
+  if (raw === undefined || body === undefined) return { body: bodyOf(read), deviations: found };
+  const next: Record<string, unknown> = { ...body };
+  if (Object.keys(raw).some((name) => name !== 'token_type' && !(name in body))) found.push('null-field');
+  if (read.status !== 200) found.push('success-status');
+  if (body.token_type === undefined) {
+    next.token_type = 'Bearer';
+    found.push('missing-token-type');
+  }
+  const { scope, deviation } = scopeOf(body.scope, requested);
+  if (scope !== undefined && scope !== '') next.scope = scope;
+  else delete next.scope;
+  if (deviation !== undefined) found.push(deviation);
+  found.push(...replaceLifetimes(next));
+  return { body: next, deviations: found };
+};
+/** RFC 6750 2.1: what goes into an Authorization header as it is. */
+export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
+
+/** Work that ends after `ms` as a whole: the time limit of a request is one of silence, and a server may drip. */
+export const withDeadline = async <T>(
+  host: Pick<Host, 'sleep'>,
+  ms: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const done = new AbortController();
+  const stop = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal]);
+  host.sleep(ms, stop).then(
+    () => done.abort(),
+    () => undefined,
+  );
+  try {
+    return await work(stop);
+  } finally {
+    done.abort();
+  }
 };

@@ -1,10 +1,194 @@
-import { retryAfterMs } from '../../api/retry.ts';
+import { retryAfterMs } from '../../api/send.ts';
+import { parseDuration } from '../../core/format.ts';
+import { AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
-import { parseDuration } from '../../core/duration.ts';
-import { readResponse } from './read-response.ts';
-import { networkFailure } from './failure.ts';
-import type { HttpResponse } from './token-client.ts';
 import type { AuthContext } from '../auth-context.ts';
+import { safeText } from '../scopes.ts';
+import { readResponse } from './read-response.ts';
+import type { HttpResponse } from './token-client.ts';
+
+/** spec/sign-in#errors and RFC 6749 5.2: who can fix it, and how. Never decided by the description: its text changes with time. */
+const known: Readonly<Record<string, { readonly category: Category; readonly tryThis: readonly string[] }>> =
+  {
+    invalid_grant: { category: 'auth', tryThis: ['opsctl login'] },
+    access_denied: { category: 'auth', tryThis: ['opsctl login, and allow at least one permission'] },
+    interaction_required: { category: 'auth', tryThis: ['opsctl login'] },
+    login_required: { category: 'auth', tryThis: ['opsctl login'] },
+    consent_required: { category: 'auth', tryThis: ['opsctl login'] },
+    account_selection_required: { category: 'auth', tryThis: ['opsctl login'] },
+    expired_token: { category: 'auth', tryThis: ['opsctl login --method device (shows a new code)'] },
+    admin_policy_enforced: {
+      category: 'auth',
+      tryThis: [
+        'ask the administrator of your organization to allow the permission',
+        'opsctl login with fewer --scope',
+      ],
+    },
+    org_internal: {
+      category: 'auth',
+      tryThis: ['opsctl login --login-hint with an account of the organization'],
+    },
+    disallowed_useragent: {
+      category: 'auth',
+      tryThis: ['open the address in the system browser, not in an embedded view'],
+    },
+    deleted_client: {
+      category: 'auth',
+      tryThis: ['restore the client in the developer console (30 days), or use another --client-id'],
+    },
+    invalid_client: {
+      category: 'auth',
+      tryThis: ['check --client-id and the client secret (OPSCTL_CLIENT_SECRET, --client-secret-stdin)'],
+    },
+    unauthorized_client: {
+      category: 'refused',
+      tryThis: ['check --client-id: the token belongs to another client'],
+    },
+    redirect_uri_mismatch: {
+      category: 'refused',
+      tryThis: [
+        'opsctl doctor auth',
+        'register http://127.0.0.1 for the client, or set --redirect-path and --port to what is registered',
+      ],
+    },
+    invalid_target: {
+      category: 'refused',
+      tryThis: ['check the audience (--audience, OPSCTL_AUDIENCE): the server must expect it'],
+    },
+    invalid_scope: { category: 'refused', tryThis: ['check the spelling and the case of --scope'] },
+    invalid_request: { category: 'refused', tryThis: ['opsctl doctor auth'] },
+    temporarily_unavailable: { category: 'network', tryThis: ['try again in a minute'] },
+    server_error: { category: 'network', tryThis: ['try again in a minute'] },
+  };
+/** Non-interactive sign-in has no person: what the server rejected is the key or the identity token. */
+const machineGrants: Readonly<Record<string, readonly string[]>> = {
+  'service-account': [
+    'check that the service account and its key still exist, and that the clock of this machine is right',
+    'opsctl doctor auth',
+  ],
+  'token-exchange': [
+    'get a new identity token from the CI (it expires after 5 to 10 minutes), and check the clock of this machine',
+    'check that the server trusts the issuer, subject and audience of the identity token',
+  ],
+  'client-credentials': ['check --client-id and the client secret', 'opsctl doctor auth'],
+};
+const hintsFor = (what: string, error: string): readonly string[] | undefined =>
+  error === 'invalid_grant' ? machineGrants[what] : undefined;
+/** An error code of the service as an expected failure. */
+export const serviceFailure = (
+  what: string,
+  error: string,
+  description: string | undefined,
+  httpStatus?: number,
+): AppError => {
+  const code = safeText(error, 60);
+  const rule = known[error] ?? { category: 'refused' as const, tryThis: ['opsctl doctor auth'] };
+  const text = description === undefined || description === '' ? '' : ` (${safeText(description, 200)})`;
+  return new AppError(rule.category, `${what}: ${code}${text}`, {
+    code: code.toUpperCase(),
+    tryThis: hintsFor(what, error) ?? rule.tryThis,
+    ...(httpStatus === undefined ? {} : { httpStatus }),
+    retryable: rule.category === 'network',
+  });
+};
+const tlsHelp = [
+  'set ca_file or NODE_EXTRA_CA_CERTS to the certificate of your company',
+  'opsctl doctor auth',
+];
+/** The browser may get through where this process does not: proxies that open TLS are the usual cause. */
+export const networkFailure = (what: string, error: unknown): unknown => {
+  if (!(error instanceof NetworkError)) return error;
+  if (error.code === 'ABORTED') return error;
+  return new AppError('network', `${what}: ${error.message}`, {
+    code: error.code,
+    retryable: true,
+    tryThis: error.code === 'TLS' ? tlsHelp : ['opsctl doctor auth'],
+    cause: error,
+  });
+};
+const waitLine = (read: HttpResponse, nowMs: number): string => {
+  const ms = retryAfterMs(read.headers['retry-after'], nowMs);
+  return ms === undefined || ms < 1000
+    ? 'try again in a minute'
+    : `try again in ${Math.ceil(ms / 1000)} s, as the service asks`;
+};
+/** An outage or too many requests, whatever the body says. */
+export const outage = (
+  what: string,
+  read: HttpResponse,
+  said: string | undefined,
+  nowMs: number,
+): AppError => {
+  const isLimit = read.status === 429;
+  const text = said === undefined ? '' : ` ${safeText(said, 60)}`;
+  return new AppError(
+    isLimit ? 'rate-limit' : 'network',
+    `${what}: ${isLimit ? 'too many requests' : 'the service fails'} (HTTP ${read.status}${text})`,
+    {
+      code: isLimit ? 'RATE_LIMITED' : 'SERVER_ERROR',
+      httpStatus: read.status,
+      retryable: true,
+      tryThis: [waitLine(read, nowMs)],
+    },
+  );
+};
+const checkUrl = (what: string): readonly string[] =>
+  what === 'revoke'
+    ? ['name the revocation endpoint of the server with --revoke-url', 'opsctl logout --local']
+    : ['check --token-url', 'opsctl doctor auth'];
+const redirected = (what: string, read: HttpResponse): AppError => {
+  const to = read.headers.location;
+  const place = to === undefined ? 'another address' : safeText(to.split(/[?#]/)[0] ?? '', 80);
+  return new AppError(
+    'network',
+    `${what}: HTTP ${read.status} leads to ${place}; a request that carries a secret is not sent on`,
+    {
+      code: 'REDIRECTED',
+      httpStatus: read.status,
+      tryThis: checkUrl(what),
+    },
+  );
+};
+const byStatus: Readonly<Record<number, Category>> = { 401: 'auth', 404: 'not-found', 410: 'not-found' };
+/** An error in the format of a provider: its status decides, because its codes are known to that provider only. */
+export const providerFailure = (
+  what: string,
+  read: HttpResponse,
+  error: string,
+  description: string | undefined,
+): AppError => {
+  const code = safeText(error, 60);
+  const text = [code, safeText(description ?? '', 200)].filter((part) => part !== '').join(': ');
+  return new AppError(byStatus[read.status] ?? 'refused', `${what}: HTTP ${read.status} (${text})`, {
+    code: /^[A-Za-z]\w+$/.test(code) ? code.toUpperCase() : 'PROVIDER_ERROR',
+    httpStatus: read.status,
+    tryThis: checkUrl(what),
+  });
+};
+/** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
+export const strangeReply = (what: string, read: HttpResponse): AppError => {
+  if (read.status >= 300 && read.status < 400) return redirected(what, read);
+  const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
+  if (read.status >= 400)
+    return new AppError(
+      byStatus[read.status] ?? 'refused',
+      `${what}: HTTP ${read.status} without an OAuth error in it (${type})`,
+      {
+        code: 'NO_OAUTH_ERROR',
+        httpStatus: read.status,
+        tryThis: checkUrl(what),
+      },
+    );
+  return new AppError(
+    'network',
+    `${what}: HTTP ${read.status} with ${type}, which is not a token response (200 with JSON)`,
+    {
+      code: 'NOT_JSON',
+      httpStatus: read.status,
+      tryThis: checkUrl(what),
+    },
+  );
+};
 
 /** One request, read whole. */
 export const send = async (
@@ -20,15 +204,12 @@ export const send = async (
     throw networkFailure(what, error);
   }
 };
-
 /** What a request that may be repeated needs of the run it is part of. */
 type Waiting = Pick<AuthContext, 'host' | 'log' | 'settings' | 'signal'>;
-
 /** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
 const longestWaitMs = 15_000;
 const pauseMs = (read: HttpResponse | undefined, attempt: number, nowMs: number): number =>
   retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
-
 const waited = async (
   { host, log, signal }: Waiting,
   what: string,
@@ -38,7 +219,6 @@ const waited = async (
   if (ms >= 1000) log.info(`${what}: ${why}; trying again in ${(ms / 1000).toFixed(1)} s`);
   await host.sleep(ms, signal);
 };
-
 const usualMs = 30_000;
 const limitOf = ({ settings }: Waiting): number => {
   const limit = settings.get('timeout');
@@ -69,7 +249,6 @@ const sendWithin = async (
     done.abort();
   }
 };
-
 /** The query stays out: a revoke carries its token there. */
 const sendLogged = async (context: Waiting, what: string, asked: HttpRequest): Promise<HttpResponse> => {
   const { host, log, signal } = context;
@@ -83,7 +262,6 @@ const sendLogged = async (context: Waiting, what: string, asked: HttpRequest): P
   log.debug(`${read.status} ${line}`);
   return read;
 };
-
 type Repeats = { status(status: number): boolean; cut(error: NetworkError): boolean };
 const repeating = async (
   context: Waiting,
@@ -104,7 +282,6 @@ const repeating = async (
     }
   }
 };
-
 const patiently: Repeats = {
   status: (status) => status === 429 || status >= 500,
   cut: ({ code }) => code === 'RESET' || code === 'REFUSED',
@@ -112,7 +289,6 @@ const patiently: Repeats = {
 /** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
 export const sendPatiently = (context: Waiting, what: string, request: HttpRequest): Promise<HttpResponse> =>
   repeating(context, what, request, patiently);
-
 /**
  * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
  * it was not looked at, and an error before the first byte left that nobody read it.

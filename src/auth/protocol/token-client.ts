@@ -1,7 +1,9 @@
+import { clientAssertionType } from '../../api-specs/oauth/client-types.ts';
+import { type ClientAuthentication, clientAuthentications } from '../../core/shape.ts';
 import type { HttpRequest } from '../../platform/host.ts';
-import type { ClientAuthentication } from '../../core/sign-in-words.ts';
+import type { AuthContext } from '../auth-context.ts';
 import type { Endpoints } from '../endpoints.ts';
-import type { Tolerance } from './tolerances.ts';
+import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {
@@ -16,7 +18,6 @@ export type TokenClient = {
   readonly issuer?: string;
   readonly jwksUri?: string;
 };
-
 /** An answer read to its end; the checks need no network any more. */
 export type HttpResponse = {
   readonly status: number;
@@ -25,7 +26,6 @@ export type HttpResponse = {
   /** How the transfer deviated from the standards. */
   readonly deviations?: readonly Tolerance[];
 };
-
 /** spec/sign-in#exchange to spec/sign-in#revoke: form-encoded, the client named in the body, the secret sent by clients that have one. */
 export const formRequest = (
   url: string,
@@ -45,3 +45,72 @@ export const formRequest = (
     maxReplyBytes: 1024 * 1024,
   };
 };
+
+export const isClientAuthentication = (text: string): text is ClientAuthentication =>
+  (clientAuthentications as readonly string[]).includes(text);
+/** A key of the client, in PEM form. */
+export type ClientKey = { readonly pem: string; readonly origin: string; readonly keyId?: string };
+const assertionLifeS = 300;
+/** A signature for one request: it names the token endpoint, ends soon and is never used again. */
+export const clientAssertion = (
+  { host, log }: Pick<AuthContext, 'host' | 'log'>,
+  client: { readonly clientId: string; readonly tokenEndpoint: string },
+  key: ClientKey,
+): string => {
+  const now = Math.floor(host.now() / 1000);
+  const claims = {
+    iss: client.clientId,
+    sub: client.clientId,
+    aud: client.tokenEndpoint,
+    iat: now,
+    exp: now + assertionLifeS,
+    jti: Buffer.from(host.random(16)).toString('base64url'),
+  };
+  const assertion = signJwt(privateKeyFrom(key.pem, key.origin), key.origin, claims, key.keyId);
+  log.hide(assertion);
+  return assertion;
+};
+/** RFC 6749 2.3.1: form-encoded before it is joined, so that a colon or a blank in a secret survives. */
+const encoded = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
+/** A form with the client's proof, by the method of this server. */
+export const clientRequest = (
+  client: Pick<TokenClient, 'clientId' | 'clientSecret' | 'clientAuth' | 'assertion'>,
+  url: string,
+  fields: Readonly<Record<string, string | undefined>>,
+): HttpRequest => {
+  const { clientId, clientSecret, clientAuth, assertion } = client;
+  const id = clientId === '' ? undefined : clientId;
+  if (assertion !== undefined)
+    return formRequest(url, {
+      client_id: id,
+      client_assertion_type: clientAssertionType,
+      client_assertion: assertion,
+      ...fields,
+    });
+  if (clientAuth !== 'basic' || clientSecret === undefined)
+    return formRequest(url, { client_id: id, client_secret: clientSecret, ...fields });
+  const request = formRequest(url, fields);
+  const basic = Buffer.from(`${encoded(clientId)}:${encoded(clientSecret)}`).toString('base64');
+  return { ...request, headers: { ...request.headers, authorization: `Basic ${basic}` } };
+};
+
+/** Ways in which responses of real servers differ from the standards without harm to the user. `auth conformance` reports each of them. */
+export const tolerances = {
+  'content-type': { rule: 'a response has the content type application/json', source: 'RFC 6749 5.1' },
+  'content-encoding': {
+    rule: 'a response is not compressed if the request asks for identity',
+    source: 'RFC 9110 12.5.3',
+  },
+  'byte-order-mark': { rule: 'JSON does not start with a byte order mark', source: 'RFC 8259 8.1' },
+  'null-field': { rule: 'a field without a value is omitted', source: 'RFC 6749 5.1' },
+  'scope-array': { rule: 'scope is a string', source: 'RFC 6749 3.3' },
+  'scope-commas': { rule: 'scopes are separated by spaces', source: 'RFC 6749 3.3' },
+  'missing-token-type': { rule: 'token_type is present', source: 'RFC 6749 5.1' },
+  'expires-in': { rule: 'expires_in is a positive whole number of seconds', source: 'RFC 6749 5.1' },
+  'success-status': { rule: 'a token response has status 200', source: 'RFC 6749 5.1' },
+  'error-status': { rule: 'an error has status 400 or 401', source: 'RFC 6749 5.2, RFC 8628 3.5' },
+  'error-object': { rule: 'error is a string with an error code', source: 'RFC 6749 5.2' },
+} as const satisfies Readonly<Record<string, { readonly rule: string; readonly source: string }>>;
+export type Tolerance = keyof typeof tolerances;
+export const toleranceLine = (what: string, name: Tolerance): string =>
+  `${what}: the server deviates from ${tolerances[name].source} (${tolerances[name].rule}); opsctl accepts the response`;

@@ -1,14 +1,25 @@
 import { AppError } from '../../core/problem.ts';
-import { type Host, NetworkError } from '../../platform/host.ts';
+import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
+import type { CheckedCallback } from '../callback.ts';
 import { isLoopback } from '../endpoints.ts';
-import { scopesFrom } from '../scopes.ts';
-import { readResponse } from './read-response.ts';
-import { withDeadline } from './deadline.ts';
-import { outage, providerFailure, serviceFailure, strangeReply } from './failure.ts';
-import type { TokenClient, HttpResponse } from './token-client.ts';
-import { bodyOf, errorIn, isSendable, normalizeTokens, readJson } from './token-body.ts';
-import { safeText } from '../terminal-text.ts';
-import type { Tolerance } from './tolerances.ts';
+import { safeText, scopesFrom } from '../scopes.ts';
+import {
+  bodyOf,
+  errorIn,
+  isSendable,
+  normalizeTokens,
+  readJson,
+  readResponse,
+  withDeadline,
+} from './read-response.ts';
+import { outage, providerFailure, serviceFailure, strangeReply } from './send.ts';
+import {
+  clientRequest,
+  formRequest,
+  type HttpResponse,
+  type TokenClient,
+  type Tolerance,
+} from './token-client.ts';
 
 export type Identity = {
   readonly sub: string;
@@ -32,11 +43,9 @@ export type TokenResponse = {
   readonly idToken?: string;
   readonly identity?: Identity;
 };
-
 type Oauth = typeof import('oauth4webapi');
 type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
-
 /** What a refused token request says; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const said = errorIn(bodyOf(read));
@@ -45,10 +54,8 @@ export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppE
   if (!said.isStandard) return providerFailure(what, read, said.error, said.description);
   return serviceFailure(what, said.error, said.description, read.status);
 };
-
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-
 const tokenResponseFrom = (
   oauth: Oauth,
   body: Processed,
@@ -82,7 +89,6 @@ const tokenResponseFrom = (
         }),
   };
 };
-
 const unexpected = (what: string, error: unknown): AppError =>
   new AppError(
     'refused',
@@ -92,7 +98,6 @@ const unexpected = (what: string, error: unknown): AppError =>
       tryThis: ['opsctl auth conformance (shows how the server deviates from the standards)'],
     },
   );
-
 /** RFC 6749 7.1: a client must not use a token of a type that it does not implement, such as DPoP or MAC. */
 const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>): void => {
   const type = body.token_type;
@@ -109,7 +114,6 @@ const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>): 
     },
   );
 };
-
 /** The tokens of a response that is not a rejection, in whatever form servers reject. */
 const tokensIn = (
   what: string,
@@ -130,15 +134,12 @@ const tokensIn = (
   if (given.access_token !== undefined) checkTokenType(what, given);
   return { body: { ...given, token_type: 'Bearer' }, deviations };
 };
-
 /** The person of an account: later responses must be about the same one. */
 export type Person = { readonly sub?: string | undefined; readonly iss?: string | undefined };
-
 export type Checks = (
   | { readonly kind: 'exchange'; readonly nonce: string | undefined }
   | { readonly kind: 'refresh'; readonly person?: Person }
 ) & { readonly requested?: readonly string[] };
-
 /** OpenID Connect Core 12.2: `sub` and `iss` of a refreshed id_token MUST be those of the first one. */
 const checkPerson = (what: string, identity: Identity | undefined, person: Person | undefined): void => {
   if (identity === undefined || person === undefined) return;
@@ -155,7 +156,6 @@ const checkPerson = (what: string, identity: Identity | undefined, person: Perso
     },
   );
 };
-
 /** The server as oauth4webapi wants it described. */
 const authorizationServerOf = (tokenClient: TokenClient, read: HttpResponse): AuthorizationServer => ({
   // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
@@ -163,7 +163,6 @@ const authorizationServerOf = (tokenClient: TokenClient, read: HttpResponse): Au
   token_endpoint: tokenClient.endpoints.token,
   ...(tokenClient.jwksUri === undefined ? {} : { jwks_uri: tokenClient.jwksUri }),
 });
-
 /** spec/sign-in knows no nonce: a server without metadata may leave it out; one that gives it must give the right one. */
 const nonceCheck = (
   { issuer }: TokenClient,
@@ -174,7 +173,6 @@ const nonceCheck = (
     idTokenIn(read) !== undefined && (issuer !== undefined || claimsIn(read).nonce !== undefined);
   return isAsked && nonce !== undefined ? { expectedNonce: nonce } : {};
 };
-
 /** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
 export const processTokenResponse = async (
   what: string,
@@ -216,7 +214,6 @@ export const processTokenResponse = async (
     throw error instanceof AppError || error instanceof NetworkError ? error : unexpected(what, error);
   }
 };
-
 const idTokenIn = (read: HttpResponse): string | undefined => {
   try {
     return text((JSON.parse(read.text) as { id_token?: unknown }).id_token);
@@ -224,7 +221,6 @@ const idTokenIn = (read: HttpResponse): string | undefined => {
     return undefined;
   }
 };
-
 /** Unchecked: only for what has to be known before the check can be made. */
 const claimsIn = (
   read: HttpResponse,
@@ -238,7 +234,6 @@ const claimsIn = (
     return {};
   }
 };
-
 /** A server on this machine may run on a clock that was set for a test: its time is then the time of its tokens. */
 const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): number => {
   const { iat } = claimsIn(read);
@@ -246,7 +241,6 @@ const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): nu
     ? Math.round(iat - nowMs / 1000)
     : 0;
 };
-
 /** The keys of the server could not be had; nothing is said about the token. */
 class NoKeys extends Error {}
 /**
@@ -256,7 +250,6 @@ class NoKeys extends Error {}
 const withoutKeys = (error: unknown): void => {
   if (!(error instanceof NoKeys)) throw error;
 };
-
 const keysMs = 10_000;
 /** Of an id_token, when the server publishes its keys. */
 const checkSignature = async (
@@ -271,7 +264,6 @@ const checkSignature = async (
     .validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetch, ...insecure })
     .catch(withoutKeys);
 };
-
 /** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */
 const fetchOver =
   (host: Host, signal: AbortSignal | undefined) =>
@@ -295,3 +287,56 @@ const fetchOver =
       headers: { 'content-type': 'application/json' },
     });
   };
+
+const what = 'code exchange';
+/** spec/sign-in#exchange. Only a checked callback can be exchanged. */
+export const exchangeRequest = (
+  tokenClient: TokenClient,
+  callback: CheckedCallback,
+  redirectUri: string,
+  verifier: string,
+  resource?: string,
+): HttpRequest =>
+  clientRequest(tokenClient, tokenClient.endpoints.token, {
+    code: callback.code,
+    code_verifier: verifier,
+    grant_type: 'authorization_code',
+    redirect_uri: redirectUri,
+    resource,
+  });
+export const processExchange = (
+  tokenClient: TokenClient,
+  read: HttpResponse,
+  nonce: string | undefined,
+  host: Host,
+  signal?: AbortSignal,
+): Promise<TokenResponse> =>
+  processTokenResponse(what, tokenClient, read, { kind: 'exchange', nonce }, host, signal);
+
+/** spec/sign-in#refresh. No scope: the granted ones stay, also after a partial consent. */
+export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
+  clientRequest(tokenClient, tokenClient.endpoints.token, {
+    grant_type: 'refresh_token',
+    refresh_token: refreshToken,
+  });
+
+/** spec/sign-in#revoke: the token stands in the query. */
+export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequest => {
+  const url = new URL(tokenClient.endpoints.revoke);
+  url.searchParams.set('token', token);
+  return formRequest(url.href, {});
+};
+/** RFC 7009 2.1: servers of the standard want it in the body, with the client beside it. */
+export const standardRevokeRequest = (tokenClient: TokenClient, token: string): HttpRequest =>
+  clientRequest(tokenClient, tokenClient.endpoints.revoke, { token });
+export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
+/** spec/sign-in#revoke: 200, or 400 with a code. A token that is no longer valid is what a sign-out wants. */
+export const processRevoke = (read: HttpResponse, nowMs: number): Revoked => {
+  if (read.status === 200 || read.status === 204) return 'revoked';
+  const error = errorIn(bodyOf(read))?.error;
+  if (read.status === 400 && (error === 'invalid_token' || error === 'invalid_grant')) return 'was-invalid';
+  // Some answer invalid_client with 400 when the client is not named.
+  const wantsClient = error === 'invalid_request' || error === 'invalid_client';
+  if ((read.status === 400 && wantsClient) || read.status === 401) return 'wants-standard';
+  throw refusalOf('revoke', read, nowMs);
+};

@@ -1,12 +1,208 @@
-import { type Fields, int, req, str } from '../../core/field.ts';
-import { type Service, operations } from '../../core/operation.ts';
+import type { Context } from '../../api/context.ts';
+import {
+  argumentName,
+  flagsOf,
+  inputFrom,
+  limitOf,
+  requiredAreGiven,
+  somethingChanges,
+} from '../../core/field-flags.ts';
+import { bare, type Field, type Fields, int, req, str } from '../../core/field.ts';
+import type { Argument, Flag, Values } from '../../core/flag.ts';
+import { jsonRow } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import {
+  type LooseInput,
+  type Operation,
+  operations,
+  type Service,
+  type ServiceInfo,
+} from '../../core/operation.ts';
+import { AppError } from '../../core/problem.ts';
+import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { namedFlags, type Naming, resolveParams, resolveValues } from '../../tracker/names/naming.ts';
 import type { Command } from '../command.ts';
-import type { Argument, Flag } from '../../core/flag.ts';
-import { flagsOf } from '../../core/field-flags.ts';
-import { type Naming, namedFlags } from '../../tracker/names/naming.ts';
-import { argumentName } from '../../core/input.ts';
-import { type Row, hasOwnLimit, isList } from './row.ts';
-import { run } from './run.ts';
+
+/** One row of a table, and the words of the command that is made from it. */
+export type Row = {
+  readonly service: ServiceInfo;
+  readonly resource: string;
+  readonly verb: string;
+  readonly operation: Operation;
+  readonly naming?: Naming;
+};
+export const hasOwnLimit = (operation: Operation): boolean =>
+  operation.query?.limit !== undefined || operation.body?.limit !== undefined;
+export const isList = ({ method, returns }: Operation): boolean =>
+  method === 'GET' && returns !== undefined && bare(returns).type === 'array';
+
+const scalar = (field: Field): boolean =>
+  !['object', 'array', 'map', 'any', 'ref', 'file'].includes(field.type);
+/** Columns of a table view: the row's own, else the first scalars of the record. */
+export const columnsOf = (operation: Operation): readonly string[] | undefined => {
+  if (operation.cli?.columns) return operation.cli.columns;
+  const returns = operation.returns && bare(operation.returns);
+  const row = returns?.type === 'array' ? bare(returns.items) : returns;
+  if (row?.type !== 'object') return undefined;
+  return Object.entries(row.fields)
+    .filter(([, field]) => scalar(bare(field)))
+    .map(([name]) => name)
+    .slice(0, 5);
+};
+
+const done = {
+  create: 'created',
+  update: 'changed',
+  delete: 'deleted',
+  enable: 'enabled',
+  disable: 'disabled',
+} as Readonly<Record<string, string>>;
+const singular = (resource: string): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
+const messageOf = (resource: string, verb: string, answer: unknown, values: Values): string => {
+  const id =
+    (answer as { id?: unknown } | undefined)?.id ??
+    values[singular(resource)] ??
+    Object.values(values).find((v) => typeof v === 'number');
+  const what = id === undefined && /able$/.test(verb) ? resource : singular(resource);
+  return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
+};
+/** What the service answered as a result: rows, a record, or only a message. */
+export const resultOf = ({ resource, verb, operation }: Row, answer: unknown, values: Values): Result => {
+  const view = { columns: columnsOf(operation) };
+  if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
+  if (Array.isArray(answer)) return rowsResult(answer, view);
+  if (operation.method === 'GET') return recordResult(answer, view);
+  return recordResult(answer, { ...view, message: messageOf(resource, verb, answer, values) });
+};
+
+/** Says once for each deprecated thing that is used what to use instead. */
+export const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
+  const use = (text: string) => (text === '' ? '' : `; use ${text}`);
+  if (operation.deprecated !== undefined)
+    context.log.warnOnce(
+      operation.path,
+      `${operation.method} ${operation.path} is deprecated${use(operation.deprecated)}`,
+    );
+  for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
+    const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
+    if (field.deprecated !== undefined && isGiven)
+      context.log.warnOnce(name, `the field ${name} is deprecated${use(field.deprecated)}`);
+  }
+};
+
+/**
+ * Sends a row whose record may be given by name. A change never trusts a name that was read a while ago (it may be
+ * another record's by now); a read that finds nothing asks once more whose name it is.
+ */
+export const sendNamed = async <T>(
+  context: Context,
+  { operation, naming }: Row,
+  given: LooseInput,
+  input: LooseInput,
+  ask: (input: LooseInput) => Promise<T>,
+): Promise<T> => {
+  if (naming === undefined) return ask(input);
+  if (operation.method !== 'GET') {
+    const answer = await ask(input);
+    await naming.forget(context);
+    return answer;
+  }
+  try {
+    return await ask(input);
+  } catch (error) {
+    const wasNamed = Object.entries(given.params ?? {}).some(
+      ([name, value]) => String(value) !== String(input.params?.[name]),
+    );
+    if (!wasNamed || !(error instanceof AppError) || error.category !== 'not-found') throw error;
+    return ask(await resolveParams(naming, context, operation, given, true));
+  }
+};
+
+/** A list is never cut in silence. The rest is counted, but not one that has no end. */
+async function* cut<T>(context: Context, batches: AsyncIterable<T[]>, most: number): AsyncGenerator<T[]> {
+  let count = 0;
+  let isWhole = true;
+  for await (const batch of batches) {
+    if (count < most) yield batch.slice(0, most - count);
+    count += batch.length;
+    isWhole = count <= most + limits.heldRows;
+    if (!isWhole) break;
+  }
+  if (count > most)
+    context.log.warn(`${most} of ${isWhole ? count : `more than ${count}`} shown; leave --limit out for all`);
+}
+/** Names of longer lists are not offered under TAB. */
+export const MOST_LEARNED = 10_000;
+async function* learnt(
+  batches: AsyncIterable<Uint8Array[]>,
+  learn: (rows: readonly unknown[]) => Promise<void>,
+): AsyncGenerator<Uint8Array[]> {
+  const rows: Uint8Array[] = [];
+  let isWhole = true;
+  for await (const batch of batches) {
+    isWhole &&= rows.length + batch.length <= MOST_LEARNED;
+    if (isWhole) rows.push(...batch);
+    yield batch;
+  }
+  if (isWhole) await learn(rows.map(jsonRow));
+}
+/** The rows of a list, read and handed on while they arrive. */
+export const listed = async (
+  context: Context,
+  row: Row,
+  given: LooseInput,
+  input: LooseInput,
+  most: number | undefined,
+): Promise<Result> => {
+  const { service, operation, naming } = row;
+  const all = await sendNamed(context, row, given, input, (one) => context.rows(service, operation, one));
+  // Only where somebody sits who may press TAB: it costs a script some milliseconds.
+  const isWatched = context.host.terminal.stderr.isTty && operation.params === undefined;
+  const seen =
+    isWatched && naming !== undefined
+      ? learnt(all, (rows) => naming.learn(context, operation, input, rows))
+      : all;
+  const rows = most === undefined ? seen : cut(context, seen, most);
+  return { kind: 'rows', rows, inBatches: true, encoded: true };
+};
+
+const question = (text: string, values: Values): string =>
+  text.replace(/\{([^}]+)\}/g, (_, name: string) =>
+    String(values[name] ?? values[argumentName(name)] ?? name),
+  );
+/** Lists leave the descriptions out unless they are asked for; a column of that name asks for them. */
+const withColumns = ({ columns }: Context, operation: Operation, input: LooseInput): LooseInput => {
+  const isMissing =
+    operation.query?.includes_description !== undefined && input.query?.includes_description === undefined;
+  return isMissing && columns?.includes('description')
+    ? { ...input, query: { ...input.query, includes_description: true } }
+    : input;
+};
+export const run =
+  (row: Row): Command['run'] =>
+  async (context, values) => {
+    const { resource, verb, operation, naming } = row;
+    const fields = { ...operation.query, ...operation.body };
+    const known = naming ? await resolveValues(naming, context, fields, values) : values;
+    const given = withColumns(context, operation, inputFrom(operation, known));
+    const words = `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`;
+    requiredAreGiven(operation, given, words);
+    somethingChanges(operation, given, words);
+    const input = naming
+      ? await resolveParams(naming, context, operation, given, operation.method !== 'GET')
+      : given;
+    warnOfOld(context, operation, input);
+    if (operation.cli?.confirm && !context.isDryRun)
+      await context.confirm(question(operation.cli.confirm, values));
+    if (isList(operation) && !hasOwnLimit(operation)) {
+      const view = { columns: columnsOf(operation) };
+      return { ...(await listed(context, row, given, input, limitOf(values))), view };
+    }
+    const answer = await sendNamed(context, row, given, input, (one) =>
+      context.call(row.service, operation, one),
+    );
+    return resultOf(row, answer, values);
+  };
 
 const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
   Object.entries(params ?? {}).map(([name, field]) => {
@@ -23,7 +219,6 @@ const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Ar
       complete: kind ?? argumentName(name),
     };
   });
-
 const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
   const flags = flagsOf([
     { fields: operation.query ?? {}, part: 'query' },
@@ -33,7 +228,6 @@ const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
     flags.limit = { field: int({ min: 1 }), summary: 'Rows at most (default all)', value: 'number' };
   return naming ? namedFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
 };
-
 /** One command of one row: `tracker labels create`. Flags and arguments are made when somebody asks for them. */
 export const commandFrom = (row: Row): Command => {
   const { service, resource, verb, operation, naming } = row;
@@ -54,14 +248,12 @@ export const commandFrom = (row: Row): Command => {
     run: run(row),
   };
 };
-
 /** `customFields` and `epic_states` as words of a command. */
 export const kebab = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
     .replaceAll('_', '-')
     .toLowerCase();
-
 /** All commands of a service, in table order; rows marked hidden have a hand-written command. */
 export const commandsFrom = (service: Service, naming?: Naming): Command[] =>
   operations(service.table)

@@ -1,12 +1,53 @@
-import { childPath, pathPart } from '../../core/file-name.ts';
-import { approvedDigest } from '../approved-files.ts';
-import type { Host } from '../../platform/host.ts';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { exitCodes } from '../../core/exit.ts';
-import { AppError, problemText } from '../../core/problem.ts';
-import { APPROVAL_MINUTES, type approvals, digestOf } from './approval.ts';
-import { type Given, argvOf, checkArguments, withRealPaths } from './arguments.ts';
-import type { Tool } from './tools.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
+import { AppError, problemText } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import { approvedDigest } from '../approved-files.ts';
+import { argvOf, checkArguments, type Given, withRealPaths } from './arguments.ts';
+import type { Tool } from './tools.ts';
+
+export const APPROVAL_MINUTES = 10;
+/**
+ * The digest of what a dry run shows and of the files that it read. Ports of the embedded server, moments and the
+ * boundary of an upload differ from run to run and are left out. Pure.
+ */
+export const digestOf = (shown: string, filesDigest: string): string => {
+  const plan = /"digest":\s*"([0-9a-f]{64})"/.exec(shown)?.[1];
+  const steady = shown
+    .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'http://127.0.0.1')
+    .replaceAll(/"taken_at":\s*"[^"]*"/g, '')
+    .replaceAll(/boundary=[0-9A-Za-z-]+/g, 'boundary');
+  return createHash('sha256')
+    .update(JSON.stringify([plan ?? steady, filesDigest]))
+    .digest('hex');
+};
+/** Tokens that allow one call once, as long as it would still do what was shown. They mean nothing to another server. */
+export const approvals = (key: Uint8Array, now: () => number) => {
+  const issued = new Map<string, number>();
+  const tokenOf = (call: string, digest: string): string =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([call, digest]))
+      .digest('base64url');
+  return {
+    issue(call: string, digest: string): string {
+      const token = tokenOf(call, digest);
+      issued.set(token, now());
+      return token;
+    },
+    /** True once: a second use, an old one and one for another call or another plan are refused. */
+    redeem(token: string, call: string, digest: string): boolean {
+      const expected = Buffer.from(tokenOf(call, digest));
+      const given = Buffer.from(token);
+      const isSame = expected.length === given.length && timingSafeEqual(expected, given);
+      const at = issued.get(token);
+      if (!isSame || at === undefined) return false;
+      issued.delete(token);
+      return now() - at <= APPROVAL_MINUTES * 60_000;
+    },
+  };
+};
 
 export type Answer = {
   readonly content: { type: 'text'; text: string }[];
@@ -14,7 +55,6 @@ export type Answer = {
   readonly structuredContent?: Record<string, unknown>;
 };
 type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
-
 export type Caller = {
   readonly host: Host;
   readonly approvals: ReturnType<typeof approvals>;
@@ -25,12 +65,10 @@ export type Caller = {
   /** Real paths of the directories whose files tools may read; empty: a change may name any file. */
   readonly directories: readonly string[];
 };
-
 const said = (text: string, isError = false): Answer => ({
   content: [{ type: 'text', text }],
   ...(isError ? { isError } : {}),
 });
-
 /** The program itself, without a terminal: nothing is asked, and its own redactor hides every secret. */
 const run = async (
   { host, always }: Caller,
@@ -56,7 +94,6 @@ const run = async (
     };
   return { code: done.code ?? 1, stdout: done.stdout, stderr: done.startError ?? done.stderr };
 };
-
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -64,10 +101,8 @@ const parsed = (text: string): unknown => {
     return undefined;
   }
 };
-
 const meaningOf = (code: number): string =>
   Object.values(exitCodes).find((row) => row.code === code)?.meaning ?? 'ended';
-
 /** 20 is an answer: a difference was found, a check says no. */
 const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   const isError = code !== 0 && code !== exitCodes.no.code;
@@ -80,15 +115,12 @@ const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
     ...(value === undefined ? {} : { structuredContent: { exit_code: code, result: value } }),
   };
 };
-
 const withFlags = (words: readonly string[], ...flags: readonly string[]): string[] => {
   const end = words.indexOf('--');
   return end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
 };
-
 /** What a dry run printed, with the digest of its output and of the files that it read. */
 type Shown = { readonly ran: Ran; readonly digest: string };
-
 const dryRun = async (
   caller: Caller,
   words: readonly string[],
@@ -99,7 +131,6 @@ const dryRun = async (
   if (ran.code !== 0 && ran.code !== exitCodes.no.code) return { ran, digest: '' };
   return { ran, digest: digestOf(ran.stdout, await approvedDigest(caller.host.files, directory)) };
 };
-
 const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: Shown): Answer => {
   const token = caller.approvals.issue(call, digest);
   const text = `Nothing was done. This is what would be done:\n${ran.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
@@ -108,7 +139,6 @@ const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: 
     structuredContent: { approval: token, digest, dry_run: parsed(ran.stdout) ?? ran.stdout },
   };
 };
-
 /** A change is shown first; its token allows that change, and no other one. The change reads the files that were shown. */
 const changed = async (
   caller: Caller,
@@ -130,7 +160,6 @@ const changed = async (
     );
   return answerOf(await run(caller, withFlags(words, '--yes', `--approved-files=${directory}`), signal));
 };
-
 /** Runs a change with a private directory for copies of its files. */
 const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<Answer>): Promise<Answer> => {
   const name = `opsctl-approved-${Buffer.from(host.random(16)).toString('hex')}`;
@@ -142,7 +171,6 @@ const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<
     await host.files.remove(directory);
   }
 };
-
 /** One call of a tool. A wrong argument is an answer that says so, as any failure. */
 export const called = async (
   caller: Caller,

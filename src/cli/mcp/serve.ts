@@ -1,9 +1,9 @@
 import { Readable, Writable } from 'node:stream';
-import type { Command, Context } from '../command.ts';
+import type { Command } from '../command.ts';
+import type { Context } from '../../api/context.ts';
 import { boundedLines } from '../../api/input.ts';
-import { isClosedPipe } from '../../core/write-failure.ts';
-import { approvals } from './approval.ts';
-import { called } from './call.ts';
+import { isClosedPipe } from '../../core/problem.ts';
+import { approvals, called } from './call.ts';
 import {
   CallToolRequestSchema,
   ListToolsRequestSchema,

@@ -1,8 +1,22 @@
-import { bool } from '../../core/field.ts';
-import { recordResult, type Result, rowsResult } from '../../core/result.ts';
+import type { Context } from '../../api/context.ts';
+import { withEndpoints } from '../../auth/access.ts';
+import { instantNow } from '../../auth/auth-context.ts';
 import type { Account } from '../../auth/credential-store/account.ts';
-import { defineCommand, type Command, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { accountFlag } from './account-flag.ts';
+import type { TokenClient } from '../../auth/protocol/token-client.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { bool, oneOf, req, str } from '../../core/field.ts';
+import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
+import { usageError } from '../../core/problem.ts';
+import { recordResult, type Result, rowsResult } from '../../core/result.ts';
+import type { HttpRequest } from '../../platform/host.ts';
+
+export const accountFlag = {
+  effects: [],
+  field: str(80, { min: 1 }),
+  value: 'name',
+  summary: 'Account to use instead of the current one',
+  complete: 'sign-in',
+} as const satisfies Flag;
 
 const flags = {
   account: accountFlag,
@@ -10,14 +24,15 @@ const flags = {
   local: { field: bool(), summary: 'Forget the tokens here without telling the server' },
 } as const satisfies Flags;
 type LogoutValues = ValuesOf<typeof flags>;
-
 /** What would be forgotten here, or sent to the server. */
 const dryRun = async (context: Context, chosen: readonly Account[], isLocal: boolean): Promise<Result> => {
   if (isLocal) return recordResult({ dry_run: true, forgets: chosen.map(({ name }) => name), request: null });
-  const { shownRequests } = await import('./request-view.ts');
-  return shownRequests(context, chosen, (await import('../../auth/protocol/revoke.ts')).revokeRequest);
+  return shownRequests(
+    context,
+    chosen,
+    (await import('../../auth/protocol/token-response.ts')).revokeRequest,
+  );
 };
-
 const signOutAll = async (
   context: Context,
   accounts: readonly Account[],
@@ -32,7 +47,6 @@ const signOutAll = async (
     message: `${rows.length} account${rows.length === 1 ? '' : 's'} signed out`,
   });
 };
-
 const signOutOne = async (context: Context, account: Account, isLocal: boolean): Promise<Result> => {
   const { signOut } = await import('../../auth/sign-out.ts');
   const done = await signOut(context, account, isLocal);
@@ -41,7 +55,6 @@ const signOutOne = async (context: Context, account: Account, isLocal: boolean):
     name: 'account',
   });
 };
-
 const signOutAsAsked = async (context: Context, values: LogoutValues): Promise<Result> => {
   const { storedAccount, storedEverywhere } = await import('../../auth/server-profiles.ts');
   const isLocal = values.local === true;
@@ -55,7 +68,6 @@ const signOutAsAsked = async (context: Context, values: LogoutValues): Promise<R
     ? signOutAll(context, chosen, isLocal)
     : signOutOne(context, only, isLocal);
 };
-
 /** `opsctl logout` and `opsctl auth logout` are one command under two names. */
 export const logoutCommand = (path: readonly string[]): Command =>
   defineCommand({
@@ -70,3 +82,170 @@ export const logoutCommand = (path: readonly string[]): Command =>
     ],
     run: signOutAsAsked,
   });
+
+const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
+  const { openStoreAt } = await import('../../auth/credential-store/store.ts');
+  const { allPlaces, placeOf, placesOfAllProfiles } = await import('../../auth/credential-store/store.ts');
+  const { describeAccount } = await import('../../auth/describe.ts');
+  const places = allProfiles ? placesOfAllProfiles(context, context.settings.profiles) : allPlaces(context);
+  const inUse = placeOf(context).profile;
+  const rows = [];
+  for (const place of places) {
+    const data = await openStoreAt(context, place).read();
+    const accounts = data.accounts.map((account) => ({
+      current: account.name === data.current && (allProfiles || place.profile === inUse),
+      ...describeAccount(account, instantNow(context.host)),
+    }));
+    rows.push(...accounts.map((account) => ({ ...account, profile: place.profile })));
+  }
+  return rowsResult(rows, {
+    columns: [...(allProfiles ? ['profile'] : []), 'current', 'account', 'server', 'signed_in', 'expires_at'],
+    name: 'account',
+  });
+};
+export const list = defineCommand({
+  path: ['auth', 'list'],
+  summary: 'List the accounts of this profile',
+  about:
+    'Where no profile was ever named, each server has one that is named after it, and the accounts of all of them are listed.',
+  flags: { 'all-profiles': { effects: [], field: bool(), summary: 'The accounts of every profile' } },
+  examples: [{ line: 'opsctl auth list', says: 'Accounts, their server and until when they are signed in' }],
+  run: (context, values) => run(context, values['all-profiles'] === true),
+});
+
+export const switchAccount = defineCommand({
+  path: ['auth', 'switch'],
+  noDryRun: 'opsctl auth list shows the accounts',
+  summary: 'Make another account the current one',
+  args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'sign-in' }],
+  examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],
+  run: async (context, values) => {
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
+    const { storedAccount, useServerProfile } = await import('../../auth/server-profiles.ts');
+    const { describeAccount } = await import('../../auth/describe.ts');
+    const account = await storedAccount(context, values.account);
+    await openCredentialStore(context, account.server).swap((data) => ({
+      data: { ...data, current: account.name },
+    }));
+    await useServerProfile(context, account.server);
+    return recordResult(describeAccount(account, instantNow(context.host)), {
+      message: `${account.name} is now the current account`,
+      name: 'account',
+    });
+  },
+});
+
+export const status = defineCommand({
+  path: ['auth', 'status'],
+  summary: 'Say who is signed in, and ask the server whether that still holds',
+  about:
+    'Ends with 4 when nobody is signed in or the sign-in is no longer valid, and with 11 when the server cannot be asked; --offline looks at the stored times only.',
+  flags: { account: accountFlag, offline: { effects: [], field: bool(), summary: 'Do not ask the server' } },
+  examples: [
+    { line: 'opsctl auth status', says: 'Exit code 0 means: signed in and accepted' },
+    { line: 'opsctl auth status --offline', says: 'Without a request' },
+  ],
+  run: async (context, values) => {
+    const given = context.settings.get('access_token');
+    if (given !== undefined && values.account === undefined) {
+      context.log.hide(given.value);
+      const data = { signed_in: true, origin: given.origin, account: null, verified: false };
+      return recordResult(data, {
+        message: `an access token is given (${given.origin}); the server was not asked`,
+      });
+    }
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
+    const { placeOf } = await import('../../auth/credential-store/store.ts');
+    const { storedAccount } = await import('../../auth/server-profiles.ts');
+    const { renewed } = await import('../../auth/renew.ts');
+    const { describeAccount, lifeText, scopeLines } = await import('../../auth/describe.ts');
+    const stored = await storedAccount(context, values.account);
+    const credentials = openCredentialStore(context, stored.server);
+    // Asking is a refresh, which changes what is stored.
+    const canAsk =
+      values.offline !== true &&
+      !context.isDryRun &&
+      (stored.refreshToken !== undefined || stored.method !== undefined || stored.ended !== undefined);
+    const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
+    const now = instantNow(context.host);
+    const described = describeAccount(account, now);
+    const key = (await credentials.keyLocation()) ?? 'file';
+    const data = {
+      ...described,
+      verified: canAsk,
+      storage: key === 'keychain' ? 'encrypted file, key in the keychain' : 'encrypted file, key in a file',
+      origin: `profile ${placeOf(context, stored.server).profile}`,
+    };
+    const text = [
+      `${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`,
+      ...scopeLines(account),
+      `  ${lifeText(account, now)}`,
+      `  ${data.storage}: ${credentials.path}`,
+    ].join('\n');
+    return recordResult(data, { text, name: 'account' }, described.signed_in ? undefined : 'auth');
+  },
+});
+
+export const revoke = defineCommand({
+  path: ['auth', 'revoke'],
+  summary: 'Revoke the tokens of an account at the server and keep the account in the list',
+  about: 'Revoking an access token that has a refresh token ends both.',
+  flags: {
+    account: accountFlag,
+    token: {
+      field: oneOf('refresh', 'access'),
+      value: 'refresh|access',
+      summary: 'Which one is sent (default: the refresh token)',
+    },
+  },
+  examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
+  run: async (context, values) => {
+    const { storedAccount } = await import('../../auth/server-profiles.ts');
+    const { revokeSignIn } = await import('../../auth/sign-out.ts');
+    const { describeAccount } = await import('../../auth/describe.ts');
+    const account = await storedAccount(context, values.account);
+    const secret =
+      values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
+    if (secret === undefined)
+      throw usageError(
+        `account ${account.name} holds no token to revoke`,
+        [],
+        [`opsctl login --account ${account.name}`],
+      );
+    if (context.isDryRun) {
+      return shownRequests(
+        context,
+        [account],
+        (await import('../../auth/protocol/token-response.ts')).revokeRequest,
+      );
+    }
+    const { revoked, account: left } = await revokeSignIn(context, account, secret);
+    const message =
+      revoked === 'revoked'
+        ? `the tokens of ${account.name} are revoked`
+        : `the tokens of ${account.name} were no longer valid`;
+    return recordResult(describeAccount(left, instantNow(context.host)), { message, name: 'account' });
+  },
+});
+
+/** Stands where the secrets of the real request would: a dry run is read over shoulders and pasted into tickets. */
+const masked = '***';
+/** The requests that `--dry-run` shows in place of sending them, one for each account. */
+export const shownRequests = async (
+  context: Context,
+  accounts: readonly Account[],
+  requestFor: (tokenClient: TokenClient, token: string) => HttpRequest,
+): Promise<Result> => {
+  const { dryRun } = await import('../../api/request.ts');
+  const shown = [];
+  for (const account of accounts) {
+    const { endpoints, clientId, clientSecret } = await withEndpoints(context, account);
+    const request = requestFor(
+      { endpoints, clientId, ...(clientSecret === undefined ? {} : { clientSecret: masked }) },
+      masked,
+    );
+    shown.push(dryRun(request as Parameters<typeof dryRun>[0]));
+  }
+  const [only] = shown;
+  return recordResult(shown.length === 1 ? only : shown, { text: shown.map(({ curl }) => curl).join('\n') });
+};

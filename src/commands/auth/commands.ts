@@ -1,19 +1,9 @@
 import type { Command } from '../../cli/command.ts';
 import { conformance } from './conformance.ts';
 import { events } from './events.ts';
-import { dockerCredential } from './docker-credential.ts';
-import { exec } from './programs.ts';
-import { gitCredential } from './git-credential.ts';
-import { header } from './header.ts';
-import { inspect } from './inspect.ts';
-import { kubectlCredential } from './kubectl-credential.ts';
-import { list } from './list.ts';
-import { logoutCommand } from './account.ts';
-import { refresh } from './refresh.ts';
-import { revoke } from './revoke.ts';
-import { status } from './status.ts';
-import { switchAccount } from './switch.ts';
-import { token } from './token.ts';
+import { dockerCredential, exec, gitCredential, kubectlCredential } from './programs.ts';
+import { header, inspect, refresh, token } from './token.ts';
+import { list, logoutCommand, revoke, status, switchAccount } from './account.ts';
 
 export const commands: readonly Command[] = [
   status,

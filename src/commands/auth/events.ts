@@ -1,5 +1,12 @@
+import type { Context } from '../../api/context.ts';
+import { audiencesOf, expectedOf, listenAsAsked } from '../../auth/events/listen.ts';
+import { queue, type Received } from '../../auth/events/receiver.ts';
+import { storedEverywhere } from '../../auth/server-profiles.ts';
+import { loginServer } from '../../auth/settings.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { bool, int, str } from '../../core/field.ts';
-import { defineCommand, type Flags, type ValuesOf } from '../../cli/command.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import type { Result } from '../../core/result.ts';
 import { serverFlags } from '../authorization-server-flags.ts';
 
 const flags = {
@@ -28,7 +35,6 @@ const flags = {
   'client-id': serverFlags['client-id'],
 } as const satisfies Flags;
 export type EventsValues = ValuesOf<typeof flags>;
-
 export const events = defineCommand({
   path: ['auth', 'events'],
   noDryRun: 'opsctl auth events --help',
@@ -46,5 +52,37 @@ export const events = defineCommand({
       says: 'With the running embedded server (opsctl mock serve)',
     },
   ],
-  run: async (context, values) => (await import('./run-events.ts')).runEvents(context, values),
+  run: async (context, values) => runEvents(context, values),
 });
+
+export const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
+  const accounts = (await storedEverywhere(context)).flatMap(({ data }) => data.accounts);
+  const server = await loginServer(context, {
+    authUrl: values['auth-url'],
+    tokenUrl: values['token-url'],
+    clientId: values['client-id'] ?? accounts[0]?.clientId,
+  });
+  const expected = await expectedOf(context, server, values);
+  const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
+  const onEvent = (event: Received) => {
+    for (const effect of event.effects)
+      context.log.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
+    received.push(event);
+  };
+  const audiences = audiencesOf(server, accounts);
+  const listening = await listenAsAsked(context, server, values, {
+    ...expected,
+    server: server.key,
+    audiences,
+    onEvent,
+  });
+  context.log.info(`Receiving security events of ${expected.issuer} at ${listening.url}`);
+  const rows = (async function* () {
+    try {
+      yield* received.events();
+    } finally {
+      await listening.close();
+    }
+  })();
+  return { kind: 'rows', rows, view: { columns: ['issued_at', 'types', 'effects'] } };
+};

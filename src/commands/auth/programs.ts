@@ -1,11 +1,13 @@
-import { duration, list, str } from '../../core/field.ts';
-import { nothing } from '../../core/result.ts';
+import { credentialInput } from '../../auth/programs/credential-protocols.ts';
 import { codeOf, runAttended } from '../../cli/attended-child.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { accountFlag } from './account-flag.ts';
+import { bool, duration, list, oneOf, req, str } from '../../core/field.ts';
+import type { Flags } from '../../core/flag.ts';
+import { AppError } from '../../core/problem.ts';
+import { nothing } from '../../core/result.ts';
+import { accountFlag } from './account.ts';
 
 const commandNotFound = 127;
-
 export const exec = defineCommand({
   path: ['auth', 'exec'],
   leavesSignalsToChild: true,
@@ -38,8 +40,8 @@ export const exec = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { parseDuration } = await import('../../core/duration.ts');
-    const { openTokenFile } = await import('../../auth/programs/token-file.ts');
+    const { parseDuration } = await import('../../core/format.ts');
+    const { openTokenFile } = await import('../../auth/programs/credential-protocols.ts');
     const minTtlMs = parseDuration(values['min-ttl'] ?? '1m', '--min-ttl');
     const file = await openTokenFile(context, { account: values.account, minTtlMs });
     const { host, signal } = context;
@@ -54,6 +56,133 @@ export const exec = defineCommand({
     // Only --max-time ends the command from here.
     signal.throwIfAborted();
     if (codeOf(ended) !== 0) host.exit(codeOf(ended));
+    return nothing();
+  },
+});
+
+/** What git and docker credential helpers are told once, where they are set up. */
+export const hostFlags = {
+  host: {
+    field: list(str()),
+    repeat: true,
+    required: true,
+    value: 'host',
+    summary: 'Host that gets the token; no other does',
+  },
+  username: { field: str(200, { min: 1 }), value: 'name', summary: 'User name to send (default oauth2)' },
+  account: accountFlag,
+} as const satisfies Flags;
+
+export const dockerCredential = defineCommand({
+  path: ['auth', 'docker-credential'],
+  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  summary: 'Give docker the token of an account, as its credential helper',
+  about:
+    'Speaks the protocol of docker credential helpers. docker starts a program named docker-credential-NAME: make one of two lines that calls this command.',
+  args: [
+    { name: 'action', field: req(oneOf('get', 'store', 'erase', 'list')), summary: 'What docker asks for' },
+  ],
+  flags: hostFlags,
+  examples: [
+    {
+      line: `printf '#!/bin/sh\\nexec opsctl auth docker-credential --host registry.example.com "$1"\\n' > docker-credential-opsctl`,
+      says: 'On the PATH and executable; then "credHelpers": {"registry.example.com": "opsctl"} in ~/.docker/config.json',
+    },
+  ],
+  run: async (context, values) => {
+    const [{ dockerAnswer, hostOf, isConfigured }, { credentialToken }] = await Promise.all([
+      import('../../auth/programs/credential-protocols.ts'),
+      import('../../auth/programs/credential-protocols.ts'),
+    ]);
+    const input = (await credentialInput(context.host)).trim();
+    const username = values.username ?? 'oauth2';
+    const write = (text: string) => context.host.terminal.stdout.write(text);
+    if (values.action === 'list') {
+      await write(
+        `${JSON.stringify(Object.fromEntries(values.host.map((host) => [`https://${hostOf(host)}`, username])))}\n`,
+      );
+      return nothing();
+    }
+    if (values.action !== 'get') return nothing();
+    if (isConfigured(values.host, input) && !input.startsWith('http://')) {
+      await write(dockerAnswer(input, username, await credentialToken(context, values.account)));
+      return nothing();
+    }
+    // docker looks for these words on standard output to tell a missing entry from a broken helper.
+    await write('credentials not found in native keychain\n');
+    throw new AppError('not-found', `${input || 'no registry'} is not among the configured hosts`, {
+      code: 'HOST_NOT_CONFIGURED',
+      tryThis: ['add --host to the helper'],
+    });
+  },
+});
+
+export const gitCredential = defineCommand({
+  path: ['auth', 'git-credential'],
+  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  summary: 'Give git the token of an account, as its credential helper',
+  about:
+    'Speaks the protocol of git credential helpers. A host that is not named, and any address under http://, get no token. ' +
+    'erase means that the token was refused: the next get asks for a new one.',
+  args: [{ name: 'action', field: req(str()), summary: 'Operation of git: get, store or erase' }],
+  flags: hostFlags,
+  examples: [
+    {
+      line: `git config --global credential.https://git.example.com.helper '!opsctl auth git-credential --host git.example.com'`,
+      says: 'Once; then git fetch and git push use the account',
+    },
+  ],
+  run: async (context, values) => {
+    const [{ gitAnswer, gitRequest, isConfigured }, { credentialToken }] = await Promise.all([
+      import('../../auth/programs/credential-protocols.ts'),
+      import('../../auth/programs/credential-protocols.ts'),
+    ]);
+    // gitcredentials(7): a helper silently ignores operations that it does not know, such as capability of git 2.46.
+    if (!['get', 'store', 'erase'].includes(values.action)) return nothing();
+    const request = gitRequest(await credentialInput(context.host));
+    const isOurs = request.protocol === 'https' && isConfigured(values.host, request.host ?? '');
+    if (!isOurs || values.action === 'store') return nothing();
+    if (values.action === 'erase') {
+      await credentialToken(context, values.account, request.password);
+      return nothing();
+    }
+    const token = await credentialToken(context, values.account);
+    const answer = gitAnswer(request, values.host, values.username ?? 'oauth2', token);
+    if (answer !== undefined) await context.host.terminal.stdout.write(answer);
+    return nothing();
+  },
+});
+
+export const kubectlCredential = defineCommand({
+  path: ['auth', 'kubectl-credential'],
+  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  summary: 'Give kubectl the token of an account, as its exec credential plugin',
+  about:
+    'Prints an ExecCredential in the version that kubectl names in KUBERNETES_EXEC_INFO. Clusters with OpenID Connect want --id-token.',
+  flags: {
+    account: accountFlag,
+    'id-token': { field: bool(), summary: 'Send the identity token in place of the access token' },
+  },
+  examples: [
+    {
+      line: 'kubectl config set-credentials me --exec-api-version=client.authentication.k8s.io/v1 --exec-interactive-mode=IfAvailable --exec-command=opsctl --exec-arg=auth --exec-arg=kubectl-credential --exec-arg=--id-token',
+      says: 'Once; then kubectl asks for a token when it needs one',
+    },
+  ],
+  run: async (context, values) => {
+    const { execCredential, kubeVersion } = await import('../../auth/programs/credential-protocols.ts');
+    const version = kubeVersion(context.host.env.KUBERNETES_EXEC_INFO);
+    const { token, expiresMs } =
+      values['id-token'] === true
+        ? await (await import('../../auth/token.ts')).idTokenOf(context, {
+            account: values.account,
+            minTtlMs: 60_000,
+          })
+        : await (await import('../../auth/programs/credential-protocols.ts')).credentialToken(
+            context,
+            values.account,
+          );
+    await context.host.terminal.stdout.write(execCredential(version, token, expiresMs));
     return nothing();
   },
 });

@@ -1,7 +1,9 @@
-import { bool, duration, list, oneOf, str } from '../../core/field.ts';
-import { nothing } from '../../core/result.ts';
+import { instantNow } from '../../auth/auth-context.ts';
+import { readSecret } from '../../auth/read-secret.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { accountFlag } from './account-flag.ts';
+import { bool, duration, list, oneOf, str } from '../../core/field.ts';
+import { nothing, recordResult } from '../../core/result.ts';
+import { accountFlag } from './account.ts';
 
 export const token = defineCommand({
   path: ['auth', 'token'],
@@ -38,10 +40,10 @@ export const token = defineCommand({
   ],
   run: async (context, values) => {
     const { accessToken } = await import('../../auth/token.ts');
-    const { parseDuration } = await import('../../core/duration.ts');
+    const { parseDuration } = await import('../../core/format.ts');
     const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl'], '--min-ttl');
     if (values['id-token'] === true) {
-      const { idTokenOf } = await import('../../auth/id-token.ts');
+      const { idTokenOf } = await import('../../auth/token.ts');
       const {
         token: idToken,
         expiresMs,
@@ -73,5 +75,93 @@ export const token = defineCommand({
       `${values.output === 'json' ? JSON.stringify(asJson, null, 2) : found.token}\n`,
     );
     return nothing();
+  },
+});
+
+export const header = defineCommand({
+  path: ['auth', 'header'],
+  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  summary: 'Print the Authorization header for another program',
+  about: 'One line for a file or a pipe, so that the token stands in no process list.',
+  flags: {
+    account: accountFlag,
+    'min-ttl': { field: duration(), value: 'duration', summary: 'The token lives at least this long' },
+  },
+  examples: [
+    {
+      line: 'opsctl auth header | curl -H @- https://api.example.com/',
+      says: 'curl reads the header from the pipe',
+    },
+  ],
+  run: async (context, values) => {
+    const { parseDuration } = await import('../../core/format.ts');
+    const { accessToken } = await import('../../auth/token.ts');
+    const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl'], '--min-ttl');
+    const { token } = await accessToken(context, { account: values.account, minTtlMs });
+    await context.host.terminal.stdout.write(`Authorization: Bearer ${token}\n`);
+    return nothing();
+  },
+});
+
+export const inspect = defineCommand({
+  path: ['auth', 'inspect'],
+  summary: 'Show what a JWT says: header, claims and times',
+  about:
+    'Reads the token of the account, or one from standard input. The signature is not checked, and the token itself is not printed.',
+  flags: {
+    account: accountFlag,
+    'id-token': {
+      effects: [],
+      field: bool(),
+      summary: 'The identity token of the account in place of the access token',
+    },
+    stdin: { effects: ['reads', 'sends'], field: bool(), summary: 'Read the token from standard input' },
+  },
+  examples: [
+    { line: 'opsctl auth inspect --id-token', says: 'Who signed in, at which issuer, and until when' },
+    {
+      line: 'printenv OPSCTL_IDENTITY_TOKEN | opsctl auth inspect --stdin',
+      says: 'What a CI says about its job',
+    },
+  ],
+  run: async (context, values) => {
+    const { jwtView } = await import('../../auth/sign-jwt.ts');
+    const now = context.host.now();
+    const given = async (): Promise<string> => {
+      if (values.stdin === true) return readSecret(context.host, 'stdin');
+      if (values['id-token'] === true) {
+        const { idTokenOf } = await import('../../auth/token.ts');
+        return (await idTokenOf(context, { account: values.account, minTtlMs: 0 })).token;
+      }
+      const { accessToken } = await import('../../auth/token.ts');
+      return (await accessToken(context, { account: values.account })).token;
+    };
+    return recordResult(jwtView(await given(), now));
+  },
+});
+
+export const refresh = defineCommand({
+  path: ['auth', 'refresh'],
+  summary: 'Get a new access token now',
+  flags: { account: accountFlag },
+  examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
+  run: async (context, values) => {
+    const { storedAccount } = await import('../../auth/server-profiles.ts');
+    const { renewed } = await import('../../auth/renew.ts');
+    const { describeAccount, lifeText } = await import('../../auth/describe.ts');
+    const stored = await storedAccount(context, values.account);
+    if (context.isDryRun) {
+      const { shownRequests } = await import('./account.ts');
+      return shownRequests(
+        context,
+        [stored],
+        (await import('../../auth/protocol/token-response.ts')).refreshRequest,
+      );
+    }
+    const account = await renewed(context, stored, { minTtlMs: 0, force: true });
+    return recordResult(describeAccount(account, instantNow(context.host)), {
+      message: `${account.name}: ${lifeText(account, instantNow(context.host))}`,
+      name: 'account',
+    });
   },
 });

@@ -1,9 +1,28 @@
+import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { int } from '../../core/field.ts';
-import { rowsResult, type Result } from '../../core/result.ts';
+import { type Result, rowsResult } from '../../core/result.ts';
+import type { Endpoint } from '../../kv/operations/endpoints.ts';
 import { endpointFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
-import { endpointStores } from './endpoint-stores.ts';
+import { openCluster, type Opened, timeoutOf } from './prepare.ts';
+
+export const endpointStores = async (
+  context: Context,
+  { cluster, access, typed }: Opened,
+): Promise<Endpoint[]> => {
+  const { openStore } = await import('../../kv/client/etcd-client.ts');
+  const timeoutMs = await timeoutOf(context);
+  return cluster.members.map(({ client_url }, i) => ({
+    endpoint: typed[i] ?? client_url,
+    store: openStore(context.host, {
+      url: client_url,
+      tls: access.tls,
+      user: access.user,
+      timeoutMs,
+      signal: context.signal,
+    }),
+  }));
+};
 
 export const endpointHash = defineCommand({
   path: ['kv', 'endpoint', 'hashkv'],
@@ -38,6 +57,98 @@ export const endpointHash = defineCommand({
     return {
       ...rowsResult(rows, { columns: ['endpoint', 'hash', 'error'], name: 'endpoint' }),
       exit: () => (isSame ? 'done' : 'no'),
+    } as Result;
+  },
+});
+
+export const endpointHealth = defineCommand({
+  path: ['kv', 'endpoint', 'health'],
+  summary: 'Commit a proposal through every endpoint',
+  about: 'One line for each endpoint; another format with -o. Exit code 20 when one of them is unhealthy.',
+  flags: endpointFlags,
+  examples: [
+    {
+      line: 'opsctl kv endpoint health --endpoints localhost:2379,localhost:22379',
+      says: 'localhost:2379 is healthy: successfully committed proposal: took = 2.1ms',
+    },
+  ],
+  run: async (context, values) => {
+    const { proposalText, propose } = await import('../../kv/operations/endpoints.ts');
+    const asked = await endpointStores(context, await openCluster(context, values));
+    const rows = await Promise.all(asked.map((endpoint) => propose(context.host, endpoint)));
+    const exit = () => (rows.every((row) => row.health) ? ('done' as const) : ('no' as const));
+    if (context.isFormatGiven === true)
+      return {
+        kind: 'rows',
+        rows,
+        view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' },
+        exit,
+      };
+    if (exit() === 'no') context.log.warn('unhealthy cluster');
+    return {
+      kind: 'raw',
+      chunks: [`${proposalText(rows)}\n`],
+      ...(exit() === 'no' ? { exit: 'no' as const } : {}),
+    };
+  },
+});
+
+/** Rows of every endpoint; the exit code says no when one of them is not good. */
+export const judged = (
+  rows: readonly { readonly [key: string]: unknown }[],
+  isGood: (row: { readonly [key: string]: unknown }) => boolean,
+  columns: readonly string[],
+): Result => ({
+  kind: 'rows',
+  rows,
+  view: { columns, name: 'endpoint' },
+  exit: () => (rows.every(isGood) ? 'done' : 'no'),
+});
+
+export const endpointStatus = defineCommand({
+  path: ['kv', 'endpoint', 'status'],
+  summary: 'Show version, size, leader and raft position of every endpoint',
+  flags: endpointFlags,
+  examples: [{ line: 'opsctl kv endpoint status --cluster cluster.yaml', says: 'one row for each member' }],
+  run: async (context, values) => {
+    const { askedStatus, statusColumns } = await import('../../kv/operations/endpoints.ts');
+    const asked = await endpointStores(context, await openCluster(context, values));
+    const rows = await Promise.all(asked.map(askedStatus));
+    return judged(rows, (row) => row['error'] === undefined, statusColumns(rows));
+  },
+});
+
+export const health = defineCommand({
+  path: ['kv', 'health'],
+  summary: 'Ask every member for its /health',
+  flags: endpointFlags,
+  examples: [
+    {
+      line: 'opsctl kv health --endpoints 127.0.0.1:2379',
+      says: 'exit code 20 when a member is not healthy',
+    },
+  ],
+  run: async (context, values) => {
+    const { askedHealth } = await import('../../kv/operations/endpoints.ts');
+    const asked = await endpointStores(context, await openCluster(context, values));
+    const rows = await Promise.all(asked.map(askedHealth));
+    return judged(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);
+  },
+});
+
+export const version = defineCommand({
+  path: ['kv', 'version'],
+  summary: 'Ask every member for its /version',
+  flags: endpointFlags,
+  examples: [
+    { line: 'opsctl kv version --cluster cluster.yaml', says: 'server and cluster version of each member' },
+  ],
+  run: async (context, values) => {
+    const { askedVersions } = await import('../../kv/operations/endpoints.ts');
+    const rows = await askedVersions(await endpointStores(context, await openCluster(context, values)));
+    return {
+      ...rowsResult(rows, { columns: ['endpoint', 'kvserver', 'kvcluster', 'error'], name: 'endpoint' }),
+      exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done'),
     } as Result;
   },
 });

@@ -1,9 +1,79 @@
-import { defineCommand, type Context } from '../../cli/command.ts';
-import { problem } from '../../core/problem.ts';
+import { dirname, relative, resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, int, oneOf, req, str } from '../../core/field.ts';
+import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
+import { type Category, problem } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
+import { fleetEngines } from '../../kv/upgrade/fleet/fleet-engines.ts';
 import type { Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
-import { fleetArgs, fleetFlags, type FleetValues, lastMemberFlags } from './fleet-flags.ts';
-import { fleetUpgrade } from './fleet-upgrade.ts';
+import { crossingFlags } from './flags.ts';
+
+export const fleetFlags = {
+  ...crossingFlags,
+  'hold-last': { field: bool(), summary: 'Stop each cluster before its last member; kv resume goes on' },
+  'at-once': {
+    field: int({ min: 1, max: 50 }),
+    summary: 'How many clusters at a time after the canary; the file says it, else 1',
+    value: 'n',
+  },
+  emit: {
+    field: oneOf(...fleetEngines),
+    summary: 'Print what an existing engine runs instead: a playbook, its inventory, a workflow',
+    value: fleetEngines.join('|'),
+  },
+  image: {
+    field: str(1024, { min: 1 }),
+    summary: 'With --emit argo: image with opsctl as its entry point',
+    value: 'image',
+  },
+} as const satisfies Flags;
+export const fleetArgs = [
+  {
+    name: 'file',
+    effects: ['reads', 'runs', 'sends'],
+    field: req(str(undefined, { min: 1 })),
+    summary: 'The fleet file',
+    complete: 'file',
+  },
+] as const satisfies readonly Argument[];
+export type FleetValues = ValuesOf<typeof fleetFlags, typeof fleetArgs>;
+const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
+/** What becomes of the last member of each cluster: nobody can be asked there. */
+export const lastMemberFlags = (values: FleetValues): string[] =>
+  lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
+
+/** One row for each cluster, as it ends. */
+export const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
+  const { host, settings, signal, log } = context;
+  const [{ conductFleet }, { fleetRow }] = await Promise.all([
+    import('../../kv/upgrade/fleet/conduct-fleet.ts'),
+    import('../../kv/upgrade/fleet/conduct-fleet.ts'),
+  ]);
+  const file = resolve(host.cwd, values.file);
+  const label = (cluster: string): string => relative(dirname(file), cluster);
+  let category: Category | 'done' = 'done';
+  const ended = conductFleet({
+    ...{ host, fleet, file, signal, label },
+    state: settings.directories.state,
+    lastMember: lastMemberFlags(values),
+    info: log.info,
+    confirm: () =>
+      context.confirm(
+        `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`,
+      ),
+  });
+  // What speaks against it is an error of the command, not of a row.
+  const first = await ended.next();
+  const rows = async function* () {
+    for (let next = first; next.done !== true; next = await ended.next()) {
+      if (next.value.outcome !== 'done') category = 'partial';
+      yield fleetRow(next.value, label(next.value.cluster));
+    }
+  };
+  const view = { columns: ['cluster', 'outcome', 'duration_ms', 'message'], name: 'cluster' };
+  return { kind: 'rows', rows: rows(), view, exit: () => category };
+};
 
 const run = async (context: Context, values: FleetValues): Promise<Result> => {
   const { readFleet } = await import('../../kv/upgrade/fleet/fleet-file.ts');
@@ -15,7 +85,6 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
     fleetText(values.emit, { fleet, lastMember: lastMemberFlags(values), image: values.image }),
   );
 };
-
 export const fleet = defineCommand({
   path: ['kv', 'fleet'],
   noDryRun: 'opsctl kv upgrade --dry-run shows the plan of each cluster; --emit only prints',

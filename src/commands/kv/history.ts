@@ -1,12 +1,16 @@
-import { bool, datetime } from '../../core/field.ts';
-import { rowsResult } from '../../core/result.ts';
-import { defineCommand, type Context } from '../../cli/command.ts';
-import { clusterFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
+import { resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, datetime, oneOf, str } from '../../core/field.ts';
+import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
+import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { columnsOf } from '../../core/text.ts';
+import type { ReportForm } from '../../kv/operations/record.ts';
+import { clusterFlags, endpointFlags } from './flags.ts';
+import { openCluster } from './prepare.ts';
 
 const clusterNames = async ({ host, settings }: Context): Promise<string[]> =>
   (await host.files.list(settings.directories.clusters)).sort();
-
 export const history = defineCommand({
   path: ['kv', 'history'],
   summary: 'List the upgrades and operations of a cluster as an audit record, newest first',
@@ -30,7 +34,7 @@ export const history = defineCommand({
       import('../../kv/engine/journal.ts'),
       import('../../kv/engine/history.ts'),
       import('../../kv/operations/journal.ts'),
-      import('../../kv/operations/history.ts'),
+      import('../../kv/operations/record.ts'),
     ]);
     const { host, settings } = context;
     const names =
@@ -61,5 +65,129 @@ export const history = defineCommand({
       ],
       name: 'run',
     });
+  },
+});
+
+export const reportFlags = {
+  ...clusterFlags,
+  as: {
+    effects: [],
+    field: oneOf('markdown', 'html', 'json'),
+    summary: 'Form of the report (default: from the name of --out)',
+    value: 'markdown|html|json',
+  },
+  out: {
+    effects: ['writes'],
+    field: str(undefined, { min: 1 }),
+    summary: 'File to write it into',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+export const reportArgs = [
+  {
+    name: 'run',
+    effects: [],
+    field: str(),
+    summary: 'The run (default: the newest of the cluster)',
+    optional: true,
+    complete: 'kv-run',
+  },
+] as const satisfies readonly Argument[];
+type ReportValues = ValuesOf<typeof reportFlags, typeof reportArgs>;
+/** --as, else what the name of the file says; undefined: the answer follows -o. */
+export const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | undefined =>
+  values.as ??
+  (/\.html?$/.test(values.out ?? '')
+    ? 'html'
+    : /\.json$/.test(values.out ?? '')
+      ? 'json'
+      : values.out === undefined
+        ? undefined
+        : 'markdown');
+
+export const report = defineCommand({
+  path: ['kv', 'report'],
+  summary: 'Show the report of an upgrade or an operation: Markdown, JSON or one page with a timeline',
+  about:
+    'Upgrades, downgrades and restarts have all three forms; operations as defrag and replace-member have Markdown and JSON. kv history lists them. Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
+  args: reportArgs,
+  flags: reportFlags,
+  examples: [
+    { line: 'opsctl kv report --out upgrade.html', says: 'the newest run as a page' },
+    { line: 'opsctl kv report --as markdown', says: 'for an issue or a change record' },
+  ],
+  async run(context, values): Promise<Result> {
+    const { host, settings, log } = context;
+    const [{ foundRun }, { shownOperation, shownReport }, { storedReport }] = await Promise.all([
+      import('../../kv/operations/record.ts'),
+      import('../../kv/operations/record.ts'),
+      import('../../kv/upgrade/present/report.ts'),
+    ]);
+    const { cluster } = await openCluster(context, values);
+    const found = await foundRun(host, settings.directories.clusters, cluster.name, values.run);
+    const shown =
+      found.kind === 'run'
+        ? shownReport(await storedReport(host, log, found.found))
+        : shownOperation(found.found);
+    const form = formOf(values);
+    if (values.out !== undefined && form !== undefined) {
+      const path = resolve(host.cwd, values.out);
+      await host.files.replace(path, await shown.textAs(form), 0o600);
+      return nothing(`report of run ${shown.run} written to ${values.out}`);
+    }
+    if (form !== undefined) return rawResult(await shown.textAs(form));
+    return recordResult(shown.data, { text: (await shown.textAs('markdown')).trimEnd(), name: 'run' });
+  },
+});
+
+/** The last restore, when nothing was upgraded since. */
+const lastRestore = async ({ host, settings }: Context, cluster: string, endedAt: string | undefined) => {
+  const { readRestore, restoreLine } = await import('../../kv/upgrade/restore/execute.ts');
+  const line = restoreLine(await readRestore(host, settings.directories.clusters, cluster));
+  return line === undefined || (endedAt !== undefined && line.at < endedAt) ? undefined : line;
+};
+const openOperation = async ({ host, settings }: Context, cluster: string) =>
+  (await import('../../kv/operations/plan.ts')).operationLine(host, settings.directories.clusters, cluster);
+export const status = defineCommand({
+  path: ['kv', 'status'],
+  summary: 'Show members, versions, leader and the last upgrade run',
+  flags: endpointFlags,
+  examples: [
+    { line: 'opsctl kv status --cluster cluster.yaml', says: 'every member at a glance' },
+    { line: 'opsctl kv status --endpoints 10.0.0.1:2379,10.0.0.2:2379', says: 'without a cluster file' },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const { cluster, access, file } = opened;
+    const [{ observe }, { observationText }, { lastRun }, { statusLines }] = await Promise.all([
+      import('../../kv/upgrade/observe/observe.ts'),
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/present/status.ts'),
+      import('../../kv/upgrade/present/status.ts'),
+    ]);
+    const { host, settings } = context;
+    const state = settings.directories.clusters;
+    const observation = await observe({ host: host, cluster, access });
+    const run =
+      file === undefined ? undefined : await lastRun(host, state, opened, observation.cluster_version);
+    const restored = file === undefined ? undefined : await lastRestore(context, cluster.name, run?.endedAt);
+    const simulated = cluster.simulated === true ? { simulated: true } : {};
+    const operation = file === undefined ? undefined : await openOperation(context, cluster.name);
+    const data = {
+      ...observation,
+      ...simulated,
+      ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }),
+      ...(restored === undefined ? {} : { last_restore: { outcome: restored.outcome, at: restored.at } }),
+      ...(operation === undefined ? {} : { unfinished_operation: operation }),
+    };
+    const columns = columnsOf(host.terminal.stdout);
+    const said = statusLines({ observation, run, restored, operation }, columns);
+    const text = [observationText(observation, columns), ...said].join('\n');
+    return recordResult(
+      data,
+      { text, namesCommands: true },
+      observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
+    );
   },
 });

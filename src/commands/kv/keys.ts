@@ -1,14 +1,46 @@
+import { wholeInput } from '../../api/input.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { bool, int } from '../../core/field.ts';
-import { AppError } from '../../core/problem.ts';
+import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
+import type { Argument, Flag, Flags, ValuesOf } from '../../core/flag.ts';
+import { AppError, problem, type Problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
-import type { KeyValue } from '../../kv/client/key-value.ts';
-import { askAny } from './ask.ts';
-import { endpointFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
-import { hexLease } from '../../kv/client/lease-id.ts';
-import { receiveFlag } from './message-size-flags.ts';
-import { anyKey, rangeArgument, prefixFlag, rangeOf, rangeProblems } from './range.ts';
+import { decimalLease, hexLease, prefixEnd } from '../../kv/client/endpoint.ts';
+import type { KeyValue } from '../../kv/client/etcd-client.ts';
+import { endpointFlags, receiveFlag, sendFlag } from './flags.ts';
+import { askAny, openCluster } from './prepare.ts';
+
+export const anyKey = {
+  name: 'key-name',
+  effects: [],
+  field: req(str()),
+  summary: 'The key',
+} as const satisfies Argument;
+export const rangeArgument = {
+  name: 'range-end',
+  effects: [],
+  field: str(undefined, { min: 1 }),
+  summary: 'Up to this key, without it',
+  optional: true,
+} as const satisfies Argument;
+export const prefixFlag = {
+  effects: [],
+  field: bool(),
+  summary: 'Every key that begins like this',
+} as const satisfies Flag;
+type RangeValues = ValuesOf<{ prefix: typeof prefixFlag }, [typeof anyKey, typeof rangeArgument]>;
+type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
+/** Every key begins like the empty one; the store has no empty key and calls the first a zero byte. */
+export const rangeOf = (values: RangeValues): Range =>
+  values.prefix === true
+    ? { key: values['key-name'] === '' ? '\0' : values['key-name'], end: prefixEnd(values['key-name']) }
+    : { key: values['key-name'], end: values['range-end'] };
+export const rangeProblems = (values: RangeValues): Problem[] => {
+  if (values.prefix === true && values['range-end'] !== undefined)
+    return [problem('<range-end>', 'exclusive', 'cannot be given together with --prefix')];
+  return values['key-name'] === '' && values.prefix !== true
+    ? [problem('<key-name>', 'required', 'must not be empty', '"" --prefix means every key')]
+    : [];
+};
 
 /** A key as it is shown: its lease as other commands take it, and no empty value where none was asked for. */
 const shown = ({ key, value, lease, ...rest }: KeyValue, isKeyOnly: boolean) => ({
@@ -17,7 +49,6 @@ const shown = ({ key, value, lease, ...rest }: KeyValue, isKeyOnly: boolean) => 
   ...rest,
   ...(lease === undefined ? {} : { lease: hexLease(lease) }),
 });
-
 export const get = defineCommand({
   path: ['kv', 'get'],
   summary: 'Read keys',
@@ -68,5 +99,130 @@ export const get = defineCommand({
       columns: [...columns, 'version', 'lease'],
       name: values['keys-only'] === true ? 'key' : 'value',
     });
+  },
+});
+
+// Not `key`, which is the flag for the key of the client certificate.
+const keyArgument = {
+  name: 'key-name',
+  effects: [],
+  field: req(str(undefined, { min: 1 })),
+  summary: 'The key',
+} as const satisfies Argument;
+export const put = defineCommand({
+  path: ['kv', 'put'],
+  noDryRun: 'opsctl kv get shows what is stored',
+  summary: 'Write a key',
+  args: [
+    keyArgument,
+    {
+      name: 'value',
+      effects: [],
+      field: str(),
+      summary: 'The value; `-` or nothing reads it from standard input',
+      optional: true,
+    },
+  ],
+  flags: {
+    ...endpointFlags,
+    lease: { field: str(undefined, { min: 1 }), summary: 'Lease to attach, as hexadecimal id', value: 'id' },
+    'max-send-bytes': sendFlag,
+  },
+  examples: [
+    {
+      line: 'opsctl kv put greeting hello --endpoints localhost:2379',
+      says: 'through the gateway of the member',
+    },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const value =
+      values.value === undefined || values.value === '-' ? await wholeInput(context.host) : values.value;
+    const lease = values.lease === undefined ? undefined : decimalLease(values.lease, '--lease');
+    const { revision } = await askAny(
+      context,
+      opened,
+      (store) => store.put(values['key-name'], value, lease),
+      values,
+    );
+    return recordResult({ key: values['key-name'], revision }, { message: 'OK', name: 'key' });
+  },
+});
+
+export const del = defineCommand({
+  path: ['kv', 'del'],
+  noDryRun: 'opsctl kv get shows what is stored',
+  summary: 'Delete keys',
+  args: [anyKey, rangeArgument],
+  flags: { ...endpointFlags, prefix: prefixFlag },
+  check: rangeProblems,
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const { key, end } = rangeOf(values);
+    const which =
+      values.prefix === true
+        ? `that begins with ${JSON.stringify(values['key-name'])}`
+        : `from ${values['key-name']} up to ${values['range-end']}`;
+    if (end !== undefined) await context.confirm(`Delete every key ${which}?`);
+    const { deleted, revision } = await askAny(context, opened, (store) => store.del(key, end));
+    return recordResult({ deleted, revision }, { message: `${deleted} deleted`, name: 'deleted' });
+  },
+});
+
+const flags = {
+  ...endpointFlags,
+  prefix: prefixFlag,
+  rev: {
+    field: int({ min: 1 }),
+    summary: 'From this revision on (default: what happens from now on)',
+    value: 'revision',
+  },
+  'prev-kv': { effects: [], field: bool(), summary: 'With what the key was before' },
+  only: {
+    field: list(oneOf('put', 'delete')),
+    repeat: true,
+    summary: 'Only events of this kind',
+    value: 'put|delete',
+  },
+  limit: { field: int({ min: 1 }), summary: 'End after so many events', value: 'n' },
+} as const satisfies Flags;
+export const watch = defineCommand({
+  path: ['kv', 'watch'],
+  summary: 'Print every change of keys as it happens, until Ctrl-C',
+  about:
+    'One row for each event. When a member goes away the watch goes on at another one, right after the last revision: no event is lost and none comes twice. ' +
+    'Exit code 5 when history that it needs was removed by a compaction.',
+  args: [anyKey, rangeArgument],
+  flags,
+  check: rangeProblems,
+  examples: [
+    {
+      line: 'opsctl kv watch app/ --prefix --endpoints localhost:2379 -o ndjson',
+      says: 'one JSON object a line',
+    },
+    {
+      line: 'opsctl kv watch app/ --prefix --rev 1200 --cluster cluster.yaml',
+      says: 'first what happened since revision 1200',
+    },
+  ],
+  run: async (context, values) => {
+    const { cluster, access } = await openCluster(context, values);
+    const { watchKeys } = await import('../../kv/operations/watch.ts');
+    const { key, end } = rangeOf(values);
+    const kinds = values.only ?? [];
+    const filters = [
+      ...(kinds.length > 0 && !kinds.includes('put') ? (['NOPUT'] as const) : []),
+      ...(kinds.length > 0 && !kinds.includes('delete') ? (['NODELETE'] as const) : []),
+    ];
+    const rows = watchKeys({
+      host: context.host,
+      urls: cluster.members.map(({ client_url }) => client_url),
+      access,
+      signal: context.signal,
+      options: { key, rangeEnd: end, startRevision: values.rev, withPrevious: values['prev-kv'], filters },
+      limit: values.limit,
+      warn: context.log.warn,
+    });
+    return rowsResult(rows, { columns: ['type', 'key', 'value', 'mod_revision'], name: 'key' });
   },
 });

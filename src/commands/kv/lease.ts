@@ -1,11 +1,20 @@
-import { type Context, defineCommand } from '../../cli/command.ts';
-import { recordResult } from '../../core/result.ts';
-import { decimalLease, hexLease } from '../../kv/client/lease-id.ts';
-import { askAny } from './ask.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, int, req, str } from '../../core/field.ts';
+import type { Argument } from '../../core/flag.ts';
+import { AppError } from '../../core/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { decimalLease, hexLease } from '../../kv/client/endpoint.ts';
+import { endpointStores } from './endpoint.ts';
 import { endpointFlags } from './flags.ts';
-import { endpointStores } from './endpoint-stores.ts';
-import { type Opened, openCluster } from './open-cluster.ts';
-import { leaseArgument } from './lease-argument.ts';
+import { askAny, openCluster, type Opened } from './prepare.ts';
+
+export const leaseArgument = {
+  name: 'lease-id',
+  effects: [],
+  field: req(str(undefined, { min: 1 })),
+  summary: 'Hexadecimal id of the lease',
+} as const satisfies Argument;
 
 /** The members that may receive a revoke: spec/store#limits-4. */
 const oldMembersOf = async (context: Context, opened: Opened): Promise<Opened> => {
@@ -24,7 +33,6 @@ const oldMembersOf = async (context: Context, opened: Opened): Promise<Opened> =
   );
   return { ...opened, cluster: { ...cluster, members } };
 };
-
 export const leaseRevoke = defineCommand({
   path: ['kv', 'lease', 'revoke'],
   noDryRun: 'opsctl kv lease timetolive ID --keys',
@@ -43,6 +51,132 @@ export const leaseRevoke = defineCommand({
     return recordResult(
       { id: hexLease(id), deleted_keys: keys.length },
       { message: `lease ${hexLease(id)} revoked` },
+    );
+  },
+});
+
+const longestTtl = 9_000_000_000;
+export const leaseGrant = defineCommand({
+  path: ['kv', 'lease', 'grant'],
+  noDryRun: 'opsctl kv lease list',
+  summary: 'Grant a lease: keys that are put with it go away with it',
+  args: [
+    {
+      name: 'ttl',
+      field: req(int({ min: 1, max: longestTtl })),
+      summary: 'Seconds that it lives without a renewal',
+    },
+  ],
+  flags: endpointFlags,
+  examples: [
+    {
+      line: 'opsctl kv lease grant 60 --endpoints localhost:2379',
+      says: 'its id is for opsctl kv put --lease',
+    },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const lease = await askAny(context, opened, async (store) => {
+      const id = await store.grant(values.ttl);
+      // The store may give more than was asked for: a lease lives at least as long as an election takes.
+      return store.timeToLive(id);
+    });
+    const id = hexLease(lease.id);
+    return recordResult(
+      { id, granted_ttl_seconds: lease.granted_seconds },
+      { message: `lease ${id} granted with TTL(${lease.granted_seconds}s)` },
+    );
+  },
+});
+
+const expired = (id: string): AppError =>
+  new AppError('not-found', `lease ${hexLease(id)} expired or was revoked`, {
+    code: 'LEASE_NOT_FOUND',
+    tryThis: ['opsctl kv lease grant TTL'],
+  });
+/** A renewal at each third of its life, as the store's own clients do, until somebody ends this. */
+async function* renewals(context: Context, opened: Opened, id: string, isOnce: boolean) {
+  const { host, signal } = context;
+  for (;;) {
+    const ttl = await askAny(context, opened, (store) => store.keepAlive(id));
+    if (ttl <= 0) throw expired(id);
+    yield { id: hexLease(id), ttl_seconds: ttl };
+    if (isOnce) return;
+    await host.sleep((ttl * 1000) / 3, signal);
+  }
+}
+export const leaseKeepAlive = defineCommand({
+  path: ['kv', 'lease', 'keep-alive'],
+  noDryRun: 'opsctl kv lease timetolive ID',
+  summary: 'Renew a lease again and again, until Ctrl-C or its end',
+  about: 'A row for each renewal, at a third of its time to live. Exit code 6 when the lease has gone.',
+  args: [leaseArgument],
+  flags: { ...endpointFlags, once: { field: bool(), summary: 'One renewal, then end' } },
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const id = decimalLease(values['lease-id']);
+    return rowsResult(renewals(context, opened, id, values.once ?? false), {
+      columns: ['id', 'ttl_seconds'],
+    });
+  },
+});
+
+export const leaseList = defineCommand({
+  path: ['kv', 'lease', 'list'],
+  summary: 'List leases (3.3 and later)',
+  flags: endpointFlags,
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const leases = await askAny(context, opened, async (store) => store.leases(await store.row()));
+    if (leases === undefined)
+      throw new AppError('refused', 'a 3.2 member cannot list leases', {
+        code: 'UNIMPLEMENTED',
+        tryThis: ['opsctl kv lease timetolive ID, for one you know'],
+      });
+    return rowsResult(
+      leases.map((id) => ({ id: hexLease(id) })),
+      { columns: ['id'] },
+    );
+  },
+});
+
+export const leaseTimeToLive = defineCommand({
+  path: ['kv', 'lease', 'timetolive'],
+  summary: 'Show how long a lease still lives',
+  args: [
+    {
+      name: 'lease-id',
+      effects: [],
+      field: req(str(undefined, { min: 1 })),
+      summary: 'Hexadecimal id of the lease',
+    },
+  ],
+  flags: { ...endpointFlags, keys: { effects: [], field: bool(), summary: 'The attached keys too' } },
+  examples: [
+    {
+      line: 'opsctl kv lease timetolive 694d5765fc71500b --endpoints localhost:2379',
+      says: 'or: lease 694d5765fc71500b already expired',
+    },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const asked = decimalLease(values['lease-id']);
+    const id = hexLease(asked);
+    const seen = await askAny(context, opened, (store) => store.timeToLive(asked, values.keys ?? false));
+    const isExpired = seen.ttl_seconds < 0 || (seen.ttl_seconds === 0 && seen.granted_seconds === 0);
+    const data = {
+      id,
+      is_expired: isExpired,
+      ttl_seconds: seen.ttl_seconds,
+      granted_ttl_seconds: seen.granted_seconds,
+      ...(values.keys === true ? { keys: seen.keys } : {}),
+    };
+    if (context.isFormatGiven === true) return recordResult(data);
+    // spec/store#interfaces: on an expired lease prints that the lease already expired (earlier: TTL 0s, remaining -1s)
+    if (isExpired) return rawResult(`lease ${id} already expired\n`);
+    const keys = values.keys === true ? `, attached keys([${seen.keys.join(' ')}])` : '';
+    return rawResult(
+      `lease ${id} granted with TTL(${seen.granted_seconds}s), remaining(${seen.ttl_seconds}s)${keys}\n`,
     );
   },
 });

@@ -1,14 +1,26 @@
-import { req, str } from '../../core/field.ts';
-import { invalidArguments, problem } from '../../core/problem.ts';
-import { defineCommand, type Flags } from '../../cli/command.ts';
-import { clusterFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
-import { operated } from './operated.ts';
-import { stepFlags } from './operation-flags.ts';
-import { runFlags } from './run-flags.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, req, str } from '../../core/field.ts';
+import type { Flags } from '../../core/flag.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { recordResult, rowsResult } from '../../core/result.ts';
+import { hexId } from '../../kv/client/endpoint.ts';
+import { type ListedMember, memberNamed } from '../../kv/client/etcd-client.ts';
+import type { MemberSeen } from '../../kv/engine/model.ts';
+import { peerUrlsOf } from '../../kv/operations/membership-plan.ts';
+import {
+  clusterFlags,
+  endpointFlags,
+  type EndpointValues,
+  memberArgument,
+  peerUrlsFlag,
+  runFlags,
+  stepFlags,
+} from './flags.ts';
+import { askAny, openCluster, type Opened } from './prepare.ts';
+import { type Asked, operated } from './space.ts';
 
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
-
 export const replaceMember = defineCommand({
   path: ['kv', 'replace-member'],
   summary: 'Give a member that lost its data a new data directory, and the data of the others',
@@ -61,5 +73,176 @@ export const replaceMember = defineCommand({
       hasCanary: values.canary !== false,
       confirmsEach: values['confirm-each'],
     });
+  },
+});
+
+/** The member that is meant, and what is done with it. */
+export const changeMember = async (
+  context: Context,
+  values: EndpointValues & { readonly member: string },
+  asked: (member: ListedMember, opened: Opened) => Asked,
+) => {
+  const opened = await openCluster(context, values);
+  const members = await askAny(context, opened, (store) => store.members());
+  return operated(context, opened, asked(memberNamed(members, values.member), opened));
+};
+export const membershipActs: Asked['acts'] = async () =>
+  (await import('../../kv/operations/membership.ts')).membershipActs;
+export const membershipPlans = () => import('../../kv/operations/membership-plan.ts');
+
+export const memberAdd = defineCommand({
+  path: ['kv', 'member', 'add'],
+  summary: 'Add a member, and print what it is started with',
+  args: [{ name: 'name', field: req(str(undefined, { min: 1 })), summary: 'Name of the new member' }],
+  flags: {
+    ...endpointFlags,
+    'peer-urls': peerUrlsFlag,
+    learner: {
+      field: bool(),
+      summary: 'It gets the data and does not vote before it is promoted (3.4 and later)',
+    },
+  },
+  examples: [
+    {
+      line: 'opsctl kv member add n4 --peer-urls http://10.0.0.4:2380 --learner --cluster cluster.yaml',
+      says: 'then start it, then opsctl kv member promote n4',
+    },
+  ],
+  run: async (context, values) => {
+    const given = {
+      name: values.name,
+      peerUrls: peerUrlsOf(values['peer-urls']),
+      isLearner: values.learner ?? false,
+    };
+    const opened = await openCluster(context, values);
+    return operated(context, opened, {
+      operation: 'member-add',
+      subject: values.name,
+      plan: async (observation, id) =>
+        (await membershipPlans()).addPlan({ id, observation, cluster: opened.cluster }, given),
+      acts: membershipActs,
+      question: `Add ${values.name} to ${opened.cluster.name}?`,
+    });
+  },
+});
+
+export const memberList = defineCommand({
+  path: ['kv', 'member', 'list'],
+  summary: 'List the members that the cluster knows',
+  flags: endpointFlags,
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const members = await askAny(context, opened, (store) => store.members());
+    const rows = members.map(({ id, name, peer_urls, client_urls, is_learner }) => ({
+      id: hexId(id),
+      status: name === '' ? 'unstarted' : 'started',
+      name,
+      peer_urls,
+      client_urls,
+      is_learner,
+    }));
+    return rowsResult(rows, { columns: ['id', 'status', 'name', 'peer_urls', 'client_urls', 'is_learner'] });
+  },
+});
+
+export const memberPromote = defineCommand({
+  path: ['kv', 'member', 'promote'],
+  summary: 'Make a learner a voting member, once it has caught up',
+  args: [memberArgument],
+  flags: endpointFlags,
+  run: (context, values) =>
+    changeMember(context, values, (member, { cluster }) => ({
+      operation: 'member-promote',
+      plan: async (observation, id) =>
+        (await membershipPlans()).promotePlan({ id, observation, cluster }, member),
+      acts: membershipActs,
+      question: `Promote ${values.member}?`,
+    })),
+});
+
+export const memberRemove = defineCommand({
+  path: ['kv', 'member', 'remove'],
+  summary: 'Remove a member for good, when the others keep a majority',
+  args: [memberArgument],
+  flags: endpointFlags,
+  run: (context, values) =>
+    changeMember(context, values, (member, { cluster }) => ({
+      operation: 'member-remove',
+      plan: async (observation, id) =>
+        (await import('../../kv/operations/membership-plan.ts')).removePlan(
+          { id, observation, cluster },
+          member,
+        ),
+      acts: membershipActs,
+      question: `Remove ${values.member} from ${cluster.name} for good?`,
+    })),
+});
+
+export const memberUpdate = defineCommand({
+  path: ['kv', 'member', 'update'],
+  summary: 'Change the peer URLs of a member',
+  args: [memberArgument],
+  flags: { ...endpointFlags, 'peer-urls': peerUrlsFlag },
+  run: (context, values) =>
+    changeMember(context, values, (member, { cluster }) => ({
+      operation: 'member-update',
+      plan: async (observation, id) =>
+        (await membershipPlans()).updatePlan(
+          { id, observation, cluster },
+          member,
+          peerUrlsOf(values['peer-urls']),
+        ),
+      acts: membershipActs,
+      question: `Change the peer URLs of ${values.member}?`,
+    })),
+});
+
+const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberSeen> => {
+  const { observe } = await import('../../kv/upgrade/observe/observe.ts');
+  const { members } = await observe({ host, cluster, access });
+  const leader = members.find(({ is_leader }) => is_leader);
+  if (leader === undefined)
+    throw new AppError('network', 'no leader among these endpoints', {
+      code: 'NO_LEADER',
+      tryThis: ['name every member with --endpoints'],
+    });
+  return leader;
+};
+export const moveLeader = defineCommand({
+  path: ['kv', 'move-leader'],
+  noDryRun: 'opsctl kv status shows the leader',
+  summary: 'Transfer the leadership to another member (3.3 and later)',
+  args: [
+    {
+      name: 'target',
+      field: req(str(undefined, { min: 1 })),
+      summary: 'New leader: name or hexadecimal id of a member',
+      complete: 'kv-member',
+    },
+  ],
+  flags: endpointFlags,
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const members = await askAny(context, opened, (store) => store.members());
+    const target = memberNamed(members, values.target);
+    const { openStore } = await import('../../kv/client/etcd-client.ts');
+    const leader = await leaderOf(context, opened);
+    const store = openStore(context.host, {
+      url: leader.client_url,
+      tls: opened.access.tls,
+      user: opened.access.user,
+      timeoutMs: 10_000,
+    });
+    if (leader.member_id !== target.id) await store.moveLeader(target.id);
+    const from = members.find(({ id }) => id === leader.member_id)?.name ?? leader.name;
+    return recordResult(
+      { from, to: target.name },
+      {
+        message:
+          leader.member_id === target.id
+            ? `${target.name} leads already`
+            : `leadership handed from ${from} to ${target.name}`,
+      },
+    );
   },
 });

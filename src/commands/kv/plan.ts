@@ -1,11 +1,26 @@
-import { resolve } from 'node:path';
-import { str } from '../../core/field.ts';
-import { rawResult, recordResult } from '../../core/result.ts';
+import { dirname, resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { planFlags } from './plan-flags.ts';
-import { prepare } from './prepare.ts';
-import { arrived, noPlan } from './outcome.ts';
-import { shownPlan } from './shown-plan.ts';
+import { oneOf, str } from '../../core/field.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { AppError } from '../../core/problem.ts';
+import { rawResult, recordResult } from '../../core/result.ts';
+import { columnsOf } from '../../core/text.ts';
+import { namePattern } from '../../kv/upgrade/cluster/cluster-file.ts';
+import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
+import { driverKinds } from '../../kv/upgrade/cluster/drivers.ts';
+import { countsOf, reportable } from '../../kv/upgrade/guards/guard.ts';
+import { addressFlags, planFlags, type PlanValues } from './flags.ts';
+import {
+  arrived,
+  askAny,
+  findArrived,
+  noPlan,
+  openCluster,
+  prepare,
+  type Prepared,
+  shownPlan,
+} from './prepare.ts';
 
 export const plan = defineCommand({
   path: ['kv', 'plan'],
@@ -53,5 +68,176 @@ export const plan = defineCommand({
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty)
       return { ...rawResult(`${text}\n`), view };
     return recordResult(made, view);
+  },
+});
+
+const names = Object.keys(planFlags) as (keyof PlanValues)[];
+/** What was decided for the check is decided for the upgrade too. */
+const sameOptions = (values: PlanValues): string =>
+  names
+    .filter((name) => name !== 'cluster')
+    .flatMap((name) =>
+      [values[name]]
+        .flat()
+        .flatMap((value) =>
+          value === undefined || value === false ? [] : [value === true ? `--${name}` : `--${name} ${value}`],
+        ),
+    )
+    .map((flag) => ` ${flag}`)
+    .join('');
+const arrivedData = ({ opened, observation }: Prepared, to: string, isGood: boolean) => ({
+  ...(isGood ? { outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already` } : {}),
+  cluster_version: observation.cluster_version,
+});
+export const check = defineCommand({
+  path: ['kv', 'check'],
+  summary: 'Run every preflight check of an upgrade',
+  about:
+    'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. If the cluster already runs the target version, only the guards about its health count. Exit code 20 when one of them fails.',
+  flags: planFlags,
+  isCheck: true,
+  examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
+  run: async (context, values) => {
+    const prepared = await prepare(context, values);
+    const { made, observation, opened, options } = prepared;
+    const [{ closing, healthClosing }, { findingsText, wayText }, { wayOf }, done] = await Promise.all([
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/plan.ts'),
+      findArrived(prepared),
+    ]);
+    const findings = done?.findings ?? made.findings;
+    const counts = countsOf(findings);
+    const isGood = counts.fail === 0;
+    const { name } = opened.cluster;
+    const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
+    const way = {
+      cluster: name,
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+    };
+    const already = done === undefined ? {} : arrivedData(prepared, done.to, isGood);
+    const data = { ok: isGood, ...already, ...way, ...counts, findings };
+    const columns = columnsOf(context.host.terminal.stdout);
+    const text = [
+      wayText(observation, to, columns),
+      '',
+      findingsText(findings, columns),
+      '',
+      ...(done === undefined ? closing(findings, sameOptions(values)) : [healthClosing(findings, done.to)]),
+    ].join('\n');
+    const file = values.cluster;
+    return recordResult(
+      data,
+      { text, namesCommands: true, findings: () => findings.map((one) => reportable(one, file)) },
+      isGood ? undefined : 'no',
+    );
+  },
+});
+
+export const schema = defineCommand({
+  path: ['kv', 'schema'],
+  summary: 'Print the JSON Schema of cluster files, for editors',
+  run: async () => {
+    const { clusterSchema } = await import('../../kv/upgrade/cluster/cluster-file.ts');
+    return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
+  },
+});
+
+export const initFlags = {
+  ...addressFlags,
+  out: {
+    effects: ['writes'],
+    field: str(undefined, { min: 1 }),
+    summary: 'File to write (default: standard output)',
+    value: 'file',
+    complete: 'file',
+  },
+  name: {
+    field: str(128, { pattern: namePattern }),
+    summary: 'Name of the cluster',
+    value: 'name',
+  },
+  driver: {
+    field: oneOf(...driverKinds),
+    summary: 'How members are stopped and started',
+    value: 'driver',
+  },
+  'new-binary': {
+    effects: ['reads', 'runs'],
+    field: str(undefined, { min: 1 }),
+    summary: 'Server program of the version to go to',
+    value: 'file',
+    complete: 'file',
+  },
+  'old-binary': {
+    effects: ['reads', 'runs'],
+    field: str(undefined, { min: 1 }),
+    summary: 'Server program of the running version',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+
+type Given = ValuesOf<typeof initFlags>;
+const endpointsOf = async (context: Context, values: Given): Promise<string> => {
+  if (values.endpoints !== undefined) return values.endpoints;
+  if (!context.isInteractive)
+    throw new AppError('usage', '--endpoints is required where nobody can be asked', {
+      tryThis: ['--endpoints HOST:PORT of one running member'],
+    });
+  return context.host.terminal.prompts.text('Client address of a running member (host:port):', {
+    fallback: '127.0.0.1:2379',
+  });
+};
+const report = ({ log }: Context, values: Given, { left, unseen, processes }: Draft): void => {
+  for (const { member, process } of processes) log.info(`${member}: ${process}`);
+  for (const line of left) log.warn(`to fill in: ${line}`);
+  if (values.driver === undefined && unseen.length > 0)
+    log.warn(
+      `no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`,
+    );
+};
+export const init = defineCommand({
+  path: ['kv', 'init'],
+  noDryRun: 'without --out the file is only printed',
+  summary: 'Write a cluster file from a running cluster',
+  about:
+    'Reads the member list. Members that run on this machine get their data directory, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
+  flags: initFlags,
+  examples: [
+    {
+      line: 'opsctl kv init --endpoints 127.0.0.1:2379 --new-binary ./etcd-3.4 --out cluster.yaml',
+      says: 'then kv check --cluster cluster.yaml',
+    },
+  ],
+  run: async (context, values) => {
+    const { host, settings } = context;
+    const endpoints = await endpointsOf(context, values);
+    const opened = await openCluster(context, { ...values, endpoints });
+    const listed = await askAny(context, opened, (store) => store.members());
+    const file = values.out === undefined ? undefined : resolve(host.cwd, values.out);
+    const directory = file === undefined ? host.cwd : dirname(file);
+    if (file !== undefined) await host.files.makeDirectory(directory);
+    const { draftCluster, draftText } = await import('../../kv/upgrade/cluster/draft.ts');
+    const draft = await draftCluster(host, listed, opened.cluster, {
+      file,
+      directory,
+      name: values.name,
+      driver: values.driver,
+      newBinary: values['new-binary'],
+      oldBinary: values['old-binary'],
+    });
+    const { members, left, processes } = draft;
+    report(context, values, draft);
+    const text = await draftText(host, settings.directories.cache, draft);
+    if (file === undefined) return rawResult(text);
+    if ((await host.files.info(file)) !== undefined)
+      await context.confirm(`${file} is there already. Replace it?`);
+    await host.files.replace(file, text, 0o600);
+    return recordResult(
+      { cluster_file: file, members, processes, to_fill_in: left },
+      { text: `${file} written; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
+    );
   },
 });

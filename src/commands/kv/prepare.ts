@@ -1,12 +1,91 @@
-import type { Context } from '../../cli/command.ts';
-import { withNewConfiguration } from '../../kv/upgrade/configuration/new-configuration.ts';
-import { viewFor } from '../../kv/upgrade/plan-kind.ts';
+import { resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { recordResult, type Result } from '../../core/result.ts';
+import { columnsOf } from '../../core/text.ts';
+import type { Store } from '../../kv/client/etcd-client.ts';
+import type { Access } from '../../kv/engine/access.ts';
+import type {
+  ClusterFile,
+  Finding,
+  Observation,
+  Plan,
+  PlanKind,
+  PlanOptions,
+  Refusal,
+} from '../../kv/engine/model.ts';
+import { withNewConfiguration } from '../../kv/upgrade/configuration/configuration.ts';
+import { refusalError, viewFor } from '../../kv/upgrade/plan-kind.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
-import type { Observation, Plan, PlanKind, PlanOptions, Refusal } from '../../kv/engine/types.ts';
-import { driverFor } from './driver-for.ts';
-import { openCluster, type Opened } from './open-cluster.ts';
-import type { PlanValues } from './plan-flags.ts';
-import { givenVersions } from './versions-flag.ts';
+import { type EndpointValues, givenVersions, type PlanValues } from './flags.ts';
+
+export const driverFor = async (context: Context, cluster: ClusterFile): Promise<Driver> =>
+  (await import('../../kv/upgrade/supervisors/open.ts')).openDriver(
+    context.host,
+    cluster,
+    context.settings.directories.state,
+  );
+
+export type Opened = {
+  readonly cluster: ClusterFile;
+  /** Absolute path of the cluster file; undefined when only endpoints were given. */
+  readonly file?: string;
+  readonly access: Access;
+  /** Endpoints as they were typed, in the order of the members. */
+  readonly typed: readonly string[];
+};
+/** The file that is meant when no flag names one. */
+const defaultFile = async (context: Context): Promise<string> => {
+  const { host, settings, log } = context;
+  const named = host.env['OPSCTL_KV_CLUSTER'];
+  if (named !== undefined && named !== '') return named;
+  const simulated = resolve(settings.directories.state, 'mock-kv', 'cluster.yaml');
+  if ((await host.files.info(simulated)) !== undefined) {
+    log.info(`using the simulated cluster of ${simulated}`);
+    return simulated;
+  }
+  throw new AppError('config', 'no cluster is named', {
+    code: 'NO_CLUSTER',
+    tryThis: [
+      '--cluster FILE',
+      '--endpoints HOST:PORT,… for commands that only look',
+      'opsctl kv init writes a cluster file',
+      'opsctl mock kv start makes a simulated cluster',
+    ],
+  });
+};
+export const openCluster = async (
+  context: Context,
+  values: EndpointValues,
+  purpose: 'read' | 'upgrade' = 'read',
+): Promise<Opened> => {
+  const { host, log } = context;
+  const [{ openAccess }, { flagged, fromEndpoints, withFlags }] = await Promise.all([
+    import('../../kv/engine/access.ts'),
+    import('../../kv/upgrade/cluster/given-access.ts'),
+  ]);
+  if (values.endpoints !== undefined && values.cluster !== undefined) {
+    throw invalidArguments([problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
+  }
+  if (values.endpoints !== undefined) {
+    const { cluster, typed } = fromEndpoints(values);
+    const full = withFlags(cluster, values, host.cwd);
+    const access = await openAccess(host, full, flagged(values));
+    if (access.user !== undefined) log.hide(access.user.password);
+    return { cluster: full, access, typed };
+  }
+  const { readCluster } = await import('../../kv/upgrade/cluster/cluster-file.ts');
+  const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
+  const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
+  const access = await openAccess(host, cluster, flagged(values));
+  if (access.user !== undefined) log.hide(access.user.password);
+  return {
+    cluster,
+    file,
+    access,
+    typed: cluster.members.map(({ client_url }) => client_url.replace(/^[a-z]+:\/\//, '').replace(/\/$/, '')),
+  };
+};
 
 export type Prepared = {
   readonly opened: Opened & { readonly file: string };
@@ -16,7 +95,6 @@ export type Prepared = {
   readonly made: Plan | Refusal;
   readonly run: string;
 };
-
 /** `--keep-program`: the program of the cluster file that runs now. */
 const keptProgram = async (
   context: Context,
@@ -24,16 +102,14 @@ const keptProgram = async (
   isKept: boolean | undefined,
 ): Promise<Pick<PlanOptions, 'keep_program'>> => {
   if (isKept !== true) return {};
-  const { whichRuns } = await import('../../kv/upgrade/observe/which-program.ts');
+  const { whichRuns } = await import('../../kv/upgrade/observe/snapshot-source.ts');
   return { keep_program: await whichRuns(cluster, access, await driverFor(context, cluster)) };
 };
-
 const optionsOf = async (context: Context, { cluster }: Opened, values: PlanValues): Promise<PlanOptions> => {
-  const { acceptedGuards, planOptions } = await import('../../kv/upgrade/plan-options.ts');
+  const { acceptedGuards, planOptions } = await import('../../kv/upgrade/plan.ts');
   const accept = acceptedGuards(values.accept);
   return planOptions({ ...values, accept }, cluster, await givenVersions(context, values['versions-file']));
 };
-
 /** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
 export const prepare = async (
   context: Context,
@@ -67,4 +143,162 @@ export const prepare = async (
   const observation = kind === 'restart' ? await withNewConfiguration(host, cluster, seen) : seen;
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run, kind });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
+};
+
+/** The flags of commands that may send or take much. */
+type Limits = {
+  readonly 'max-send-bytes'?: number | undefined;
+  readonly 'max-receive-bytes'?: number | undefined;
+};
+const defaultTimeoutMs = 5000;
+/** --timeout, or five seconds: the store itself gives a write up after seven. */
+export const timeoutOf = async (
+  { settings }: Pick<Context, 'settings'>,
+  fallbackMs = defaultTimeoutMs,
+): Promise<number> => {
+  const given = settings.get('timeout')?.value;
+  return given === undefined ? fallbackMs : (await import('../../core/format.ts')).parseDuration(given);
+};
+/** Asks one member after the other until one answers. What the store refuses, it refuses for all. */
+export const askAny = async <T>(
+  context: Context,
+  { cluster, access }: Opened,
+  work: (store: Store) => Promise<T>,
+  values: Limits = {},
+): Promise<T> => {
+  const timeoutMs = await timeoutOf(context);
+  const { openStore } = await import('../../kv/client/etcd-client.ts');
+  let last: AppError | undefined;
+  for (const { client_url } of cluster.members) {
+    const limits = { maxSendBytes: values['max-send-bytes'], maxReceiveBytes: values['max-receive-bytes'] };
+    try {
+      return await work(
+        openStore(context.host, {
+          url: client_url,
+          tls: access.tls,
+          user: access.user,
+          timeoutMs,
+          signal: context.signal,
+          ...limits,
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof AppError) || error.category !== 'network') throw error;
+      context.log.debug(error.message);
+      // A member that is there and cannot do it says more than one that is not there.
+      if (last === undefined || last.detail.code === 'UNAVAILABLE') last = error;
+    }
+  }
+  throw last;
+};
+
+/** Why there is no plan, and where every finding is shown. */
+export const noPlan = (refusal: Refusal): AppError =>
+  refusalError(refusal, (hint) => [
+    ...(hint === undefined ? [] : [hint]),
+    'opsctl kv check shows every finding',
+  ]);
+/** A cluster that already runs the target version, and the health findings about it. */
+type Arrived = { readonly to: string; readonly findings: readonly Finding[] };
+/** Returns undefined if there is something left to do. */
+export const findArrived = async ({
+  observation,
+  opened,
+  options,
+  made,
+}: Pick<Prepared, 'observation' | 'opened' | 'options' | 'made'>): Promise<Arrived | undefined> => {
+  const { isArrived, wayOf } = await import('../../kv/upgrade/plan.ts');
+  const asked = options.to ?? opened.cluster.to;
+  const to = wayOf({ observation, cluster: opened.cluster, options }).to;
+  if (asked === undefined || to === undefined || !isArrived(observation, to)) return undefined;
+  const { healthFindings } = await import('../../kv/upgrade/guards/all.ts');
+  return { to, findings: healthFindings(made.findings) };
+};
+/** The answer when there is nothing left to do. What is wrong with the cluster is part of it. */
+export const arrived = async (prepared: Prepared): Promise<Result | undefined> => {
+  const found = await findArrived(prepared);
+  if (found === undefined) return undefined;
+  const { findingsText } = await import('../../kv/upgrade/present/text.ts');
+  const { observation, opened } = prepared;
+  const message = `cluster ${opened.cluster.name} runs ${found.to} already`;
+  const findings = found.findings.filter(({ level }) => level !== 'pass');
+  const text = [
+    `${message}: nothing to do`,
+    ...(findings.length === 0 ? [] : ['', findingsText(findings), '', 'opsctl kv check shows every finding']),
+  ].join('\n');
+  return recordResult(
+    {
+      ok: true,
+      outcome: 'done',
+      message,
+      cluster_version: observation.cluster_version,
+      ...(findings.length === 0 ? {} : { findings }),
+    },
+    { message: `${message}: nothing to do`, text, namesCommands: true },
+  );
+};
+export const digestError = (given: Plan, now: Plan): AppError =>
+  new AppError(
+    'unsafe',
+    `refused, nothing was changed: the cluster no longer matches the plan (${differences(given, now).join('; ')})`,
+    {
+      code: 'PLAN_OUTDATED',
+      tryThis: ['opsctl kv plan --out FILE, and look at it again'],
+      data: { given: given.digest, now: now.digest },
+    },
+  );
+const differences = (given: Plan, now: Plan): string[] => {
+  const found: string[] = [];
+  if (given.cluster !== now.cluster) found.push(`the plan is for ${given.cluster}`);
+  if (given.from !== now.from || given.to !== now.to)
+    found.push(`the way is ${now.from} → ${now.to}, the plan says ${given.from} → ${given.to}`);
+  if (given.order.join() !== now.order.join())
+    found.push(`the order is ${now.order.join(', ')}, the plan says ${given.order.join(', ')}`);
+  return found.length > 0 ? found : ['members, binaries or commands have changed'];
+};
+
+/** How long members took in the last runs of this cluster here. */
+export const earlierMs = async (
+  { host, settings }: Pick<Context, 'host' | 'settings'>,
+  cluster: string,
+): Promise<number[]> => {
+  const [{ findRuns }, { memberDurations }] = await Promise.all([
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/upgrade/window/window.ts'),
+  ]);
+  const runs = await findRuns(host, settings.directories.clusters, cluster);
+  return runs.slice(0, 5).flatMap(({ entries }) => memberDurations(entries));
+};
+/** The plan as people read it on this stream, with what members took in earlier runs of this cluster. */
+export const shownPlan = async (
+  context: Context,
+  plan: Plan,
+  stream: 'stdout' | 'stderr',
+): Promise<string> => {
+  const { planText } = await import('../../kv/upgrade/present/text.ts');
+  const columns = columnsOf(context.host.terminal[stream]);
+  const tookMs = await earlierMs(context, plan.cluster);
+  return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs });
+};
+/** What is read before the question: the whole plan with -v or where it fits, else its summary. Both are seen at once with the question. */
+const announcedPlan = async (context: Context, plan: Plan, question: string): Promise<string> => {
+  const { rows } = context.host.terminal.stderr;
+  const whole = await shownPlan(context, plan, 'stderr');
+  // Some terminals do not know their size, and say 0.
+  if (context.isVerbose === true || rows === undefined || rows === 0) return whole;
+  const { planSummary, questionRows } = await import('../../kv/upgrade/present/plan-summary.ts');
+  const columns = columnsOf(context.host.terminal.stderr);
+  // An empty line between the plan and the question.
+  const room = rows - questionRows(question, columns) - 1;
+  if (whole.split('\n').length <= room) return whole;
+  return planSummary(plan, { columns, rows: room, tookMs: await earlierMs(context, plan.cluster) });
+};
+/** Before the question the plan, which has the warnings too; without a question the warnings alone. */
+export const announce = async (context: Context, plan: Plan, question: string): Promise<void> => {
+  if (context.isInteractive && !context.isConfirmed) {
+    context.log.info(`${await announcedPlan(context, plan, question)}\n`);
+    return;
+  }
+  for (const { level, message, hint } of plan.findings)
+    if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
 };

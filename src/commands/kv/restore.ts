@@ -1,11 +1,37 @@
-import { defineCommand, type Context } from '../../cli/command.ts';
+import { versionRows } from '../../api-specs/etcd/versions.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, str } from '../../core/field.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { RestoreSource } from '../../kv/upgrade/restore/source.ts';
-import { confirmStart } from './confirm-start.ts';
-import { driverFor } from './driver-for.ts';
-import { openCluster, type Opened } from './open-cluster.ts';
-import { restoreFlags, type RestoreValues } from './restore-flags.ts';
-import { bucketOptions } from './snapshot-flags.ts';
+import type { Plan, UpgradeEvent } from '../../kv/engine/model.ts';
+import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
+import type { RestoreSource } from '../../kv/upgrade/restore/plan.ts';
+import { clusterFlags, planFlags } from './flags.ts';
+import { driverFor, noPlan, openCluster, type Opened, prepare, type Prepared } from './prepare.ts';
+import { confirmStart } from './run.ts';
+import { bucketFlags, bucketOptions } from './snapshot.ts';
+
+export const restoreFlags = {
+  ...clusterFlags,
+  snapshot: {
+    effects: ['reads'],
+    field: str(undefined, { min: 1 }),
+    summary: 'Snapshot: a file or s3://BUCKET/PREFIX/NAME (default: the newest one of the last run)',
+    value: 'file',
+    complete: 'file',
+  },
+  to: {
+    field: str(16, { pattern: '^\\d+\\.\\d+$' }),
+    summary: 'Version to rebuild (default: the one before the last run)',
+    value: 'minor',
+    suggest: versionRows.map(({ minor }) => minor),
+  },
+  ...bucketFlags,
+} as const satisfies Flags;
+export type RestoreValues = ValuesOf<typeof restoreFlags>;
 
 const rebuilt = async (
   context: Context,
@@ -15,7 +41,7 @@ const rebuilt = async (
   const [{ observe }, { restorePlan, restoreText }, { carryOutRestore }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
     import('../../kv/upgrade/restore/plan.ts'),
-    import('../../kv/upgrade/restore/carry-out.ts'),
+    import('../../kv/upgrade/restore/execute.ts'),
   ]);
   const { host, settings, log } = context;
   const driver = await driverFor(context, cluster);
@@ -39,10 +65,9 @@ const rebuilt = async (
     { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
   );
 };
-
 const restored = async (context: Context, values: RestoreValues): Promise<Result> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { restoreSource } = await import('../../kv/upgrade/restore/source.ts');
+  const { restoreSource } = await import('../../kv/upgrade/restore/plan.ts');
   const { snapshot, to } = values;
   const { host, settings } = context;
   const wanted = { snapshot, to, bucket: bucketOptions(values) };
@@ -53,7 +78,6 @@ const restored = async (context: Context, values: RestoreValues): Promise<Result
     if (source.copy !== undefined) await host.files.remove(source.copy);
   }
 };
-
 export const restore = defineCommand({
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
@@ -65,4 +89,105 @@ export const restore = defineCommand({
     { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' },
   ],
   run: async (context, values) => restored(context, values),
+});
+
+const { 'hold-last': _, 'hold-after': __, ...rehearsalFlags } = planFlags;
+export const rehearseFlags = {
+  ...rehearsalFlags,
+  snapshot: {
+    effects: ['reads'],
+    field: str(undefined, { min: 1 }),
+    summary: 'Snapshot to restore (default: a fresh one of a follower)',
+    value: 'file',
+    complete: 'file',
+  },
+  simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
+  real: { field: bool(), summary: 'Fail when real servers are not possible' },
+  keep: { field: bool(), summary: 'Keep the directory of the private copy' },
+} as const satisfies Flags;
+export type RehearseValues = ValuesOf<typeof rehearseFlags>;
+
+/** Real servers where they are possible and nobody asked for simulated ones. */
+const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise<boolean> => {
+  const { canBeReal } = await import('../../kv/upgrade/rehearse/rehearse.ts');
+  const isPossible = canBeReal(opened.cluster);
+  if (!values.real || isPossible) return isPossible && !values.simulated;
+  const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
+  throw invalidArguments([problem('--real', 'rule', rule)]);
+};
+/** The same plan, carried out on a copy in the directory. */
+export const rehearsedIn = async (
+  context: Context,
+  values: RehearseValues,
+  prepared: Prepared,
+  plan: Plan,
+  directory: string,
+): Promise<RehearsalResult> => {
+  const { host, signal, log } = context;
+  const { opened, observation, options } = prepared;
+  const [{ rehearse: carryOut }, { lineOf }, { snapshotToRehearse }, { rehearsedVersions }] =
+    await Promise.all([
+      import('../../kv/upgrade/rehearse/rehearse.ts'),
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/rehearse/rehearse.ts'),
+      import('../../kv/upgrade/rehearse/rehearse.ts'),
+    ]);
+  const { cluster, access } = opened;
+  const isReal = await chooseReal(prepared, values);
+  const snapshot = await snapshotToRehearse(host, {
+    ...{ access, observation, directory },
+    file: values.snapshot,
+    info: log.info,
+  });
+  const where = `a private copy of ${isReal ? 'real' : 'simulated'} servers`;
+  log.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${cluster.name} is not touched`);
+  const onEvent = (event: UpgradeEvent): void => {
+    const line = lineOf(event);
+    if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);
+  };
+  const versions = rehearsedVersions(observation, plan);
+  return carryOut(
+    { host, cluster, observation, snapshot, directory, isReal, versions, options, onEvent, signal },
+    access,
+  );
+};
+
+const run = async (context: Context, values: RehearseValues): Promise<Result> => {
+  const { host, settings } = context;
+  const prepared = await prepare(context, values);
+  const [{ isRefusal }, { keepReport }, { rehearsalEnding }] = await Promise.all([
+    import('../../kv/upgrade/plan.ts'),
+    import('../../kv/upgrade/rehearse/rehearse.ts'),
+    import('../../kv/upgrade/rehearse/rehearse.ts'),
+  ]);
+  const { made, opened, run: id } = prepared;
+  if (isRefusal(made)) throw noPlan(made);
+  const directory = childPath(
+    host.files.temporaryDirectory(),
+    pathPart(`opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`),
+  );
+  await host.files.makeDirectory(directory, 0o700);
+  try {
+    const ended = await rehearsedIn(context, values, prepared, made, directory);
+    const state = settings.directories.clusters;
+    return rehearsalEnding(ended, await keepReport(host, state, opened.cluster.name, directory, id));
+  } finally {
+    if (values.keep) context.log.info(`the private copy is kept in ${directory}`);
+    else await host.files.remove(directory);
+  }
+};
+export const rehearse = defineCommand({
+  path: ['kv', 'rehearse'],
+  noDryRun: 'it only works on copies; opsctl kv plan shows the steps',
+  summary: 'Run the upgrade on a private copy of the cluster first',
+  about:
+    'Restores a snapshot into a private cluster on this machine and carries out the same plan there: with the real binaries when the cluster file names them and ctl_binary, on simulated servers otherwise. ' +
+    'The cluster itself is only read. Exit code 20 when the rehearsal did not go through.',
+  flags: rehearseFlags,
+  examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'the night before' }],
+  check: (values) =>
+    values.real && values.simulated
+      ? [problem('--simulated', 'exclusive', 'cannot be given together with --real')]
+      : [],
+  run,
 });

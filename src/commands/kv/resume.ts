@@ -1,12 +1,102 @@
-import { resumedOptions } from '../../kv/engine/holds.ts';
-import { refuseUnseenHold } from '../../kv/engine/unseen-hold.ts';
-import { kindOf } from '../../kv/upgrade/plan-kind.ts';
+import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { conducted } from './conducted.ts';
-import { confirmStart } from './confirm-start.ts';
-import { namesHold, resumeFlags } from './resume-flags.ts';
-import { endedRun } from './ended-run.ts';
-import { unfinished } from './unfinished.ts';
+import { bool } from '../../core/field.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult, type Result } from '../../core/result.ts';
+import type { FoundRun } from '../../kv/engine/journal.ts';
+import type { Plan } from '../../kv/engine/model.ts';
+import { refuseUnseenHold, resumedOptions } from '../../kv/engine/progress.ts';
+import { crosses, kindOf, oldWay, viewFor } from '../../kv/upgrade/plan-kind.ts';
+import {
+  clusterFlags,
+  crossingFlags,
+  type EndpointValues,
+  planFlags,
+  rollbackFlags,
+  runFlags,
+} from './flags.ts';
+import { driverFor, openCluster, type Opened } from './prepare.ts';
+import { conducted, confirmStart } from './run.ts';
+import { takenOver } from './upgrade.ts';
+
+export const resumeFlags = {
+  ...clusterFlags,
+  ...runFlags,
+  ...crossingFlags,
+  'past-hold': { field: bool(), summary: 'With --yes: go on with a run that holds' },
+  'hold-last': {
+    field: bool(),
+    summary: 'Stop before the last member, also when the run has held there already',
+  },
+  'hold-after': { ...planFlags['hold-after'], summary: 'Stop again after so many more members' },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof resumeFlags>;
+/** Whether a flag says that the hold of the run is known. */
+export const namesHold = (values: Given): boolean =>
+  (['past-hold', 'accept-point-of-no-return', 'hold-after'] as const).some(
+    (name) => values[name] !== undefined && values[name] !== false,
+  );
+
+/** Killed after its last line, it could not take its lock away; nobody waits for its lease. */
+const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<void> => {
+  const { dropLock } = await import('../../kv/engine/locks.ts');
+  const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+  await dropLock(stores, run).catch(() => {});
+};
+/** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
+export const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
+  const opened = await openCluster(context, values, 'upgrade');
+  const { isRolledBack } = await import('../../kv/engine/journal.ts');
+  const { runs, unread } = await takenOver(context, opened);
+  const [newest] = runs;
+  // Another machine may have begun a newer one.
+  if (newest === undefined && unread !== undefined) throw unread;
+  if (newest === undefined || unread !== undefined) return undefined;
+  const { run, entries } = newest;
+  const last = entries.at(-1);
+  const isDone = last?.kind === 'closed' && last.outcome === 'done';
+  if (isDone || isRolledBack(entries)) await dropLockOf(opened, run);
+  if (isDone)
+    return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
+  if (!isRolledBack(entries)) return undefined;
+  const message = `nothing to go on with: run ${run} was rolled back to its end; opsctl kv upgrade begins a new one`;
+  return recordResult({ run, outcome: 'rolled-back' }, { message, namesCommands: true }, 'rolled-back');
+};
+
+export type Unfinished = {
+  readonly opened: Opened;
+  readonly found: FoundRun;
+  readonly plan: Plan;
+  readonly isRollback: boolean;
+};
+/** The newest run of the cluster that can go on. */
+export const unfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
+  const opened = await openCluster(context, values, 'upgrade');
+  const [{ openRun }, { refuseOtherMembers }] = await Promise.all([
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/progress.ts'),
+  ]);
+  const { runs, unread } = await takenOver(context, opened);
+  const found = openRun(runs);
+  const first = found?.entries[0];
+  if (found === undefined && unread !== undefined) throw unread;
+  if (found === undefined || first?.kind !== 'opened') {
+    throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
+      code: 'NO_RUN',
+      tryThis: ['opsctl kv status', 'opsctl kv upgrade'],
+    });
+  }
+  refuseOtherMembers(opened.cluster, found, first.plan);
+  const last = found.entries.findLast(
+    (entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened',
+  );
+  const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
+  // A downgrade reads the cluster file the other way round.
+  const view = { ...opened, cluster: viewFor(opened.cluster, first.plan) };
+  return { opened: view, found, plan: first.plan, isRollback };
+};
 
 export const resume = defineCommand({
   path: ['kv', 'resume'],
@@ -55,5 +145,96 @@ export const resume = defineCommand({
       );
     const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
+  },
+});
+
+/** spec/store#versions-2. `back`: the way back of versions that can be downgraded. */
+const pastReturn = ({ from, to }: Plan, back: readonly string[]): AppError =>
+  new AppError('unsafe', `the cluster runs ${to}, and ${from} does not start on its data`, {
+    code: 'PAST_POINT_OF_NO_RETURN',
+    tryThis: [
+      ...(rowOf(to)?.can.downgrade === true ? back : []),
+      'opsctl kv restore rebuilds the cluster from the snapshots',
+    ],
+  });
+/** Returns the reason if there is no unfinished run because the newest upgrade is complete. */
+const finishedUpgrade = async (
+  context: Context,
+  values: EndpointValues,
+  error: unknown,
+): Promise<AppError | undefined> => {
+  if (!(error instanceof AppError) || error.detail.code !== 'NO_RUN') return undefined;
+  const { findRuns, isRolledBack } = await import('../../kv/engine/journal.ts');
+  const { cluster } = await openCluster(context, values, 'upgrade');
+  const [newest] = await findRuns(context.host, context.settings.directories.clusters, cluster.name);
+  const first = newest?.entries[0];
+  const last = newest?.entries.at(-1);
+  if (newest === undefined || first?.kind !== 'opened' || last?.kind !== 'closed') return undefined;
+  if (!crosses(first.plan) || isRolledBack(newest.entries) || last.outcome !== 'done') return undefined;
+  return pastReturn(first.plan, ['opsctl kv downgrade goes back']);
+};
+export const rollback = defineCommand({
+  path: ['kv', 'rollback'],
+  noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
+  summary: 'Bring every upgraded member back to the old version, while one still runs it',
+  about:
+    'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. It has no window: once begun it goes to its end. Exit code 12 when it is done.',
+  flags: { ...clusterFlags, ...rollbackFlags },
+  examples: [
+    { line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' },
+  ],
+  run: async (context, values) => {
+    const { opened, found, plan } = await unfinished(context, values).catch(async (error: unknown) => {
+      throw (await finishedUpgrade(context, values, error)) ?? error;
+    });
+    const { observe } = await import('../../kv/upgrade/observe/observe.ts');
+    const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
+    if (
+      crosses(plan) &&
+      observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)
+    ) {
+      throw pastReturn(plan, [
+        'opsctl kv resume brings the upgrade to its end, then opsctl kv downgrade goes back',
+      ]);
+    }
+    await confirmStart(
+      context,
+      opened.cluster.name,
+      `Bring every member of ${opened.cluster.name} back to ${oldWay(plan)}?`,
+      values,
+    );
+    const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
+    return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
+  },
+});
+
+export const abort = defineCommand({
+  path: ['kv', 'abort'],
+  noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
+  summary: 'Give an unfinished run up and leave the members as they are',
+  about:
+    'Stops and starts nothing. A downgrade that no member has followed yet is cancelled in the store; one that a member has followed stays enabled, and the message names what ends it. Refused while a member is down by the hand of the run: resume or roll back first.',
+  flags: clusterFlags,
+  run: async (context, values) => {
+    const { host, settings, log } = context;
+    const { opened, found, plan } = await unfinished(context, values);
+    const { observe } = await import('../../kv/upgrade/observe/observe.ts');
+    const { giveUp, refuseWhileDown } = await import('../../kv/upgrade/execute/ending.ts');
+    const look = async () => (await observe({ host, ...opened })).members;
+    refuseWhileDown(await look());
+    await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
+    const { takeLocks } = await import('../../kv/engine/locks.ts');
+    const state = settings.directories.clusters;
+    const lock = await takeLocks({ host, state, ...opened, run: found.run, warn: log.warn });
+    try {
+      const driver = await driverFor(context, opened.cluster);
+      // Looked at again: the question may have stood for an hour.
+      const members = await look();
+      refuseWhileDown(members);
+      const report = await giveUp({ host, ...opened, driver, found, plan, members });
+      return recordResult(report, { text: report.message, message: report.message });
+    } finally {
+      await lock.release();
+    }
   },
 });

@@ -1,16 +1,23 @@
-import type { Context } from '../../cli/command.ts';
-import { isAccessible } from '../../core/accessible.ts';
-import { isJsonStream } from '../../core/output-format.ts';
+import type { Context } from '../../api/context.ts';
+import { refuseLongSecret } from '../../core/field.ts';
+import { isJsonStream, parseDuration } from '../../core/format.ts';
+import { AppError, usageError } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import { columnsOf } from '../../core/wrap.ts';
-import type { SessionResult } from '../../kv/upgrade/execute/session.ts';
-import type { Sink } from '../../kv/engine/types.ts';
+import { columnsOf, isAccessible, wrap } from '../../core/text.ts';
+import type { Plan, Sink } from '../../kv/engine/model.ts';
+import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
+import { crosses } from '../../kv/upgrade/plan-kind.ts';
+import type { Crossing } from '../../kv/upgrade/present/live.ts';
+import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
+import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.ts';
+import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
+import { driverFor, earlierMs, type Opened } from './prepare.ts';
 
 const finished = async (context: Context, { ending, report }: SessionResult): Promise<Result> => {
   const { host, isFormatGiven } = context;
   const [{ membersText }, { endingText, errorWithMembers }] = await Promise.all([
-    import('../../kv/upgrade/present/members-text.ts'),
-    import('../../kv/upgrade/present/ending.ts'),
+    import('../../kv/upgrade/present/text.ts'),
+    import('../../kv/upgrade/present/labels.ts'),
   ]);
   const text = endingText(report, columnsOf(host.terminal.stdout));
   if (ending.error !== undefined) {
@@ -28,13 +35,9 @@ const finished = async (context: Context, { ending, report }: SessionResult): Pr
     ...exit,
   };
 };
-
 export type Ask = <T>(question: () => Promise<T>) => Promise<T>;
-
 export type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
-
 const atOnce: Ask = (question) => question();
-
 /** spec/program#output: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
 const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
   host.terminal.stderr.isTty &&
@@ -42,12 +45,11 @@ const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
   host.env['TERM'] !== 'dumb' &&
   !isAccessible(host.env) &&
   isQuiet !== true;
-
 const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
   const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([
-    import('../../kv/upgrade/present/screen.ts'),
-    import('../../output/color.ts'),
-    import('../../output/printable.ts'),
+    import('../../kv/upgrade/present/live.ts'),
+    import('../../output/theme.ts'),
+    import('../../output/types.ts'),
   ]);
   const screen = liveScreen(context.host, {
     isColored: isColored(context.color, context.host.env, true),
@@ -55,9 +57,8 @@ const onTable = async (context: Context, conduct: Conduct): Promise<SessionResul
   });
   return conduct(screen.take, screen.pause, context.signal).finally(screen.finish);
 };
-
 const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
-  const { lineOf } = await import('../../kv/upgrade/present/plain-lines.ts');
+  const { lineOf } = await import('../../kv/upgrade/present/text.ts');
   const sink: Sink = (event) => {
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-finished')
@@ -65,11 +66,162 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
   };
   return conduct(sink, atOnce, context.signal);
 };
-
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
 export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
   if (!isJsonStream(context.format))
     return finished(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
-  const { followed } = await import('../../kv/upgrade/present/followed.ts');
+  const { followed } = await import('../../kv/upgrade/present/live.ts');
   return followed(context.signal, (sink, signal) => conduct(sink, atOnce, signal));
+};
+
+/**
+ * Before the last member of the old version. --yes starts a run and no more: only a person at a terminal or the flag made for it lets it cross,
+ * so that nothing that repeats a command can. The word to type is another one than the one that started the run.
+ */
+export const confirmCrossing = async (
+  context: Context,
+  values: CrossingValues,
+  plan: Plan,
+  crossing: Crossing,
+  ask: Ask,
+  withdrawn: AbortSignal,
+): Promise<boolean> => {
+  if (values['accept-point-of-no-return'] === true) return true;
+  if (!context.isInteractive || context.isConfirmed) return false;
+  const { terminal } = context.host;
+  const { crossingText } = await import('../../kv/upgrade/present/live.ts');
+  const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
+  const question = `${text}\n  Type ${plan.to} to cross it, anything else to hold:`;
+  return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
+};
+/** Better said at the start than after an hour. */
+export const reportUnattended = (
+  { isInteractive, isConfirmed, log }: Context,
+  values: CrossingValues,
+  plan: Plan,
+): void => {
+  const { options, from } = plan;
+  if (!crosses(plan)) return;
+  if ((isInteractive && !isConfirmed) || values['accept-point-of-no-return'] === true) return;
+  if (options.hold_last || options.hold_after !== undefined) return;
+  log.info(
+    `nobody will be asked: this run holds before the last member on ${from}; --accept-point-of-no-return lets it go on`,
+  );
+};
+
+const defaultPause = '1h';
+/** What was given for `--until` and the probes, as the run takes it. */
+const given = async (
+  { host, log }: Context,
+  values: WindowValues,
+): Promise<{ readonly until: Until | undefined; readonly probes: ImpactProbe[] }> => {
+  const { probesOf, untilOf } = await import('../../kv/upgrade/window/window.ts');
+  const token = host.env['OPSCTL_PROMETHEUS_TOKEN'];
+  if (token) {
+    refuseLongSecret('config', 'OPSCTL_PROMETHEUS_TOKEN', token);
+    log.hide(token);
+  }
+  return { until: untilOf(host, values.until), probes: probesOf(values, token) };
+};
+const isAsked = (values: WindowValues): boolean =>
+  (Object.keys(windowFlags) as (keyof typeof windowFlags)[]).some((name) => values[name] !== undefined);
+const eachConfirmed =
+  ({ host }: Context, ask: Ask) =>
+  (member: string, withdrawn: AbortSignal): Promise<boolean> =>
+    ask(async () => {
+      const answer = await host.terminal.prompts.text(`Go on with ${member}? [y/N]`, { signal: withdrawn });
+      return /^y(es)?$/i.test(answer.trim());
+    });
+/** Whatever is wrong with a flag is said before anything is planned. */
+export const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
+  await given(context, values);
+  parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
+  if (values['confirm-each'] !== true || context.isInteractive) return;
+  throw usageError(
+    '--confirm-each asks before each member, and nobody can be asked here',
+    [],
+    ['--until and --pause-while-query, for runs that nobody watches'],
+  );
+};
+/** Undefined when nothing of the kind is asked for. */
+export const windowOf = async (
+  context: Context,
+  values: WindowValues,
+  cluster: string,
+  ask: Ask,
+): Promise<Window | undefined> => {
+  if (!isAsked(values)) return undefined;
+  return {
+    ...(await given(context, values)),
+    pauseAtMostMs: parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most'),
+    earlierMs: await earlierMs(context, cluster),
+    confirmEach: values['confirm-each'] === true ? eachConfirmed(context, ask) : undefined,
+  };
+};
+
+export type Start = {
+  readonly opened: Opened;
+  /** The one that planned: it has its connections, and knows which version each program is. */
+  readonly driver?: Driver;
+  readonly plan: Plan;
+  readonly run: string;
+  readonly action: SessionInput['action'];
+  readonly loop?: SessionInput['loop'];
+};
+export const conducted = async (
+  context: Context,
+  values: RunValues,
+  { opened, driver: planned, plan, run, action, loop }: Start,
+): Promise<Result> => {
+  const { host, settings } = context;
+  const [{ conduct }, { withListeners }] = await Promise.all([
+    import('../../kv/upgrade/execute/session.ts'),
+    import('../../kv/upgrade/window/notify.ts'),
+  ]);
+  const driver = planned ?? (await driverFor(context, opened.cluster));
+  const common = {
+    host,
+    cluster: opened.cluster,
+    clusterFile: opened.file ?? '',
+    access: opened.access,
+    driver,
+    state: settings.directories.clusters,
+  };
+  if (action !== 'rollback') reportUnattended(context, values, plan);
+  return watched(context, async (sink, ask, signal) => {
+    const window = await windowOf(context, values, plan.cluster, ask);
+    return withListeners(context, values, { plan, run, action }, sink, (all) =>
+      conduct({
+        ...common,
+        ...{ plan, run, action, sink: all, signal, window },
+        confirmed: (crossing, withdrawn) => confirmCrossing(context, values, plan, crossing, ask, withdrawn),
+        hasCanary: values.canary !== false,
+        canaryRate: values['canary-rate'],
+        canKill: values['kill-after-grace'] ?? false,
+        ...(loop === undefined ? {} : { loop }),
+      }),
+    );
+  });
+};
+
+/** Typed, not clicked: the name of the cluster. With --yes nobody is asked. */
+const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
+  if (context.isConfirmed) return true;
+  if (!context.isInteractive) return false;
+  const asked = wrap(question, columnsOf(context.host.terminal.stderr) - 2, '  ');
+  return (
+    (await context.host.terminal.prompts.text(`${asked}\n  Type ${cluster} to go on:`)).trim() === cluster
+  );
+};
+export const confirmStart = async (
+  context: Context,
+  cluster: string,
+  question: string,
+  values: RunValues = {},
+): Promise<void> => {
+  await refuseWrongWindow(context, values);
+  if (!context.isConfirmed && !context.isInteractive)
+    throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+  if (!(await typedName(context, cluster, question)))
+    throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
 };

@@ -1,14 +1,34 @@
-import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import type { MemberSpec } from '../../kv/engine/types.ts';
-import type { Context } from '../../cli/command.ts';
-import { openCluster } from './open-cluster.ts';
-import type { Opened } from './open-cluster.ts';
-import { retentionOf } from './retention-flags.ts';
-import { withDestination } from './snapshot-flags.ts';
-import type { ScheduleValues } from './snapshot-schedule-flags.ts';
+import { resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, oneOf, str } from '../../core/field.ts';
+import type { ValuesOf } from '../../core/flag.ts';
+import { parseDuration } from '../../core/format.ts';
+import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
+import { rawResult, type Result } from '../../core/result.ts';
+import type { MemberSpec } from '../../kv/engine/model.ts';
+import { isBucketUrl } from '../../kv/snapshots/destination.ts';
+import {
+  type Calendar,
+  calendarOf,
+  everyProblem,
+  type Scheduler,
+  schedulers,
+  scheduleText,
+} from '../../kv/snapshots/schedule.ts';
+import { appErrorFrom } from '../../output/error.ts';
+import { endpointFlags } from './flags.ts';
+import { openCluster, type Opened } from './prepare.ts';
+import {
+  bucketFlags,
+  destinationArgument,
+  nameFlag,
+  retentionFlags,
+  retentionOf,
+  withDestination,
+} from './snapshot.ts';
 
 const silenceMs = 30_000;
-
 const sourceOf = async (
   context: Context,
   { cluster, access }: Opened,
@@ -36,7 +56,6 @@ const sourceOf = async (
     context.log.warn(`no healthy member: the snapshot of ${best.name} may be behind the cluster`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };
-
 /** One run: a snapshot of a healthy follower, verified, stored; then what the rules do not keep is removed. */
 export const snapshotOnce = async (context: Context, values: ScheduleValues) => {
   const { host } = context;
@@ -44,8 +63,8 @@ export const snapshotOnce = async (context: Context, values: ScheduleValues) => 
   const source = await sourceOf(context, opened, values.member);
   const [{ openStore }, { takeStored }, { prunePlan, removeSnapshots }] = await Promise.all([
     import('../../kv/client/etcd-client.ts'),
-    import('../../kv/snapshots/take.ts'),
-    import('../../kv/snapshots/catalogue.ts'),
+    import('../../kv/snapshots/schedule.ts'),
+    import('../../kv/snapshots/catalog.ts'),
   ]);
   const cluster = values.name ?? opened.cluster.name;
   const { tls, user } = opened.access;
@@ -67,3 +86,173 @@ export const snapshotOnce = async (context: Context, values: ScheduleValues) => 
     return { name: taken.name, place: taken.place, ...manifest, pruned: prune.map(({ name }) => name) };
   });
 };
+
+const pathFlags = ['cluster', 'password-file', 'cacert', 'cert', 'key'] as const;
+const plainFlags = [
+  'endpoints',
+  'user',
+  'server-name',
+  'member',
+  'name',
+  'keep-last',
+  'keep-daily',
+  'keep-weekly',
+  'max-age',
+  's3-endpoint',
+  's3-region',
+  's3-addressing',
+] as const;
+/** What the scheduler runs: the same command with --once. It starts elsewhere, so paths are absolute. */
+const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean): string[] => {
+  const path = (value: string): string => resolve(host.cwd, value);
+  const mounted = (name: string, value: string): string =>
+    isInImage && name === 'cluster' ? '/etc/opsctl/cluster.yaml' : path(value);
+  const where = isBucketUrl(values.destination) ? values.destination : path(values.destination);
+  return [
+    ...['kv', 'snapshot', 'schedule', where, '--once'],
+    ...pathFlags.flatMap((name) =>
+      values[name] === undefined ? [] : [`--${name}`, mounted(name, values[name])],
+    ),
+    ...plainFlags.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, String(values[name])])),
+  ];
+};
+const clusterOf = async (context: Context, values: ScheduleValues): Promise<string> => {
+  if (values.name !== undefined) return values.name;
+  const { openCluster } = await import('./prepare.ts');
+  return (await openCluster(context, values)).cluster.name;
+};
+export const emitted = async (
+  context: Context,
+  values: ScheduleValues,
+  calendar: Calendar,
+): Promise<string> => {
+  if (values.cluster === undefined && values.endpoints === undefined)
+    throw invalidArguments([
+      problem('--cluster', 'required', 'or --endpoints must be given: the scheduler knows no default'),
+    ]);
+  const isInImage = values.emit === 'kubernetes';
+  return scheduleText(values.emit as Scheduler, {
+    cluster: await clusterOf(context, values),
+    words: wordsOf(context, values, isInImage),
+    calendar,
+    program: context.host.self,
+    image: values.image,
+  });
+};
+
+/** Wrong flags and files are as wrong the next time; later they may have been right before (a key that is being replaced). */
+const neverWorks = (error: AppError, isFirst: boolean): boolean =>
+  error.category === 'unknown' || (isFirst && (error.category === 'usage' || error.category === 'config'));
+/** One row a run; a run that fails is a row too, and the next one comes all the same. */
+export const repeated = (context: Context, values: ScheduleValues, everyMs: number): Result => {
+  let category: Category | 'done' = 'done';
+  let isFirst = true;
+  const rows = async function* () {
+    for (let next = context.host.elapsed(); !context.signal.aborted; ) {
+      const row = await snapshotOnce(context, values).catch((thrown: unknown) => {
+        const error = appErrorFrom(thrown, context.host.env);
+        if (neverWorks(error, isFirst) || context.signal.aborted) throw thrown;
+        category = 'partial';
+        context.log.warn(`no snapshot was stored: ${error.message}`);
+        return { name: null, error: error.message, code: error.detail.code ?? null };
+      });
+      isFirst = false;
+      yield row;
+      next = Math.max(next + everyMs, context.host.elapsed());
+      await context.host.sleep(next - context.host.elapsed(), context.signal).catch(() => undefined);
+    }
+  };
+  return {
+    kind: 'rows',
+    rows: rows(),
+    view: { columns: ['name', 'revision', 'size_bytes', 'hash', 'member'], name: 'place' },
+    exit: () => category,
+  };
+};
+
+export const scheduleFlags = {
+  every: {
+    field: str(32, { min: 1 }),
+    summary: 'Time from one snapshot to the next (default 6h)',
+    value: 'duration',
+  },
+  once: { field: bool(), summary: 'Take one snapshot, prune, and end: what a timer runs' },
+  emit: {
+    field: oneOf(...schedulers),
+    summary: 'Print what makes a scheduler run it instead: systemd units, a cron line, a CronJob',
+    value: 'systemd|cron|kubernetes',
+  },
+  image: {
+    field: str(1024, { min: 1 }),
+    summary: 'With --emit kubernetes: image with opsctl as its entry point',
+    value: 'image',
+  },
+  member: {
+    field: str(255, { min: 1 }),
+    summary: 'Member to take it from (default: a healthy follower)',
+    value: 'name',
+    complete: 'kv-member',
+  },
+  ...nameFlag,
+  ...retentionFlags,
+  ...bucketFlags,
+  ...endpointFlags,
+};
+export const scheduleArgs = [destinationArgument] as const;
+export type ScheduleValues = ValuesOf<typeof scheduleFlags, typeof scheduleArgs>;
+
+export const snapshotSchedule = defineCommand({
+  path: ['kv', 'snapshot', 'schedule'],
+  noDryRun: 'opsctl kv snapshot prune --dry-run shows what the rules would remove; --emit only prints',
+  summary: 'Take snapshots again and again: verified, stored, and pruned by rules',
+  about:
+    'Each run reads a snapshot from a healthy follower, verifies it, stores it as CLUSTER-TIME-rREVISION.db with a manifest beside it, and prunes when a rule is given. ' +
+    'A scheduler is better at this than a process that nobody watches: --emit prints what it needs. Credentials of a bucket come from the environment only.',
+  args: scheduleArgs,
+  flags: scheduleFlags,
+  examples: [
+    {
+      line: 'opsctl kv snapshot schedule s3://backups/etcd --cluster cluster.yaml --keep-last 8 --keep-daily 14 --emit systemd',
+      says: 'a service and a timer, every 6 hours',
+    },
+    {
+      line: 'opsctl kv snapshot schedule /var/backups/etcd --every 1h --keep-last 48',
+      says: 'in the foreground',
+    },
+  ],
+  check: (values) => [
+    ...(values.every === undefined || everyProblem(values.every) === undefined
+      ? []
+      : [
+          problem(
+            '--every',
+            'min',
+            `${everyProblem(values.every)}; got ${values.every}`,
+            'write it like 30m, 6h or 1d',
+          ),
+        ]),
+    ...(values.emit === 'kubernetes' && values.image === undefined
+      ? [problem('--image', 'required', 'must name the image that the CronJob runs')]
+      : []),
+  ],
+  run: async (context, values) => {
+    retentionOf(values);
+    const everyMs = parseDuration(values.every ?? '6h', '--every');
+    if (values.emit !== undefined) {
+      const calendar = calendarOf(everyMs, values.name ?? values.cluster ?? '');
+      if (calendar === undefined)
+        throw invalidArguments([
+          problem(
+            '--every',
+            'rule',
+            'no calendar says that: it must divide an hour or a day',
+            'like 15m, 1h, 6h or 1d',
+          ),
+        ]);
+      return rawResult(await emitted(context, values, calendar));
+    }
+    if (values.once !== true) return repeated(context, values, everyMs);
+    const row = await snapshotOnce(context, values);
+    return { kind: 'record', data: row, view: { text: `stored ${row.place}`, name: 'place' } };
+  },
+});

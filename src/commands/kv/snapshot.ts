@@ -1,11 +1,77 @@
 import { resolve } from 'node:path';
-import { bool, req, str } from '../../core/field.ts';
-import { recordResult } from '../../core/result.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, int, oneOf, req, str } from '../../core/field.ts';
+import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
+import { parseDuration } from '../../core/format.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { recordResult, rowsResult } from '../../core/result.ts';
+import type { MemberSpec } from '../../kv/engine/model.ts';
+import type { BucketOptions, Destination, Retention, StoredSnapshot } from '../../kv/snapshots/catalog.ts';
 import type { Verification, Verifying } from '../../kv/snapshots/verify.ts';
-import { defineCommand, type Context, type ValuesOf } from '../../cli/command.ts';
-import { endpointFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
-import { bucketFlags, bucketOptions } from './snapshot-flags.ts';
+import { namePattern } from '../../kv/upgrade/cluster/cluster-file.ts';
+import { clusterFlags, endpointFlags } from './flags.ts';
+import { openCluster, type Opened, timeoutOf } from './prepare.ts';
+
+export const destinationArgument = {
+  name: 'destination',
+  effects: ['reads', 'writes'],
+  field: req(str(4096, { min: 1 })),
+  summary: 'A directory, or s3://BUCKET/PREFIX',
+  complete: 'file',
+} as const satisfies Argument;
+/** Credentials have no flag: they come from the environment or the profile, role or instance that the client library finds. */
+export const bucketFlags = {
+  's3-endpoint': {
+    effects: ['sends'],
+    field: str(2048, { min: 1, pattern: '^https?://' }),
+    summary: 'URL of an S3-compatible service (default: AWS_ENDPOINT_URL_S3, else AWS)',
+    value: 'url',
+  },
+  's3-region': {
+    effects: ['sends'],
+    field: str(64, { min: 1 }),
+    summary: 'Region of the bucket (default: AWS_REGION)',
+    value: 'region',
+  },
+  's3-addressing': {
+    effects: [],
+    field: oneOf('path', 'virtual'),
+    summary: 'Bucket in the path or in the host name (default: path with an endpoint, else virtual)',
+    value: 'path|virtual',
+  },
+} as const satisfies Flags;
+export type BucketValues = ValuesOf<typeof bucketFlags>;
+export const nameFlag = {
+  name: {
+    effects: [],
+    field: str(128, { min: 1, pattern: namePattern }),
+    summary: 'Name of the cluster in the names of snapshots (default: that of the cluster file)',
+    value: 'name',
+  },
+} as const satisfies Flags;
+/** Only what was given: what is absent may stand in the cluster file. */
+export const bucketOptions = (values: BucketValues): BucketOptions => ({
+  ...(values['s3-endpoint'] === undefined ? {} : { endpoint: values['s3-endpoint'] }),
+  ...(values['s3-region'] === undefined ? {} : { region: values['s3-region'] }),
+  ...(values['s3-addressing'] === undefined ? {} : { addressing: values['s3-addressing'] }),
+});
+/** The destination of a command; it is closed when the work is done. */
+export const withDestination = async <T>(
+  { host, settings }: Pick<Context, 'host' | 'settings'>,
+  where: string,
+  values: BucketValues,
+  work: (destination: Destination) => Promise<T>,
+): Promise<T> => {
+  const { openDestination } = await import('../../kv/snapshots/destination.ts');
+  const workDirectory = `${settings.directories.state}/snapshots`;
+  const destination = await openDestination(host, where, { ...bucketOptions(values), workDirectory });
+  try {
+    return await work(destination);
+  } finally {
+    destination.close();
+  }
+};
 
 const args = [
   {
@@ -30,7 +96,6 @@ const flags = {
   ...bucketFlags,
 };
 type Given = ValuesOf<typeof flags, typeof args>;
-
 /** Programs of the cluster file and a member to compare with, where a cluster is named. */
 const trialOf = async (context: Context, values: Given): Promise<Verifying['trial']> => {
   if (values.restore !== true) return undefined;
@@ -46,12 +111,10 @@ const trialOf = async (context: Context, values: Given): Promise<Verifying['tria
     live: member === undefined ? undefined : opened?.access.store(member.client_url),
   };
 };
-
 const textOf = (file: string, { comparisons = [] }: Verification): string =>
   comparisons
     .map(({ check, ok, detail }) => `${check}: ${ok === null ? '' : ok ? 'same, ' : 'DIFFERENT, '}${detail}`)
     .join('\n') || `${file} is good`;
-
 export const snapshotVerify = defineCommand({
   path: ['kv', 'snapshot', 'verify'],
   summary: 'Check a snapshot against its checksum and its manifest, with --restore by a trial restore too',
@@ -82,4 +145,243 @@ export const snapshotVerify = defineCommand({
       done.ok ? undefined : 'no',
     );
   },
+});
+
+export const fileArgument = {
+  name: 'file',
+  effects: ['reads'],
+  field: req(str(undefined, { min: 1 })),
+  summary: 'The snapshot file',
+  complete: 'file',
+} as const satisfies Argument;
+
+/** From one member, never from "one of them": the named one, else the leader, because nobody is ahead of it. */
+export const snapshotMember = async (
+  { host, log }: Context,
+  { cluster, access, file }: Opened,
+  member: string | undefined,
+): Promise<MemberSpec> => {
+  if (member !== undefined) {
+    const found = cluster.members.find(({ name }) => name === member);
+    if (found === undefined)
+      throw invalidArguments([
+        problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`),
+      ]);
+    return found;
+  }
+  if (cluster.members.length === 1) return cluster.members[0] as MemberSpec;
+  if (file === undefined)
+    throw invalidArguments([
+      problem(
+        '--endpoints',
+        'max',
+        'must name one member: a snapshot is taken from one',
+        'or name a --member of a cluster file',
+      ),
+    ]);
+  const [{ observe }, { mostCurrent }] = await Promise.all([
+    import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/upgrade/observe/snapshot-source.ts'),
+  ]);
+  const { members } = await observe({ host, cluster, access });
+  const best = mostCurrent(members);
+  if (best === undefined)
+    throw new AppError('network', `no member answers: ${members[0]?.error ?? 'unknown'}`, {
+      code: 'UNAVAILABLE',
+      tryThis: ['opsctl kv status'],
+    });
+  if (!best.is_leader) log.warn(`no leader: the snapshot of ${best.name} may be behind`);
+  return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
+};
+
+const silenceMs = 30_000;
+export const snapshotSave = defineCommand({
+  path: ['kv', 'snapshot', 'save'],
+  noDryRun: 'opsctl kv status shows the size of the store',
+  summary: 'Save a snapshot of the v3 data into a file, verified while it arrives',
+  about:
+    'Nothing is left of a snapshot that is cut off or does not fit its checksum. v2 data is not part of a snapshot.',
+  args: [fileArgument],
+  flags: {
+    ...endpointFlags,
+    member: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Member of the cluster file to take it from (default: the leader)',
+      value: 'name',
+      complete: 'kv-member',
+    },
+  },
+  examples: [
+    {
+      line: 'opsctl kv snapshot save backup.db --endpoints localhost:2379',
+      says: 'Snapshot saved at backup.db',
+    },
+  ],
+  run: async (context, values) => {
+    const { host } = context;
+    const opened = await openCluster(context, values);
+    const source = await snapshotMember(context, opened, values.member);
+    const [{ openStore }, { saveSnapshot }, { withDeadline }] = await Promise.all([
+      import('../../kv/client/etcd-client.ts'),
+      import('../../kv/client/snapshot.ts'),
+      import('../../kv/client/snapshot.ts'),
+    ]);
+    const limitMs = context.settings.get('timeout') === undefined ? undefined : await timeoutOf(context);
+    const began = host.elapsed();
+    const path = resolve(host.cwd, values.file);
+    const saved = await withDeadline(host, { signal: context.signal, limitMs }, async (signal) => {
+      const store = openStore(host, {
+        url: source.client_url,
+        tls: opened.access.tls,
+        user: opened.access.user,
+        timeoutMs: silenceMs,
+        signal,
+      });
+      const { revision, raft_index } = await store.status();
+      return { ...(await saveSnapshot(host, store, path)), revision, raft_index };
+    });
+    const data = {
+      member: source.name,
+      path,
+      ...saved,
+      duration_ms: Math.round(host.elapsed() - began),
+    };
+    return recordResult(data, {
+      text: `Snapshot saved at ${values.file}`,
+      name: 'path',
+      message: `verified: ${saved.size_bytes} bytes, revision ${saved.revision}, sha256 ${saved.trailer_sha256}`,
+    });
+  },
+});
+
+export const snapshotStatus = defineCommand({
+  path: ['kv', 'snapshot', 'status'],
+  summary: 'Show what a snapshot file holds',
+  about: 'hash is the value that the tools of 3.3 and later print; compare only values from one tool.',
+  args: [fileArgument],
+  examples: [{ line: 'opsctl kv snapshot status backup.db', says: 'Revision, keys, size and hash' }],
+  run: async (context, values) => {
+    const path = resolve(context.host.cwd, values.file);
+    const { verifySnapshot } = await import('../../kv/client/snapshot.ts');
+    const { snapshotContent } = await import('../../kv/client/snapshot-content.ts');
+    const { withSnapshot } = await import('../../kv/client/snapshot.ts');
+    const { trailer_sha256 } = await verifySnapshot(context.host, path);
+    const content = withSnapshot(context.host.files, path, snapshotContent);
+    return recordResult(
+      { ...content, hash_hex: content.hash.toString(16), trailer_sha256 },
+      { columns: ['hash_hex', 'revision', 'total_key', 'total_size'], name: 'revision' },
+    );
+  },
+});
+
+const row = ({ manifest, ...seen }: StoredSnapshot, place: string) => ({
+  ...seen,
+  hash: manifest?.hash ?? null,
+  file_sha256: manifest?.file_sha256 ?? null,
+  total_key: manifest?.total_key ?? null,
+  member: manifest?.member ?? null,
+  verified_at: manifest?.verified_at ?? null,
+  verified_by: manifest?.verified_by ?? null,
+  place,
+});
+export const snapshotList = defineCommand({
+  path: ['kv', 'snapshot', 'list'],
+  summary: 'List the snapshots of a directory or a bucket, oldest first',
+  about: 'A snapshot without a time under VERIFIED has no manifest beside it: nobody has verified it there.',
+  args: [destinationArgument],
+  flags: { ...nameFlag, ...bucketFlags },
+  examples: [
+    {
+      line: 'opsctl kv snapshot list /var/backups/etcd',
+      says: 'size, revision, hash, when taken and verified',
+    },
+  ],
+  run: async (context, values) => {
+    const { catalogue } = await import('../../kv/snapshots/catalog.ts');
+    const rows = await withDestination(context, values.destination, values, async (destination) =>
+      (await catalogue(destination, values.name)).map((one) => row(one, destination.placeOf(one.name))),
+    );
+    return rowsResult(rows, {
+      columns: ['name', 'taken_at', 'revision', 'size_bytes', 'hash', 'verified_at', 'verified_by'],
+      name: 'place',
+    });
+  },
+});
+
+const count = (summary: string) => ({ field: int({ min: 1, max: 10_000 }), summary, value: 'n' }) as const;
+export const retentionFlags = {
+  'keep-last': count('Keep the newest n snapshots'),
+  'keep-daily': count('Keep the newest of each of the last n days (UTC) that have one'),
+  'keep-weekly': count('Keep the newest of each of the last n weeks (UTC) that have one'),
+  'max-age': {
+    field: str(32, { min: 1 }),
+    summary: 'Keep nothing older, like 90d; the newest verified snapshot stays all the same',
+    value: 'duration',
+  },
+} as const satisfies Flags;
+export type RetentionValues = ValuesOf<typeof retentionFlags>;
+const longestAgeMs = 100 * 366 * 86_400_000;
+/** Undefined without any of the flags: then nothing is pruned. */
+export const retentionOf = (values: RetentionValues): Retention | undefined => {
+  const names = ['keep-last', 'keep-daily', 'keep-weekly', 'max-age'] as const;
+  if (names.every((name) => values[name] === undefined)) return undefined;
+  const age = values['max-age'];
+  return {
+    keepLast: values['keep-last'],
+    keepDaily: values['keep-daily'],
+    keepWeekly: values['keep-weekly'],
+    ...(age === undefined ? {} : { maxAgeMs: parseDuration(age, '--max-age', longestAgeMs) }),
+  };
+};
+
+const pruneFlags = { ...clusterFlags, ...nameFlag, ...retentionFlags, ...bucketFlags };
+type SnapshotPruneGiven = ValuesOf<typeof pruneFlags, readonly [typeof destinationArgument]>;
+const pruned = async (context: Context, values: SnapshotPruneGiven) => {
+  const retention = retentionOf(values);
+  if (retention === undefined)
+    throw invalidArguments([
+      problem('--keep-last', 'required', 'or --keep-daily, --keep-weekly or --max-age must say what stays'),
+    ]);
+  const cluster = values.name ?? (await openCluster(context, values)).cluster.name;
+  const { prunePlan, removeSnapshots } = await import('../../kv/snapshots/catalog.ts');
+  return withDestination(context, values.destination, values, async (destination) => {
+    const { keep, prune } = await prunePlan(destination, cluster, retention, context.host.now());
+    const names = prune.map(({ name }) => name);
+    const kept = keep.map(({ snapshot: { name }, why }) => ({ name, why }));
+    const count = `${names.length} of ${names.length + kept.length} snapshots of ${cluster}`;
+    const data = {
+      destination: destination.where,
+      cluster,
+      keep: kept,
+      prune: names,
+      is_dry_run: context.isDryRun,
+    };
+    const lines = [
+      ...kept.map(({ name, why }) => `keep   ${name} (${why})`),
+      ...names.map((name) => `remove ${name}`),
+    ];
+    if (context.isDryRun) return recordResult(data, { text: [`would remove ${count}`, ...lines].join('\n') });
+    if (names.length > 0) {
+      context.log.info(lines.join('\n'));
+      await context.confirm(`Remove ${count} in ${destination.where}?`);
+      await removeSnapshots(destination, prune);
+    }
+    const unfinished = await destination.discardUnfinished();
+    return recordResult({ ...data, unfinished_uploads: unfinished ?? null }, { text: `removed ${count}` });
+  });
+};
+export const snapshotPrune = defineCommand({
+  path: ['kv', 'snapshot', 'prune'],
+  summary: 'Remove old snapshots of a cluster by rules; the newest verified one always stays',
+  about:
+    'A snapshot stays when one of the rules keeps it and it is not older than --max-age. Files that are no snapshots of this cluster are left alone. Uploads that were killed more than a day ago are discarded.',
+  args: [destinationArgument],
+  flags: pruneFlags,
+  examples: [
+    {
+      line: 'opsctl kv snapshot prune s3://backups/etcd --name prod --keep-last 8 --keep-daily 14 --keep-weekly 8 --dry-run',
+      says: 'what would stay, why, and what would go',
+    },
+  ],
+  run: pruned,
 });

@@ -1,9 +1,73 @@
-import { defineCommand, type Flags } from '../../cli/command.ts';
-import { int, str } from '../../core/field.ts';
-import { problem, type Problem } from '../../core/problem.ts';
-import { endpointFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
-import { operated } from './operated.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { int, oneOf, str } from '../../core/field.ts';
+import type { Flags } from '../../core/flag.ts';
+import { AppError, problem, type Problem } from '../../core/problem.ts';
+import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { columnsOf } from '../../core/text.ts';
+import { hexId } from '../../kv/client/endpoint.ts';
+import type { Acts } from '../../kv/operations/journal.ts';
+import type { OperationInput } from '../../kv/operations/perform.ts';
+import type { Planning } from '../../kv/operations/plan.ts';
+import { endpointFlags, operationFlags } from './flags.ts';
+import { askAny, driverFor, openCluster, type Opened } from './prepare.ts';
+import { confirmStart } from './run.ts';
+
+/** What differs from one operation to the next. */
+export type Asked = Planning & {
+  readonly acts: () => Promise<Acts>;
+  readonly question: string;
+  readonly hasCanary?: boolean;
+  /** Each step that changes something is asked for: at a terminal, unless --yes was given. */
+  readonly asksEachStep?: boolean;
+  /** As --confirm-each says: also with --yes, and refused where nobody can be asked. */
+  readonly confirmsEach?: boolean | undefined;
+};
+const sayTo =
+  ({ log, host }: Context): OperationInput['say'] =>
+  (text, level = 'info') =>
+    level === 'warn'
+      ? log.warn(text)
+      : log.info(`${new Date(host.now()).toISOString().slice(11, 19)}Z ${text}`);
+/** Looks, plans, shows, asks, and carries out; or goes on with what was interrupted. */
+export const operated = async (context: Context, opened: Opened, asked: Asked): Promise<Result> => {
+  const { host, settings, log, isFormatGiven } = context;
+  const { cluster, access, file } = opened;
+  const driver = file === undefined ? undefined : await driverFor(context, cluster);
+  const [{ planNow }, { operationText, reportText, membersLine }, { performOperation }] = await Promise.all([
+    import('../../kv/operations/plan.ts'),
+    import('../../kv/operations/record.ts'),
+    import('../../kv/operations/perform.ts'),
+  ]);
+  const place = { host, state: settings.directories.clusters, cluster, access, driver };
+  const { plan, isResumed } = await planNow(place, asked);
+  const text = operationText(plan, columnsOf(host.terminal.stderr));
+  if (context.isDryRun) return recordResult(plan, { text, namesCommands: true });
+  if (plan.steps.length === 0)
+    return recordResult(plan, { text: plan.notes.join('\n'), namesCommands: true });
+  log.info(text);
+  if (isResumed) log.info(`this operation was begun at ${plan.made_at} and is not finished: it goes on`);
+  await confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach });
+  const asksEach =
+    asked.confirmsEach === true ||
+    (asked.asksEachStep === true && context.isInteractive && !context.isConfirmed);
+  const { report, error } = await performOperation({
+    ...{ ...place, plan },
+    acts: await asked.acts(),
+    signal: context.signal,
+    hasCanary: asked.hasCanary ?? false,
+    ...(asksEach ? { confirmStep: (title) => host.terminal.prompts.confirm(`${title}?`, false) } : {}),
+    say: sayTo(context),
+  });
+  if (error !== undefined) {
+    log.info(`members: ${membersLine(report.members)}`);
+    const data = { members: report.members, next: report.next, journal: report.journal };
+    throw new AppError(error.category, error.message, { ...error.detail, data });
+  }
+  if (isFormatGiven !== true && !host.terminal.stdout.isTty)
+    return { ...rawResult(`${reportText(report)}\n`), view: { namesCommands: true } };
+  return recordResult(report, { text: reportText(report), name: 'run', namesCommands: true });
+};
 
 const flags = {
   ...endpointFlags,
@@ -18,8 +82,7 @@ const flags = {
     value: 'duration',
   },
 } as const satisfies Flags;
-
-const oneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
+const requireOneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
   const names = ['revision', 'keep-last', 'keep-for'].filter((name) => given[name] !== undefined);
   if (names.length === 1) return [];
   const [code, what] =
@@ -28,9 +91,6 @@ const oneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
       : (['exclusive', `cannot be given together with --${names.at(-1)}`] as const);
   return [problem('<revision>', code, what, 'opsctl kv compact --keep-last 10000')];
 };
-
-import { askAny } from './ask.ts';
-
 export const compact = defineCommand({
   path: ['kv', 'compact'],
   summary: 'Remove history up to a revision, and wait until its space is free',
@@ -46,7 +106,7 @@ export const compact = defineCommand({
     },
   ],
   flags,
-  check: oneOf,
+  check: requireOneOf,
   examples: [
     {
       line: 'opsctl kv compact --keep-last 10000 --cluster cluster.yaml --dry-run',
@@ -57,8 +117,8 @@ export const compact = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const [{ parseDuration }, { compactPlan }] = await Promise.all([
-      import('../../core/duration.ts'),
-      import('../../kv/operations/compact-plan.ts'),
+      import('../../core/format.ts'),
+      import('../../kv/operations/space.ts'),
     ]);
     const waitMs = values['keep-for'] === undefined ? 0 : parseDuration(values['keep-for'], '--keep-for');
     const { newestAndOldest } = await import('../../kv/client/revisions.ts');
@@ -68,8 +128,151 @@ export const compact = defineCommand({
     return operated(context, opened, {
       operation: 'compact',
       plan: async (observation, id) => compactPlan(observation, { id, oldest, newest, revision, waitMs }),
-      acts: async () => (await import('../../kv/operations/act.ts')).compactActs,
+      acts: async () => (await import('../../kv/operations/space.ts')).compactActs,
       question: `Remove the history before revision ${revision} of ${opened.cluster.name}?`,
     });
+  },
+});
+
+const defragFlags = {
+  ...operationFlags,
+  'max-blocked': {
+    field: str(undefined, { min: 1 }),
+    summary: 'Longest time for which the clients of one member may wait (default 2m)',
+    value: 'duration',
+  },
+  'min-free': {
+    field: int({ min: 0, max: 99 }),
+    summary: 'Leave members alone whose file holds less free space, in percent (default 0)',
+    value: 'percent',
+  },
+} as const satisfies Flags;
+export const defrag = defineCommand({
+  path: ['kv', 'defrag'],
+  summary: 'Give free space in the database files back, one member at a time, the leader last',
+  about:
+    'A member answers nobody while it is defragmented. Before the leader its leadership is moved. After each member a health check has to pass before the next one is touched. ' +
+    'Interrupted, the same command goes on within an hour.',
+  flags: defragFlags,
+  examples: [
+    {
+      line: 'opsctl kv defrag --cluster cluster.yaml --dry-run',
+      says: 'the order, and how long each may wait',
+    },
+    {
+      line: 'opsctl kv defrag --cluster cluster.yaml --min-free 45 --yes',
+      says: 'only members of which 45 % are free',
+    },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const { parseDuration } = await import('../../core/format.ts');
+    const options = {
+      maxBlockedMs: parseDuration(values['max-blocked'] ?? '2m', '--max-blocked'),
+      minFreePercent: values['min-free'] ?? 0,
+    };
+    return operated(context, opened, {
+      operation: 'defrag',
+      plan: async (observation, id) =>
+        (await import('../../kv/operations/defrag.ts')).defragPlan({
+          observation,
+          cluster: opened.cluster,
+          options: { id, ...options },
+        }),
+      acts: async () => (await import('../../kv/operations/defrag.ts')).defragActs,
+      question: `Defragment the members of ${opened.cluster.name}?`,
+      hasCanary: values.canary !== false,
+      confirmsEach: values['confirm-each'],
+    });
+  },
+});
+
+const recoverSpaceFlags = {
+  ...endpointFlags,
+  'keep-last': {
+    field: int({ min: 1 }),
+    summary: 'Revisions of history to keep (default 1000)',
+    value: 'n',
+  },
+  'max-blocked': {
+    field: str(undefined, { min: 1 }),
+    summary: 'Longest time for which the clients of one member may wait (default 2m)',
+    value: 'duration',
+  },
+} as const satisfies Flags;
+const keptRevisions = 1000;
+export const recoverSpace = defineCommand({
+  path: ['kv', 'recover-space'],
+  summary: 'After NOSPACE: compact, defragment each member, disarm the alarm, verify a write',
+  about:
+    'For a store that takes no write because a member has reached its quota (alarm NOSPACE). Every step is shown, and at a terminal each is confirmed. ' +
+    'A full store can hold no lock: only operators on this machine are kept out.',
+  flags: recoverSpaceFlags,
+  examples: [
+    { line: 'opsctl kv recover-space --cluster cluster.yaml', says: 'step by step, each confirmed' },
+    {
+      line: 'opsctl kv recover-space --cluster cluster.yaml --keep-last 1 --yes',
+      says: 'no history is kept',
+    },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const [{ parseDuration }, { recoverPlan }] = await Promise.all([
+      import('../../core/format.ts'),
+      import('../../kv/operations/space.ts'),
+    ]);
+    const maxBlockedMs = parseDuration(values['max-blocked'] ?? '2m', '--max-blocked');
+    const { newestAndOldest } = await import('../../kv/client/revisions.ts');
+    const { oldest, newest } = await askAny(context, opened, newestAndOldest);
+    const revision = Math.max(1, newest - (values['keep-last'] ?? keptRevisions) + 1);
+    return operated(context, opened, {
+      operation: 'recover-space',
+      plan: async (observation, id) =>
+        recoverPlan({ id, observation, cluster: opened.cluster, oldest, newest, revision, maxBlockedMs }),
+      acts: async () => (await import('../../kv/operations/space.ts')).recoverActs,
+      question: `Recover space in ${opened.cluster.name}?`,
+      asksEachStep: true,
+    });
+  },
+});
+
+export const alarmDisarm = defineCommand({
+  path: ['kv', 'alarm', 'disarm'],
+  noDryRun: 'opsctl kv alarm list',
+  summary: 'Disarm alarms whose cause was fixed',
+  flags: {
+    ...endpointFlags,
+    alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' },
+  },
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const alarms = (await askAny(context, opened, (store) => store.alarms())).filter(
+      ({ alarm }) => values.alarm === undefined || alarm === values.alarm,
+    );
+    for (const alarm of alarms) await askAny(context, opened, (store) => store.disarm(alarm));
+    const left = await askAny(context, opened, (store) => store.alarms());
+    return recordResult(
+      { disarmed: alarms.length, still_raised: left.length },
+      { message: `${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed` },
+      left.length > 0 && values.alarm === undefined ? 'no' : undefined,
+    );
+  },
+});
+
+export const alarmList = defineCommand({
+  path: ['kv', 'alarm', 'list'],
+  summary: 'List the alarms that are raised',
+  flags: endpointFlags,
+  run: async (context, values) => {
+    const opened = await openCluster(context, values);
+    const [alarms, members] = await askAny(context, opened, (store) =>
+      Promise.all([store.alarms(), store.members()]),
+    );
+    const rows = alarms.map(({ member_id, alarm }) => ({
+      member_id: hexId(member_id),
+      member: members.find(({ id }) => id === member_id)?.name ?? '',
+      alarm,
+    }));
+    return rowsResult(rows, { columns: ['member_id', 'member', 'alarm'], name: 'alarm' });
   },
 });

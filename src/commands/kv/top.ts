@@ -1,12 +1,16 @@
-import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
-import { parseDuration } from '../../core/duration.ts';
-import { bool, int, duration } from '../../core/field.ts';
-import { isJsonStream } from '../../core/output-format.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, duration, int } from '../../core/field.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { isJsonStream, parseDuration } from '../../core/format.ts';
 import { nothing, recordResult } from '../../core/result.ts';
-import { columnsOf } from '../../core/wrap.ts';
-import type { TopWatch } from '../../kv/upgrade/present/top-watch.ts';
+import { columnsOf, isAccessible } from '../../core/text.ts';
+import { fullScreen } from '../../kv/upgrade/present/live.ts';
+import { topLines, type TopLook, type TopState, type TopWatch } from '../../kv/upgrade/present/top.ts';
+import { isColored } from '../../output/theme.ts';
+import { asciiSigns, isAsciiOnly, printable } from '../../output/types.ts';
 import { endpointFlags } from './flags.ts';
-import { openCluster } from './open-cluster.ts';
+import { openCluster } from './prepare.ts';
 
 const flags = {
   ...endpointFlags,
@@ -22,9 +26,8 @@ const flags = {
     summary: 'Write a test value at each look, and show how long that takes',
   },
 } as const satisfies Flags;
-
 async function* stream(context: Context, watch: TopWatch, everyMs: number, count: number) {
-  const { topData } = await import('../../kv/upgrade/present/top-watch.ts');
+  const { topData } = await import('../../kv/upgrade/present/top.ts');
   try {
     for (let i = 0; i < count && !context.signal.aborted; i += 1) {
       if (i > 0) await context.host.sleep(everyMs, context.signal).catch(() => {});
@@ -34,11 +37,10 @@ async function* stream(context: Context, watch: TopWatch, everyMs: number, count
     await watch.stop();
   }
 }
-
 const snapshot = async (context: Context, watch: TopWatch) => {
   const [{ topLines }, { topData }] = await Promise.all([
     import('../../kv/upgrade/present/top.ts'),
-    import('../../kv/upgrade/present/top-watch.ts'),
+    import('../../kv/upgrade/present/top.ts'),
   ]);
   const state = await watch.look();
   await watch.stop();
@@ -46,13 +48,12 @@ const snapshot = async (context: Context, watch: TopWatch) => {
   const text = topLines(state, { columns, rows: 1000, isColored: false, hasKeys: false }).join('\n');
   return recordResult(topData(state), { text });
 };
-
 const run = async (context: Context, values: ValuesOf<typeof flags>) => {
   const opened = await openCluster(context, values);
   const everyMs = parseDuration(values.interval ?? '2s', '--interval');
   const [{ topWatch }, { holdRun }] = await Promise.all([
-    import('../../kv/upgrade/present/top-watch.ts'),
-    import('../../kv/upgrade/present/top-hold.ts'),
+    import('../../kv/upgrade/present/top.ts'),
+    import('../../kv/upgrade/present/top.ts'),
   ]);
   const { host, settings } = context;
   const { cluster, access } = opened;
@@ -60,14 +61,12 @@ const run = async (context: Context, values: ValuesOf<typeof flags>) => {
   const watch = topWatch({ host, state, cluster, access }, values.canary ?? false);
   if (isJsonStream(context.format))
     return { kind: 'rows' as const, rows: stream(context, watch, everyMs, values.count ?? Infinity) };
-  const { isDrawable, onScreen } = await import('./top-screen.ts');
   if (!isDrawable(context) || context.isFormatGiven === true) return snapshot(context, watch);
   const named = values.cluster === undefined ? [] : ['--cluster', values.cluster];
   const place = { named, look: watch.look, hold: () => holdRun(host, state, cluster.name) };
   await onScreen(context, place, Math.max(200, everyMs)).finally(watch.stop);
   return nothing();
 };
-
 export const top = defineCommand({
   path: ['kv', 'top'],
   summary: 'Watch members, leader, lag, alarms, sizes and the run, with keys for the next step',
@@ -80,3 +79,107 @@ export const top = defineCommand({
   ],
   run,
 });
+
+/** What a key starts: this program again, with its own questions and confirmations. */
+const commands: Readonly<Record<string, readonly string[]>> = {
+  c: ['kv', 'check'],
+  p: ['kv', 'plan'],
+  u: ['kv', 'upgrade'],
+  r: ['kv', 'rollback'],
+};
+export type TopPlace = {
+  /** `--cluster FILE`, for the commands that keys start. */
+  readonly named: readonly string[];
+  look(): Promise<TopState>;
+  /** Asks, then lets the run that is under way stop after its current step; says what came of it. */
+  hold(): Promise<string>;
+};
+/** A command with the terminal to itself; its answer stays until a key is pressed. */
+const started = async ({ host }: Context, words: readonly string[]): Promise<void> => {
+  const [command, ...first] = host.self;
+  await host.terminal.stdout.write(`$ opsctl ${words.join(' ')}\n`);
+  const { code } = await host.processes.run(command, [...first, ...words], { stdio: 'inherit' });
+  await host.terminal.stdout.write(`\nexit code ${code ?? '?'}; press a key to go back\n`);
+};
+type Screen = ReturnType<typeof fullScreen>;
+const nextKey = async (context: Context): Promise<void> => {
+  for await (const _ of context.host.terminal.stdin.keys?.(context.signal) ?? []) return;
+};
+/** Steps aside for what a key asks for; says what came of it. */
+export const acted = async (
+  context: Context,
+  place: TopPlace,
+  screen: Screen,
+  key: string,
+): Promise<string | undefined> => {
+  const words = commands[key];
+  if (words === undefined && key !== 'h') return undefined;
+  await screen.close();
+  try {
+    if (words === undefined) return await place.hold();
+    await started(context, [...words, ...place.named]);
+    await nextKey(context);
+    return undefined;
+  } finally {
+    await screen.open();
+  }
+};
+/** Keys until one of those that mean something; undefined at the end. */
+export const keyOf = async (context: Context, signal: AbortSignal): Promise<string | undefined> => {
+  for await (const key of context.host.terminal.stdin.keys?.(signal) ?? [])
+    if (key === '\u0003' || key === 'q' || key === 'h' || commands[key] !== undefined) return key;
+  return undefined;
+};
+
+export const isDrawable = ({ host }: Context): boolean =>
+  host.terminal.stdout.isTty &&
+  host.terminal.stdin.isTty &&
+  host.terminal.stdin.keys !== undefined &&
+  host.env.TERM !== 'dumb' &&
+  !isAccessible(host.env);
+const lookOf = ({ host, color }: Context): TopLook => {
+  const { columns, rows } = host.terminal.stdout;
+  return {
+    columns: Math.max(20, columns || 80),
+    rows: Math.max(5, rows ?? 24),
+    isColored: isColored(color, host.env, true),
+    hasKeys: true,
+  };
+};
+/** Text of a member never moves the cursor: it is made visible before it is coloured. */
+const shownState = (state: TopState): TopState => ({
+  ...state,
+  ...(state.message === undefined ? {} : { message: printable(state.message) }),
+});
+/** Draws at each interval, and at once when the terminal changes its size, until q or Ctrl-C. */
+export const onScreen = async (context: Context, place: TopPlace, intervalMs: number): Promise<void> => {
+  const { host, signal } = context;
+  const screen = fullScreen(host);
+  const ascii = isAsciiOnly(host.env) ? asciiSigns : (text: string) => text;
+  let message: string | undefined;
+  await screen.open();
+  try {
+    for (;;) {
+      const pause = new AbortController();
+      const drawing = (async () => {
+        while (!pause.signal.aborted && !signal.aborted) {
+          const state = await place.look();
+          const look = lookOf(context);
+          const lines = topLines(
+            shownState({ ...state, ...(message === undefined ? {} : { message }) }),
+            look,
+          );
+          if (!pause.signal.aborted) await screen.draw(lines.map(ascii), look.columns, look.rows);
+          await host.sleep(intervalMs, AbortSignal.any([pause.signal, signal])).catch(() => {});
+        }
+      })();
+      const key = await keyOf(context, signal);
+      pause.abort();
+      await drawing;
+      if (key === undefined || key === 'q' || key === '\u0003') return;
+      message = await acted(context, place, screen, key);
+    }
+  } finally {
+    await screen.close();
+  }
+};

@@ -1,17 +1,8 @@
 import type { Command } from '../../cli/command.ts';
-import { adopt } from './adopt.ts';
-import { apply } from './apply.ts';
-import { derived } from './rows.ts';
-import { diff } from './diff.ts';
-import { exportLabels } from './export.ts';
-import { lint } from './lint.ts';
-import { locks } from './locks.ts';
-import { permissionsSync } from './permissions-sync.ts';
-import { plan } from './plan.ts';
-import { publish } from './publish.ts';
-import { retire } from './retire.ts';
-import { schema } from './schema.ts';
-import { validate } from './validate.ts';
+import { adopt, exportLabels, lint, locks, validate } from './adopt.ts';
+import { apply, diff, plan, publish, retire } from './apply.ts';
+import { derived, permissionsSync } from './rows.ts';
+import { schema } from './flags.ts';
 
 const own: readonly Command[] = [
   apply,

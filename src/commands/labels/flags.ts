@@ -1,5 +1,10 @@
-import { bool, list, str } from '../../core/field.ts';
-import type { Argument, Flag, Flags } from '../../cli/command.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, int, list, str } from '../../core/field.ts';
+import type { Argument, Flag, Flags, Values } from '../../core/flag.ts';
+import type { Operation } from '../../core/operation.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { rawResult } from '../../core/result.ts';
 import { TITLES } from '../../labels/titles.ts';
 
 export const labelArgument = {
@@ -14,7 +19,6 @@ export const adminFlag = {
   field: bool(),
   summary: 'Act with admin rights (useAdminAccess)',
 } as const satisfies Flag;
-
 export const filesFlag = {
   effects: ['reads'],
   field: list(str()),
@@ -30,7 +34,6 @@ export const deploymentFlag = {
   summary: 'Name of the service in labels.lock.yaml (default: its base URL)',
   value: 'name',
 } as const satisfies Flag;
-
 /** What `apply`, `plan` and `diff -f` share: how files are compared with the service. */
 export const comparingFlags = {
   publish: { effects: [], field: bool(), summary: 'Publish labels whose file does not say a state' },
@@ -38,7 +41,6 @@ export const comparingFlags = {
   deployment: deploymentFlag,
   admin: adminFlag,
 } as const satisfies Flags;
-
 type Comparing = {
   readonly publish?: boolean | undefined;
   readonly prune?: boolean | undefined;
@@ -51,3 +53,160 @@ export const comparingOptions = ({ publish, prune, deployment, admin }: Comparin
   admin: admin ?? false,
   ...(deployment === undefined ? {} : { deployment }),
 });
+
+/** `labels labels create` is `labels create`; what goes by way of a revision is below `labels revisions`. */
+export const pathOf = (path: readonly string[]): readonly string[] => {
+  const [service = '', resource = '', verb = ''] = path;
+  if (resource === 'labels') return [service, verb];
+  const under = /^revision-(.+)$/.exec(resource)?.[1];
+  return under === undefined ? [service, resource, verb] : [service, 'revisions', under, verb];
+};
+
+export const schema = defineCommand({
+  path: ['labels', 'schema'],
+  summary: 'Print the JSON Schema of label definitions',
+  about:
+    'Editors with a YAML language server complete and check definition files with it. `labels export --directory` writes it beside the files and names it in their first line.',
+  examples: [{ line: 'opsctl labels schema > labels.schema.json', says: 'For an editor' }],
+  run: async () => rawResult((await import('../../labels/read-files.ts')).schemaText()),
+});
+
+/** What the 26 rows have in common, read from the rows. */
+export const isUnderRevision = ({ path }: Operation): boolean => path.includes('/revisions/*');
+export const isOnePermission = ({ path }: Operation): boolean => path.endsWith('/permissions/*}');
+export const isCapabilities = ({ path }: Operation): boolean => path.includes('/capabilities');
+export const paged = (operation: Operation): boolean => operation.query?.pageToken !== undefined;
+export const takesAdmin = (operation: Operation): 'query' | 'body' | undefined =>
+  operation.query?.useAdminAccess ? 'query' : operation.body?.useAdminAccess ? 'body' : undefined;
+export const takesPin = (operation: Operation): boolean =>
+  operation.body?.writeControl !== undefined ||
+  operation.query?.['writeControl.requiredRevisionId'] !== undefined;
+
+const revisionArgument = {
+  name: 'revision',
+  effects: [],
+  field: str(),
+  summary: 'Number of the revision, or latest, published (default latest)',
+  optional: true,
+} as const satisfies Argument;
+const permissionArgument = {
+  name: 'permission',
+  effects: [],
+  field: str(),
+  summary:
+    'Its id, or the e-mail address, person, group or audience that has it; not needed with a full name',
+  optional: true,
+} as const satisfies Argument;
+const userArgument = {
+  name: 'user',
+  effects: [],
+  field: str(),
+  summary: 'me, an id or an address (default me)',
+  optional: true,
+} as const satisfies Argument;
+export const argumentsFor = (operation: Operation): readonly Argument[] => {
+  if (operation.params === undefined) return [];
+  if (isCapabilities(operation)) return [userArgument];
+  const revision = isUnderRevision(operation) ? [revisionArgument] : [];
+  // A full permission name is one argument; label, revision and permission are three.
+  return isOnePermission(operation)
+    ? [labelArgument, permissionArgument, ...revision]
+    : [labelArgument, ...revision];
+};
+export const extraFlags = (operation: Operation): Record<string, Flag> => ({
+  ...(takesAdmin(operation) ? { admin: adminFlag } : {}),
+  ...(takesPin(operation)
+    ? { revision: { field: str(), summary: 'Refuse unless this is the latest revision', value: 'number' } }
+    : {}),
+  ...(paged(operation)
+    ? {
+        all: { effects: [], field: bool(), summary: 'All pages, as without --limit' },
+        limit: {
+          field: int({ min: 1 }),
+          summary: 'Stop after so many entries (default: all of them)',
+          value: 'number',
+        },
+      }
+    : {}),
+  ...(operation.method === 'GET'
+    ? {
+        fields: {
+          effects: [],
+          field: str(),
+          summary: 'Only these members of the answer: labels(id,properties/title)',
+          value: 'members',
+        },
+      }
+    : {}),
+  ...(operation.bodyName === 'Label'
+    ? {
+        title: { field: str(), summary: 'Title; short for --properties \'{"title":…}\'', value: 'text' },
+        description: { field: str(), summary: 'Description; short for --properties', value: 'text' },
+      }
+    : {}),
+});
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const permissionOf = async (
+  context: Context,
+  parent: string,
+  who: string | undefined,
+  admin: boolean,
+): Promise<string> => {
+  if (who === undefined)
+    throw invalidArguments([
+      problem(
+        '<permission>',
+        'required',
+        'is required',
+        'or give the full name: labels/<id>/permissions/<id>',
+      ),
+    ]);
+  const { allPermissions } = await import('../../labels/read-labels.ts');
+  const [label = ''] = parent.split('/revisions/');
+  const found = (await allPermissions(context, label, { admin })).find(
+    ({ name, email, person, group, audience }) =>
+      name?.endsWith(`/permissions/${who}`) ||
+      [email?.toLowerCase(), person, group, audience].includes(who.includes('@') ? who.toLowerCase() : who),
+  );
+  if (found === undefined && /[@/]/.test(who)) {
+    throw new AppError('not-found', `${label} has no permission of ${who}`, {
+      code: 'NO_SUCH_PERMISSION',
+      tryThis: [`opsctl labels permissions list ${label}`],
+    });
+  }
+  return `${parent}/permissions/${found?.name?.split('/permissions/')[1] ?? who}`;
+};
+/** The path parameter of a row from what a person typed; `use` may be called again with another reading of it. */
+export const withName = async <T>(
+  context: Context,
+  operation: Operation,
+  values: Values,
+  use: (name: string) => Promise<T>,
+): Promise<T> => {
+  if (isCapabilities(operation)) {
+    const user = String(values.user ?? 'me');
+    return use(user.startsWith('users/') ? user : `users/${user}/capabilities`);
+  }
+  const typed = String(values.label);
+  if (
+    typed.startsWith('labels/') &&
+    typed !== 'labels/' &&
+    (!isOnePermission(operation) || typed.includes('/permissions/')) &&
+    (!isUnderRevision(operation) || typed.includes('/revisions/'))
+  ) {
+    return use(typed);
+  }
+  const { nameOfLabel, withLabel } = await import('../../labels/read-labels.ts');
+  const admin = values['use-admin-access'] === true;
+  // A question names what is there, and is asked once.
+  const known = operation.cli?.confirm === undefined ? typed : await nameOfLabel(context, typed, { admin });
+  return withLabel(context, known, { admin }, async (name) => {
+    const parent = isUnderRevision(operation) ? `${name}/revisions/${values.revision ?? 'latest'}` : name;
+    return use(
+      isOnePermission(operation)
+        ? await permissionOf(context, parent, textOf(values.permission), admin)
+        : parent,
+    );
+  });
+};

@@ -1,34 +1,168 @@
-import type { Operation } from '../../core/operation.ts';
-import { type Result, recordResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Command, Context, Flag, Flags, Values } from '../../cli/command.ts';
-import { commandsFrom } from '../../cli/derived/command.ts';
-import { inputFrom } from '../../core/input.ts';
-import { requiredAreGiven } from '../../core/row-checks.ts';
-import { labelCommand } from '../../labels/command.ts';
-import { labelProblems } from './label-problems.ts';
-import { pathOf } from './path.ts';
-import { deletedByBatch, hasTwoSegments } from './permission-delete.ts';
-import { argumentsFor, extraFlags } from './row-flags.ts';
-import { paged } from './row-kinds.ts';
-import { runList } from './row-list.ts';
-import { withName } from './row-name.ts';
-import { longForm, selecting } from './row-values.ts';
+import { systemQuery } from '../../api-specs/labels/wire.ts';
+import type { Context } from '../../api/context.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { columnsOf, commandsFrom, MOST_LEARNED } from '../../cli/derived/command.ts';
+import { inputFrom, limitOf, requiredAreGiven } from '../../core/field-flags.ts';
+import { bool, str } from '../../core/field.ts';
+import type { Argument, Flag, Flags, Values } from '../../core/flag.ts';
+import { formatRow } from '../../core/format.ts';
+import type { Operation } from '../../core/operation.ts';
+import { type Problem, problem, usageError } from '../../core/problem.ts';
+import { recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { labelCommand, type LabelJson } from '../../labels/api-types.ts';
+import {
+  adminFlag,
+  argumentsFor,
+  extraFlags,
+  isOnePermission,
+  isUnderRevision,
+  labelArgument,
+  paged,
+  pathOf,
+  takesPin,
+  withName,
+} from './flags.ts';
+
+/** Without a title and a type there is no label: the short flag is named, not the member that it stands for. */
+export const labelProblems = (values: Values): Problem[] => {
+  if (values.body !== undefined) return [];
+  const hasTitle = values.title !== undefined || values.properties !== undefined;
+  return [
+    ...(hasTitle ? [] : [problem('--title', 'required', 'is required', 'or --properties, or --body')]),
+    ...(values['label-type'] === undefined
+      ? [problem('--label-type', 'required', 'is required: SHARED or ADMIN')]
+      : []),
+  ];
+};
+
+/** spec/labels#permissions: some services name permissions with two segments (people/1), which only a batch can delete. */
+export const deletedByBatch = async (context: Context, { name, ...values }: Values): Promise<Result> => {
+  const parent = String(name).split('/permissions/')[0] ?? '';
+  const { permissions, revisionPermissions } = labelsService.table;
+  const { batchDelete } = parent.includes('/revisions/') ? revisionPermissions : permissions;
+  if (!context.isDryRun) await context.confirm(`Delete ${name}?`);
+  const body = {
+    requests: [{ name }],
+    ...(values['use-admin-access'] === true ? { useAdminAccess: true } : {}),
+  };
+  return recordResult(await context.call(labelsService, batchDelete, { params: { parent }, body }));
+};
+export const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
+  isOnePermission(operation) && /\/permissions\/[^/]+\/[^/]+$/.test(String(name));
+
+async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
+  let count = 0;
+  for await (const row of rows) {
+    yield row;
+    count += 1;
+    if (count === limit) return;
+  }
+}
+const narrowing = ['customer', 'minimumRole', 'publishedOnly', 'pageToken', 'fields'];
+/** A list of all labels there are for this caller. */
+const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> = {}): boolean =>
+  operation.path === '/labels' &&
+  narrowing.every((name) => query[name] === undefined || query[name] === operation.query?.[name]?.default);
+/** Every page, unless --limit says less: a list is never cut in silence (spec/labels#clients-1). */
+async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
+  const { allPages } = await import('../../labels/read-labels.ts');
+  const input = inputFrom(operation, values);
+  let isWhole = isOfAll(operation, input.query);
+  const all: LabelJson[] = [];
+  for await (const page of allPages<Record<string, unknown> & { nextPageToken?: string }>(
+    context,
+    operation,
+    input,
+  )) {
+    for (const member of Object.values(page)) {
+      if (!Array.isArray(member)) continue;
+      isWhole &&= all.length + member.length <= MOST_LEARNED;
+      if (isWhole) for (const { properties } of member as LabelJson[]) all.push({ properties });
+      yield* member;
+    }
+  }
+  if (isWhole) await (await import('../../labels/titles.ts')).rememberTitles(context, all);
+}
+export const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
+  if (context.isDryRun)
+    return recordResult(await context.call(labelsService, operation, inputFrom(operation, values)));
+  const rows = limited(listed(context, operation, values), limitOf(values));
+  // The first page is fetched before anything is said, so that an error is an error and not half a list.
+  const iterator = rows[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  const all = (async function* () {
+    if (first.done) return;
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  })();
+  return rowsResult(all, {
+    ...(values.fields === undefined ? { columns: columnsOf(operation) } : {}),
+    name: 'name',
+  });
+};
+
+/** What the short view has of a label (spec/labels#parameters). */
+const SHORT_VIEW: ReadonlySet<string> = new Set(['name', 'id', 'revisionId', 'labelType', 'properties']);
+/** The state of a label is in the full view only: a person wants to see it, and a script may name such a column. */
+const needsFullView = ({ format, columns }: Context): boolean =>
+  columns === undefined
+    ? formatRow(format).isForPeople === true
+    : columns.some((column) => !SHORT_VIEW.has(column.split('.')[0] ?? ''));
+const pinFor = (operation: Operation, values: Values): Record<string, unknown> => {
+  const { revision } = values;
+  if (revision === undefined || !takesPin(operation) || isUnderRevision(operation)) return {};
+  return operation.body?.writeControl
+    ? { 'write-control': { requiredRevisionId: revision } }
+    : { 'write-control.required-revision-id': revision };
+};
+const propertiesFor = ({ bodyName }: Operation, values: Values): Record<string, unknown> => {
+  const { title, description } = values;
+  if (bodyName !== 'Label' || (title ?? description) === undefined) return {};
+  const given = values.properties ?? (values.body as { properties?: object } | undefined)?.properties;
+  const short = {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+  };
+  return { properties: { ...(given as object | undefined), ...short } };
+};
+/** `--admin`, `--revision`, `--title` as the members that the row has for them. */
+export const longForm = (operation: Operation, values: Values, context: Context): Values => {
+  const hasView = (operation.query?.view ?? operation.body?.view) !== undefined;
+  return {
+    ...values,
+    ...(hasView && values.view === undefined && needsFullView(context) ? { view: 'LABEL_VIEW_FULL' } : {}),
+    ...(values.admin === undefined ? {} : { 'use-admin-access': values.admin }),
+    ...pinFor(operation, values),
+    ...propertiesFor(operation, values),
+  };
+};
+/** `--fields` of a read: a member of every method that no row has, so that bodies with fields of their own keep the name. */
+export const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
+  const { fields } = values;
+  if (operation.method !== 'GET' || typeof fields !== 'string') return { operation, values };
+  // Without the token a list would end after its first page (spec/labels#clients-2).
+  const whole =
+    paged(operation) && !/(^|,)\s*(nextPageToken|\*)\s*(,|$)/.test(fields)
+      ? `${fields},nextPageToken`
+      : fields;
+  return {
+    operation: { ...operation, query: { ...operation.query, fields: systemQuery.fields } },
+    values: { ...values, fields: whole },
+  };
+};
 
 type Row = { readonly command: Command; readonly operation: Operation };
-
 const read = async (context: Context, operation: Operation, values: Values): Promise<Result> =>
   recordResult(await context.call(labelsService, operation, inputFrom(operation, values)), { name: 'name' });
-
 /** The service refuses an edit without a mask: what is given is what is meant, and -v says so. */
 const supplyMasks = async (context: Context, { bodyName }: Operation, values: Values): Promise<Values> => {
   if (bodyName !== 'DeltaUpdateLabelRequest' && bodyName !== 'DisableLabelRequest') return values;
-  const { withMasks } = await import('../../labels/masks.ts');
+  const { withMasks } = await import('../../labels/send.ts');
   const { values: whole, added } = withMasks(bodyName, values);
   for (const line of added) context.log.debug(`${line} (the service wants it, and it was not given)`);
   return whole;
 };
-
 const run =
   ({ command, operation: row }: Row): Command['run'] =>
   async (context, given) => {
@@ -49,11 +183,9 @@ const run =
     const [param = ''] = Object.keys(operation.params);
     return withName(context, operation, values, (name) => act({ ...values, [param]: name }));
   };
-
 /** Members that only the service sets are ignored by it, so they are no flags. */
 const settable = (flags: Flags): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
-
 /** The commands that come from the 26 rows; `labels publish` has one of its own. */
 export const derived = (): Command[] =>
   commandsFrom(labelsService).map((command) => {
@@ -67,3 +199,64 @@ export const derived = (): Command[] =>
       run: run({ command, operation }),
     });
   });
+
+const flags = {
+  file: {
+    effects: ['reads'],
+    field: str(),
+    short: 'f',
+    required: true,
+    summary: 'The list; - is standard input',
+    value: 'file',
+    complete: 'file',
+  },
+  keep: { field: bool(), summary: 'Leave permissions that the file does not have' },
+  admin: adminFlag,
+} as const satisfies Flags;
+const args = [labelArgument] as const satisfies readonly Argument[];
+const csvRows = async (source: string, text: string): Promise<unknown[]> => {
+  const { readRows } = await import('../../tracker/bulk/rows.ts');
+  const bytes = (async function* () {
+    yield new TextEncoder().encode(text);
+  })();
+  const rows: unknown[] = [];
+  for await (const lines of readRows(bytes, 'csv', { name: source })) {
+    for (const { line, row, problem: wrong } of lines) {
+      if (wrong)
+        throw usageError(`${source} is not a CSV table; nothing was sent`, [
+          { ...wrong, file: source, line },
+        ]);
+      rows.push(row);
+    }
+  }
+  if (rows.length === 0)
+    throw usageError(
+      `${source} has a header and no rows; nothing was sent`,
+      [],
+      ['to remove every permission, sync a YAML or JSON file that contains []'],
+    );
+  return rows;
+};
+export const permissionsSync = labelCommand(
+  defineCommand({
+    path: ['labels', 'permissions', 'sync'],
+    summary: 'Make the permissions of a label those of a file',
+    about: [
+      'The file (YAML, JSON or a CSV table) is a list of {role, email | person | group | audience}; `labels permissions list` writes one with -o yaml, json or csv.',
+      'Shows the difference, then sends one atomic batch of changes and one of deletions. A second run sends nothing.',
+    ].join('\n'),
+    args,
+    flags,
+    examples: [
+      {
+        line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run',
+        says: 'Show what would change',
+      },
+    ],
+    run: async (context, values) => {
+      const { syncPermissions } = await import('../../labels/sync-permissions.ts');
+      const { file, keep = false, admin = false } = values;
+      return syncPermissions(context, values.label, { file, keep, admin }, csvRows);
+    },
+  }),
+);

@@ -1,4 +1,4 @@
-import { type OutputFormat, formatRow } from '../../core/output-format.ts';
+import { type OutputFormat, formatRow } from '../../core/format.ts';
 import type { Field } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { type Result, nothing } from '../../core/result.ts';
@@ -9,7 +9,7 @@ const nameOf = (field: Field | undefined): string | undefined =>
 type Delta = { readonly responses?: readonly object[]; readonly updatedLabel?: LabelJson };
 
 const withText = async (label: LabelJson | undefined, before = ''): Promise<string> => {
-  const { labelText } = await import('../../labels/label-text.ts');
+  const { labelText } = await import('../../labels/from-label.ts');
   return before + (label === undefined ? '' : labelText(label));
 };
 

@@ -1,19 +1,21 @@
-import { bool, str } from '../../core/field.ts';
-import { parseDuration } from '../../core/duration.ts';
-import { recordResult } from '../../core/result.ts';
-import { defineCommand, type Context } from '../../cli/command.ts';
+import { labelRoles } from '../../api-specs/labels/wire.ts';
+import type { Context } from '../../api/context.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { bool, int, oneOf, req, str } from '../../core/field.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { parseDuration } from '../../core/format.ts';
+import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import type { Ask } from './embedded.ts';
 
 const ask = async (context: Context, method: string, body?: unknown) => {
-  const { steer } = await import('./remote.ts');
+  const { steer } = await import('./embedded.ts');
   const state = await steer(context, (send) => send(method, 'clock', body));
   return recordResult(state, {
     message: `the mock's time is ${state.time}${state.frozen ? ', and stands still' : ''}`,
   });
 };
-
 /** What the control interface takes: some three centuries. */
 const LONGEST_STEP_MS = 1e13;
-
 export const clockShow = defineCommand({
   path: ['mock', 'clock', 'show'],
   summary: "The mock server's time",
@@ -46,4 +48,208 @@ export const clockReset = defineCommand({
   noDryRun: 'opsctl mock clock show',
   summary: "Back to the machine's time",
   run: (context) => ask(context, 'DELETE'),
+});
+
+export const requestFlags = {
+  method: {
+    effects: [],
+    field: str(10, { min: 1 }),
+    summary: 'Only requests with this method',
+    complete: 'method',
+  },
+  path: {
+    effects: [],
+    field: str(500, { min: 1 }),
+    summary: 'Only paths like this; * stands for text without a slash, ** for any text',
+    value: 'pattern',
+  },
+  status: { field: int({ min: 100, max: 599 }), summary: 'Only requests answered with this status' },
+  service: {
+    effects: [],
+    field: str(20, { min: 1 }),
+    summary: 'Only requests of this service: tracker, labels or auth',
+  },
+  token: {
+    effects: [],
+    field: str(200, { min: 1 }),
+    summary: 'Only requests with this tracker token',
+    value: 'token',
+  },
+  body: {
+    effects: [],
+    field: str(16_384, { min: 1 }),
+    summary: 'Only bodies that contain this JSON (objects may have more members) or this text',
+    value: 'json|text',
+  },
+  expect: {
+    effects: [],
+    field: str(12, { pattern: '^[0-9]{1,9}([+]|-[0-9]{1,9})?$' }),
+    summary: 'Exit with 20 unless this many match: 2, 1+ (at least one), 1-3',
+    value: 'count',
+  },
+  wait: {
+    effects: [],
+    field: str(20, { min: 1 }),
+    summary: 'Wait this long for the expected number',
+    value: 'duration',
+  },
+  limit: {
+    field: int({ min: 1, max: 10_000 }),
+    summary: 'Rows to print, the newest (default 100)',
+    value: 'number',
+  },
+  clear: { effects: ['writes'], field: bool(), summary: 'Forget all requests' },
+} as const satisfies Flags;
+export type AskedRequests = ValuesOf<typeof requestFlags>;
+
+export const requestsCommand = defineCommand({
+  path: ['mock', 'requests'],
+  summary: 'List the requests that the running mock server received, newest last',
+  about:
+    'The server keeps its last 10,000 requests with status and time; tokens, codes and passwords are masked. With --expect the command is an ' +
+    'assertion: it exits with 20 when another number of requests matches. Needs a running server: `mock serve`, `mock start` or `mock run`.',
+  flags: requestFlags,
+  examples: [
+    {
+      line: `opsctl mock requests --method POST --path '/api/v3/labels' --body '{"name":"bug"}' --expect 1`,
+      says: 'Fails unless exactly one label "bug" was created',
+    },
+  ],
+  run: async (context, values) => {
+    if (values.clear !== true) return findRequests(context, values);
+    const { requireServer, steer } = await import('./embedded.ts');
+    requireServer(context);
+    await steer(context, (ask) => ask('DELETE', 'requests'));
+    return nothing('all requests forgotten');
+  },
+});
+
+const columns = ['time', 'method', 'path', 'status', 'ms', 'service'];
+const filters = ['method', 'path', 'status', 'service', 'token', 'body'] as const;
+/** The requests that match, and whether they are as many as was expected. */
+export const findRequests = async (context: Context, values: AskedRequests): Promise<Result> => {
+  const [{ steer, requireServer }, { awaitCount, expectationFrom, judge }, { parseDuration }] =
+    await Promise.all([
+      import('./embedded.ts'),
+      import('../../mock-server/request-log.ts'),
+      import('../../core/format.ts'),
+    ]);
+  requireServer(context);
+  const query = new URLSearchParams({ limit: String(values.limit ?? 100) });
+  for (const name of filters) if (values[name] !== undefined) query.set(name, String(values[name]));
+  const expected = expectationFrom(values.expect);
+  const waitMs = values.wait === undefined ? 0 : parseDuration(values.wait, '--wait');
+  const found = await steer(context, (ask: Ask) =>
+    awaitCount(context.host, () => ask('GET', `requests/match?${query}`), expected, waitMs, context.signal),
+  );
+  const { isMet, message, doubts } = judge(found, expected);
+  for (const doubt of doubts) context.log.warn(doubt);
+  if (!isMet && message !== undefined) context.log.warn(message);
+  return {
+    kind: 'rows',
+    rows: found.rows,
+    view: { columns },
+    exit: () => (isMet ? 'done' : 'no'),
+  };
+};
+
+const webhooksColumns = ['number', 'webhook_id', 'event', 'status', 'attempts', 'answer', 'at'];
+const deliveries = defineCommand({
+  path: ['mock', 'webhooks', 'deliveries'],
+  summary: 'List what the running server sent to webhooks, newest last',
+  about: 'The last 1,000 are kept while the server runs, with the exact body.',
+  examples: [
+    { line: 'opsctl mock webhooks deliveries --jq ".[-1].body | fromjson"', says: 'The newest event' },
+  ],
+  run: async (context) => {
+    const { requireServer, steer } = await import('./embedded.ts');
+    requireServer(context);
+    return rowsResult(await steer(context, (ask) => ask('GET', 'webhooks/deliveries')), {
+      columns: webhooksColumns,
+    });
+  },
+});
+const resend = defineCommand({
+  path: ['mock', 'webhooks', 'resend'],
+  noDryRun: 'opsctl mock webhooks deliveries',
+  summary: 'Send a delivery again, byte for byte',
+  args: [{ name: 'number', field: req(int({ min: 1 })), summary: 'Its number in the list of deliveries' }],
+  run: async (context, values) => {
+    const { requireServer, steer } = await import('./embedded.ts');
+    requireServer(context);
+    const again = await steer(context, (ask) => ask('POST', 'webhooks/resend', { number: values.number }));
+    return rowsResult([again], { columns: webhooksColumns });
+  },
+});
+const trigger = defineCommand({
+  path: ['mock', 'webhooks', 'trigger'],
+  noDryRun: 'opsctl mock webhooks deliveries',
+  summary: 'Send an event to all webhooks without a change in the workspace',
+  args: [
+    {
+      name: 'event',
+      field: req(
+        oneOf('story.create', 'story.update', 'story.delete', 'epic.create', 'epic.update', 'epic.delete'),
+      ),
+      summary: 'What is said to have happened',
+    },
+  ],
+  flags: { id: { field: int(), summary: 'The story or epic (default: the newest)', value: 'id' } },
+  examples: [
+    { line: 'opsctl mock webhooks trigger story.update', says: 'Test a receiver without touching a story' },
+  ],
+  run: async (context, values) => {
+    const { requireServer, steer } = await import('./embedded.ts');
+    requireServer(context);
+    const body = { event: values.event, ...(values.id === undefined ? {} : { id: values.id }) };
+    return rowsResult(await steer(context, (ask) => ask('POST', 'webhooks/trigger', body)), {
+      columns: webhooksColumns,
+    });
+  },
+});
+/** `opsctl mock webhooks …` */
+export const webhookCommands: readonly Command[] = [deliveries, resend, trigger];
+
+export const labelsToken = defineCommand({
+  path: ['mock', 'labels', 'token'],
+  summary: 'An access token of the label service with a role',
+  about: [
+    'Makes a user with this role on the labels that there are, or on one of them, and prints an access token of that user.',
+    'Roles are checked by a server that was started with --labels-auth oauth; otherwise any token does everything.',
+  ].join('\n'),
+  args: [
+    {
+      name: 'role',
+      field: { ...str(), enum: ['none', ...labelRoles.map((role) => role.toLowerCase()), 'admin'] },
+      summary: 'none, reader, applier, organizer, editor or admin',
+    },
+  ],
+  flags: {
+    label: {
+      field: str(),
+      summary: 'Only on this label: title, id or labels/<id> (default: all)',
+      value: 'label',
+    },
+  },
+  examples: [
+    { line: 'opsctl mock labels token editor --label Contract', says: 'A token that may edit one label' },
+    {
+      line: 'eval "$(opsctl mock env)" && OPSCTL_LABELS_TOKEN=$(opsctl mock labels token admin -o name) ./script.sh',
+      says: 'For a script: the addresses of the server, and a token of this role',
+    },
+  ],
+  noDryRun: 'opsctl mock status shows the server',
+  run: async (context, values) => {
+    const { steer } = await import('./embedded.ts');
+    const { role, label } = values;
+    const given = await steer(context, (ask) =>
+      ask('POST', 'labels/token', { role, ...(label === undefined ? {} : { label }) }),
+    );
+    if (given.checked !== true)
+      context.log.warn(
+        'this server takes any token: start it with --labels-auth oauth to have roles checked',
+      );
+    const text = given.access_token;
+    return recordResult(given, { text, name: 'access_token' });
+  },
 });

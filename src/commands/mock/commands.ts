@@ -1,28 +1,20 @@
 import type { Command } from '../../cli/command.ts';
-import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
-import { compareCommand } from './compare.ts';
-import { faultsAdd } from './faults-add.ts';
-import { faultsClear } from './faults-clear.ts';
-import { faultsList } from './faults-list.ts';
-import { faultsLoad } from './faults-load.ts';
-import { featuresSet, featuresShow } from './faults.ts';
-import { commands as kv } from './kv-commands.ts';
-import { commands as oauth } from './oauth-commands.ts';
-import { labelsToken } from './token.ts';
-import { recordCommand } from './record.ts';
-import { replayCommand } from './replay.ts';
-import { requestsCommand } from './requests.ts';
-import { resetCommand } from './reset.ts';
-import { runCommand } from './run.ts';
-import { seedCommand } from './seed.ts';
-import { serveCommand } from './serve.ts';
-import { snapshotCommands } from './snapshots.ts';
-import { envCommand } from './env.ts';
-import { startCommand } from './start-command.ts';
-import { webhookCommands } from './webhooks.ts';
-import { stateCommand } from './state.ts';
-import { statusCommand } from './status.ts';
-import { stopCommand } from './stop.ts';
+import {
+  clockAdvance,
+  clockReset,
+  clockSet,
+  clockShow,
+  labelsToken,
+  requestsCommand,
+  webhookCommands,
+} from './clock.ts';
+import { compareCommand, recordCommand, replayCommand } from './record.ts';
+import { faultsAdd, faultsClear, faultsList, faultsLoad, featuresSet, featuresShow } from './faults.ts';
+import { commands as kv } from './kv.ts';
+import { commands as oauth } from './oauth.ts';
+import { resetCommand, seedCommand, snapshotCommands, stateCommand } from './snapshots.ts';
+import { envCommand, runCommand, serveCommand } from './serve.ts';
+import { startCommand, statusCommand, stopCommand } from './start-command.ts';
 
 /** `opsctl mock …` */
 export const commands: readonly Command[] = [

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
-import type { Host } from '../../platform/host.ts';
-import { own } from '../../mock-server/instance-lock.ts';
+import type { Context, Logger } from '../../api/context.ts';
 import type { Settings } from '../../config/settings.ts';
-import { defaultOptions } from '../../mock-server/defaults.ts';
-import type { Logger } from '../../cli/command.ts';
-import type { Ready } from './ready.ts';
+import { AppError, type Problem, problemText } from '../../core/problem.ts';
+import { CONTROL_PATH } from '../../mock-server/control.ts';
+import { defaultOptions } from '../../mock-server/environment.ts';
+import { type Live, liveServer, own } from '../../mock-server/instance-lock.ts';
+import type { Host } from '../../platform/host.ts';
+import type { Ready } from './start.ts';
 
 /** Long enough for a queue of commands, short enough for a person to learn what is in the way. */
 const WAIT_MS = 60_000;
 const MOVED_MS = 1000;
-
 export const mockDirectory = (settings: Settings): string => join(settings.directories.state, 'mock');
-
 export type Embedded = {
   readonly url: string;
   /** A server of another process: this one only visits. */
@@ -19,7 +19,6 @@ export type Embedded = {
   readonly ready: Ready;
   close(): Promise<void>;
 };
-
 /** The mock server of this state directory: the one that runs, or one in this process until `close`. */
 export const embeddedMock = async (
   host: Host,
@@ -36,7 +35,7 @@ export const embeddedMock = async (
   });
   if (owner.kind === 'live') {
     const { url, pid } = owner.live;
-    const { readyIn } = await import('./ready.ts');
+    const { readyIn } = await import('./start.ts');
     log.info(`using the mock server at ${url} (process ${pid})`);
     return { url, isLive: true, ready: readyIn(owner.live), close: async () => {} };
   }
@@ -45,7 +44,6 @@ export const embeddedMock = async (
     throw error;
   });
 };
-
 /** A server in this process, over the state of the directory that it owns. */
 const ownServer = async (
   host: Host,
@@ -73,4 +71,82 @@ const ownServer = async (
     await release();
   };
   return { url: started.mock.origin, isLive: false, ready: started.ready, close };
+};
+
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
+/** Whether this URL is the mock server that runs on the state directory, without a rate limit. A file says so; nobody is asked. */
+export const isOwnUnlimitedMock = (host: Host, settings: Settings, baseUrl: string): boolean => {
+  const live = liveServer(host, mockDirectory(settings));
+  return (
+    live !== undefined &&
+    originOf(live.url) === originOf(baseUrl) &&
+    (live.ready as Partial<Ready> | undefined)?.tracker?.rate_limit === 'off'
+  );
+};
+
+/** One request to the control interface; resolves with the answer's JSON, undefined when it has none. */
+export type Ask = (method: string, path: string, body?: unknown) => Promise<any>;
+const refused = (status: number, text: string): AppError => {
+  let answer: { message?: string; problems?: readonly Problem[] } = {};
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    answer = { message: text };
+  }
+  const { message = `status ${status}`, problems = [] } = answer;
+  const category = status === 404 ? 'not-found' : status >= 500 ? 'network' : 'usage';
+  return new AppError(category, [message, ...problems.map(problemText)].join(': '), {
+    httpStatus: status,
+    problems,
+  });
+};
+/** `OPSCTL_MOCK_URL` is what `mock run` gives its child, so that the child steers that server and not the directory's. */
+const reachable = async (context: Context): Promise<Pick<Embedded, 'url' | 'close'>> => {
+  const given = context.host.env.OPSCTL_MOCK_URL;
+  if (given !== undefined && given !== '') return { url: given.replace(/\/$/, ''), close: async () => {} };
+  return embeddedMock(context.host, context.settings, context.log, context.signal);
+};
+/** The running server, or the kept state in this process for as long as `work` takes. */
+export const steer = async <R>(context: Context, work: (ask: Ask, url: string) => Promise<R>): Promise<R> => {
+  const mock = await reachable(context);
+  const ask: Ask = async (method, path, body) => {
+    const text = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
+    const headers = { 'content-type': 'application/json' };
+    const reply = await context.host.network.request({
+      method,
+      url: `${mock.url}${CONTROL_PATH}${path}`,
+      headers,
+      ...(text === undefined ? {} : { body: text }),
+    });
+    const answer = await reply.text();
+    if (reply.status >= 400) throw refused(reply.status, answer);
+    return answer === '' ? undefined : JSON.parse(answer);
+  };
+  try {
+    return await work(ask, mock.url);
+  } finally {
+    await mock.close();
+  }
+};
+/** True when another process serves; a command that only makes sense then says so. */
+export const isServed = (context: Context): boolean =>
+  Boolean(context.host.env.OPSCTL_MOCK_URL) ||
+  liveServer(context.host, mockDirectory(context.settings)) !== undefined;
+const noServer = (): AppError =>
+  new AppError('config', 'no mock server is running', {
+    code: 'NO_MOCK_SERVER',
+    tryThis: [
+      'opsctl mock start',
+      'OPSCTL_MOCK_URL=URL names a server that runs elsewhere, as with `mock serve --ephemeral`',
+    ],
+  });
+/** For commands that ask a server what it received: without one there is nothing to ask. */
+export const requireServer = (context: Context): void => {
+  if (!isServed(context)) throw noServer();
+};
+/** The server of the state directory, with its ready line. */
+export const runningServer = ({ host, settings }: Context): Live => {
+  const live = liveServer(host, mockDirectory(settings));
+  if (live === undefined) throw noServer();
+  return live;
 };

@@ -1,7 +1,58 @@
-import type { Flags, ValuesOf } from '../../cli/command.ts';
+import { join, resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { bool, int, oneOf, str } from '../../core/field.ts';
-import { dirFlag, memberFlag } from './directory.ts';
-import { DEFAULT, versions } from './start-versions.ts';
+import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Rehearsal, RehearsalMember, RehearsalOptions } from '../../etcd-sim/cluster/layout.ts';
+
+export const dirFlag = {
+  effects: ['reads', 'writes'],
+  field: str(),
+  summary: 'Directory of the rehearsal cluster (default: one in the state directory)',
+  value: 'directory',
+  complete: 'file',
+} as const satisfies Flag;
+export const directoryOf = (context: Context, values: { readonly dir?: string | undefined }): string =>
+  values.dir === undefined
+    ? join(context.settings.directories.state, 'mock-kv')
+    : resolve(context.host.cwd, values.dir);
+/** The cluster in the directory, or an error that says how to make one. */
+export const rehearsalIn = async (
+  context: Context,
+  values: { readonly dir?: string | undefined },
+): Promise<Rehearsal> => {
+  const { readRehearsal } = await import('../../etcd-sim/cluster/layout.ts');
+  const directory = directoryOf(context, values);
+  const rehearsal = await readRehearsal(context.host, directory);
+  if (rehearsal !== undefined) return rehearsal;
+  throw new AppError('not-found', `there is no rehearsal cluster in ${directory}`, {
+    code: 'NO_REHEARSAL',
+    tryThis: [`opsctl mock kv start --members 3 --dir ${directory}`],
+  });
+};
+/** The members that are meant: one by its name, or all. */
+export const chosen = (rehearsal: Rehearsal, name: string | undefined): readonly RehearsalMember[] => {
+  if (name === undefined) return rehearsal.members;
+  const found = rehearsal.members.filter((member) => member.name === name);
+  if (found.length > 0) return found;
+  const names = rehearsal.members.map((member) => member.name).join(', ');
+  throw new AppError('usage', `--member ${name}: there is no such member`, {
+    code: 'NO_SUCH_MEMBER',
+    tryThis: [`one of ${names}`],
+  });
+};
+export const memberFlag = {
+  effects: [],
+  field: str(),
+  summary: 'Only this member',
+  value: 'name',
+  complete: 'kv-member',
+} as const satisfies Flag;
+
+export const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
+/** Of each minor the one whose answers were seen on real servers. */
+export const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
 
 export const startFlags = {
   dir: dirFlag,
@@ -76,5 +127,58 @@ export const startFlags = {
     summary: 'Do not wait until the members are healthy (--again, --member)',
   },
 } as const satisfies Flags;
-
 export type StartValues = ValuesOf<typeof startFlags>;
+
+export const startOptions = (values: StartValues): RehearsalOptions => ({
+  members: values.members ?? 3,
+  version: values.version ?? DEFAULT.version,
+  newVersion: values['new-version'] ?? DEFAULT.newVersion,
+  word: values['field-words'] ?? 'kv',
+  monitorMs: values['monitor-ms'] ?? (values['new-version']?.startsWith('3.6.') ? 4_000 : 5_000),
+  heartbeatMs: values['heartbeat-ms'] ?? 100,
+  electionMs: values['election-ms'] ?? 1_000,
+  v2Bytes: values['v2-size'] ?? 0,
+  quotaBytes: values.quota,
+  auth: values.auth ?? false,
+  configFiles: values['config-files'] ?? false,
+});
+
+const startAgain = async (context: Context, values: StartValues): Promise<Rehearsal> => {
+  const { pidOf, startProcess } = await import('../../etcd-sim/cluster/layout.ts');
+  const { waitHealthy } = await import('../../etcd-sim/cluster/start.ts');
+  const rehearsal = await rehearsalIn(context, values);
+  const members = chosen(rehearsal, values.member).filter(
+    (member) => pidOf(context.host, member) === undefined,
+  );
+  await Promise.all(
+    members.map((member) => startProcess(context.host, rehearsal, member, values.binary ?? 'old')),
+  );
+  if (values.wait !== false) await waitHealthy(context.host, members, context.signal);
+  return rehearsal;
+};
+const startNew = async (context: Context, values: StartValues): Promise<Rehearsal> => {
+  const [{ startRehearsal }, { readContent }] = await Promise.all([
+    import('../../etcd-sim/cluster/start.ts'),
+    import('../../etcd-sim/cluster/start.ts'),
+  ]);
+  const content = values.keys === undefined ? undefined : await readContent(context.host, values.keys);
+  const more = { mayReplace: values.replace ?? false, content, signal: context.signal };
+  return startRehearsal(context.host, directoryOf(context, values), startOptions(values), more);
+};
+export const start = defineCommand({
+  path: ['mock', 'kv', 'start'],
+  noDryRun: 'opsctl mock kv start --help',
+  summary: 'Start a simulated cluster to rehearse an upgrade on',
+  about:
+    'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The directory gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
+  flags: startFlags,
+  examples: [
+    { line: 'opsctl mock kv start --members 3 --dir ./rehearsal', says: 'three members of 3.2' },
+    { line: 'opsctl kv upgrade --cluster ./rehearsal/cluster.yaml', says: 'the upgrade itself' },
+  ],
+  run: async (context, values) => {
+    const isAgain = values.again || values.member !== undefined;
+    const rehearsal = await (isAgain ? startAgain : startNew)(context, values);
+    return (await import('../../etcd-sim/cluster/start.ts')).startedRehearsal(rehearsal);
+  },
+});

@@ -1,11 +1,16 @@
-import { rowsResult } from '../../core/result.ts';
+import type { Context } from '../../api/context.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { bool, int, list, oneOf, str } from '../../core/field.ts';
+import type { Argument, Flags } from '../../core/flag.ts';
+import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { lossyText } from '../../core/utf8.ts';
 import type { Rehearsal, RehearsalMember } from '../../etcd-sim/cluster/layout.ts';
-import { defineCommand, type Context } from '../../cli/command.ts';
-import { dirFlag, rehearsalIn } from './directory.ts';
+import { defaultMs, type Fault, faultKinds, simulatedMinors } from '../../etcd-sim/forms.ts';
+import { chosen, dirFlag, memberFlag, rehearsalIn, start } from './kv-start.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
-  const { ask, pidOf } = await import('../../etcd-sim/cluster/processes.ts');
-  const { faultFile, readFaults } = await import('../../etcd-sim/faults.ts');
+  const { ask, pidOf } = await import('../../etcd-sim/cluster/layout.ts');
+  const { faultFile, readFaults } = await import('../../etcd-sim/forms.ts');
   const { faultsDirectory } = await import('../../etcd-sim/cluster/layout.ts');
   const pid = pidOf(host, member);
   const [version, health, self, faults] = await Promise.all([
@@ -33,7 +38,6 @@ const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalM
     log_file: member.logFile,
   };
 };
-
 export const status = defineCommand({
   path: ['mock', 'kv', 'status'],
   summary: 'Show the members of a simulated cluster',
@@ -54,3 +58,156 @@ export const status = defineCommand({
     return rowsResult(rows, { columns, name: 'name' });
   },
 });
+
+const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
+const times = (Object.keys(faultKinds) as Fault['kind'][])
+  .flatMap((kind) => (defaultMs(kind) === undefined ? [] : [`${defaultMs(kind)} for ${kind}`]))
+  .join(', ');
+export const faultFlags = {
+  dir: dirFlag,
+  member: {
+    field: str(),
+    summary: 'The member that fails (default all)',
+    value: 'name',
+    complete: 'kv-member',
+  },
+  ms: {
+    field: int({ min: 0 }),
+    summary: `Time of the fault (default ${times})`,
+    value: 'ms',
+  },
+  'only-version': {
+    field: str(undefined, { pattern: '^3\\.\\d+$' }),
+    summary: 'Only while the member runs this version, for example the old one after a rollback',
+    value: '3.x',
+    suggest: simulatedMinors,
+  },
+} as const satisfies Flags;
+export const faultArgs = [
+  { name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' },
+] as const satisfies readonly Argument[];
+
+const faultList = Object.entries(faultKinds).map(([kind, { says }]) => `${kind}: ${says}`);
+export const fault = defineCommand({
+  path: ['mock', 'kv', 'fault'],
+  noDryRun: 'opsctl mock kv status',
+  summary: 'Make a simulated member fail in a chosen way',
+  about: [
+    ...faultList,
+    'nospace, corrupt: raises that alarm',
+    'clear: takes all faults and alarms of the member back',
+  ].join('\n'),
+  args: faultArgs,
+  flags: faultFlags,
+  examples: [
+    {
+      line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3',
+      says: 'the new binary of n2 crashes when it starts',
+    },
+  ],
+  async run(context, values) {
+    const rehearsal = await rehearsalIn(context, values);
+    const members = chosen(rehearsal, values.member);
+    const { setFault } = await import('../../etcd-sim/cluster/start.ts');
+    for (const member of members) await setFault(context.host, rehearsal, member, values);
+    const names = members.map((member) => member.name);
+    return recordResult(
+      { kind: values.kind, members: names },
+      { text: `${values.kind} on ${names.join(', ')}`, name: 'kind' },
+    );
+  },
+});
+
+export const log = defineCommand({
+  path: ['mock', 'kv', 'log'],
+  summary: 'Show what simulated members logged',
+  flags: {
+    dir: dirFlag,
+    member: memberFlag,
+    lines: { field: int({ min: 1 }), summary: 'How many lines from the end (default 100)', value: 'n' },
+  },
+  async run(context, values) {
+    const rehearsal = await rehearsalIn(context, values);
+    const members = chosen(rehearsal, values.member);
+    const last = values.lines ?? 100;
+    const texts = await Promise.all(
+      members.map(async (member) => {
+        const lines = lossyText(await context.host.files.readBytes(member.logFile))
+          .split('\n')
+          .filter((line) => line !== '');
+        const prefix = members.length > 1 ? `${member.name}  ` : '';
+        return lines.slice(-last).map((line) => `${prefix}${line}\n`);
+      }),
+    );
+    return rawResult(...texts.flat());
+  },
+});
+
+/** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
+export const member = defineCommand({
+  path: ['mock', 'kv', 'member'],
+  noDryRun: 'opsctl mock kv start --help',
+  summary: 'Run one simulated member',
+  hidden: true,
+  args: [
+    {
+      name: 'server-flags',
+      effects: ['reads', 'runs'],
+      field: list(str()),
+      summary: 'Flags of the server, after --',
+      optional: true,
+      rest: true,
+    },
+  ],
+  flags: {
+    'binary-version': { effects: [], field: str(), summary: 'Version to speak', required: true },
+    'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in fields and logs' },
+    'monitor-ms': { field: int({ min: 50 }), summary: 'How often versions are compared' },
+    faults: { effects: ['reads'], field: str(), summary: 'Directory with the faults of each member' },
+  },
+  async run({ host }, values) {
+    const { runMember } = await import('../../etcd-sim/member/run.ts');
+    const { faultFile } = await import('../../etcd-sim/forms.ts');
+    const { faults } = values;
+    const code = await runMember(host, {
+      version: values['binary-version'],
+      word: values['field-words'] ?? 'kv',
+      monitorMs: values['monitor-ms'] ?? 5_000,
+      serverArgs: values['server-flags'] ?? [],
+      ...(faults === undefined ? {} : { faultFile: (name: string) => faultFile(faults, name) }),
+    });
+    // Connections of clients that are kept alive must not keep the process.
+    host.exit(code);
+    return nothing();
+  },
+});
+
+export const stop = defineCommand({
+  path: ['mock', 'kv', 'stop'],
+  noDryRun: 'opsctl mock kv status',
+  summary: 'Stop a simulated cluster or one of its members',
+  flags: {
+    dir: dirFlag,
+    member: memberFlag,
+    kill: { field: bool(), summary: 'Kill at once instead of a graceful end' },
+    remove: { field: bool(), summary: 'Remove the directory as well' },
+  },
+  async run(context, values) {
+    const { pidOf, stopProcess } = await import('../../etcd-sim/cluster/layout.ts');
+    const rehearsal = await rehearsalIn(context, values);
+    const members = chosen(rehearsal, values.member);
+    const stopped = await Promise.all(
+      members.map(async (member) => {
+        const pid = values.kill ? pidOf(context.host, member) : undefined;
+        if (pid !== undefined) context.host.processes.signal(pid, 'SIGKILL');
+        const how = await stopProcess(context.host, member);
+        return { name: member.name, result: pid === undefined ? how : 'killed' };
+      }),
+    );
+    if (values.remove && values.member === undefined) await context.host.files.remove(rehearsal.directory);
+    const message = stopped.map(({ name, result }) => `${name} ${result}`).join(', ');
+    return recordResult({ dir: rehearsal.directory, members: stopped }, { text: message, name: 'dir' });
+  },
+});
+
+export const commands: readonly Command[] = [start, stop, status, fault, log, member];

@@ -1,20 +1,57 @@
 import { resolve } from 'node:path';
-import { usageError, problem } from '../../core/problem.ts';
-import { savedStateFrom } from '../../mock-server/service-set.ts';
+import type { Context } from '../../api/context.ts';
+import { bool, int, list, oneOf, str } from '../../core/field.ts';
+import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { defaultOptions, seedOf, seedText } from '../../mock-server/environment.ts';
 import { own } from '../../mock-server/instance-lock.ts';
-import type { Context } from '../../cli/command.ts';
-import { alreadyRuns } from './already-runs.ts';
+import { type MockOptions, savedStateFrom } from '../../mock-server/service-set.ts';
 import { mockDirectory } from './embedded.ts';
-import type { ServerValues } from './server-flags.ts';
-import { mockOptions } from './server-options.ts';
-import { seedOf, seedText } from '../../mock-server/seed-choice.ts';
-import { type Started, start } from './start.ts';
+import { start, type Started } from './start.ts';
+
+/** A state directory has one server at a time. */
+export const alreadyRuns = (url: string, pid: number): AppError =>
+  new AppError('config', `a mock server already works on this state: ${url} (process ${pid})`, {
+    code: 'MOCK_RUNNING',
+    tryThis: [
+      'use it: every command finds it by itself',
+      'opsctl mock stop',
+      '--ephemeral for a second one that keeps nothing',
+    ],
+    data: { url, pid },
+  });
+
+const rateOf = (text: string | undefined): number | undefined => {
+  if (text === undefined) return defaultOptions.ratePerMinute;
+  return text === 'off' ? undefined : Number(text);
+};
+/** spec/labels#parameters, spec/labels#limits: real services have a quota and a largest number of labels; here both are switched on. */
+const labelLimits = (values: ServerValues): Pick<MockOptions, 'labelsQuota' | 'labelsAtMost'> => {
+  const [reads, writes] = String(values['labels-quota'] ?? 'off')
+    .split('/')
+    .map(Number);
+  const most = Number(values['labels-at-most'] ?? 'off');
+  return {
+    ...(reads === undefined || writes === undefined ? {} : { labelsQuota: { reads, writes } }),
+    ...(Number.isNaN(most) ? {} : { labelsAtMost: most }),
+  };
+};
+export const mockOptions = (values: ServerValues): MockOptions => ({
+  ratePerMinute: rateOf(values['rate-limit']),
+  rateRetryAfter: values['rate-retry-after'] === true,
+  ...(values['rate-headers'] ? { rateHeaders: true } : {}),
+  ...(values['workspace-per-token'] ? { workspacePerToken: true } : {}),
+  labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
+  stateIn: values['state-in'] ?? defaultOptions.stateIn,
+  labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,
+  ...labelLimits(values),
+  trackerToken: values.token ?? defaultOptions.trackerToken,
+  ...(values['allow-host'] === undefined ? {} : { allowHosts: values['allow-host'] }),
+});
 
 export type LaunchValues = ServerValues & { readonly port?: number | undefined };
-
 const WAIT_MS = 60_000;
 export type Launched = Started & { readonly directory: string | undefined };
-
 /** `--seed FILE` is read before anything is started, so that a wrong file changes nothing. */
 const seedFrom = async ({ host }: Context, text: string | undefined) => {
   const seed = seedOf(text);
@@ -28,7 +65,6 @@ const seedFrom = async ({ host }: Context, text: string | undefined) => {
   }
   return { kind: 'empty' as const, saved };
 };
-
 /** A server for as long as the caller wants it: with the directory's state, or with none when `isEphemeral`. */
 export const launch = async (
   context: Context,
@@ -61,3 +97,82 @@ export const launch = async (
     throw error;
   }
 };
+
+const RATE = '^([1-9][0-9]{0,6}|off)$';
+/** How a server behaves: shared by `mock serve` and `mock run`. */
+export const serverFlags = {
+  seed: {
+    effects: ['reads'],
+    field: str(4096, { min: 1 }),
+    summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote',
+    value: 'demo|empty|file',
+    complete: 'file',
+  },
+  token: { field: str(200, { min: 1 }), summary: 'The tracker token that is accepted', value: 'token' },
+  'rate-limit': {
+    field: str(7, { pattern: RATE }),
+    summary: 'Tracker requests a minute for one token, or off (default 200)',
+    value: 'number|off',
+  },
+  'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
+  'rate-headers': { field: bool(), summary: 'Send X-RateLimit-Limit, which no document has' },
+  'workspace-per-token': {
+    field: bool(),
+    summary: 'Take every tracker token, each with records of its own that are not kept',
+  },
+  'labels-auth': {
+    field: oneOf('any', 'oauth'),
+    summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server',
+  },
+  'state-in': {
+    field: oneOf('both', 'fragment', 'query'),
+    summary: 'Where an authorization answer carries state (default both)',
+  },
+  'label-delete-policy': {
+    field: oneOf('any', 'disabled-first'),
+    summary: 'Whether a published label can be deleted at once (default any)',
+  },
+  'labels-quota': {
+    field: str(17, { pattern: '^([1-9][0-9]{0,6}/[1-9][0-9]{0,6}|off)$' }),
+    summary: 'Reads and writes a minute of one user of the label service, for example 600/300 (default off)',
+    value: 'reads/writes|off',
+  },
+  'labels-at-most': {
+    field: str(7, { pattern: RATE }),
+    summary: 'Labels that the organisation may have, for example 150 (default off)',
+    value: 'number|off',
+  },
+  tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },
+  clock: {
+    field: { ...str(40), format: 'datetime' },
+    summary: "The mock's time at the start; it runs on from there",
+    value: 'time',
+  },
+  'allow-host': {
+    field: list(str(253, { min: 1 })),
+    repeat: true,
+    summary:
+      'A further host name to answer under, for example behind a proxy; * is any. This machine and addresses need none',
+    value: 'name',
+  },
+  'seed-ids': {
+    effects: [],
+    field: str(100, { min: 1 }),
+    summary: 'Repeatable identifiers and tokens: the same word, the same values',
+    value: 'word',
+  },
+} as const satisfies Flags;
+export type ServerValues = ValuesOf<typeof serverFlags>;
+
+export const portFlag = {
+  field: int({ min: 0, max: 65_535 }),
+  summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one',
+  value: 'port',
+} as const satisfies Flag;
+
+/** Resolves when the signal is aborted: being stopped is how a server ends. */
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

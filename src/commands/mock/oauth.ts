@@ -1,26 +1,32 @@
-import { invalidArguments, problem } from '../../core/problem.ts';
-import { answerFrom } from '../../api/response.ts';
-import { dryRun } from '../../api/dry-run.ts';
-import { requestFrom } from '../../api/request.ts';
-import { unreachable } from '../../api/send.ts';
-import { NetworkError } from '../../platform/host.ts';
-import type { LooseInput, Operation } from '../../core/operation.ts';
 import { oauthConsole } from '../../api-specs/oauth/console.ts';
-import type { Context } from '../../cli/command.ts';
-import { steer } from './remote.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import type { Context } from '../../api/context.ts';
+import { dryRun, requestFrom } from '../../api/request.ts';
+import { answerFrom } from '../../api/response.ts';
+import { unreachable } from '../../api/send.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
+import { externalUrl } from '../../core/external-url.ts';
+import { inputFrom } from '../../core/field-flags.ts';
+import { str } from '../../core/field.ts';
+import type { Example, Flag, Flags, Values } from '../../core/flag.ts';
+import { type LooseInput, type Operation, operations } from '../../core/operation.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { liveServer } from '../../mock-server/instance-lock.ts';
+import { NetworkError } from '../../platform/host.ts';
+import { mockDirectory, steer } from './embedded.ts';
 
 const serverUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
   throw invalidArguments([problem('--url', 'format', `must be an http URL; got ${JSON.stringify(text)}`)]);
 };
-
 /** Where a server runs that this user's state directory does not know of: `--url`. */
 const atUrl = async <R>(
   context: Context,
   url: string | undefined,
   work: (url: string) => Promise<R>,
 ): Promise<R> => (url === undefined ? steer(context, (_, own) => work(own)) : work(serverUrl(url)));
-
 const send = async (
   context: Context,
   operation: Operation,
@@ -41,7 +47,6 @@ const send = async (
     throw error instanceof NetworkError ? unreachable(error, request.url) : error;
   }
 };
-
 /** One row of the developer console at the embedded server. The input is checked before a server is started or waited for. */
 export const callConsole = async (
   context: Context,
@@ -52,3 +57,119 @@ export const callConsole = async (
   requestFrom(oauthConsole, operation, input, { baseUrl: 'http://127.0.0.1', headers: {} });
   return atUrl(context, url, (baseUrl) => send(context, operation, input, baseUrl));
 };
+
+/** The developer console as a page; only a server that goes on running can show one. */
+export const consoleCommand = defineCommand({
+  path: ['mock', 'oauth', 'console'],
+  summary: 'Show the address of the developer console, and open it',
+  run: async (context) => {
+    const given = context.host.env.OPSCTL_MOCK_URL;
+    const url = given || liveServer(context.host, mockDirectory(context.settings))?.url;
+    if (url === undefined) {
+      throw new AppError('config', 'no mock server is running, so there is no console to show', {
+        code: 'NOT_RUNNING',
+        tryThis: ['opsctl mock serve', 'opsctl mock oauth clients list (works without a running server)'],
+      });
+    }
+    const page = externalUrl(`${url.replace(/\/$/, '')}${authPaths.console}/console`);
+    if (page === undefined)
+      throw new AppError('config', `invalid OPSCTL_MOCK_URL ${JSON.stringify(url)}: must be an http URL`, {
+        code: 'MOCK_URL',
+        tryThis: ['OPSCTL_MOCK_URL=http://127.0.0.1:PORT', 'opsctl mock serve'],
+      });
+    const isOpened = context.isInteractive && (await context.host.openBrowser(page));
+    return recordResult({ url: page, opened: isOpened });
+  },
+});
+
+/** What people do with a console command, by its words. */
+export const examples: Readonly<Record<string, readonly Example[]>> = {
+  'clients create': [
+    {
+      line: 'opsctl mock oauth clients create --type desktop --name "My tool" --secret true',
+      says: 'a desktop client with a secret, shown once',
+    },
+    {
+      line: 'opsctl mock oauth clients create --type mobile-b --name App --bundle-id com.example.app --team-id ABCDE12345',
+      says: 'a client of mobile platform B',
+    },
+  ],
+  'consent set': [
+    {
+      line: 'opsctl mock oauth consent set --mode auto --user ada@demo.example',
+      says: 'sign-ins of scripts need no browser',
+    },
+  ],
+  'settings set': [
+    {
+      line: 'opsctl mock oauth settings set --access-token-seconds 5',
+      says: 'access tokens that expire at once',
+    },
+  ],
+  'events subscribe': [
+    {
+      line: 'opsctl mock oauth events subscribe --client ID --receiver http://127.0.0.1:9000/events',
+      says: 'send security events to a receiver',
+    },
+  ],
+};
+
+/** Asks where the row says so, calls the console of the server and shows what it answered. */
+export const runOnConsole = async (
+  context: Context,
+  operation: Operation,
+  name: string,
+  { url: given, ...input }: Values,
+): Promise<Result> => {
+  if (operation.cli?.confirm && !context.isDryRun)
+    await context.confirm(
+      operation.cli.confirm.replace(/\{(\w+)\}/g, (_, word: string) => String(input[word])),
+    );
+  const answer = await callConsole(
+    context,
+    operation,
+    inputFrom(operation, input),
+    typeof given === 'string' ? given : undefined,
+  );
+  const message = `${name}: done`;
+  if (answer === undefined) return nothing(message);
+  const view = { columns: columnsOf(operation) };
+  if (Array.isArray(answer)) return rowsResult(answer, view);
+  return recordResult(answer, operation.method === 'GET' ? view : { ...view, message });
+};
+
+const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
+const url = {
+  effects: ['sends'],
+  field: str(),
+  summary: 'Address of a running server (default: the one of the state directory)',
+  value: 'url',
+} as const satisfies Flag;
+/** spec/sign-in#client: a command for each row of the console, `opsctl mock oauth clients create` and so on. */
+const rows: readonly Command[] = operations(oauthConsole.table).map(
+  ({ resource, verb, operation }): Command => {
+    const words = [kebab(resource), kebab(verb)];
+    const derived = commandFrom({
+      service: oauthConsole,
+      resource: words[0] ?? '',
+      verb: words[1] ?? '',
+      operation,
+    });
+    let flags: Flags | undefined;
+    return {
+      path: ['mock', 'oauth', ...words],
+      summary: operation.summary,
+      get args() {
+        return derived.args ?? [];
+      },
+      get flags() {
+        flags ??= { ...derived.flags, url };
+        return flags;
+      },
+      examples: examples[words.join(' ')] ?? [],
+      operation: { service: oauthConsole, operation },
+      run: (context, values) => runOnConsole(context, operation, words.join(' '), values),
+    };
+  },
+);
+export const commands: readonly Command[] = [...rows, consoleCommand];

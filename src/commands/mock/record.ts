@@ -1,9 +1,38 @@
 import { resolve } from 'node:path';
-import { AppError } from '../../core/problem.ts';
-import { whyUnwritable } from '../../core/write-failure.ts';
-import { str } from '../../core/field.ts';
+import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { command, serviceFlags } from './cassette-arguments.ts';
+import { bool, list, oneOf, str } from '../../core/field.ts';
+import type { Argument, Flags } from '../../core/flag.ts';
+import { AppError, whyUnwritable } from '../../core/problem.ts';
+import type { Result } from '../../core/result.ts';
+import { readCassette, upstreamFrom } from '../../mock-server/cassette/cassette.ts';
+import { compareWith, type Row } from '../../mock-server/cassette/compare.ts';
+import { defaultOptions } from '../../mock-server/environment.ts';
+import { portFlag } from './launch.ts';
+import { start } from './start.ts';
+
+export const command = {
+  name: 'command',
+  effects: ['runs'],
+  field: list(str()),
+  summary: 'The command and its arguments; without one the server runs until Ctrl-C',
+  rest: true,
+  optional: true,
+} as const satisfies Argument;
+export const cassette = {
+  name: 'file',
+  effects: ['reads'],
+  field: str(4096, { min: 1 }),
+  summary: 'The cassette',
+  complete: 'file',
+} as const satisfies Argument;
+export const serviceFlags = {
+  service: {
+    field: oneOf('tracker', 'labels', 'api'),
+    summary: 'Whose OPSCTL_…_URL the command gets (default tracker)',
+  },
+  port: portFlag,
+} as const satisfies Flags;
 
 const isCutShort = (file: string, failure: unknown): AppError =>
   new AppError(
@@ -11,7 +40,6 @@ const isCutShort = (file: string, failure: unknown): AppError =>
     `the cassette ${file} cannot be written: ${whyUnwritable(failure)}; it ends before the last exchange`,
     { code: 'CASSETTE_UNWRITABLE', tryThis: ['make room, and record it again'] },
   );
-
 export const recordCommand = defineCommand({
   path: ['mock', 'record'],
   noDryRun: 'opsctl mock record --help',
@@ -46,8 +74,8 @@ export const recordCommand = defineCommand({
   ],
   run: async (context, values) => {
     const [{ openRecorder, upstreamFrom }, { serveThrough }] = await Promise.all([
-      import('../../mock-server/cassette/recorder.ts'),
-      import('./serve-through.ts'),
+      import('../../mock-server/cassette/cassette.ts'),
+      import('./serve.ts'),
     ]);
     const upstream = upstreamFrom(values.upstream);
     const { host } = context;
@@ -65,3 +93,121 @@ export const recordCommand = defineCommand({
     });
   },
 });
+
+export const replayCommand = defineCommand({
+  path: ['mock', 'replay'],
+  noDryRun: 'opsctl mock replay --help',
+  summary: 'Answer from a cassette instead of a service',
+  about:
+    'Equal requests get their responses in the recorded order, then the last one again. A request that the cassette does not have is answered 404; with ' +
+    '--strict the command then exits with 20.',
+  args: [cassette, command],
+  flags: {
+    ...serviceFlags,
+    strict: { field: bool(), summary: 'Exit with 20 after a request that the cassette does not have' },
+  },
+  examples: [
+    {
+      line: 'opsctl mock replay nightly.cassette --strict -- ./nightly-sync.sh',
+      says: 'Without the service',
+    },
+  ],
+  run: async (context, values) => {
+    const [{ readCassette }, { makePlayer }, { serveThrough }] = await Promise.all([
+      import('../../mock-server/cassette/cassette.ts'),
+      import('../../mock-server/cassette/cassette.ts'),
+      import('./serve.ts'),
+    ]);
+    const player = makePlayer(await readCassette(context.host.files, resolve(context.host.cwd, values.file)));
+    return serveThrough(context, values, player.handle, {
+      what: `replaying ${values.file}`,
+      close: async () => {
+        for (const request of player.unknown)
+          context.log.warn(`the cassette has no ${request} with this query and body`);
+        if (player.unused() > 0) context.log.info(`${player.unused()} recorded responses were not asked for`);
+        return values.strict === true && player.unknown.length > 0 ? 'no' : undefined;
+      },
+    });
+  },
+});
+
+const columns = ['exchange', 'method', 'path', 'where', 'recorded', 'received'];
+export const compareCommand = defineCommand({
+  path: ['mock', 'compare'],
+  noDryRun: 'opsctl mock compare --help',
+  summary: 'Report where a service answers differently than a cassette',
+  about:
+    'Sends the recorded requests in their order to a fresh embedded server, or with --url to another one, and compares status, media type and body. ' +
+    'Identifiers and times may differ. Exits with 20 when something else does. With --url the requests change that service; it gets the tokens of OPSCTL_TRACKER_TOKEN and OPSCTL_LABELS_TOKEN.',
+  args: [cassette],
+  examples: [
+    {
+      line: 'opsctl mock compare nightly.cassette',
+      says: 'Does the embedded server answer as the recording?',
+    },
+  ],
+  flags: {
+    url: {
+      effects: ['sends'],
+      field: str(2048, { min: 1 }),
+      summary: 'Base URL of the service to compare (default: a fresh embedded server)',
+      value: 'url',
+    },
+    seed: { field: oneOf('demo', 'empty'), summary: 'Records of the embedded server (default empty)' },
+  },
+  run: async (context, values) => {
+    return compareCassette(context, values, columns);
+  },
+});
+
+type Given = {
+  readonly file: string;
+  readonly url?: string | undefined;
+  readonly seed?: 'demo' | 'empty' | undefined;
+};
+const tokenHeaders = (tracker: string | undefined, labels: string | undefined): Record<string, string> => ({
+  ...(tracker === undefined ? {} : { 'tracker-token': tracker }),
+  ...(labels === undefined ? {} : { authorization: `Bearer ${labels}` }),
+});
+/** The server to compare with, and how to end it. */
+const otherFor = async ({ host, log }: Context, { url, seed = 'empty' }: Given) => {
+  const { OPSCTL_TRACKER_TOKEN, OPSCTL_LABELS_TOKEN } = host.env;
+  if (url !== undefined)
+    return {
+      url: upstreamFrom(url, '--url'),
+      headers: tokenHeaders(OPSCTL_TRACKER_TOKEN, OPSCTL_LABELS_TOKEN),
+      close: async () => {},
+    };
+  const { ready, close } = await start(host, {
+    directory: undefined,
+    options: { ...defaultOptions, ratePerMinute: undefined },
+    seed,
+    port: 0,
+    tls: false,
+    isPrivate: true,
+    warn: log.warn,
+  });
+  return { url: ready.url, headers: tokenHeaders(ready.tracker.token, ready.labels.token), close };
+};
+/** The differences as rows; the exit code is decided when all were seen. */
+export const compareCassette = async (
+  context: Context,
+  values: Given,
+  columns: readonly string[],
+): Promise<Result> => {
+  const cassette = await readCassette(context.host.files, resolve(context.host.cwd, values.file));
+  const other = await otherFor(context, values);
+  let count = 0;
+  const rows = async function* (): AsyncGenerator<Row> {
+    try {
+      for await (const row of compareWith(context.host, cassette, other)) {
+        count += 1;
+        yield row;
+      }
+    } finally {
+      await other.close();
+    }
+    context.log.info(`${count} differences in ${cassette.exchanges.length} exchanges`);
+  };
+  return { kind: 'rows', rows: rows(), view: { columns }, exit: () => (count === 0 ? 'done' : 'no') };
+};

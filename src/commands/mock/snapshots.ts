@@ -1,6 +1,10 @@
-import { str } from '../../core/field.ts';
-import { nothing, recordResult, rowsResult } from '../../core/result.ts';
-import { defineCommand, type Argument, type Command } from '../../cli/command.ts';
+import { resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { bool, oneOf, str } from '../../core/field.ts';
+import type { Argument } from '../../core/flag.ts';
+import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { seedOf, seedText } from '../../mock-server/environment.ts';
 
 const columns = ['name', 'saved_at', 'bytes'];
 const nameArgument = {
@@ -8,7 +12,6 @@ const nameArgument = {
   field: str(100, { min: 1, pattern: '^[A-Za-z0-9_.-]+$' }),
   summary: 'Name of the snapshot: letters, digits, dot, dash and underscore',
 } as const satisfies Argument;
-
 const save = defineCommand({
   path: ['mock', 'snapshot', 'save'],
   noDryRun: 'opsctl mock snapshot list',
@@ -20,12 +23,11 @@ const save = defineCommand({
     { line: 'opsctl mock snapshot restore before', says: 'Go back to it after the test' },
   ],
   run: async (context, values) => {
-    const { steer } = await import('./remote.ts');
+    const { steer } = await import('./embedded.ts');
     const made = await steer(context, (ask) => ask('PUT', `snapshots/${values.name}`));
     return recordResult(made, { columns, message: `snapshot ${values.name} saved` });
   },
 });
-
 const restore = defineCommand({
   path: ['mock', 'snapshot', 'restore'],
   noDryRun: 'opsctl mock snapshot list',
@@ -33,21 +35,19 @@ const restore = defineCommand({
   args: [nameArgument],
   examples: [{ line: 'opsctl mock snapshot restore before', says: 'Put everything back' }],
   run: async (context, values) => {
-    const { steer } = await import('./remote.ts');
+    const { steer } = await import('./embedded.ts');
     await steer(context, (ask) => ask('POST', `snapshots/${values.name}/restore`));
     return nothing(`snapshot ${values.name} restored`);
   },
 });
-
 const list = defineCommand({
   path: ['mock', 'snapshot', 'list'],
   summary: 'List the saved states',
   run: async (context) => {
-    const { steer } = await import('./remote.ts');
+    const { steer } = await import('./embedded.ts');
     return rowsResult(await steer(context, (ask) => ask('GET', 'snapshots')), { columns, name: 'name' });
   },
 });
-
 const remove = defineCommand({
   path: ['mock', 'snapshot', 'delete'],
   noDryRun: 'opsctl mock snapshot list',
@@ -55,11 +55,89 @@ const remove = defineCommand({
   args: [nameArgument],
   examples: [{ line: 'opsctl mock snapshot delete before', says: 'It is no longer needed' }],
   run: async (context, values) => {
-    const { steer } = await import('./remote.ts');
+    const { steer } = await import('./embedded.ts');
     await steer(context, (ask) => ask('DELETE', `snapshots/${values.name}`));
     return nothing(`snapshot ${values.name} deleted`);
   },
 });
-
 /** `opsctl mock snapshot …` */
 export const snapshotCommands: readonly Command[] = [save, restore, list, remove];
+
+const counted = (status: { records: Record<string, number> }): string => {
+  const total = Object.values(status.records).reduce((sum, count) => sum + count, 0);
+  return `${total} records`;
+};
+/** Puts the records of a seed into the running server, or into the kept state; says how many they are. */
+export const fill = async (context: Context, text: string): Promise<string> => {
+  const { steer } = await import('./embedded.ts');
+  const seed = seedOf(text);
+  if (seed.kind !== 'file')
+    return steer(context, async (ask) => counted(await ask('POST', 'reset', { kind: seed.kind })));
+  const path = resolve(context.host.cwd, seed.path);
+  const saved = seedText(await context.host.files.read(path), path, '<seed>');
+  return steer(context, async (ask) => counted(await ask('PUT', 'state', saved)));
+};
+
+const discard = async ({ host, settings, signal }: Context): Promise<string> => {
+  const [{ mockDirectory }, { own }, { discardState }] = await Promise.all([
+    import('./embedded.ts'),
+    import('../../mock-server/instance-lock.ts'),
+    import('../../mock-server/journal.ts'),
+  ]);
+  const directory = mockDirectory(settings);
+  const owner = await own(host, directory, { what: 'mock reset', waitMs: 10_000, signal });
+  if (owner.kind === 'owned') await discardState(host.files, directory).finally(() => owner.release());
+  return owner.kind === 'owned'
+    ? 'the kept state was thrown away'
+    : `a server runs at ${owner.live.url}; reset it without --discard`;
+};
+export const resetCommand = defineCommand({
+  path: ['mock', 'reset'],
+  noDryRun: 'opsctl mock status shows what the server holds',
+  summary: 'Put the mock server back to its first data',
+  about:
+    'Works on the running server, or on the kept state when none runs. The clock and the faults stay as they are.',
+  flags: {
+    seed: { field: oneOf('demo', 'empty'), summary: 'Records to start with (default demo)' },
+    discard: {
+      field: bool(),
+      summary: 'Delete the kept files without reading them: for a state that is damaged',
+    },
+  },
+  run: async (context, values) => {
+    await context.confirm('Throw away everything that the mock server keeps?');
+    return nothing(
+      values.discard ? await discard(context) : `reset: ${await fill(context, values.seed ?? 'demo')}`,
+    );
+  },
+});
+
+export const seedCommand = defineCommand({
+  path: ['mock', 'seed'],
+  noDryRun: 'opsctl mock status shows what the server holds',
+  summary: 'Replace the data of the mock server',
+  args: [
+    {
+      name: 'seed',
+      effects: ['reads'],
+      field: str(4096, { min: 1 }),
+      summary: 'demo, empty, or a file that `opsctl mock state` wrote',
+      complete: 'file',
+    },
+  ],
+  examples: [
+    { line: 'opsctl mock state > before.json', says: 'Keep everything in a file' },
+    { line: 'opsctl mock seed before.json', says: 'Go back to it' },
+  ],
+  run: async (context, values) => nothing(`seeded: ${await fill(context, values.seed)}`),
+});
+
+export const stateCommand = defineCommand({
+  path: ['mock', 'state'],
+  summary: 'Print the whole state of the mock server, for `mock seed`',
+  run: async (context) => {
+    const { steer } = await import('./embedded.ts');
+    const state = await steer(context, (ask) => ask('GET', 'state'));
+    return rawResult(`${JSON.stringify(state)}\n`);
+  },
+});

@@ -1,15 +1,148 @@
-import { messageOf } from '../../core/error-message.ts';
-import { AppError } from '../../core/problem.ts';
-import type { Host } from '../../platform/host.ts';
+import { authPaths, demo } from '../../api-specs/oauth/endpoints.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import { misfit } from '../../core/shape.ts';
+import { CONTROL_PATH } from '../../mock-server/control.ts';
+import { labelsToken } from '../../mock-server/environment.ts';
+import type { Live } from '../../mock-server/instance-lock.ts';
 import { type CutOff, openState } from '../../mock-server/journal.ts';
-import { portError } from '../../mock-server/port-error.ts';
-import { identityOf } from '../../mock-server/served-identity.ts';
-import { type MockSetup, type RunningMock, startMock } from '../../mock-server/server.ts';
-import type { MockOptions } from '../../mock-server/service.ts';
-import type { SeedKind } from '../../mock-server/service-set.ts';
+import { identityOf } from '../../mock-server/local-authority.ts';
+import { type MockSetup, portError, type RunningMock, startMock } from '../../mock-server/server.ts';
+import type { Environment, MockOptions, SeedKind, ServiceEntry } from '../../mock-server/service-set.ts';
 import { Store } from '../../mock-server/store.ts';
-import { type Ready, readyOf } from './ready.ts';
-import { documents, serviceEntries } from './services.ts';
+import type { Host } from '../../platform/host.ts';
+
+/** The line that `mock serve -o json` prints once it accepts connections (spec/program#mock-server). */
+export type Ready = {
+  readonly ready: true;
+  readonly pid: number;
+  readonly tracker: {
+    readonly base_url: string;
+    readonly token: string;
+    /** Only where no rate limit is enforced: clients need not keep to one then. */
+    readonly rate_limit?: 'off';
+  };
+  readonly labels: { readonly base_url: string; readonly token: string };
+  readonly auth: {
+    readonly authorization_endpoint: string;
+    readonly token_endpoint: string;
+    readonly revocation_endpoint: string;
+    readonly client_id: string;
+  };
+  readonly media: { readonly base_url: string };
+  readonly url: string;
+  /** Only with --tls: the certificate that clients have to trust. */
+  readonly ca_file?: string;
+};
+const shape = {
+  tracker: { base_url: 'text', token: 'text' },
+  labels: { base_url: 'text', token: 'text' },
+  auth: {
+    authorization_endpoint: 'text',
+    token_endpoint: 'text',
+    revocation_endpoint: 'text',
+    client_id: 'text',
+  },
+  media: { base_url: 'text' },
+  url: 'text',
+  ca_file: 'text?',
+} as const;
+/** That line as a server left it for other commands. */
+export const readyIn = ({ url, ready }: Live): Ready => {
+  const wrong = misfit(ready, shape);
+  if (wrong === undefined) return ready as Ready;
+  throw new AppError('config', `owner.json of the mock server at ${url} is damaged: ${wrong}`, {
+    code: 'FILE_DAMAGED',
+    tryThis: ['opsctl mock stop, and start it again'],
+  });
+};
+/** With `--labels-auth oauth` a token comes from a sign-in, so the line has none. */
+export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefined): Ready => {
+  const { origin, env } = mock;
+  return {
+    ready: true,
+    pid: host.pid,
+    tracker: {
+      base_url: origin,
+      token: env.options.trackerToken,
+      ...(env.options.ratePerMinute === undefined ? { rate_limit: 'off' } : {}),
+    },
+    labels: { base_url: origin, token: env.options.labelsAuth === 'any' ? labelsToken : '' },
+    auth: {
+      authorization_endpoint: origin + authPaths.authorize,
+      token_endpoint: origin + authPaths.token,
+      revocation_endpoint: origin + authPaths.revoke,
+      client_id: demo.clients.desktop,
+    },
+    media: { base_url: origin },
+    url: origin,
+    ...(caFile === undefined ? {} : { ca_file: caFile }),
+  };
+};
+
+const CONSOLE = authPaths.console;
+/** Every service of the embedded server, loaded at its first request. The authorization server has all paths that are left. */
+export const serviceEntries: readonly ServiceEntry[] = [
+  {
+    name: 'tracker',
+    claims: (path) => /^\/(api\/v3|app)(\/|$)/.test(path),
+    load: async () => (await import('../../mock-server/tracker/service.ts')).makeTracker,
+  },
+  {
+    name: 'labels',
+    claims: (path) => /^\/(v2beta|batch|__opsctl\/labels)(\/|$)/.test(path),
+    load: async () => (await import('../../mock-server/labels/service.ts')).makeLabels,
+  },
+  {
+    name: 'auth',
+    claims: (path) => !path.startsWith(CONTROL_PATH) || path.startsWith(CONSOLE),
+    load: async () => (await import('../../mock-server/oauth/service.ts')).makeAuth,
+  },
+];
+const text = (value: unknown): string => JSON.stringify(value, null, 2);
+const labelsDiscovery = async (env: Environment): Promise<string> => {
+  const [{ discovery }, { labelsService }] = await Promise.all([
+    import('../../reference/discovery.ts'),
+    import('../../api-specs/labels/index.ts'),
+  ]);
+  return text(discovery(labelsService, env.origin()));
+};
+/** The services described by themselves, made from the tables they run on. */
+export const documents: Readonly<Record<string, (env: Environment) => Promise<string>>> = {
+  '/': async (env) =>
+    text({
+      tracker: `${env.origin()}/api/v3`,
+      labels: `${env.origin()}/v2beta`,
+      media: env.origin() + authPaths.media,
+      sign_in: env.origin() + authPaths.metadata,
+      documents: Object.keys(documents).map((path) => env.origin() + path),
+      status: `${env.origin()}${CONTROL_PATH}status`,
+    }),
+  '/openapi.json': async (env) => {
+    const [{ openApi }, { tracker }] = await Promise.all([
+      import('../../reference/openapi.ts'),
+      import('../../api-specs/tracker/index.ts'),
+    ]);
+    return text(openApi(tracker, env.origin()));
+  },
+  '/openapi/labels.json': async (env) => {
+    const [{ openApi }, { labelsService }] = await Promise.all([
+      import('../../reference/openapi.ts'),
+      import('../../api-specs/labels/index.ts'),
+    ]);
+    return text(openApi(labelsService, env.origin()));
+  },
+  '/swagger.json': async (env) => {
+    const [{ swagger }, { tracker }] = await Promise.all([
+      import('../../reference/openapi.ts'),
+      import('../../api-specs/tracker/index.ts'),
+    ]);
+    return text(swagger(tracker, new URL(env.origin()).host));
+  },
+  '/discovery/labels/v2beta': labelsDiscovery,
+  // Where generic clients of such documents look by themselves: build(…, version), and beside the service.
+  '/discovery/v1/apis/labels/v2beta/rest': labelsDiscovery,
+  '/$discovery/rest': labelsDiscovery,
+};
 
 export type StartOptions = {
   /** Where the state is kept; undefined keeps nothing. The caller owns the directory (mock/owner.ts). */
@@ -26,14 +159,11 @@ export type StartOptions = {
   warn(text: string): void;
 };
 export type Started = { readonly mock: RunningMock; readonly ready: Ready; close(): Promise<void> };
-
 /** Places in the program help with what nobody expected only. */
 const reported = (error: unknown): string =>
   error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : messageOf(error);
-
 const cutOffText = ({ path, bytes }: CutOff): string =>
   `${path} ended in the middle of a write: its last ${bytes} bytes are dropped, everything before them is kept; no answer had confirmed that write`;
-
 /** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
   const state = given.directory === undefined ? undefined : await openState(host.files, given.directory);

@@ -1,21 +1,67 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
-import { operations } from '../../core/operation.ts';
-import type { Command } from '../../cli/command.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
 import { commandsFrom } from '../../cli/derived/command.ts';
-import { bulkCommand } from './many.ts';
-import { ensureCommands } from './records.ts';
-import { downloadCommand } from './files.ts';
-import { uploadCommand } from './files-upload.ts';
-import { trackerNaming } from '../../tracker/names/tracker-naming.ts';
-import { byHand } from './by-hand.ts';
-import { paginatedCommands } from './paginated.ts';
-import { searchCommand } from './search.ts';
-import { listenCommand } from './webhooks-listen.ts';
-import { withEditor } from './with-editor.ts';
-import { withWeb } from './extensions.ts';
-import { applyCommand } from './workspace-apply.ts';
-import { diffCommand } from './workspace-diff.ts';
-import { exportCommand } from './workspace-export.ts';
+import { int, str, url } from '../../core/field.ts';
+import type { Flags } from '../../core/flag.ts';
+import { operations } from '../../core/operation.ts';
+import { trackerNaming } from '../../tracker/names/naming.ts';
+import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
+import { byHand, withEditor, withWeb } from './extensions.ts';
+import { downloadCommand, uploadCommand } from './files.ts';
+import { applyCommand, bulkCommand, diffCommand, exportCommand } from './many.ts';
+import { ensureCommands, paginatedCommands, searchCommand } from './records.ts';
+
+const flags = {
+  port: {
+    field: int({ min: 0, max: 65_535 }),
+    summary: 'Port to listen on (default: a free one)',
+    value: 'number',
+  },
+  host: {
+    effects: ['sends'],
+    field: str(),
+    summary: 'Address to listen on (default 127.0.0.1)',
+    value: 'address',
+  },
+  'secret-file': {
+    effects: ['reads', 'sends'],
+    field: str(),
+    summary: 'File that holds the secret of the webhook',
+    value: 'file',
+    complete: 'file',
+  },
+  forward: {
+    effects: ['sends'],
+    field: url(),
+    summary: 'Pass each good delivery on, byte for byte',
+    value: 'url',
+  },
+  count: { field: int({ min: 1 }), summary: 'End after so many events', value: 'number' },
+} as const satisfies Flags;
+export const listenCommand = defineCommand({
+  path: ['tracker', 'webhooks', 'listen'],
+  summary: 'Receive events of a webhook, check their signature, print one line each',
+  about:
+    'The secret comes from a file or from OPSCTL_WEBHOOK_SECRET; without one nothing is checked and a warning says so. Ctrl-C ends it.',
+  flags,
+  examples: [
+    {
+      line: 'opsctl tracker webhooks listen --port 8080 --secret-file secret.txt -o ndjson',
+      says: 'Watch events',
+    },
+  ],
+  run: async (context, values) => {
+    const secret = await secretOf(context, values['secret-file']);
+    if (secret === undefined) context.log.warn('no secret is given: anybody can send events here');
+    return {
+      kind: 'rows',
+      rows: await listenForEvents(context, { ...values, secret }),
+      view: {
+        columns: ['changed_at', 'primary_id', 'actions.0.action', 'actions.0.entity_type', 'actions.0.name'],
+      },
+    };
+  },
+});
 
 const handWritten: readonly Command[] = [
   ...paginatedCommands,
@@ -31,9 +77,7 @@ const handWritten: readonly Command[] = [
 ];
 const key = ({ path }: Command): string => path.slice(1).join(' ');
 const derived = commandsFrom(tracker, trackerNaming).filter((command) => !byHand.has(key(command)));
-
 const rows = operations(tracker.table).map(({ operation }) => operation);
-
 export const commands: readonly Command[] = [
   ...derived.map((command) => withEditor(withWeb(command), rows)),
   ...handWritten,

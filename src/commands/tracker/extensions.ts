@@ -1,20 +1,27 @@
+import type { Command } from '../../cli/command.ts';
 import { externalUrl } from '../../core/external-url.ts';
-import { bool, bare } from '../../core/field.ts';
-import type { Command, Flag } from '../../cli/command.ts';
-import { extend } from './extend.ts';
+import { bare, bool, str } from '../../core/field.ts';
+import type { Flag } from '../../core/flag.ts';
+import type { Operation } from '../../core/operation.ts';
+import { edited, givenText, LONG } from '../../tracker/long-text.ts';
+
+/** A command with some parts replaced. Parts that are made on demand stay so: nothing is read here. */
+export const extend = (base: Command, more: Partial<Command>): Command =>
+  Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(base), ...Object.getOwnPropertyDescriptors(more) },
+  ) as Command;
 
 const hasAppUrl = (command: Command): boolean => {
   const returns = command.operation?.operation.returns;
   const record = returns && bare(returns);
   return record?.type === 'object' && record.fields.app_url !== undefined;
 };
-
 const webFlag = {
   effects: ['runs'],
   field: bool(),
   summary: 'Open its page in the browser',
 } as const satisfies Flag;
-
 /** `--web` on every command that answers with one record that has a page of its own. */
 export const withWeb = (command: Command): Command => {
   if (!hasAppUrl(command)) return command;
@@ -40,3 +47,46 @@ export const withWeb = (command: Command): Command => {
     },
   });
 };
+
+/** `--edit` and `--description-file` on creates and updates that have a long text. */
+export const withEditor = (command: Command, siblings: Iterable<Operation>): Command => {
+  const row = command.operation?.operation;
+  const name = row?.body && LONG.find((field) => row.body?.[field] !== undefined);
+  if (row === undefined || name === undefined || row.method === 'GET') return command;
+  const read =
+    row.method === 'PUT'
+      ? [...siblings].find(({ method, path }) => method === 'GET' && path === row.path)
+      : undefined;
+  const fromFile = `${name}-file`;
+  return extend(command, {
+    get flags() {
+      const file = {
+        effects: ['reads'],
+        field: str(undefined, { min: 1 }),
+        summary: `Read the ${name} from a file; - is standard input`,
+        value: 'file|-',
+        complete: 'file',
+      } as const satisfies Flag;
+      return {
+        ...command.flags,
+        [fromFile]: file,
+        edit: { effects: ['runs'] as const, field: bool(), summary: `Write the ${name} in $EDITOR` },
+      };
+    },
+    run: async (context, values) => {
+      const { edit, [fromFile]: _path, [name]: _given, ...others } = values;
+      const text = await givenText(context, values, name);
+      if (edit === true) return edited(context, { command, row, name, read }, values, text, others);
+      return command.run(context, text === undefined ? others : { ...others, [name]: text });
+    },
+  });
+};
+
+/** Rows that a hand-written command covers better, as `resource verb`. */
+export const byHand: ReadonlySet<string> = new Set([
+  'epics page',
+  'files download',
+  'files upload',
+  'groups stories',
+  'search run',
+]);

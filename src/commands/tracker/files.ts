@@ -1,13 +1,17 @@
-import { bool, int, req, str } from '../../core/field.ts';
-import { AppError, usageError } from '../../core/problem.ts';
-import { rawResult, recordResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { containedPath } from '../../platform/contained-path.ts';
-import { absolute } from '../../tracker/absolute-path.ts';
-import { needContentUrl } from '../../tracker/content-url.ts';
-import { type FileRecord, contentOf } from '../../tracker/download.ts';
-import { safeName } from '../../tracker/safe-name.ts';
+import { bool, int, list, req, str } from '../../core/field.ts';
+import { AppError, usageError } from '../../core/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { containedPath } from '../../platform/trust.ts';
+import {
+  absolute,
+  contentOf,
+  type FileRecord,
+  needContentUrl,
+  safeName,
+  uploadAll,
+} from '../../tracker/files.ts';
 
 export const downloadCommand = defineCommand({
   path: ['tracker', 'files', 'download'],
@@ -47,5 +51,32 @@ export const downloadCommand = defineCommand({
     }
     const size = await context.host.files.replaceStream(path, reply.stream());
     return recordResult({ id: record.id, path, size }, { message: `${path}: ${size} bytes` });
+  },
+});
+
+export const uploadCommand = defineCommand({
+  path: ['tracker', 'files', 'upload'],
+  summary: 'Upload files, up to four in a request',
+  args: [
+    {
+      name: 'paths',
+      effects: ['reads'],
+      field: req(list(str(), { min: 1 })),
+      summary: 'Files to upload',
+      rest: true,
+      complete: 'file',
+    },
+  ],
+  flags: { 'story-id': { field: int(), summary: 'Story to attach them to', value: 'number' } },
+  examples: [
+    {
+      line: 'opsctl tracker files upload trace.log screenshot.png --story-id 42',
+      says: 'Attach two files to a story',
+    },
+  ],
+  operation: { service: tracker, operation: tracker.table.files.create },
+  run: async (context, values) => {
+    const found = await uploadAll(context, values.paths, values['story-id']);
+    return rowsResult(found, { columns: ['id', 'name', 'content_type', 'size'] });
   },
 });

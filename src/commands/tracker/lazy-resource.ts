@@ -2,40 +2,38 @@ import type { Resource } from '../../core/operation.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../../cli/derived/command.ts';
-import { trackerNaming } from '../../tracker/names/tracker-naming.ts';
-import { byHand } from './by-hand.ts';
-import { withEditor } from './with-editor.ts';
-import { withWeb } from './extensions.ts';
+import { trackerNaming } from '../../tracker/names/naming.ts';
+import { byHand, withEditor, withWeb } from './extensions.ts';
 
 /** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */
 const rows: Readonly<Record<string, () => Promise<Resource>>> = {
-  categories: async () => (await import('../../api-specs/tracker/categories.ts')).categories,
+  categories: async () => (await import('../../api-specs/tracker/labels.ts')).categories,
   'custom-fields': async () => (await import('../../api-specs/tracker/workspace.ts')).customFields,
-  documents: async () => (await import('../../api-specs/tracker/documents.ts')).documents,
+  documents: async () => (await import('../../api-specs/tracker/files.ts')).documents,
   'entity-templates': async () =>
     (await import('../../api-specs/tracker/entity-templates.ts')).entityTemplates,
-  'epic-workflow': async () => (await import('../../api-specs/tracker/epic-workflow.ts')).epicWorkflow,
+  'epic-workflow': async () => (await import('../../api-specs/tracker/workspace.ts')).epicWorkflow,
   epics: async () => (await import('../../api-specs/tracker/epics.ts')).epics,
-  'epic-comments': async () => (await import('../../api-specs/tracker/epic-comments.ts')).epicComments,
-  health: async () => (await import('../../api-specs/tracker/health.ts')).health,
+  'epic-comments': async () => (await import('../../api-specs/tracker/epics.ts')).epicComments,
+  health: async () => (await import('../../api-specs/tracker/epics.ts')).health,
   files: async () => (await import('../../api-specs/tracker/files.ts')).files,
-  'linked-files': async () => (await import('../../api-specs/tracker/linked-files.ts')).linkedFiles,
-  'external-links': async () => (await import('../../api-specs/tracker/external-links.ts')).externalLinks,
+  'linked-files': async () => (await import('../../api-specs/tracker/files.ts')).linkedFiles,
+  'external-links': async () => (await import('../../api-specs/tracker/workspace.ts')).externalLinks,
   groups: async () => (await import('../../api-specs/tracker/groups.ts')).groups,
-  webhooks: async () => (await import('../../api-specs/tracker/webhooks.ts')).webhooks,
+  webhooks: async () => (await import('../../api-specs/tracker/workspace.ts')).webhooks,
   iterations: async () => (await import('../../api-specs/tracker/planning.ts')).iterations,
-  'key-results': async () => (await import('../../api-specs/tracker/key-results.ts')).keyResults,
+  'key-results': async () => (await import('../../api-specs/tracker/planning.ts')).keyResults,
   labels: async () => (await import('../../api-specs/tracker/labels.ts')).labels,
-  members: async () => (await import('../../api-specs/tracker/members.ts')).members,
-  projects: async () => (await import('../../api-specs/tracker/projects.ts')).projects,
-  repositories: async () => (await import('../../api-specs/tracker/repositories.ts')).repositories,
-  objectives: async () => (await import('../../api-specs/tracker/objectives.ts')).objectives,
-  milestones: async () => (await import('../../api-specs/tracker/milestones.ts')).milestones,
+  members: async () => (await import('../../api-specs/tracker/workspace.ts')).members,
+  projects: async () => (await import('../../api-specs/tracker/groups.ts')).projects,
+  repositories: async () => (await import('../../api-specs/tracker/workspace.ts')).repositories,
+  objectives: async () => (await import('../../api-specs/tracker/planning.ts')).objectives,
+  milestones: async () => (await import('../../api-specs/tracker/planning.ts')).milestones,
   stories: async () => (await import('../../api-specs/tracker/stories.ts')).stories,
-  'story-tasks': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyTasks,
-  'story-comments': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyComments,
-  'story-links': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyLinks,
-  workflows: async () => (await import('../../api-specs/tracker/story-parts.ts')).workflows,
+  'story-tasks': async () => (await import('../../api-specs/tracker/stories.ts')).storyTasks,
+  'story-comments': async () => (await import('../../api-specs/tracker/stories.ts')).storyComments,
+  'story-links': async () => (await import('../../api-specs/tracker/stories.ts')).storyLinks,
+  workflows: async () => (await import('../../api-specs/tracker/stories.ts')).workflows,
 };
 
 const rowsOf = async (resource: string): Promise<Resource> => {

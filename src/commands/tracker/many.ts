@@ -1,6 +1,15 @@
-import { bool, int, oneOf, req, str } from '../../core/field.ts';
-import { defineCommand, type Flags } from '../../cli/command.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
+import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
+import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { bulk } from '../../tracker/bulk/bulk.ts';
+import { trackerNaming } from '../../tracker/names/naming.ts';
+import { kindNames } from '../../tracker/workspace/kinds.ts';
+import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';
+import { planFindings, planned, plannedAsSaved, savePlan } from '../../tracker/workspace/planned.ts';
+import { carryOut } from '../../tracker/workspace/read.ts';
 
 const flags = {
   file: {
@@ -44,7 +53,6 @@ const flags = {
     complete: 'file',
   },
 } as const satisfies Flags;
-
 export const bulkCommand = defineCommand({
   path: ['tracker', 'bulk'],
   summary: 'Create, update and delete many records from NDJSON or CSV',
@@ -64,4 +72,123 @@ export const bulkCommand = defineCommand({
   ],
   isCheck: true,
   run: bulk,
+});
+
+export const file = {
+  effects: ['reads'],
+  field: req(str()),
+  short: 'f',
+  summary: 'The workspace file (YAML or JSON); - is standard input',
+  value: 'file|-',
+  complete: 'file',
+} as const satisfies Flag;
+const prune = {
+  effects: [],
+  field: bool(),
+  summary: 'Also remove what the file does not name, in the lists that it has',
+} as const satisfies Flag;
+const force = { effects: [], field: bool(), summary: 'Prune even what is in use' } as const satisfies Flag;
+export const changeFlags = { file, prune, force };
+export const optionsOf = (values: Omit<ValuesOf<typeof changeFlags>, 'file'>): PlanOptions => ({
+  prune: values.prune ?? false,
+  force: values.force ?? false,
+});
+
+const workspaceApplyFlags = {
+  ...changeFlags,
+  file: { ...file, field: str() },
+  plan: {
+    effects: ['reads'],
+    field: str(),
+    summary: 'Carry out this plan of `tracker diff --out` instead of a file',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+/** The plan of a file, or one that was kept. */
+const planToApply = async (context: Context, values: ValuesOf<typeof workspaceApplyFlags>): Promise<Plan> => {
+  const { file: path, plan } = values;
+  if ((path === undefined) === (plan === undefined))
+    throw invalidArguments([problem('--file', 'required', 'or --plan must be given, and not both')]);
+  if (plan !== undefined) return plannedAsSaved(context, plan);
+  return (await planned(context, path ?? '', optionsOf(values))).plan;
+};
+export const applyCommand = defineCommand({
+  path: ['tracker', 'apply'],
+  summary: 'Make the workspace what a file says: plan first, then the fewest changes',
+  about:
+    'Records are found by external_id, then by name, so a changed name with the same external_id is a rename. Fields that the file leaves out are left alone. ' +
+    'Nothing is removed without --prune, and nothing in use without --force. A second apply of the same file sends nothing.',
+  flags: workspaceApplyFlags,
+  examples: [
+    { line: 'opsctl tracker apply -f workspace.yaml --dry-run', says: 'Only the plan' },
+    { line: 'opsctl tracker apply -f workspace.yaml --yes', says: 'In a script' },
+  ],
+  run: async (context, values) => {
+    const plan = await planToApply(context, values);
+    const refused = refusal(plan);
+    if (refused) throw refused;
+    if (context.isDryRun) return recordResult({ ...plan, dry_run: true }, { text: planText(plan) });
+    if (plan.actions.length === 0) return recordResult({ ...plan, done: [] }, { text: planText(plan) });
+    if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
+    await context.confirm(`Make these ${plan.actions.length} changes?`);
+    const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
+    return recordResult(
+      { ...plan, done },
+      { text: `${done.length} changed, ${plan.kept} were as the file says\n` },
+    );
+  },
+});
+
+export const diffCommand = defineCommand({
+  path: ['tracker', 'diff'],
+  summary: 'Show what `tracker apply` would change; exit 20 when that is anything',
+  about:
+    '--out keeps the plan in a file: `tracker apply --plan` carries out exactly that plan, or refuses when the workspace is another one by then.',
+  flags: {
+    ...changeFlags,
+    out: {
+      effects: ['writes'],
+      field: str(),
+      summary: 'Keep the plan in this file',
+      value: 'file',
+      complete: 'file',
+    },
+    markdown: { effects: [], field: bool(), summary: 'As Markdown, for a comment on a pull request' },
+  },
+  isCheck: true,
+  examples: [
+    { line: 'opsctl tracker diff -f workspace.yaml', says: 'What would change' },
+    { line: 'opsctl tracker diff -f workspace.yaml --markdown', says: 'For a pull request' },
+  ],
+  run: async (context, values) => {
+    const { plan, workspace } = await planned(context, values.file, optionsOf(values));
+    const { actions, refused } = plan;
+    if (values.out !== undefined)
+      await savePlan(context, values.out, { version: 1, workspace, options: optionsOf(values), actions });
+    const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
+    const findings = () => planFindings(plan, values.file);
+    if (!values.markdown) return recordResult(plan, { text: planText(plan), findings }, exit);
+    const { planMarkdown } = await import('../../tracker/workspace/planned.ts');
+    return { ...rawResult(planMarkdown(plan)), view: { findings }, ...(exit === undefined ? {} : { exit }) };
+  },
+});
+
+export const exportCommand = defineCommand({
+  path: ['tracker', 'export'],
+  summary:
+    'Write labels, categories, groups, custom fields, objectives, projects, iterations, epics, linked files and story templates as a file',
+  about: 'The file is what `tracker diff` and `tracker apply` read: applying it unchanged sends nothing.',
+  flags: {
+    only: { field: list(oneOf(...kindNames)), repeat: true, summary: 'Only these lists', value: 'list' },
+    json: { effects: [], field: bool(), summary: 'As data for -o and --jq instead of YAML text' },
+  },
+  examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
+  run: async (context, values): Promise<Result> => {
+    const kinds = values.only ?? kindNames;
+    const { exportData, exportText } = await import('../../tracker/workspace/read.ts');
+    return values.json
+      ? recordResult(await exportData(context, kinds))
+      : { kind: 'raw', chunks: exportText(context, kinds) };
+  },
 });

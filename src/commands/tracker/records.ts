@@ -1,10 +1,17 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Command } from '../../cli/command.ts';
-import { trackerNaming } from '../../tracker/names/tracker-naming.ts';
-import { columnsOf } from '../../cli/derived/columns.ts';
-import { commandFrom } from '../../cli/derived/command.ts';
-import { type Kind, ensure, upsert } from '../../tracker/ensure.ts';
-import type { Verbs } from '../../tracker/find-or-create.ts';
+import { requestFrom } from '../../api/request.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
+import { inputFrom, limitOf } from '../../core/field-flags.ts';
+import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
+import type { Argument, Flags, Values, ValuesOf } from '../../core/flag.ts';
+import type { Operation } from '../../core/operation.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
+import { resolveParams, trackerNaming } from '../../tracker/names/naming.ts';
+import { type Answer, type Ask, byOffset, byPage, found, limited } from '../../tracker/search.ts';
+import { extend } from './extensions.ts';
 
 /** Resources whose records are known by name or external_id, so that "make it if it is not there" has a meaning. */
 const RESOURCES = [
@@ -16,11 +23,9 @@ const RESOURCES = [
   'objectives',
   'projects',
 ] as const;
-
 type Resource = (typeof RESOURCES)[number];
 const verbsOf = (resource: Resource): Verbs => tracker.table[resource] as Verbs;
 const singularOf = (resource: Resource): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
-
 const kindOf = (resource: Resource, verb: string): Kind => {
   const verbs = verbsOf(resource);
   return {
@@ -30,7 +35,6 @@ const kindOf = (resource: Resource, verb: string): Kind => {
     words: `opsctl tracker ${resource} ${verb}`,
   };
 };
-
 const commandsOf = (resource: Resource): Command[] => {
   const { create } = verbsOf(resource);
   const base = commandFrom({
@@ -67,5 +71,107 @@ const commandsOf = (resource: Resource): Command[] => {
     ),
   ];
 };
-
 export const ensureCommands: readonly Command[] = RESOURCES.flatMap(commandsOf);
+
+const flags = {
+  type: {
+    field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
+    repeat: true,
+    summary: 'Kinds to search (default all)',
+    value: 'kind',
+  },
+  limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
+  all: { effects: [], field: bool(), summary: 'Every record that the service gives' },
+  detail: {
+    field: oneOf('full', 'slim'),
+    summary: 'slim leaves descriptions and nested records out',
+    value: 'full|slim',
+  },
+} as const satisfies Flags;
+const args = [
+  { name: 'query', effects: [], field: req(str(undefined, { min: 1 })), summary: 'What to find' },
+] as const satisfies readonly Argument[];
+type Given = ValuesOf<typeof flags, typeof args>;
+const run: Command['run'] = async (context, values: Given) => {
+  const most = values.all ? Number.POSITIVE_INFINITY : (values.limit ?? 25);
+  const types = values.type ?? [];
+  const query = {
+    query: values.query,
+    page_size: Math.min(250, most),
+    detail: values.detail ?? 'full',
+    ...(types.length > 0 ? { entity_types: types } : {}),
+  };
+  requestFrom(tracker, tracker.table.search.run, { query }, { baseUrl: '', headers: {} });
+  const first = (await context.call(tracker, tracker.table.search.run, { query })) as Answer | undefined;
+  if (first === undefined) throw new AppError('network', 'the search gave an empty answer');
+  return {
+    kind: 'rows',
+    rows: found(context, first, most),
+    view: { columns: ['id', 'entity_type', 'name', 'app_url'] },
+  };
+};
+export const searchCommand = defineCommand({
+  path: ['tracker', 'search'],
+  summary: 'Search stories, epics, iterations and objectives',
+  about:
+    'Operators: id: epic: label: project: state: owner: requester: type: estimate: team: iteration: objective: created: updated: completed: moved: due: is: has: — ' +
+    'joined by and; ! in front turns one round; "quoted words" stay together; ranges like created:2026-01-01..2026-02-01.',
+  args,
+  flags,
+  examples: [
+    {
+      line: "opsctl tracker search 'is:started owner:ana' --type story --all -o ndjson",
+      says: 'All started stories of @ana',
+    },
+  ],
+  operation: { service: tracker, operation: tracker.table.search.run },
+  run,
+});
+
+const epics = commandFrom({
+  service: tracker,
+  resource: 'epics',
+  verb: 'paginated',
+  operation: tracker.table.epics.page,
+  naming: trackerNaming,
+});
+const epicsPaginated: Command = extend(epics, {
+  summary: 'List epics page by page, the first at once',
+  about: 'All pages are read one after the other. With --page only that page is shown, with its total.',
+  get flags() {
+    return { ...epics.flags, limit: { field: int({ min: 1 }), summary: 'Epics at most', value: 'number' } };
+  },
+  run: async (context, values: Values) => {
+    const { query = {} } = inputFrom(tracker.table.epics.page, values);
+    const ask: Ask = (q) => context.call(tracker, tracker.table.epics.page, { query: q });
+    if (query.page !== undefined || context.isDryRun)
+      return recordResult(await ask(query), { columns: ['total', 'next'] });
+    return {
+      kind: 'rows',
+      rows: limited(context, byPage(ask, query), limitOf(values)),
+      view: { columns: columnsOf(tracker.table.epics.list) },
+    };
+  },
+});
+const stories = commandFrom({
+  service: tracker,
+  resource: 'groups',
+  verb: 'stories',
+  operation: tracker.table.groups.stories,
+  naming: trackerNaming,
+});
+const PAGE = 1000;
+const groupStories: Command = extend(stories, {
+  about: 'All stories are read, 1,000 at a time. --limit or --offset ask for one part only.',
+  run: async (context, values: Values) => {
+    const operation: Operation = tracker.table.groups.stories;
+    const input = await resolveParams(trackerNaming, context, operation, inputFrom(operation, values));
+    const isPart = values.limit !== undefined || values.offset !== undefined || context.isDryRun;
+    const ask: Ask = (query) => context.call(tracker, operation, { ...input, query });
+    const rows = isPart
+      ? ((await context.call(tracker, operation, input)) as unknown[])
+      : byOffset(ask, PAGE, `GET ${operation.path}`);
+    return { kind: 'rows', rows, view: { columns: columnsOf(operation) } };
+  },
+});
+export const paginatedCommands: readonly Command[] = [epicsPaginated, groupStories];

@@ -1,6 +1,8 @@
-import { sh } from '../../core/shell.ts';
-import { childPath, pathPart } from '../../core/file-name.ts';
 import { basename } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { sh } from '../../core/shell.ts';
+import { storedObject } from '../../core/text.ts';
+import type { Host } from '../../platform/host.ts';
 import { formOf } from '../forms.ts';
 
 /** Everything `mock kv start` may be told. */
@@ -41,7 +43,6 @@ export const faultsDirectory = (directory: string): string => `${directory}/faul
 export const passwordFile = (directory: string): string => `${directory}/password`;
 export const binaryPath = (directory: string, version: string, word: string): string =>
   childPath(`${directory}/bin`, pathPart(`${word}-${version}`));
-
 /** Ports come in pairs: client, peer. */
 export const rehearsalOf = (
   directory: string,
@@ -74,7 +75,6 @@ export const rehearsalOf = (
   });
   return { simulated: true, options, directory, members };
 };
-
 const serverSettings = (
   own: Pick<RehearsalMember, 'name' | 'clientUrl' | 'peerUrl' | 'dataDir'>,
   initial: string,
@@ -93,7 +93,6 @@ const serverSettings = (
   ...(o.electionMs === 1000 ? {} : { 'election-timeout': o.electionMs }),
   ...(o.quotaBytes === undefined ? {} : { 'quota-backend-bytes': o.quotaBytes }),
 });
-
 /** A configuration file as 3.2 wants it: the retention is a number (spec/store#items). */
 export const configText = (member: RehearsalMember, rehearsal: Rehearsal): string => {
   const initial = rehearsal.members.map((one) => `${one.name}=${one.peerUrl}`).join(',');
@@ -113,7 +112,6 @@ export const configText = (member: RehearsalMember, rehearsal: Rehearsal): strin
     '',
   ].join('\n');
 };
-
 /** A tiny program that says its version and else becomes a simulated member of that version. */
 export const binaryText = (self: readonly string[], rehearsal: Rehearsal, version: string): string => {
   const { word, monitorMs } = rehearsal.options;
@@ -135,7 +133,6 @@ esac
 exec ${[...self, 'mock', 'kv', 'member', ...flags]} -- "$@"
 `);
 };
-
 /** Runs and locks are kept by this name: rehearsal clusters of two directories are two clusters. A directory that is called what it is says nothing. */
 const clusterName = (directory: string): string => {
   const own = basename(directory);
@@ -143,7 +140,6 @@ const clusterName = (directory: string): string => {
     ? 'rehearsal'
     : own;
 };
-
 /** The cluster file for `opsctl kv … --cluster`. */
 export const clusterText = (rehearsal: Rehearsal): string => {
   const { directory, options, members } = rehearsal;
@@ -175,4 +171,93 @@ export const clusterText = (rehearsal: Rehearsal): string => {
     ...members.flatMap(member),
     '',
   ].join('\n');
+};
+
+export type Which = 'old' | 'new';
+const shape = {
+  directory: 'text',
+  options: { version: 'text', newVersion: 'text', word: 'text', members: 'number' },
+  members: [
+    { name: 'text', clientUrl: 'text', dataDir: 'text', pidFile: 'text', logFile: 'text', args: ['text'] },
+  ],
+} as const;
+export const readRehearsal = async (host: Host, directory: string): Promise<Rehearsal | undefined> => {
+  const text = await host.files.read(markerFile(directory));
+  return text === undefined
+    ? undefined
+    : storedObject<Rehearsal>(markerFile(directory), text, shape, [
+        `opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`,
+      ]);
+};
+/** The process of a member, as long as it is really this member's. */
+export const pidOf = (host: Host, member: RehearsalMember): number | undefined => {
+  const pid = Number.parseInt(host.files.readNow(member.pidFile) ?? '', 10);
+  if (!(pid > 1) || !host.processes.isAlive(pid)) return undefined;
+  const line = host.files.readNow(`/proc/${pid}/cmdline`);
+  // Empty while the process becomes another program.
+  return line === undefined ||
+    line === '' ||
+    line.includes(member.dataDir) ||
+    (member.configFile !== undefined && line.includes(member.configFile))
+    ? pid
+    : undefined;
+};
+export const startProcess = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  which: Which,
+): Promise<number> => {
+  const { version, newVersion, word } = rehearsal.options;
+  const binary = binaryPath(rehearsal.directory, which === 'old' ? version : newVersion, word);
+  const started = await host.processes.start(binary, member.args, {
+    detached: true,
+    logFile: member.logFile,
+    cwd: rehearsal.directory,
+  });
+  await host.files.replace(member.pidFile, `${started.pid}\n`);
+  return started.pid;
+};
+const GRACE_MS = 5_000;
+/** Ends a member: with SIGTERM, and with SIGKILL when it has not ended after the grace. */
+export const stopProcess = async (
+  host: Host,
+  member: RehearsalMember,
+): Promise<'stopped' | 'killed' | 'not running'> => {
+  const pid = pidOf(host, member);
+  if (pid === undefined) return 'not running';
+  host.processes.signal(pid, 'SIGTERM');
+  if (await ended(host, pid, GRACE_MS)) return 'stopped';
+  host.processes.signal(pid, 'SIGKILL');
+  await ended(host, pid, GRACE_MS);
+  return 'killed';
+};
+const ended = async (host: Host, pid: number, withinMs: number): Promise<boolean> => {
+  const until = host.elapsed() + withinMs;
+  while (host.processes.isAlive(pid)) {
+    if (host.elapsed() > until) return false;
+    await host.sleep(10);
+  }
+  return true;
+};
+/** One JSON answer of a member; undefined when it does not answer. */
+export const ask = async <T>(
+  host: Host,
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; data: T } | undefined> => {
+  try {
+    const request = {
+      method: body === undefined ? 'GET' : 'POST',
+      url,
+      headers,
+      timeoutMs: 2_000,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    };
+    const reply = await host.network.request(request);
+    return { status: reply.status, data: JSON.parse(await reply.text()) as T };
+  } catch {
+    return undefined;
+  }
 };

@@ -1,15 +1,14 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult, type Result } from '../../core/result.ts';
+import { storedObject } from '../../core/text.ts';
 import { lossyText } from '../../core/utf8.ts';
 import type { Host } from '../../platform/host.ts';
-import { AppError } from '../../core/problem.ts';
-import { clusterId, memberId } from '../disk/identity.ts';
-import { Wal, entryLine } from '../disk/wal.ts';
-import { formOf } from '../forms.ts';
+import { clusterId, entryLine, memberId, Wal } from '../disk/wal.ts';
+import { defaultMs, type Fault, faultFile, type FaultKind, formOf, readFaults } from '../forms.ts';
 import type { StoredKey } from '../state/command.ts';
 import {
-  type Rehearsal,
-  type RehearsalMember,
-  type RehearsalOptions,
+  ask,
   binaryPath,
   binaryText,
   clusterText,
@@ -17,14 +16,19 @@ import {
   faultsDirectory,
   markerFile,
   passwordFile,
+  pidOf,
+  readRehearsal,
+  type Rehearsal,
+  type RehearsalMember,
   rehearsalOf,
+  type RehearsalOptions,
+  startProcess,
+  stopProcess,
 } from './layout.ts';
-import { ask, pidOf, readRehearsal, startProcess, stopProcess } from './processes.ts';
 
 /** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
 const HEALTHY_WITHIN_MS = 20_000;
-
 const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
   const before = await readRehearsal(host, directory);
   if (before === undefined) {
@@ -55,7 +59,6 @@ const clearDirectory = async (host: Host, directory: string, mayReplace: boolean
   }
   await host.files.remove(directory);
 };
-
 /** The data that a member starts with: nothing, or one first entry with all keys. */
 const writeData = async (
   host: Host,
@@ -84,7 +87,6 @@ const writeData = async (
   ]);
   wal.close();
 };
-
 const writeDirectory = async (
   host: Host,
   rehearsal: Rehearsal,
@@ -114,7 +116,6 @@ const writeDirectory = async (
   await host.files.create(`${directory}/cluster.yaml`, clusterText(rehearsal));
   await host.files.create(markerFile(directory), JSON.stringify(rehearsal, null, 2));
 };
-
 const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> => {
   const answer = await ask<{ health?: string }>(host, `${member.clientUrl}/health`);
   if (answer?.status !== 200 || answer.data.health !== 'true') return false;
@@ -148,7 +149,6 @@ export const waitHealthy = async (
   };
   await Promise.all(members.map(one));
 };
-
 /** spec/store#limits: a cluster with auth on. The password never leaves its file. */
 const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => {
   const password = ((await host.files.read(passwordFile(rehearsal.directory))) ?? '').trim();
@@ -163,7 +163,6 @@ const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => 
       throw new AppError('unknown', `the simulated cluster refused ${path}`, { code: 'AUTH_NOT_ON' });
   }
 };
-
 /** Makes the directory, starts every member with the old binary and waits until all are healthy; when one does not become so, none is left running. */
 export const startRehearsal = async (
   host: Host,
@@ -191,4 +190,119 @@ export const startRehearsal = async (
     await Promise.all(rehearsal.members.map((member) => stopProcess(host, member)));
     throw error;
   }
+};
+
+/** The keys to begin with, of the file that --keys names. */
+export const readContent = async (host: Host, path: string): Promise<Content> => {
+  const text = await host.files.read(path);
+  if (text === undefined)
+    throw new AppError('config', `--keys: there is no file ${path}`, { code: 'NO_KEYS_FILE' });
+  return storedObject<Content>(path, text, { revision: 'number', keys: ['record'] }, [
+    '--keys names a JSON file with `revision` and `keys`',
+  ]);
+};
+
+/** What was started, and how to go on. */
+export const startedRehearsal = (rehearsal: Rehearsal): Result => {
+  const { directory, members, options } = rehearsal;
+  const file = `${directory}/cluster.yaml`;
+  const data = {
+    simulated: true,
+    dir: directory,
+    cluster_file: file,
+    version: options.version,
+    new_version: options.newVersion,
+    members: members.map((member) => ({
+      name: member.name,
+      client_url: member.clientUrl,
+      peer_url: member.peerUrl,
+      data_dir: member.dataDir,
+      pid_file: member.pidFile,
+      log_file: member.logFile,
+    })),
+    endpoints: members.map((member) => member.clientUrl),
+  };
+  const text = [
+    `${members.length} simulated members of version ${options.version} run. This is a rehearsal, not a database.`,
+    ...members.map(({ name, clientUrl }) => `  ${name}  ${clientUrl}`),
+    `Next: opsctl kv check --cluster ${file}`,
+    `      opsctl kv upgrade --cluster ${file}`,
+    `End:  opsctl mock kv stop --dir ${directory}`,
+  ].join('\n');
+  return recordResult(data, { text, name: 'cluster_file' });
+};
+
+export const isAlarm = (kind: string): kind is 'nospace' | 'corrupt' =>
+  kind === 'nospace' || kind === 'corrupt';
+/** Raises the alarm in the store itself, or with `clear` takes all alarms back. */
+export const changeAlarm = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  action: string,
+  kind: string,
+): Promise<void> => {
+  const version = (await ask<Record<string, string>>(host, `${member.clientUrl}/version`))?.data[
+    `${rehearsal.options.word}server`
+  ];
+  const prefix = formOf(version ?? rehearsal.options.version)?.prefixes[0] ?? '';
+  const self = await ask<{ id?: string }>(host, `${member.peerUrl}/simulation/state`);
+  const memberID = BigInt(`0x${self?.data.id ?? '0'}`).toString();
+  const headers: Record<string, string> = {};
+  if (rehearsal.options.auth) {
+    const password = ((await host.files.read(passwordFile(rehearsal.directory))) ?? '').trim();
+    const token = await ask<{ token?: string }>(host, `${member.clientUrl}${prefix}/auth/authenticate`, {
+      name: 'root',
+      password,
+    });
+    headers['grpc-metadata-token'] = token?.data.token ?? '';
+  }
+  const answer = await ask(
+    host,
+    `${member.clientUrl}${prefix}/maintenance/alarm`,
+    { action, memberID, alarm: kind.toUpperCase() },
+    headers,
+  );
+  if (answer?.status !== 200)
+    throw new AppError('refused', `${member.name} did not take the alarm`, { code: 'ALARM_NOT_SET' });
+};
+
+/** What goes wrong with a member, or `clear`. */
+type Wanted = {
+  readonly kind: FaultKind | 'nospace' | 'corrupt' | 'clear';
+  readonly ms?: number | undefined;
+  readonly 'only-version'?: string | undefined;
+};
+const change = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  next: (before: Fault[]) => Fault[],
+): Promise<void> => {
+  const path = faultFile(faultsDirectory(rehearsal.directory), member.name);
+  await host.files.replace(path, JSON.stringify(next(await readFaults(host, path))));
+  await ask(host, `${member.peerUrl}/simulation/faults`, {});
+};
+export const setFault = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  wanted: Wanted,
+): Promise<void> => {
+  if (isAlarm(wanted.kind)) return changeAlarm(host, rehearsal, member, 'ACTIVATE', wanted.kind);
+  if (wanted.kind !== 'clear') {
+    const ms = wanted.ms ?? defaultMs(wanted.kind);
+    const fault: Fault = {
+      kind: wanted.kind,
+      ...(ms === undefined ? {} : { ms }),
+      ...(wanted['only-version'] === undefined ? {} : { version: wanted['only-version'] }),
+    };
+    return change(host, rehearsal, member, (before) => [
+      ...before.filter((one) => one.kind !== fault.kind || one.version !== fault.version),
+      fault,
+    ]);
+  }
+  await change(host, rehearsal, member, () => []);
+  if (pidOf(host, member) === undefined) return;
+  for (const kind of ['nospace', 'corrupt']) await changeAlarm(host, rehearsal, member, 'DEACTIVATE', kind);
 };

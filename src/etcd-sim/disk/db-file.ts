@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Machine } from '../state/machine.ts';
 
 /** A finished database file in the layout that backup tools of the store read: pages of 4 KiB, a tree of buckets. */
 export type Item = { readonly key: Uint8Array; readonly value: Uint8Array };
@@ -11,14 +12,12 @@ const BRANCH = 0x01;
 const META = 0x04;
 const FREE = 0x10;
 const IS_BUCKET = 0x01;
-
 const fnv1a64 = (bytes: Uint8Array): bigint => {
   let hash = 0xcbf29ce484222325n;
   for (const byte of bytes) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
   return hash;
 };
 const bySmaller = (a: Item, b: Item): number => Buffer.compare(a.key, b.key);
-
 /** Collects pages in order; a page with big values takes several page numbers. */
 class Pages {
   readonly parts: Buffer[] = [];
@@ -51,14 +50,12 @@ class Pages {
     return id;
   }
 }
-
 const header = (page: Buffer, id: number, kind: number, count: number, overflow: number): void => {
   page.writeBigUInt64LE(BigInt(id), 0);
   page.writeUInt16LE(kind, 8);
   page.writeUInt16LE(count, 10);
   page.writeUInt32LE(overflow, 12);
 };
-
 /** Items into groups that fill a page each; a group has at least two, so that the tree gets narrower. */
 const groups = <T extends Item>(items: readonly T[]): T[][] => {
   const found: T[][] = [[]];
@@ -76,7 +73,6 @@ const groups = <T extends Item>(items: readonly T[]): T[][] => {
   }
   return found;
 };
-
 const noValue = new Uint8Array();
 /** Writes a tree and returns the number of its root page. */
 const tree = (pages: Pages, items: readonly Item[]): number => {
@@ -94,7 +90,6 @@ const tree = (pages: Pages, items: readonly Item[]): number => {
   }
   return level[0]?.page ?? 0;
 };
-
 const meta = (id: number, root: number, pageCount: number): Buffer => {
   const page = Buffer.alloc(PAGE);
   header(page, id, META, 0, 0);
@@ -108,7 +103,6 @@ const meta = (id: number, root: number, pageCount: number): Buffer => {
   page.writeBigUInt64LE(fnv1a64(page.subarray(16, 72)), 72);
   return page;
 };
-
 export const dbFile = (buckets: Readonly<Record<string, readonly Item[]>>): Buffer => {
   const pages = new Pages();
   const roots = Object.entries(buckets).map(([name, items]) => {
@@ -121,6 +115,72 @@ export const dbFile = (buckets: Readonly<Record<string, readonly Item[]>>): Buff
   header(free, 2, FREE, 0, 0);
   return Buffer.concat([meta(0, root, pages.next), meta(1, root, pages.next), free, ...pages.parts]);
 };
-
 /** spec/store#measured-snapshots: the last 32 bytes of a snapshot are the sha256 of everything before. */
 export const trailer = (file: Uint8Array): Buffer => createHash('sha256').update(file).digest();
+
+const varint = (value: number): number[] => {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) | 128);
+    rest = Math.floor(rest / 128);
+  }
+  return [...bytes, rest];
+};
+const text = (field: number, bytes: Uint8Array): Buffer =>
+  Buffer.concat([Buffer.from([(field << 3) | 2, ...varint(bytes.length)]), bytes]);
+const number = (field: number, value: number): Buffer =>
+  value === 0 ? Buffer.alloc(0) : Buffer.from([field << 3, ...varint(value)]);
+/** A revision as the store names its records: 8 bytes main, `_`, 8 bytes sub, `t` for a deletion. */
+const revisionKey = (main: number, sub: number, isDeletion: boolean): Buffer => {
+  const key = Buffer.alloc(isDeletion ? 18 : 17);
+  key.writeBigUInt64BE(BigInt(main), 0);
+  key[8] = 0x5f;
+  key.writeBigUInt64BE(BigInt(sub), 9);
+  if (isDeletion) key[17] = 0x74;
+  return key;
+};
+const eight = (value: number): Buffer => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(value));
+  return bytes;
+};
+const named = (name: string, value: Uint8Array): Item => ({ key: Buffer.from(name), value });
+const records = (machine: Machine): Item[] => {
+  const found: Item[] = [];
+  for (const { name, mod, sub, kv } of machine.keys.versions()) {
+    const key = Buffer.from(name, 'latin1');
+    const value =
+      kv === undefined
+        ? text(1, key)
+        : Buffer.concat([
+            text(1, key),
+            number(2, kv.create),
+            number(3, kv.mod),
+            number(4, kv.version),
+            text(5, Buffer.from(kv.value, 'base64')),
+          ]);
+    found.push({ key: revisionKey(mod, sub, kv === undefined), value });
+  }
+  return found;
+};
+/** The member's v3 data as a database file, without the trailer. */
+export const snapshotFile = (machine: Machine): Buffer =>
+  dbFile({
+    alarm: [],
+    auth: [],
+    authRoles: [],
+    authUsers: [],
+    cluster:
+      machine.clusterVersion === undefined
+        ? []
+        : [named('clusterVersion', Buffer.from(machine.clusterVersion))],
+    key: records(machine),
+    lease: [],
+    members: [],
+    members_removed: [],
+    meta: [
+      named('consistent_index', eight(machine.applied)),
+      named('simulated', Buffer.from('a rehearsal, not a database')),
+    ],
+  });

@@ -1,7 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { AppendFile, Host } from '../../platform/host.ts';
-import type { Entry, HardState, Ready } from '../raft/message.ts';
-import type { Proposal } from '../state/command.ts';
-import type { MemberRecord } from '../state/membership.ts';
+import type { Entry, HardState, Ready } from '../raft/progress.ts';
+import type { MemberRecord, Proposal } from '../state/command.ts';
 
 type Line =
   | {
@@ -24,7 +24,6 @@ export type Stored = {
   readonly entries: Entry<Proposal>[];
   readonly commit: number;
 };
-
 const KINDS = ['meta', 'hard', 'cut', 'e', 'commit'] as const;
 const isLine = (value: unknown): value is Line =>
   typeof value === 'object' &&
@@ -39,7 +38,6 @@ const parsed = (line: string): Line | undefined => {
     return undefined;
   }
 };
-
 /** Reads the lines back. The last one may be torn by a kill; everything after the first bad line is not used. */
 export const storedFrom = (text: string): Stored & { readonly goodBytes: number } => {
   let stored: Stored = { entries: [], commit: 0 };
@@ -58,10 +56,8 @@ export const storedFrom = (text: string): Stored & { readonly goodBytes: number 
   }
   return { ...stored, goodBytes };
 };
-
 export const walPath = (dataDir: string): string =>
   `${dataDir}/member/wal/0000000000000000-0000000000000000.wal`;
-
 /** The member's log on disk: one JSON line an event, only appended. */
 export class Wal {
   /** A fault makes the disk full. */
@@ -85,7 +81,6 @@ export class Wal {
     this.#file.close();
   }
 }
-
 export const entryLine = (entry: Entry<Proposal>): Line => ({
   e: entry.data === undefined ? [entry.index, entry.term] : [entry.index, entry.term, entry.data],
 });
@@ -96,3 +91,13 @@ export const linesOf = (ready: Ready<Proposal>, commit: number): Line[] => [
   ...ready.entries.map(entryLine),
   ...(ready.committed.length === 0 ? [] : [{ commit }]),
 ];
+
+const first8 = (data: string | Uint8Array): Buffer => createHash('sha1').update(data).digest().subarray(0, 8);
+/** A member's id follows from its peer URLs and the cluster's token, so that it keeps it over every restart. */
+export const memberId = (peerUrls: readonly string[], token: string): string =>
+  first8([...peerUrls].sort().join('') + token).toString('hex');
+export const clusterId = (memberIds: readonly string[]): string =>
+  first8(Buffer.from([...memberIds].sort().join(''), 'hex')).toString('hex');
+/** The gateway writes ids as decimal numbers, logs as hexadecimal ones. */
+export const decimal = (hex: string): string => (hex === '' ? '0' : BigInt(`0x${hex}`).toString());
+export const hexFrom = (text: string): string => BigInt(text).toString(16).padStart(16, '0');

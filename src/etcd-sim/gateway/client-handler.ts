@@ -1,25 +1,161 @@
-import { messageOf } from '../../core/error-message.ts';
+import { compareVersions } from '../../api-specs/etcd/versions.ts';
+import { messageOf } from '../../core/problem.ts';
 import { type Handler, type Incoming, NetworkError, type Outgoing } from '../../platform/host.ts';
-import { requestIn } from './go-json.ts';
-import { transportBytes } from './kv.ts';
-import { health, metrics, readiness, v2Keys, v2Members, v2Missing, v2Stats, version } from './plain.ts';
-import { refuseForLearner } from './membership.ts';
-import { type Api, type Rpc, RpcError, errorText, httpCode, spaced } from './rpc.ts';
+import { decimal } from '../disk/wal.ts';
+import { everyForm, type Form } from '../forms.ts';
+import { compaction, deleteRange, put, range, transportBytes, txn } from './kv.ts';
+import { alarm, defragment, hash, hashKv, snapshot, status, transferLeader } from './maintenance.ts';
+import {
+  authDisable,
+  authEnable,
+  authenticate,
+  authStatus,
+  downgrade,
+  listedMembers,
+  memberAdd,
+  memberList,
+  memberPromote,
+  memberRemove,
+  memberUpdate,
+  refuseForLearner,
+  userAdd,
+} from './membership.ts';
+import { type Api, errorText, httpCode, requestIn, type Rpc, RpcError, spaced } from './rpc.ts';
+import { grant, keepAlive, leases, revoke, timeToLive, watch } from './watch.ts';
+
+const HEALTH_LIMIT_MS = 1_000;
+const sickness = async (api: Api): Promise<string | undefined> => {
+  const { machine, raft } = api.node;
+  if (api.form.healthSeesAlarms && machine.alarms.length > 0) return `ALARM ${machine.alarms[0]?.alarm}`;
+  if (raft.leader === undefined) return 'RAFT NO LEADER';
+  try {
+    await api.node.linearize(HEALTH_LIMIT_MS);
+    return undefined;
+  } catch {
+    return 'RAFT NO LEADER';
+  }
+};
+/** spec/store#interfaces: 200 with a string field `health`; 503 without a quorum (spec/store#measured-versions). Open also where auth is on. */
+export const health = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
+  const reason = await sickness(api);
+  const isHealthy = reason === undefined;
+  if (api.form.logsHealth) {
+    const text = isHealthy ? '/health OK (status code 200)' : '/health error; no leader (status code 503)';
+    api.log(isHealthy ? 'I' : 'W', `${api.word}server/api/${api.word}http`, text);
+  }
+  return { status: isHealthy ? 200 : 503, headers, body: api.form.health(isHealthy, reason ?? '') };
+};
+/** spec/store#interfaces: string fields kvserver and kvcluster; the same without a quorum. */
+export const version = ({ word, version: own, form, node: { machine } }: Api): string =>
+  JSON.stringify({
+    [`${word}server`]: own,
+    [`${word}cluster`]: machine.clusterVersion ?? 'not_decided',
+    // It follows the cluster's version within the same look of the monitor.
+    ...(form.has.downgrade ? { storage: machine.clusterVersion ?? '' } : {}),
+  });
+/** A learner is not ready from 3.5.18 on (spec/store#measured-answers). */
+const isUnreadyLearner = ({ node, version: own }: Api): boolean =>
+  node.machine.membership.isLearner(node.id) && compareVersions(own, '3.5.18') >= 0;
+/** Whether it can serve: a linearizable read. Of the alarms only damaged data counts. */
+export const readiness = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
+  const { machine } = api.node;
+  const isReading = await api.node.linearize().then(
+    () => true,
+    () => false,
+  );
+  if (isReading && !machine.has('CORRUPT') && !isUnreadyLearner(api))
+    return { status: 200, headers, body: 'ok\n' };
+  if (isReading && isUnreadyLearner(api))
+    return { status: 503, headers, body: '[-]non_learner failed: not supported for learner\n' };
+  const failed = isReading
+    ? 'data_corruption failed: alarm activated: CORRUPT'
+    : 'linearizable_read failed: context deadline exceeded';
+  return { status: 503, headers, body: `[-]${failed}\n` };
+};
+/** From 3.4 on a member counts the connections that it opened itself, and those that it lost. */
+const peerMetrics = ({ node, form }: Api): (readonly [string, number])[] =>
+  node.links.values().flatMap((link): (readonly [string, number])[] => {
+    const labels = `{Local="${node.id}",Remote="${link.id}"}`;
+    const failures = [`network_peer_sent_failures_total{To="${link.id}"}`, link.failures] as const;
+    if (!form.has.learners) return [failures];
+    return [
+      [`network_active_peers${labels}`, link.isActive ? 1 : 0],
+      [`network_disconnected_peers_total${labels}`, link.disconnects],
+      failures,
+    ];
+  });
+export const metrics = (api: Api): string => {
+  const { raft, machine } = api.node;
+  const keys = machine.keys.range({ key: '\0', end: '\0', countOnly: true });
+  const lines: readonly (readonly [string, number])[] = [
+    ['server_has_leader', raft.leader === undefined ? 0 : 1],
+    ['server_is_leader', raft.isLeading ? 1 : 0],
+    ['server_proposals_applied_total', machine.applied],
+    ['server_proposals_committed_total', raft.commit],
+    ['mvcc_db_total_size_in_bytes', machine.fileBytes],
+    ['debugging_mvcc_keys_total', 'count' in keys ? keys.count : 0],
+  ];
+  const text = [...lines, ...peerMetrics(api)].map(([name, value]) => `${api.word}_${name} ${value}\n`);
+  return `${text.join('')}${api.word}_server_version{server_version="${api.version}"} 1\n`;
+};
+export const v2Members = (api: Api): string => {
+  const members = listedMembers(api).map(({ isLearner: _, ...member }) => member);
+  return JSON.stringify({ members });
+};
+export const v2Stats = (api: Api, path: string): string => {
+  const { raft } = api.node;
+  if (path.endsWith('/self')) {
+    return JSON.stringify({
+      name: api.settings.name,
+      id: api.node.id,
+      state: raft.isLeading ? 'StateLeader' : 'StateFollower',
+      leaderInfo: { leader: raft.leader ?? '' },
+    });
+  }
+  if (path.endsWith('/leader')) return JSON.stringify({ leader: decimal(raft.leader ?? ''), followers: {} });
+  return JSON.stringify({
+    getsSuccess: 0,
+    setsSuccess: Math.ceil(api.v2Bytes / V2_VALUE),
+    createSuccess: Math.ceil(api.v2Bytes / V2_VALUE),
+    watchers: 0,
+  });
+};
+export const v2Missing = (api: Api, path: string): string =>
+  `${JSON.stringify({ errorCode: 100, message: 'Key not found', cause: path.slice('/v2/keys'.length), index: api.node.machine.applied })}\n`;
+const V2_VALUE = 64 * 1024;
+/** The v2 data, made up in values of 64 KiB as it is read. */
+export const v2Keys = (api: Api, query: string): AsyncIterable<Uint8Array> | string => {
+  const dir = { key: '/rehearsal', dir: true, modifiedIndex: 4, createdIndex: 4 };
+  const nodes = api.v2Bytes === 0 ? [] : [dir];
+  if (!/recursive=true/.test(query) || api.v2Bytes === 0)
+    return JSON.stringify({ action: 'get', node: { dir: true, nodes } });
+  return (async function* () {
+    yield Buffer.from('{"action":"get","node":{"dir":true,"nodes":[{"key":"/rehearsal","dir":true,"nodes":[');
+    const value = 'x'.repeat(V2_VALUE);
+    for (let i = 0, left = api.v2Bytes; left > 0; i += 1, left -= V2_VALUE) {
+      const node = {
+        key: `/rehearsal/${i}`,
+        value: value.slice(0, Math.min(V2_VALUE, left)),
+        modifiedIndex: i + 5,
+        createdIndex: i + 5,
+      };
+      yield Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(node)}`);
+    }
+    yield Buffer.from('],"modifiedIndex":4,"createdIndex":4}]}}');
+  })();
+};
 
 const json = { 'content-type': 'application/json', 'x-simulated': 'a rehearsal, not a database' };
 const plain = { 'content-type': 'text/plain; charset=utf-8', 'x-simulated': 'a rehearsal, not a database' };
 const notFound: Outgoing = { status: 404, headers: plain, body: '404 page not found\n' };
 const notAllowed: Outgoing = { status: 405, headers: plain, body: 'Method Not Allowed\n' };
-
 const tokenOf = (api: Api, request: Incoming): string | undefined =>
   api.form.tokenHeaders
     .map((name) => request.headers[name])
     .find((value) => value !== undefined && value !== '')
     ?.replace(api.form.isGateway2 ? /^Bearer / : /^$/, '');
-
 /** Base64 takes a third more, names and brackets the rest; what is larger is no request that a member could take. */
 const bodyBytes = (api: Api): number => 2 * transportBytes(api);
-
 /** What the transport behind the gateway would say. */
 const tooLarge = (api: Api): RpcError =>
   new RpcError(
@@ -32,7 +168,6 @@ const textOf = async (api: Api, request: Incoming): Promise<string> => {
   });
   return Buffer.from(bytes).toString('utf8');
 };
-
 const gateway = async (api: Api, path: string, rpc: Rpc, request: Incoming): Promise<Outgoing> => {
   try {
     const text = await textOf(api, request);
@@ -55,7 +190,6 @@ const gateway = async (api: Api, path: string, rpc: Rpc, request: Incoming): Pro
     };
   }
 };
-
 type Page = (api: Api, request: Incoming) => Outgoing | Promise<Outgoing>;
 const getOnly =
   (page: Page): Page =>
@@ -66,7 +200,6 @@ const root: Page = () => ({
   headers: plain,
   body: 'A simulated member for rehearsals. It is not a database: do not keep data in it.\n',
 });
-
 /** Paths of every version, outside the gateway. */
 const pages: Readonly<Record<string, Page>> = {
   '': root,
@@ -81,7 +214,6 @@ const pages: Readonly<Record<string, Page>> = {
     return { status: method === 'PUT' ? 204 : 405, headers: plain };
   },
 };
-
 /** The v2 API, as far as a member without v2 data has one. */
 const atV2Path = (api: Api, path: string, query: string, { method }: Incoming): Outgoing => {
   if (path === '/v2/members') return { status: 200, headers: json, body: v2Members(api) };
@@ -97,7 +229,6 @@ const atV2Path = (api: Api, path: string, query: string, { method }: Incoming): 
     return { status: 200, headers: json, body: v2Keys(api, query) };
   return path.startsWith('/v2/keys/') ? { status: 404, headers: json, body: v2Missing(api, path) } : notFound;
 };
-
 const atPlainPath = (
   api: Api,
   path: string,
@@ -108,7 +239,6 @@ const atPlainPath = (
   if (page !== undefined) return page(api, request);
   return api.form.has.v2 ? atV2Path(api, path, query, request) : notFound;
 };
-
 /** Calls that real members carry out and a rehearsal does not: said in so many words, not as a path that does not exist. */
 const isLeftOut = (path: string): boolean => /^\/auth\/(user|role)\/[a-z]+$/.test(path);
 const leftOut =
@@ -116,7 +246,6 @@ const leftOut =
   async () => {
     throw new RpcError(12, `a simulated member is a rehearsal and does not carry out ${path}`);
   };
-
 /** spec/program#choices: spec/store says that requests to /v3alpha redirect; 308 keeps method and body. */
 const movedTo = ({ form }: Api, path: string): string | undefined => {
   const moved = Object.entries(form.redirects).find(([from]) => path.startsWith(`${from}/`));
@@ -130,7 +259,6 @@ const wrongMethod = ({ form }: Api): Outgoing =>
   form.isGateway2
     ? { status: 501, headers: json, body: errorText(form, 12, 'Method Not Allowed') }
     : notAllowed;
-
 /** Everything a member says to its clients. `ready` is fulfilled once it has joined the cluster; requests wait for it. */
 export const clientHandler =
   (api: Api, routes: Readonly<Record<string, Rpc>>, ready: Promise<void>): Handler =>
@@ -147,3 +275,41 @@ export const clientHandler =
     if (rpc === undefined) return noSuchCall(api);
     return request.method === 'POST' ? gateway(api, call, rpc, request) : wrongMethod(api);
   };
+
+type Routes = Readonly<Record<string, Rpc>>;
+/** What each version answers below its gateway prefix (spec/store#measured-versions). */
+export const routesOf = (form: Form): Routes => ({
+  '/kv/put': put,
+  '/kv/range': range,
+  '/kv/deleterange': deleteRange,
+  '/kv/txn': txn,
+  '/watch': watch,
+  '/kv/compaction': compaction,
+  '/lease/grant': grant,
+  '/lease/keepalive': keepAlive,
+  '/kv/lease/revoke': revoke,
+  '/kv/lease/timetolive': timeToLive,
+  '/maintenance/status': status,
+  '/maintenance/alarm': alarm,
+  '/maintenance/hash': hash,
+  '/maintenance/defragment': defragment,
+  '/maintenance/snapshot': snapshot,
+  '/cluster/member/list': memberList,
+  '/cluster/member/add': memberAdd,
+  '/cluster/member/update': memberUpdate,
+  '/cluster/member/remove': memberRemove,
+  ...(form.has.learners ? { '/cluster/member/promote': memberPromote } : {}),
+  '/auth/authenticate': authenticate,
+  '/auth/enable': authEnable,
+  '/auth/disable': authDisable,
+  '/auth/user/add': userAdd,
+  ...(form.has.leases ? { '/kv/lease/leases': leases } : {}),
+  ...(form.has.newLeasePaths
+    ? { '/lease/leases': leases, '/lease/revoke': revoke, '/lease/timetolive': timeToLive }
+    : {}),
+  ...(form.has.transferLeader ? { '/maintenance/transfer-leadership': transferLeader } : {}),
+  ...(form.has.hashKv ? { '/maintenance/hashkv': hashKv, '/maintenance/downgrade': downgrade } : {}),
+  ...(form.has.authStatus ? { '/auth/status': authStatus } : {}),
+});
+/** What any version answers: its own interface has calls that its gateway has not. */
+export const allRoutes: Routes = routesOf(everyForm);

@@ -1,11 +1,20 @@
 import { crc32 } from 'node:zlib';
-import { trailer } from '../disk/db-file.ts';
-import { decimal, hexFrom } from '../disk/identity.ts';
-import { snapshotFile } from '../disk/snapshot.ts';
+import { snapshotFile, trailer } from '../disk/db-file.ts';
+import { decimal, hexFrom } from '../disk/wal.ts';
 import type { Command } from '../state/command.ts';
-import { bigField, enumField, unsignedField } from './fields.ts';
+import {
+  type Api,
+  bigField,
+  type Body,
+  type Call,
+  enumField,
+  filled,
+  once,
+  RpcError,
+  type Stream,
+  unsignedField,
+} from './rpc.ts';
 import { agreed, checkLooking, checkToken, header } from './kv.ts';
-import { type Api, type Body, type Call, RpcError, type Stream, filled, once } from './rpc.ts';
 
 const CHUNK = 32 * 1024;
 

@@ -1,16 +1,135 @@
-import { decimal, hexFrom, memberId } from '../disk/identity.ts';
-import type { Failure, MembershipChange } from '../state/command.ts';
-import { membershipFailures } from '../state/membership.ts';
-import { listedMembers, memberBody, membersBody } from './cluster.ts';
-import { booleanField, field, unsignedField } from './fields.ts';
-import { agreed, checkToken, linearized } from './kv.ts';
-import { addIsSafe, promotionIsSafe, removalIsSafe } from './membership-rules.ts';
-import { type Api, type Body, type Call, RpcError } from './rpc.ts';
+import { decimal, hexFrom, memberId } from '../disk/wal.ts';
+import { minorOf } from '../forms.ts';
+import {
+  type Failure,
+  type MemberRecord,
+  type MembershipChange,
+  membershipFailures,
+} from '../state/command.ts';
+import { agreed, checkLooking, checkToken, header, linearized } from './kv.ts';
+import {
+  type Api,
+  type Body,
+  booleanField,
+  type Call,
+  enumField,
+  field,
+  filled,
+  passwordHash,
+  RpcError,
+  textField,
+  unsignedField,
+} from './rpc.ts';
+
+export type Listed = {
+  readonly id: string;
+  readonly name: string;
+  readonly peerURLs: readonly string[];
+  readonly clientURLs: readonly string[];
+  readonly isLearner: boolean;
+};
+/** A member without a name has not started yet. */
+export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): Listed[] =>
+  machine.membership.all.map(({ id, peerUrls, isLearner }) => {
+    const published = machine.published.get(id);
+    const [name, clientURLs] = [published?.name ?? '', published?.clientUrls ?? []];
+    return { id, name, peerURLs: peerUrls, clientURLs, isLearner };
+  });
+export const memberBody = ({ id, ...rest }: Listed): Body => filled({ ID: decimal(id), ...rest });
+/** The answer of every call about members: all of them, and a header without a revision. */
+export const membersBody = (api: Api): Body => ({
+  header: header(api, 0),
+  members: listedMembers(api).map(memberBody),
+});
+export const memberList = async (api: Api, call: Call): Promise<Body> => {
+  checkLooking(api, call);
+  return membersBody(api);
+};
+export const authenticate = async (api: Api, call: Call): Promise<Body> => {
+  const { machine } = api.node;
+  if (!machine.isAuthOn) throw new RpcError(9, 'etcdserver: authentication is not enabled');
+  const user = machine.users.get(textField(call.body, 'name'));
+  if (user === undefined || passwordHash(textField(call.body, 'password'), user.salt) !== user.hash) {
+    throw new RpcError(3, 'etcdserver: authentication failed, invalid user ID or password');
+  }
+  return { header: header(api), token: api.tokens.give(user.name) };
+};
+export const userAdd = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  const name = textField(call.body, 'name');
+  if (name === '') throw new RpcError(3, 'etcdserver: user name is empty');
+  if (api.node.machine.users.has(name)) throw new RpcError(9, 'etcdserver: user name already exists');
+  const salt = Buffer.from(api.host.random(12)).toString('base64');
+  await agreed(api, { op: 'user', name, salt, hash: passwordHash(textField(call.body, 'password'), salt) });
+  return { header: header(api) };
+};
+export const authEnable = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  if (!api.node.machine.users.has('root')) throw new RpcError(9, 'etcdserver: root user does not exist');
+  await agreed(api, { op: 'auth', on: true });
+  return { header: header(api) };
+};
+export const authDisable = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  await agreed(api, { op: 'auth', on: false });
+  return { header: header(api) };
+};
+export const authStatus = async (api: Api): Promise<Body> =>
+  filled({ header: header(api), enabled: api.node.machine.isAuthOn });
+
+/**
+ * What a member asks before it takes a change of the members (`--strict-reconfig-check`, on by default). The rules are those of the
+ * real servers, told apart by running both (spec/store#measured-answers).
+ */
+const CONNECTED_MS = 5_000;
+const majorityOf = (size: number): number => Math.floor(size / 2) + 1;
+const hasStarted = ({ node }: Api, { id }: MemberRecord): boolean => node.machine.published.has(id);
+const isConnected = ({ node, host }: Api, { id }: MemberRecord): boolean => {
+  if (id === node.id) return true;
+  const since = node.links.get(id)?.activeSince;
+  return since !== undefined && host.elapsed() - since >= CONNECTED_MS;
+};
+/** Those who have started would still be a majority, with so many more who have not. */
+const startedAreMajority = (api: Api, voters: readonly MemberRecord[], more: number): boolean => {
+  const started = voters.filter((voter) => hasStarted(api, voter)).length;
+  return started >= majorityOf(voters.length + more);
+};
+/** spec/store#measured-answers: a voter needs a majority of started members; whoever is added needs that every voter has been there for five seconds. */
+export const addIsSafe = (api: Api, isLearner: boolean): Failure | undefined => {
+  if (!api.settings.isStrict) return undefined;
+  const { voters } = api.node.machine.membership;
+  // The second member of a cluster of one: nobody else could be asked.
+  const isSecond = voters.length === 1;
+  if (!isLearner && !isSecond && !startedAreMajority(api, voters, 1))
+    return membershipFailures.notEnoughStarted;
+  return voters.every((voter) => isConnected(api, voter)) ? undefined : membershipFailures.unhealthy;
+};
+/** spec/store#measured-answers: asked of the leader. Who is no learner is refused by all alike when the change is applied. */
+export const promotionIsSafe = (api: Api, id: string): Failure | undefined => {
+  const { raft, machine } = api.node;
+  if (!machine.membership.isLearner(id)) return undefined;
+  if (raft.isInSync(id) !== true) return membershipFailures.notInSync;
+  const { voters } = machine.membership;
+  const started = voters.filter((voter) => hasStarted(api, voter)).length + 1;
+  const isSafe = !api.settings.isStrict || started >= majorityOf(voters.length + 1);
+  return isSafe ? undefined : membershipFailures.notEnoughStarted;
+};
+/** spec/store#measured-answers: who stays is a majority of those who stay. A member that is down, or only learns, may go. */
+export const removalIsSafe = (api: Api, id: string): Failure | undefined => {
+  const { machine, links, id: own } = api.node;
+  if (!api.settings.isStrict || machine.membership.isLearner(id)) return undefined;
+  const { voters } = machine.membership;
+  const staying = voters.filter((voter) => voter.id !== id);
+  if (!startedAreMajority(api, staying, 0)) return membershipFailures.notEnoughStarted;
+  if (id !== own && links.get(id)?.activeSince === undefined) return undefined;
+  const connected = voters.filter((voter) => isConnected(api, voter)).length;
+  const needed = 1 + Math.floor((voters.length - 1) / 2);
+  return connected - 1 < needed ? membershipFailures.unhealthy : undefined;
+};
 
 const refuse = (failure: Failure | undefined): void => {
   if (failure !== undefined) throw new RpcError(failure.code, failure.message);
 };
-
 /** Scheme, host and port, and nothing else. */
 const isPeerUrl = (text: string): boolean =>
   /^(https?|unixs?):\/\/[^/?#]+:\d+$/.test(text) && URL.canParse(text);
@@ -21,9 +140,7 @@ const urlsOf = (body: Body): string[] => {
   return value as string[];
 };
 const idOf = (call: Call): string => hexFrom(unsignedField(call.body, 'ID'));
-
 const changed = async (api: Api, change: MembershipChange): Promise<void> => void (await agreed(api, change));
-
 export const memberAdd = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const peerUrls = urlsOf(call.body);
@@ -36,7 +153,6 @@ export const memberAdd = async (api: Api, call: Call): Promise<Body> => {
   const added = listedMembers(api).find(({ id }) => id === member);
   return { ...membersBody(api), member: added === undefined ? { ID: decimal(member) } : memberBody(added) };
 };
-
 /** Only the leader knows how far a learner is. */
 export const promoteHere = async (api: Api, member: string): Promise<Failure | undefined> => {
   const unsafe = promotionIsSafe(api, member);
@@ -58,13 +174,11 @@ export const memberPromote = async (api: Api, call: Call): Promise<Body> => {
   }
   return membersBody(api);
 };
-
 export const memberUpdate = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   await changed(api, { op: 'member-update', member: idOf(call), peerUrls: urlsOf(call.body) });
   return membersBody(api);
 };
-
 export const memberRemove = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const member = idOf(call);
@@ -72,7 +186,6 @@ export const memberRemove = async (api: Api, call: Call): Promise<Body> => {
   await changed(api, { op: 'member-remove', member });
   return membersBody(api);
 };
-
 /** Calls that a member answers before it votes. */
 export const refuseForLearner = (api: Api, path: string, body: Body): void => {
   const { machine, id } = api.node;
@@ -80,4 +193,45 @@ export const refuseForLearner = (api: Api, path: string, body: Body): void => {
     return;
   if (path === '/kv/range' && booleanField(body, 'serializable')) return;
   throw new RpcError(api.form.isGateway2 ? 9 : 14, 'etcdserver: rpc not supported for learner');
+};
+
+const before = (version: string): string => {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return `${major}.${minor - 1}`;
+};
+/** One minor below the cluster's version, and nothing else. */
+const targetOf = (api: Api, call: Call): string => {
+  const asked = textField(call.body, 'version');
+  if (!/^\d+\.\d+(\.\d+)?$/.test(asked))
+    throw new RpcError(3, 'etcdserver: wrong downgrade target version format');
+  const cluster = api.node.machine.clusterVersion;
+  if (cluster === undefined || before(cluster) !== minorOf(asked))
+    throw new RpcError(3, 'etcdserver: invalid downgrade target version');
+  return `${minorOf(asked)}.0`;
+};
+/** A real 3.5 answers ENABLE and CANCEL with an error after its deadline. */
+const refuseBefore36 = (api: Api): void => {
+  if (!api.form.has.downgrade) throw new RpcError(14, 'etcdserver: request timed out');
+};
+export const downgrade = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  const actions = ['VALIDATE', 'ENABLE', 'CANCEL'] as const;
+  const action = enumField(call.body, 'action', actions, 'DowngradeRequest_DowngradeAction');
+  const answer = (): Body => ({
+    header: header(api),
+    version: minorOf(api.node.machine.clusterVersion ?? ''),
+  });
+  if (action === 'CANCEL') {
+    refuseBefore36(api);
+    // Also when nothing is enabled: the answer says nothing.
+    await agreed(api, { op: 'downgrade' });
+    return answer();
+  }
+  await linearized(api);
+  const target = targetOf(api, call);
+  if (action === 'ENABLE') {
+    refuseBefore36(api);
+    await agreed(api, { op: 'downgrade', target });
+  }
+  return answer();
 };

@@ -1,9 +1,13 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { clusterId, memberId } from '../disk/identity.ts';
-import type { Stored } from '../disk/wal.ts';
-import type { Listed } from '../gateway/cluster.ts';
+import { snapshotFile } from '../disk/db-file.ts';
+import { clusterId, memberId, type Stored, Wal } from '../disk/wal.ts';
+import type { MemberLog } from '../forms.ts';
+import type { Listed } from '../gateway/membership.ts';
+import type { Api } from '../gateway/rpc.ts';
 import { type ServerSettings, StartRefused } from '../server-flags.ts';
-import type { MemberRecord } from '../state/membership.ts';
+import type { MemberRecord } from '../state/command.ts';
 import { isKnownToOthers } from './peer-handler.ts';
 
 /** Who a member is, and with whom its log begins. */
@@ -18,11 +22,9 @@ export type Joinable = {
   readonly first: readonly MemberRecord[];
   readonly members: readonly Listed[];
 };
-
 const ASK_MS = 1_000;
 const sameUrls = (one: readonly string[], other: readonly string[]): boolean =>
   one.toSorted().join() === other.toSorted().join();
-
 const fromFlags = ({ cluster, token, name }: ServerSettings): Identity => {
   const first = [...cluster].map(([, peerUrls]) => ({
     id: memberId(peerUrls, token),
@@ -32,10 +34,8 @@ const fromFlags = ({ cluster, token, name }: ServerSettings): Identity => {
   const id = memberId(cluster.get(name) ?? [], token);
   return { id, cluster: clusterId(first.map((member) => member.id)), first };
 };
-
 const othersOf = ({ cluster, name }: ServerSettings): string[] =>
   [...cluster].filter(([other]) => other !== name).flatMap(([, urls]) => urls);
-
 /** The first of the members that answers says who is there. */
 const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinable> => {
   for (const url of othersOf(settings)) {
@@ -55,7 +55,6 @@ const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinabl
     'cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs',
   );
 };
-
 /** Each member that is there stands in the flags with its URLs, and nobody else does. */
 const refuseOtherMembers = ({ cluster, members }: Joinable, settings: ServerSettings): void => {
   const refused = (reason: string): StartRefused =>
@@ -69,7 +68,6 @@ const refuseOtherMembers = ({ cluster, members }: Joinable, settings: ServerSett
       `PeerURLs: no match found for existing member (${stray.id}, [${stray.peerURLs.join(' ')}])`,
     );
 };
-
 /** `--initial-cluster-state existing`: its id was given to it when it was added. */
 const joining = async (host: Host, settings: ServerSettings): Promise<Identity> => {
   const found = await askMembers(host, settings);
@@ -78,7 +76,6 @@ const joining = async (host: Host, settings: ServerSettings): Promise<Identity> 
   const { id } = found.members.find(({ peerURLs }) => sameUrls(peerURLs, own)) as Listed;
   return { id, cluster: found.cluster, first: found.first };
 };
-
 /** From its data; with an empty data directory from the members it joins, or from its flags. */
 export const identify = async (host: Host, settings: ServerSettings, stored: Stored): Promise<Identity> => {
   const own = fromFlags(settings);
@@ -88,4 +85,53 @@ export const identify = async (host: Host, settings: ServerSettings, stored: Sto
   if (await isKnownToOthers(host, own.id, othersOf(settings), 300))
     throw new StartRefused(1, `member ${own.id} has already been bootstrapped`);
   return own;
+};
+
+/** Above this the database file is not written again at the end: a restart reads the log anyway. */
+const MOST_DB_BYTES = 64 * 1024 * 1024;
+/** spec/store#errors: the v3 database file is missing after a migration from v2: the server panics. */
+const checkDatabase = async (host: Host, dataDir: string): Promise<void> => {
+  const directory = `${dataDir}/member/snap`;
+  const names = await host.files.list(directory);
+  if (names.includes('db') || !names.some((name) => name.endsWith('.snap'))) return;
+  throw new StartRefused(
+    2,
+    "recovering backend from snapshot error: database snapshot file path error: snap: snapshot file doesn't exist",
+  );
+};
+export const openData = async (
+  host: Host,
+  settings: ServerSettings,
+  log: MemberLog,
+  word: string,
+): Promise<{ wal: Wal; stored: Stored; isNew: boolean }> => {
+  try {
+    await host.files.makeDirectory(`${settings.dataDir}/member/snap`, 0o700);
+    await checkDatabase(host, settings.dataDir);
+    const { wal, stored } = await Wal.open(host, settings.dataDir);
+    const isNew = stored.member === undefined;
+    if (!isNew)
+      log(
+        'N',
+        `${word}main`,
+        `the server is already initialized as member before, starting as ${word} member...`,
+      );
+    return { wal, stored, isNew };
+  } catch (error) {
+    if (error instanceof StartRefused) throw error;
+    throw new StartRefused(1, `cannot write to data directory: ${messageOf(error)}`);
+  }
+};
+/** Sizes of the v2 snapshot files. */
+export const v2Sizes = async (host: Host, dataDir: string): Promise<number[]> => {
+  const directory = `${dataDir}/member/snap`;
+  const names = (await host.files.list(directory)).filter((name) => name.endsWith('.snap'));
+  return Promise.all(
+    names.map(async (name) => (await host.files.info(childPath(directory, pathPart(name))))?.sizeBytes ?? 0),
+  );
+};
+/** The database file as others look for it; the member itself reads its log. */
+export const writeDatabase = async (host: Host, api: Api): Promise<void> => {
+  if (api.node.machine.keys.sizeBytes < MOST_DB_BYTES)
+    await host.files.replace(`${api.settings.dataDir}/member/snap/db`, snapshotFile(api.node.machine), 0o600);
 };

@@ -1,10 +1,9 @@
 import { limits } from '../../core/limits.ts';
 import type { Handler, Host, Incoming, Outgoing } from '../../platform/host.ts';
-import { listedMembers } from '../gateway/cluster.ts';
-import { promoteHere } from '../gateway/membership.ts';
-import { version } from '../gateway/plain.ts';
+import { listedMembers, promoteHere } from '../gateway/membership.ts';
+import { version } from '../gateway/client-handler.ts';
 import type { Api } from '../gateway/rpc.ts';
-import type { Message } from '../raft/message.ts';
+import type { Message } from '../raft/progress.ts';
 import type { Proposal } from '../state/command.ts';
 import { GONE, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
 

@@ -1,29 +1,102 @@
 import type { Handler, Host, Listener } from '../../platform/host.ts';
-import { Faults, readFaults } from '../faults.ts';
-import { type Form, formOf, minorOf } from '../forms.ts';
-import { clientHandler } from '../gateway/client-handler.ts';
-import type { Api } from '../gateway/rpc.ts';
-import { routesOf } from '../gateway/routes.ts';
-import { grpcHandler, isGrpcCall } from '../grpc/handler.ts';
-import { Tokens } from '../gateway/tokens.ts';
-import { type MemberLog, memberLog } from '../log.ts';
-import { type Fatal, announce, follow, mustNotBeOlder, logVersion } from './announce.ts';
-import { leave, publish, logRemoval, untilTheEnd } from './lifecycle.ts';
-import { openData, v2Sizes, writeDatabase } from './data-dir.ts';
-import { Lessor } from '../node/lessor.ts';
-import { watch } from './monitor.ts';
-import { Node } from '../node/node.ts';
-import { identify } from './bootstrap.ts';
-import { peerHandler } from './peer-handler.ts';
+import { Faults, type Form, formOf, type MemberLog, memberLog, minorOf, readFaults } from '../forms.ts';
+import { clientHandler, routesOf } from '../gateway/client-handler.ts';
+import { type Api, Tokens } from '../gateway/rpc.ts';
+import { grpcHandler, isGrpcCall } from '../grpc/messages.ts';
+import { Lessor, Node } from '../node/node.ts';
 import {
-  type ServerSettings,
-  StartRefused,
   checkConfig,
   checkRetention,
   configFrom,
   flagsFrom,
+  type ServerSettings,
   settingsFrom,
+  StartRefused,
 } from '../server-flags.ts';
+import { identify, openData, v2Sizes, writeDatabase } from './bootstrap.ts';
+import { announce, type Fatal, follow, logVersion, mustNotBeOlder, watch } from './monitor.ts';
+import { peerHandler } from './peer-handler.ts';
+
+/** spec/store#states: the member publishes its information to the cluster; from then on it serves clients. */
+export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
+  const { node, settings } = api;
+  while (!signal.aborted) {
+    const done = await node
+      .propose({
+        op: 'publish',
+        member: node.id,
+        name: settings.name,
+        clientUrls: settings.advertisedClientUrls,
+      })
+      .catch(() => undefined);
+    if (done === undefined) continue;
+    api.log(
+      'I',
+      `${api.word}server`,
+      `published {Name:${settings.name} ClientURLs:[${settings.advertisedClientUrls.join(' ')}]} to cluster ${api.clusterId}`,
+    );
+    api.log('I', 'embed', 'ready to serve client requests');
+    return;
+  }
+};
+/** spec/store#measured-upgrade: a leader hands over by itself before it ends, in every version. */
+export const leave = async (host: Host, api: Api, signal: string): Promise<void> => {
+  const { node, log, word } = api;
+  log(
+    'N',
+    'pkg/osutil',
+    `received ${signal === 'SIGINT' ? 'interrupt' : 'terminated'} signal, shutting down...`,
+  );
+  const source = `${word}server`;
+  if (!node.raft.isLeading) {
+    log('I', source, 'skipped leadership transfer for stopping non-leader member');
+    return;
+  }
+  const target = node.raft.successor(host.elapsed());
+  if (target === undefined) {
+    log('W', source, 'skipped leadership transfer: no other member answers');
+    return;
+  }
+  const from = host.elapsed();
+  log('I', source, `starts leadership transfer from ${node.id} to ${target}`);
+  const isDone = await node.handOver(target);
+  const took = (host.elapsed() - from).toFixed(6);
+  log(
+    'I',
+    source,
+    isDone
+      ? `finished leadership transfer from ${node.id} to ${target} (took ${took}ms)`
+      : `leadership transfer failed: timed out (${took}ms)`,
+  );
+};
+/** A member that was removed ends by itself, with exit code 0. */
+export const logRemoval = ({ log, word }: Api): void => {
+  log('W', `${word}server`, 'server error: the member has been permanently removed from the cluster');
+  log('W', `${word}server`, 'data-dir used by this member must be removed');
+};
+/** Waits for a signal, an error that ends the member, its removal, or the fault that ends it. */
+export const untilTheEnd = (
+  host: Host,
+  api: Api,
+  fatal: Promise<string>,
+  removal: Promise<void>,
+): Promise<{ signal?: string; error?: string; isRemoved?: true }> => {
+  const { log, faults } = api;
+  const signalled = new Promise<{ signal: string }>((resolve) => {
+    host.onSignal((signal) => {
+      if (signal === 'SIGTERM' && faults.find('ignore-sigterm') !== undefined)
+        log('W', 'simulation', 'SIGTERM ignored on demand');
+      else resolve({ signal });
+    });
+  });
+  const exitAfter = faults.find('exit-after')?.ms;
+  const ended =
+    exitAfter === undefined
+      ? []
+      : [host.sleep(exitAfter).then(() => ({ error: `ended on demand ${exitAfter} ms after the start` }))];
+  const removed = removal.then(() => ({ isRemoved: true }) as const);
+  return Promise.race([signalled, fatal.then((error) => ({ error })), removed, ...ended]);
+};
 
 export type MemberOptions = {
   /** `3.3.27`: decides how the member speaks and what it takes. */
@@ -37,7 +110,6 @@ export type MemberOptions = {
   readonly serverArgs: readonly string[];
 };
 const TICK_MS = 20;
-
 const readSettings = async (host: Host, options: MemberOptions): Promise<ServerSettings> => {
   const minor = minorOf(options.version);
   const flags = flagsFrom(options.serverArgs, minor);
@@ -54,7 +126,6 @@ const readSettings = async (host: Host, options: MemberOptions): Promise<ServerS
   checkRetention(config, minor, true);
   return settingsFrom(config);
 };
-
 const portOf = (url: string): { host: string; port: number } => {
   const { hostname, port } = new URL(url);
   return { host: hostname === 'localhost' ? '127.0.0.1' : hostname, port: Number(port) };
@@ -71,7 +142,6 @@ const listenOn = async (
     throw new StartRefused(1, `listen tcp ${new URL(url).host}: bind: address already in use`);
   }
 };
-
 const assemble = async (
   host: Host,
   options: MemberOptions,
@@ -105,13 +175,11 @@ const isAllowed = (api: Api): boolean => {
   mustNotBeOlder(api, () => (allowed = false));
   return allowed;
 };
-
 /** Both interfaces share the port of the clients. */
 const clients = (api: Api, ready: Promise<void>): Handler => {
   const [grpc, json] = [grpcHandler(api, ready), clientHandler(api, routesOf(api.form), ready)];
   return (request) => (isGrpcCall(request) ? grpc(request) : json(request));
 };
-
 /** Everything a running member does, until a signal or an error ends it. */
 const live = async (api: Api, options: MemberOptions, changeFaults: () => Promise<void>): Promise<number> => {
   const { host, settings } = api;
@@ -141,14 +209,12 @@ const live = async (api: Api, options: MemberOptions, changeFaults: () => Promis
   api.node.stop();
   return end.error === undefined ? 0 : 1;
 };
-
 /** The host as a member with a wrong clock sees it. */
 type Skewed = { readonly host: Host; readonly skew: { ms: number } };
 const skewed = (host: Host): Skewed => {
   const skew = { ms: 0 };
   return { host: { ...host, now: () => host.now() + skew.ms }, skew };
 };
-
 const serve = async (
   { host, skew }: Skewed,
   options: MemberOptions,
@@ -188,7 +254,6 @@ const ticks = async (host: Host, api: Api, signal: AbortSignal): Promise<void> =
     await host.sleep(TICK_MS, signal).catch(() => {});
   }
 };
-
 /** The whole life of one simulated member; resolves with its exit code. */
 export const runMember = async (host: Host, options: MemberOptions): Promise<number> => {
   const form = formOf(options.version);

@@ -1,18 +1,55 @@
-import { randomShare } from '../../core/random-share.ts';
+import { randomShare } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
-import type { Faults } from '../faults.ts';
-import type { MemberLog } from '../log.ts';
-import { type Stored, type Wal, linesOf } from '../disk/wal.ts';
-import type { Entry, Message, Ready } from '../raft/message.ts';
+import { linesOf, type Stored, type Wal } from '../disk/wal.ts';
+import type { Faults, MemberLog } from '../forms.ts';
+import type { Entry, Message, Ready } from '../raft/progress.ts';
 import { Raft } from '../raft/raft.ts';
-import { type Applied, type Command, type Proposal, isMembershipChange } from '../state/command.ts';
+import {
+  type Applied,
+  type Command,
+  isMembershipChange,
+  type MemberRecord,
+  type Proposal,
+} from '../state/command.ts';
 import { Machine } from '../state/machine.ts';
-import type { MemberRecord } from '../state/membership.ts';
-import { Behind } from './behind.ts';
-import { ChangeGate } from './change-gate.ts';
-import { PeerLink } from './peer-link.ts';
-import { PeerLinks } from './peer-links.ts';
-import { type Waiting, requestLimitMs } from './waiting.ts';
+import { PeerLink, PeerLinks } from './peer-link.ts';
+
+/** Reads that wait until the state has come as far as they need. */
+export class Behind {
+  readonly #waiting: { readonly index: number; readonly done: () => void }[] = [];
+  until(index: number, applied: number): Promise<void> {
+    if (applied >= index) return Promise.resolve();
+    return new Promise((done) => this.#waiting.push({ index, done }));
+  }
+  reached(applied: number): void {
+    for (let i = this.#waiting.length - 1; i >= 0; i -= 1)
+      if (applied >= (this.#waiting[i]?.index ?? 0)) this.#waiting.splice(i, 1)[0]?.done();
+  }
+}
+
+/** One change of the members at a time: of two under way each could find a majority of its own. What an earlier leader left behind counts too. */
+export class ChangeGate {
+  #term = -1;
+  #index = 0;
+  isOpen(term: number, lastIndex: number, applied: number): boolean {
+    if (this.#term !== term) [this.#term, this.#index] = [term, lastIndex];
+    return applied >= this.#index;
+  }
+  taken(index: number): void {
+    this.#index = index;
+  }
+}
+
+/** spec/store#measured-answers: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
+export const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
+/** A request that the agreement has not decided yet. */
+export type Waiting = {
+  readonly until: number;
+  offeredAt: number;
+  term: number;
+  readonly offer: () => void;
+  readonly fail: (error: Error) => void;
+};
 
 export type NodeOptions = {
   readonly id: string;
@@ -26,7 +63,6 @@ export type NodeOptions = {
 const REOFFER_MS = 25;
 /** No quorum or no leader within the limit. */
 export class TimedOut extends Error {}
-
 /** One member: the agreement, its disk, the state it leads to, and the links to the other members. */
 export class Node {
   readonly id: string;
@@ -292,5 +328,62 @@ export class Node {
       await this.#host.sleep(5);
     }
     return false;
+  }
+}
+
+/** The leader's view of when leases end. A new leader starts every lease anew, as the real servers do. */
+export class Lessor {
+  readonly #host: Host;
+  readonly #node: Node;
+  #ends = new Map<string, number>();
+  #term = -1;
+  readonly #revoking = new Set<string>();
+  constructor(host: Host, node: Node) {
+    this.#host = host;
+    this.#node = node;
+  }
+  /** Ends what is over; does something only on the leader. */
+  tick(): void {
+    const { raft, machine } = this.#node;
+    if (!raft.isLeading) return;
+    const now = this.#host.elapsed();
+    if (this.#term !== raft.term) {
+      this.#term = raft.term;
+      this.#ends = new Map();
+    }
+    for (const { id, ttl } of machine.leases.values()) {
+      const ends = this.#ends.get(id);
+      if (ends === undefined) this.#ends.set(id, now + ttl * 1000);
+      else if (ends <= now && !this.#revoking.has(id)) this.#revoke(id);
+    }
+  }
+  #revoke(id: string): void {
+    this.#revoking.add(id);
+    const done = (): void => {
+      this.#revoking.delete(id);
+      this.#ends.delete(id);
+    };
+    this.#node.propose({ op: 'revoke', id }).then(done, done);
+  }
+  /** Whole seconds left, asked from the leader; undefined when the lease is over or nobody knows. */
+  async remainingSeconds(id: string): Promise<number | undefined> {
+    if (!this.#node.raft.isLeading) return this.#askLeader('/raft/lease', id);
+    this.tick();
+    const ends = this.#ends.get(id);
+    const left = ends === undefined ? 0 : Math.floor((ends - this.#host.elapsed()) / 1000);
+    return left < 0 || ends === undefined ? undefined : left;
+  }
+  /** Starts the lease's time anew; its granted seconds, undefined when it is over. */
+  async renew(id: string): Promise<number | undefined> {
+    if (!this.#node.raft.isLeading) return this.#askLeader('/raft/lease-renew', id);
+    const lease = this.#node.machine.leases.get(id);
+    if (lease === undefined) return undefined;
+    this.#ends.set(id, this.#host.elapsed() + lease.ttl * 1000);
+    return lease.ttl;
+  }
+  async #askLeader(path: string, id: string): Promise<number | undefined> {
+    const { leader } = this.#node.raft;
+    const link = leader === undefined ? undefined : this.#node.links.get(leader);
+    return (await link?.ask<{ seconds?: number }>(path, { id }))?.seconds;
   }
 }

@@ -1,8 +1,7 @@
 import type { Host } from '../../platform/host.ts';
-import type { Faults } from '../faults.ts';
-import type { MemberLog } from '../log.ts';
-import type { Message } from '../raft/message.ts';
-import type { Proposal } from '../state/command.ts';
+import type { Faults, MemberLog } from '../forms.ts';
+import type { Message } from '../raft/progress.ts';
+import type { MemberRecord, Proposal } from '../state/command.ts';
 
 export type PeerInfo = {
   readonly id: string;
@@ -31,7 +30,6 @@ export const REFUSED_LINK = 'x-refused-link';
 const certificateError =
   'x509: certificate relies on legacy Common Name field, use SANs or temporarily enable Common Name matching with GODEBUG=x509ignoreCN=0';
 const errorEveryMs = 500;
-
 /** The way to one other member. Failures are values; the loss of a link and its return are said in the log (spec/store#measured-upgrade). */
 export class PeerLink {
   readonly id: string;
@@ -138,5 +136,34 @@ export class PeerLink {
   /** Something only the leader knows or may do: its answer to `path`. */
   async ask<T>(path: string, body: unknown): Promise<T | undefined> {
     return this.#ask<T>(path, body);
+  }
+}
+
+/** One link to each other member: those of members that left are dropped, a member at a new address gets a new one. */
+export class PeerLinks {
+  readonly #links = new Map<string, PeerLink>();
+  readonly #own: string;
+  readonly #open: (id: string, url: string) => PeerLink;
+  constructor(own: string, open: (id: string, url: string) => PeerLink) {
+    this.#own = own;
+    this.#open = open;
+  }
+  get(id: string): PeerLink | undefined {
+    return this.#links.get(id);
+  }
+  has(id: string): boolean {
+    return this.#links.has(id);
+  }
+  values(): readonly PeerLink[] {
+    return [...this.#links.values()];
+  }
+  keep(members: readonly MemberRecord[]): void {
+    const others = members.filter(({ id }) => id !== this.#own);
+    for (const id of this.#links.keys())
+      if (!others.some((member) => member.id === id)) this.#links.delete(id);
+    for (const { id, peerUrls } of others) {
+      const url = peerUrls[0] ?? '';
+      if (this.#links.get(id)?.url !== url) this.#links.set(id, this.#open(id, url));
+    }
   }
 }

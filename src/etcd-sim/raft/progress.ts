@@ -1,5 +1,3 @@
-import type { Configuration } from './message.ts';
-
 type Peer = {
   /** Learners get the log, and count for nothing. */
   votes: boolean;
@@ -12,7 +10,6 @@ type Peer = {
   isSilent: boolean;
 };
 type Appended = { readonly ok: boolean; readonly match: number; readonly round: number };
-
 /** What a leader knows of the other members: how far their logs go, and when each was heard. */
 export class Progress {
   readonly #peers = new Map<string, Peer>();
@@ -101,3 +98,134 @@ export class Progress {
     if (peer.next <= last || !ok || peer.ackedRound < newest) peer.wantsMessage = true;
   }
 }
+
+const MAX_BATCH = 500;
+const MAX_BATCH_CHARACTERS = 4 << 20;
+/** The replicated log in memory, from index 1, with what was not handed to the disk yet. It is kept whole: this is a rehearsal. */
+export class RaftLog<D> {
+  readonly #entries: Entry<D>[];
+  #stored: number;
+  #cutAfter: number | undefined;
+
+  constructor(entries: readonly Entry<D>[] = []) {
+    this.#entries = [...entries];
+    this.#stored = entries.length;
+  }
+  get lastIndex(): number {
+    return this.#entries.length;
+  }
+  get lastTerm(): number {
+    return this.term(this.lastIndex) ?? 0;
+  }
+  /** True when a log that ends there has everything that this one has committed (Raft 5.4.1). */
+  isCoveredBy(lastIndex: number, lastTerm: number): boolean {
+    return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
+  }
+  /** Term of the entry; 0 before the first, undefined past the last. */
+  term(index: number): number | undefined {
+    return index === 0 ? 0 : this.#entries[index - 1]?.term;
+  }
+  slice(after: number, upTo: number): Entry<D>[] {
+    return this.#entries.slice(after, upTo);
+  }
+  /** At most one message's worth of entries. */
+  batch(after: number): Entry<D>[] {
+    const found: Entry<D>[] = [];
+    let size = 0;
+    for (
+      let i = after;
+      i < this.#entries.length && found.length < MAX_BATCH && size < MAX_BATCH_CHARACTERS;
+      i += 1
+    ) {
+      const entry = this.#entries[i] as Entry<D>;
+      found.push(entry);
+      size += sizeOf(entry);
+    }
+    return found;
+  }
+  push(term: number, data: D | undefined): Entry<D> {
+    const entry: Entry<D> = { term, index: this.#entries.length + 1, data };
+    this.#entries.push(entry);
+    return entry;
+  }
+  /** Takes a leader's entries: what contradicts them goes, what is there already stays. */
+  accept(entries: readonly Entry<D>[]): void {
+    for (const entry of entries) {
+      const known = this.term(entry.index);
+      if (known === entry.term) continue;
+      if (known !== undefined) this.#cut(entry.index - 1);
+      this.#entries.push(entry);
+    }
+  }
+  #cut(after: number): void {
+    this.#entries.length = after;
+    if (after < this.#stored) {
+      this.#stored = after;
+      this.#cutAfter = after;
+    }
+  }
+  /** What the disk must get next. */
+  unstored(): { cutAfter?: number; entries: Entry<D>[] } {
+    const found = { cutAfter: this.#cutAfter, entries: this.#entries.slice(this.#stored) };
+    this.#stored = this.#entries.length;
+    this.#cutAfter = undefined;
+    return found;
+  }
+}
+/** Roughly the characters of an entry: values are the only part that grows. */
+const sizeOf = (entry: Entry<unknown>): number => {
+  const value = (entry.data as { command?: { value?: unknown } } | undefined)?.command?.value;
+  return 100 + (typeof value === 'string' ? value.length : 0);
+};
+
+/** One line of the replicated log. `data` is undefined for the empty entry a new leader writes. */
+export type Entry<D> = { readonly term: number; readonly index: number; readonly data?: D };
+type Envelope = { readonly from: string; readonly to: string; readonly term: number };
+export type Message<D> = Envelope &
+  (
+    | {
+        readonly type: 'vote';
+        readonly lastIndex: number;
+        readonly lastTerm: number;
+        readonly isPre: boolean;
+        readonly isForced: boolean;
+      }
+    | { readonly type: 'voted'; readonly granted: boolean; readonly isPre: boolean }
+    | {
+        readonly type: 'append';
+        readonly prevIndex: number;
+        readonly prevTerm: number;
+        readonly entries: readonly Entry<D>[];
+        readonly commit: number;
+        readonly round: number;
+      }
+    | { readonly type: 'appended'; readonly ok: boolean; readonly match: number; readonly round: number }
+    | { readonly type: 'take-over' }
+  );
+/** A message before the sender's name and term are put on it. */
+export type Draft<D> =
+  Message<D> extends infer M ? (M extends Envelope ? Omit<M, keyof Envelope> : never) : never;
+/** Who votes and who only gets the log. It changes by one member at a time, as soon as the entry that says so is applied. */
+export type Configuration = { readonly voters: readonly string[]; readonly learners: readonly string[] };
+export type RaftOptions = {
+  readonly id: string;
+  readonly configuration: Configuration;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  /** 0 to 1, other at each call: spreads the election times. */
+  readonly jitter: () => number;
+};
+export type Role = 'follower' | 'pre-candidate' | 'candidate' | 'leader';
+export type HardState = { readonly term: number; readonly vote?: string };
+/** What the shell must do, in this order: write `hard` and `entries`, then send, then apply, then answer `reads`. */
+export type Ready<D> = {
+  readonly hard?: HardState;
+  /** The stored log is cut after this index before `entries` are written. */
+  readonly cutAfter?: number;
+  readonly entries: readonly Entry<D>[];
+  readonly messages: readonly Message<D>[];
+  readonly committed: readonly Entry<D>[];
+  readonly reads: readonly { readonly id: number; readonly index: number }[];
+  /** What happened, for the member's log, in the words of the real servers. */
+  readonly said: readonly string[];
+};

@@ -1,13 +1,84 @@
-import { RaftLog } from './log.ts';
-import { PendingReads } from './pending-reads.ts';
-import { Progress } from './progress.ts';
-import { campaignTexts, followText, leadTexts } from './texts.ts';
-import { Voters } from './voters.ts';
-import type { Configuration, Draft, Entry, HardState, Message, RaftOptions, Ready, Role } from './message.ts';
+import {
+  type Configuration,
+  type Draft,
+  type Entry,
+  type HardState,
+  type Message,
+  Progress,
+  RaftLog,
+  type RaftOptions,
+  type Ready,
+  type Role,
+} from './progress.ts';
+
+type Read = { readonly id: number; readonly index: number; readonly round: number };
+/** Reads that wait until a majority has confirmed that their leader still leads. */
+export class PendingReads {
+  #waiting: Read[] = [];
+  #ready: { readonly id: number; readonly index: number }[] = [];
+
+  add(read: Read): void {
+    this.#waiting.push(read);
+  }
+  drop(): void {
+    this.#waiting = [];
+  }
+  /** Releases the reads whose round is confirmed, in order. */
+  release(isConfirmed: (round: number) => boolean): void {
+    for (let first = this.#waiting[0]; first && isConfirmed(first.round); first = this.#waiting[0]) {
+      this.#waiting.shift();
+      this.#ready.push({ id: first.id, index: first.index });
+    }
+  }
+  take(): readonly { readonly id: number; readonly index: number }[] {
+    const ready = this.#ready;
+    this.#ready = [];
+    return ready;
+  }
+}
+
+/** What members log about elections, in the words of the real servers. */
+export const followText = (own: string, before: string | undefined, leader: string, term: number): string =>
+  before === undefined
+    ? `raft.node: ${own} elected leader ${leader} at term ${term}`
+    : `raft.node: ${own} changed leader from ${before} to ${leader} at term ${term}`;
+export const campaignTexts = (own: string, term: number): string[] => [
+  `${own} is starting a new election at term ${term - 1}`,
+  `${own} became candidate at term ${term}`,
+];
+export const leadTexts = (own: string, term: number): string[] => [
+  `${own} became leader at term ${term}`,
+  followText(own, undefined, own, term),
+];
+
+/** Who votes now, as one member sees it. */
+export class Voters {
+  readonly #own: string;
+  #configuration: Configuration;
+  constructor(own: string, configuration: Configuration) {
+    this.#own = own;
+    this.#configuration = configuration;
+  }
+  get configuration(): Configuration {
+    return this.#configuration;
+  }
+  change(configuration: Configuration): void {
+    this.#configuration = configuration;
+  }
+  get majority(): number {
+    return Math.floor(this.#configuration.voters.length / 2) + 1;
+  }
+  /** 1 where this member is one of those who vote. */
+  get own(): number {
+    return this.#configuration.voters.includes(this.#own) ? 1 : 0;
+  }
+  get others(): string[] {
+    return this.#configuration.voters.filter((id) => id !== this.#own);
+  }
+}
 
 /** A learner that has nine tenths of the log is promoted, as the real servers do. */
 const IN_SYNC = 0.9;
-
 /**
  * One member's part of the agreement: terms, votes, the log, what is committed. No clock and no network of its own: times come in
  * as `now` (milliseconds that never go back), everything to do goes out through `take`.

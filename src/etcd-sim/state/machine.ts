@@ -1,18 +1,17 @@
-import { isMembershipChange } from './command.ts';
-import type {
-  AlarmType,
-  Applied,
-  Command,
-  Delete,
-  Failure,
-  MembershipChange,
-  Put,
-  TxnResult,
+import {
+  type AlarmType,
+  type Applied,
+  type Command,
+  type Delete,
+  type Failure,
+  isMembershipChange,
+  type MemberRecord,
+  Membership,
+  type MembershipChange,
+  type Put,
+  type TxnResult,
 } from './command.ts';
-import { Keyspace, failures } from './keyspace.ts';
-import { Membership } from './membership.ts';
-import type { MemberRecord } from './membership.ts';
-import { transact, writes } from './transaction.ts';
+import { failures, Keyspace, transact, writes } from './keyspace.ts';
 
 export type Alarm = { readonly member: string; readonly alarm: AlarmType };
 export type Published = { readonly name: string; readonly clientUrls: readonly string[] };

@@ -1,19 +1,170 @@
+import { defaultRow, rowOf, versionFields, type VersionRow } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
-import { NetworkError } from '../../platform/host.ts';
-import type { Bytes, Host, HttpReply, HttpRequest } from '../../platform/host.ts';
-import { defaultRow, rowOf, versionFields } from '../../api-specs/etcd/versions.ts';
-import type { VersionRow } from '../../api-specs/etcd/versions.ts';
-import { callDirect, isGatewaysOwn, isSwitchedOff } from './direct.ts';
-import type { PastGateway } from './grpc-call.ts';
-import type { Credentials, Endpoint, Json, Versions, Connection } from './endpoint.ts';
-import { grpcFrame } from './grpc.ts';
+import { decode, encode } from '../../core/protobuf.ts';
+import { isRecord } from '../../core/shape.ts';
+import { excerptOf } from '../../core/text.ts';
+import {
+  type Bytes,
+  type Host,
+  type HttpReply,
+  type HttpRequest,
+  NetworkError,
+  type TlsFailure,
+} from '../../platform/host.ts';
+import type { ClusterTls } from './certificates.ts';
+import type { Connection, Credentials, Endpoint, Json, Versions } from './endpoint.ts';
 import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
-import { needStoreAnswer } from './store-answer.ts';
-import { answersPlainToTls, wantsHttps } from './tls-failure.ts';
-import { asTlsFailure } from './tls-probe.ts';
+import { grpcCall, grpcFrame, type PastGateway } from './grpc.ts';
+import { directCalls } from './messages.ts';
+
+/** The same call as through the gateway, and the same answer, by the store's own interface. */
+export const callDirect = async (connection: PastGateway, path: string, body: Json): Promise<Json> => {
+  const { url, maxReceiveBytes = Number.POSITIVE_INFINITY } = connection.endpoint;
+  const row = directCalls[path];
+  if (row === undefined)
+    throw new AppError('refused', `${url}: ${path} has no call of the store's own`, {
+      code: 'UNIMPLEMENTED',
+    });
+  const answer = await grpcCall(connection, `/etcdserverpb.${row.method}`, encode(row.request, body));
+  if (answer.length > maxReceiveBytes) throw receiveLimitError(maxReceiveBytes);
+  return decode(row.answer, answer);
+};
+/** A 404 without a body of the store's: it may be no store at all, and then the first error says more than the second. */
+export const isSwitchedOff = (error: unknown): boolean =>
+  error instanceof AppError && error.detail.code === 'NO_GATEWAY';
+/**
+ * Refusals that are the gateway's alone, seen on real servers with --client-cert-auth: it calls its own member with the member's
+ * certificate, which may not be made for clients or is another user; from 3.4 on it takes no client certificate with a Common Name
+ * while authentication is on. The store's own clients have none of these troubles. Nothing was carried out when these come.
+ */
+export const isGatewaysOwn = (error: unknown, { url, tls, user, isGatewayOnly }: Endpoint): boolean => {
+  // Switched off: 3.4 does that by itself when it reads a configuration file that does not name it.
+  if (isSwitchedOff(error)) return true;
+  if (!(error instanceof AppError) || !url.startsWith('https:') || isGatewayOnly === true) return false;
+  const { code } = error.detail;
+  if (code === 'GATEWAY_CERTIFICATE' || code === 'CERTIFICATE_NAME') return true;
+  // On 3.2 the user of a certificate wins over a token, and for the gateway that is the member's own certificate.
+  return (
+    tls?.cert !== undefined &&
+    (code === 'PERMISSION_DENIED' || (user === undefined && code === 'USER_NEEDED'))
+  );
+};
+
+/** What the store answers with a header, which says which member of which cluster did it (spec/store#errors). */
+const WITH_HEADER =
+  /\/(kv\/(put|range|deleterange|txn|compaction)|(kv\/)?lease\/(grant|revoke|leases)|cluster\/member\/\w+)$/;
+const isOfStore = (path: string, { header, member, members }: Json): boolean =>
+  !WITH_HEADER.test(path) || [header, member].some(isRecord) || Array.isArray(members);
+/**
+ * A call was carried out when the store's own answer to it has come. A proxy, a sign-in page or another service also
+ * answers 200, and what it says proves nothing, neither that a key was written nor that there is none.
+ */
+export const needStoreAnswer = (base: string, path: string, value: unknown, text: string): Json => {
+  if (isRecord(value) && isOfStore(path, value)) return value;
+  const got = text.trim() === '' ? 'is empty' : `reads ${excerptOf(text)}`;
+  throw new AppError('network', `${hostOf(base)}: the answer to ${path} is not one of the store: it ${got}`, {
+    code: 'NOT_PROVEN',
+    httpStatus: 200,
+    tryThis: [
+      'check the endpoint: a proxy or another service may be answering',
+      'look whether a change was made before you send it again',
+    ],
+  });
+};
+
+/** What answers at an address, when that could be found out. */
+export type Speaks = 'tls' | 'plain' | undefined;
+export type Failed = {
+  readonly at: string;
+  readonly isHttps: boolean;
+  readonly tls: ClusterTls | undefined;
+  readonly speaks: Speaks;
+};
+const PLACES = 'under `tls:` in the cluster file';
+const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: Failed) => string>> = {
+  untrusted: (_, { tls }) =>
+    tls?.named.ca === undefined
+      ? `its certificate is not signed by an authority that is known here; name the authority's file with --cacert, or as ca_file ${PLACES}`
+      : `its certificate is not signed by an authority in ${tls.named.ca}; name the file of the one that signed it`,
+  expired: () => 'its certificate has expired; renew it on the member, and check the clock of this machine',
+  'too-early': () => 'its certificate is not valid yet; check the clocks of the member and of this machine',
+  name: ({ names = [], reason }, { at }) =>
+    names.length === 0
+      ? `its certificate is for another name (${reason}); write that name as server_name ${PLACES}, or give --server-name`
+      : `its certificate is for ${names.join(', ')}, not for ${at.replace(/:\d+$/, '')}; write one of its names as server_name ${PLACES}, or give --server-name`,
+  'client-certificate': ({ reason }, { tls }) =>
+    tls?.named.cert === undefined
+      ? `it demands a client certificate; name one with --cert and --key, or as cert_file and key_file ${PLACES}`
+      : `it refused the client certificate of ${tls.named.cert} (${reason}); it must be signed by the authority that the member trusts, be valid, and be made for clients`,
+  protocol: ({ reason }) =>
+    `no secure connection could be agreed on (${reason}); is this the client URL of a member?`,
+};
+/** Servers close such a connection, or answer 400 and say it in plain text; that depends on what they were built with. */
+export const answersPlainToTls = (status: number, text: string): boolean =>
+  status === 400 && text.includes('HTTP request to an HTTPS server');
+export const wantsHttps =
+  'it speaks TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and name certificates';
+const wrongScheme = ({ isHttps, speaks }: Failed): string | undefined => {
+  if (isHttps && speaks === 'plain')
+    return 'it does not speak TLS; write http:// in its URL (client_url in the cluster file, or --endpoints)';
+  if (!isHttps && speaks === 'tls') return wantsHttps;
+  return undefined;
+};
+/**
+ * The failure in words that name the file or flag to change; undefined when it has nothing to do with TLS.
+ * Members of 3.3 and 3.4 may close the connection before their alert is read: then only the missing certificate gives the hint.
+ */
+export const tlsFailure = (error: NetworkError, failed: Failed): AppError | undefined => {
+  const { trouble } = error;
+  const isDropped = error.code === 'RESET' && failed.isHttps && error.sent && failed.tls?.cert === undefined;
+  const text =
+    wrongScheme(failed) ??
+    (trouble === undefined ? undefined : texts[trouble.kind](trouble, failed)) ??
+    (isDropped
+      ? `it closed the connection; if it demands a client certificate: --cert and --key, or cert_file and key_file ${PLACES}`
+      : undefined);
+  if (text === undefined) return undefined;
+  return new AppError('network', `${failed.at}: ${text}`, {
+    code: isDropped ? 'RESET' : 'TLS',
+    retryable: isDropped,
+    cause: error,
+  });
+};
+
+const probeMs = 500;
+/** The other scheme, once, without credentials: a TLS port drops plain requests without a word, and a plain one a handshake. */
+const speaksAt = async (host: Host, base: string, tls: ClusterTls | undefined): Promise<Speaks> => {
+  const isHttps = base.startsWith('https:');
+  const other = `${isHttps ? base.replace('https:', 'http:') : base.replace('http:', 'https:')}/version`;
+  try {
+    await (
+      await host.network.request({
+        method: 'GET',
+        url: other,
+        tls,
+        timeoutMs: probeMs,
+        connectTimeoutMs: probeMs,
+      })
+    ).bytes();
+  } catch (error) {
+    return !isHttps && error instanceof NetworkError && error.code === 'TLS' ? 'tls' : undefined;
+  }
+  return isHttps ? 'plain' : 'tls';
+};
+/** The first failure of a connection, when TLS has to do with it. */
+export const asTlsFailure = async (
+  host: Host,
+  base: string,
+  tls: ClusterTls | undefined,
+  error: unknown,
+): Promise<AppError | undefined> => {
+  if (!(error instanceof NetworkError)) return undefined;
+  const isUnclear = error.code === 'RESET' || error.trouble?.kind === 'protocol';
+  const speaks = isUnclear ? await speaksAt(host, base, tls) : undefined;
+  return tlsFailure(error, { at: hostOf(base), isHttps: base.startsWith('https:'), tls, speaks });
+};
 
 const maxInt32 = 2 ** 31 - 1;
-
 /** spec/store#interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
 const versionsIn = (text: string): Versions | undefined => {
   const body = parsed(text) as Record<string, unknown> | undefined;
@@ -28,7 +179,6 @@ const versionsIn = (text: string): Versions | undefined => {
     ...(storage === undefined ? {} : { storage }),
   };
 };
-
 export const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -36,7 +186,6 @@ export const parsed = (text: string): unknown => {
     return undefined;
   }
 };
-
 const versionsFrom = async (base: string, get: Connection['get']): Promise<Versions> => {
   const { status, text } = await get('/version');
   if (answersPlainToTls(status, text))
@@ -53,7 +202,6 @@ const versionsFrom = async (base: string, get: Connection['get']): Promise<Versi
     );
   return found;
 };
-
 const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] => {
   const { tls, timeoutMs, signal, maxReceiveBytes = maxInt32 } = endpoint;
   const common = { tls, timeoutMs, connectTimeoutMs: timeoutMs, signal, maxReplyBytes: maxReceiveBytes };
@@ -70,7 +218,6 @@ const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] =
     }
   };
 };
-
 export const connect = (host: Host, endpoint: Endpoint): Connection => {
   const base = endpoint.url.replace(/\/+$/, '');
   const send = senderTo(host, base, endpoint);
@@ -101,7 +248,6 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
     ...callsOn(base, { row, token, endpoint, send }, ways, past),
   };
 };
-
 /** Requests of the gateway: one response, or a stream of them. */
 const callsOn = (
   base: string,
@@ -129,7 +275,6 @@ const callsOn = (
     },
   };
 };
-
 const answerIn = async (base: string, endpoint: Endpoint, path: string, reply: HttpReply): Promise<Json> => {
   const text = await textOf(base, reply, endpoint);
   // Not every refusal is JSON; a 404 that is not is none of the store's.
@@ -137,7 +282,6 @@ const answerIn = async (base: string, endpoint: Endpoint, path: string, reply: H
   if (reply.status !== 200) throw storeError(base, reply.status, parsed(text) ?? plain);
   return needStoreAnswer(base, path, parsed(text), text);
 };
-
 const isNoStore = (error: unknown): boolean =>
   error instanceof AppError && (error.category === 'network' || error.detail.code === 'UNIMPLEMENTED');
 /** Through the gateway, or past it: from the first refusal on that is the gateway's alone. */
@@ -168,7 +312,6 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
     },
   };
 };
-
 type Once<T> = { get(): Promise<T>; keep(value: T): void; forget(): void };
 /** Single flight: a failed attempt is forgotten, a good one is kept. spec/store#measured-clients: a log-in per failed request takes a cluster down. */
 const once = <T>(make: () => Promise<T>): Once<T> => {
@@ -189,14 +332,12 @@ const once = <T>(make: () => Promise<T>): Once<T> => {
     },
   };
 };
-
 type Parts = {
   readonly row: Once<VersionRow>;
   readonly token: Once<string | undefined>;
   readonly endpoint: Endpoint;
   readonly send: (request: Omit<HttpRequest, 'url'> & { path: string }) => Promise<HttpReply>;
 };
-
 type Ways = ReturnType<typeof waysIn>;
 const logIn = async (
   base: string,
@@ -226,7 +367,6 @@ const logIn = async (
     throw error;
   }
 };
-
 /** A token dies with its member's process (spec/store#measured-answers): one new log-in on 401, then the answer stands. */
 const authorized = async (parts: Parts, path: string, body: Json): Promise<HttpReply> => {
   const attempt = async (): Promise<HttpReply> => {
@@ -248,7 +388,6 @@ const authorized = async (parts: Parts, path: string, body: Json): Promise<HttpR
   parts.row.forget();
   return attempt();
 };
-
 const textOf = async (base: string, reply: HttpReply, endpoint: Endpoint): Promise<string> => {
   try {
     return await reply.text();
@@ -258,7 +397,6 @@ const textOf = async (base: string, reply: HttpReply, endpoint: Endpoint): Promi
     throw networkFailure(base, error);
   }
 };
-
 /** spec/store#interfaces: requests to /v3alpha redirect to /v3beta. Only within the same server, with method and body. */
 const followed = async (host: Host, request: HttpRequest): Promise<HttpReply> => {
   const reply = await host.network.request(request);

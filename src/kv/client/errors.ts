@@ -1,6 +1,4 @@
-import { messageOf } from '../../core/error-message.ts';
-import { AppError } from '../../core/problem.ts';
-import type { Category } from '../../core/problem.ts';
+import { AppError, type Category, messageOf } from '../../core/problem.ts';
 import { NetworkError } from '../../platform/host.ts';
 
 /** Codes of the store's answers, by number, with who can fix it. */

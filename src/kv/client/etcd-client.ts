@@ -1,17 +1,83 @@
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { connect } from './connection.ts';
-import type { Connection, Endpoint, Json } from './endpoint.ts';
-import { parsed } from './connection.ts';
+import { connect, parsed } from './connection.ts';
+import { type Connection, type Endpoint, hexId, type Json } from './endpoint.ts';
 import { sendLimitError } from './errors.ts';
-import { grpcCall } from './grpc-call.ts';
-import { keyValueFrom } from './key-value.ts';
-import type { KeyValue } from './key-value.ts';
-import { listedFrom, operationCalls } from './operation-calls.ts';
-import type { ListedMember } from './operation-calls.ts';
-import { bytesField, numberField, numberMessage } from './grpc.ts';
+import { bytesField, grpcCall, numberField, numberMessage } from './grpc.ts';
 
-export type { KeyValue } from './key-value.ts';
-export type { ListedMember } from './operation-calls.ts';
+export type KeyValue = {
+  readonly key: string;
+  readonly value: string;
+  /** Present when key or value is not text: what was shown of it lost bytes. */
+  readonly key_base64?: string;
+  readonly value_base64?: string;
+  readonly create_revision: number;
+  readonly mod_revision: number;
+  readonly version: number;
+  readonly lease?: string;
+};
+const plain = (text: unknown): string => Buffer.from(String(text ?? ''), 'base64').toString();
+const number = (value: unknown): number => Number(value ?? 0);
+const isText = (data: unknown): boolean => isUtf8(Buffer.from(String(data ?? ''), 'base64'));
+export const keyValueFrom = (kv: Json): KeyValue => ({
+  key: plain(kv['key']),
+  value: plain(kv['value']),
+  ...(isText(kv['key']) ? {} : { key_base64: String(kv['key']) }),
+  ...(isText(kv['value']) ? {} : { value_base64: String(kv['value']) }),
+  create_revision: number(kv['create_revision']),
+  mod_revision: number(kv['mod_revision']),
+  version: number(kv['version']),
+  ...(kv['lease'] === undefined || kv['lease'] === '0' ? {} : { lease: String(kv['lease']) }),
+});
+
+export type ListedMember = {
+  readonly id: string;
+  readonly name: string;
+  readonly peer_urls: readonly string[];
+  readonly client_urls: readonly string[];
+  readonly is_learner: boolean;
+};
+const idOf = (value: unknown): string => String(value ?? '0');
+export const listedFrom = (member: Json): ListedMember => ({
+  id: idOf(member['ID']),
+  name: String(member['name'] ?? ''),
+  peer_urls: (member['peerURLs'] ?? []) as string[],
+  client_urls: (member['clientURLs'] ?? []) as string[],
+  is_learner: member['isLearner'] === true,
+});
+/** Changes of the cluster's membership. Each is agreed on by a majority; the answer comes when it was. */
+const memberCalls = ({ call }: Connection) => ({
+  addMember: async (peerUrls: readonly string[], isLearner = false): Promise<ListedMember> => {
+    const answer = await call((row) => (isLearner && !row.can.learners ? undefined : '/cluster/member/add'), {
+      peerURLs: peerUrls,
+      ...(isLearner ? { isLearner } : {}),
+    });
+    return listedFrom((answer['member'] ?? {}) as Json);
+  },
+  removeMember: async (id: string): Promise<void> => void (await call('/cluster/member/remove', { ID: id })),
+  updateMember: async (id: string, peerUrls: readonly string[]): Promise<void> =>
+    void (await call('/cluster/member/update', { ID: id, peerURLs: peerUrls })),
+  /** Only to the leader: with authentication on, a follower before 3.5.28 cannot pass it on. */
+  promoteMember: async (id: string): Promise<void> =>
+    void (await call((row) => (row.can.learners ? '/cluster/member/promote' : undefined), { ID: id })),
+});
+/** What frees space: inside the database file, and of the file itself. */
+const spaceCalls = ({ call }: Connection) => ({
+  /** With `isPhysical` the answer comes when the space inside the file is free. */
+  compact: async (revision: number, isPhysical: boolean): Promise<void> =>
+    void (await call('/kv/compaction', {
+      revision: String(revision),
+      ...(isPhysical ? { physical: true } : {}),
+    })),
+  /** This member alone, which answers nothing else until it has finished. */
+  defragment: async (): Promise<void> => void (await call('/maintenance/defragment', {})),
+});
+export const operationCalls = (connection: Connection) => ({
+  ...memberCalls(connection),
+  ...spaceCalls(connection),
+});
+
 export type AlarmSeen = { readonly member_id: string; readonly alarm: 'NOSPACE' | 'CORRUPT' | string };
 export type Health = { readonly is_healthy: boolean; readonly reason?: string; readonly status: number };
 export type Status = {
@@ -51,12 +117,7 @@ export type HashSeen = {
 };
 /** spec/store#limits: client send size default 2 MiB. */
 const defaultSendBytes = 2 * 1024 * 1024;
-
 const base64 = (data: string | Uint8Array): string => Buffer.from(data as Uint8Array).toString('base64');
-const plain = (text: unknown): string => Buffer.from(String(text ?? ''), 'base64').toString();
-const number = (value: unknown): number => Number(value ?? 0);
-const idOf = (value: unknown): string => String(value ?? '0');
-
 /** Size of the put as the store's own clients would send it: what its 2 MiB limit counts. */
 export const putSizeBytes = (key: string, value: string | Uint8Array): number => {
   const field = (data: string | Uint8Array): number => {
@@ -65,10 +126,8 @@ export const putSizeBytes = (key: string, value: string | Uint8Array): number =>
   };
   return field(key) + field(value);
 };
-
 type PutSeen = { readonly revision: number };
 type RangeSeen = { readonly kvs: KeyValue[]; readonly count: number; readonly revision: number };
-
 const keyCalls = ({ call, endpoint }: Connection) => ({
   put: async (key: string, value: string | Uint8Array, lease?: string): Promise<PutSeen> => {
     const [size, limit] = [putSizeBytes(key, value), endpoint.maxSendBytes ?? defaultSendBytes];
@@ -103,7 +162,6 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     return { deleted: number(answer['deleted']), revision: number(answer['header']?.revision) };
   },
 });
-
 /** Writes that happen only under a condition; true when it held. */
 const conditionalCalls = ({ call }: Connection) => {
   const putIf = async (compare: Json, key: string, value: string, lease: string): Promise<boolean> => {
@@ -126,7 +184,6 @@ const conditionalCalls = ({ call }: Connection) => {
 const requestPut = (key: string, value: string, lease: string) => ({
   requestPut: { key: base64(key), value: base64(value), lease },
 });
-
 const leaseCalls = ({ call }: Connection) => ({
   grant: async (ttlSeconds: number): Promise<string> =>
     idOf((await call('/lease/grant', { TTL: String(ttlSeconds), ID: '0' }))['ID']),
@@ -150,7 +207,6 @@ const leaseCalls = ({ call }: Connection) => ({
     );
   },
 });
-
 const statusFrom = (answer: Json): Status => ({
   ...(answer['version'] === undefined ? {} : { version: String(answer['version']) }),
   member_id: idOf(answer['header']?.member_id),
@@ -170,7 +226,6 @@ const statusFrom = (answer: Json): Status => ({
     ? { downgrade_to: String(answer['downgradeInfo'].targetVersion) }
     : {}),
 });
-
 /** /health: `"true"` or, in release candidates, the boolean. A 3.2 member says 200 true even with an alarm raised. */
 export const healthFrom = (status: number, text: string): Health => {
   const body = parsed(text) as { health?: unknown; reason?: unknown } | undefined;
@@ -182,14 +237,12 @@ export const healthFrom = (status: number, text: string): Health => {
       : said;
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
-
 /** header (1, with its revision 3), hash (2), compact_revision (3). */
 const hashFrom = (message: Buffer): HashSeen => ({
   hash: numberField(message, 2),
   compact_revision: numberField(message, 3),
   revision: numberField(bytesField(message, 1) ?? Buffer.alloc(0), 3),
 });
-
 const hashCalls = (connection: Connection) => ({
   /** Of the whole keyspace at that revision; 0 is the newest. */
   hashKv: async (revision: number): Promise<HashSeen> => {
@@ -209,7 +262,6 @@ const hashCalls = (connection: Connection) => ({
     };
   },
 });
-
 export type DowngradeAction = 'VALIDATE' | 'ENABLE' | 'CANCEL';
 const clusterCalls = ({ call, get }: Connection) => ({
   health: async (): Promise<Health> => {
@@ -238,13 +290,11 @@ const clusterCalls = ({ call, get }: Connection) => ({
   authIsOn: async (): Promise<boolean> =>
     (await call((row) => (row.can.authStatus ? '/auth/status' : undefined), {}))['enabled'] === true,
 });
-
 const alarmsFrom = (answer: Json): AlarmSeen[] =>
   ((answer['alarms'] ?? []) as Json[]).map((row) => ({
     member_id: idOf(row['memberID']),
     alarm: String(row['alarm'] ?? 'NONE'),
   }));
-
 /** Everything one member of the store can be asked through its gateway. */
 export const openStore = (host: Host, endpoint: Endpoint) => {
   const connection = connect(host, endpoint);
@@ -261,3 +311,44 @@ export const openStore = (host: Host, endpoint: Endpoint) => {
   };
 };
 export type Store = ReturnType<typeof openStore>;
+
+/** The members are asked one after the other until one answers. */
+export const firstAnswer = async <T>(
+  stores: readonly Store[],
+  work: (store: Store) => Promise<T>,
+): Promise<T> => {
+  let last: unknown = new AppError('network', 'no member answers', { code: 'UNAVAILABLE' });
+  for (const store of stores) {
+    try {
+      return await work(store);
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+};
+
+/** Keys that a run writes into the store; the lock's key goes with its lease. */
+export const canaryKey = (run: string): string => `opsctl/canary/${run}`;
+const probeDirectory = (run: string): string => `opsctl/probe/${run}`;
+export const probeKey = (run: string, member: string): string => `${probeDirectory(run)}/${member}`;
+/** Nothing of a run stays behind, also not what it wrote before it was killed. Where no member answers nothing can be done now. */
+export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<void> =>
+  firstAnswer(stores, async (store) => {
+    await Promise.all([
+      store.del(canaryKey(run)),
+      // `0` follows `/`: every key below the directory.
+      store.del(`${probeDirectory(run)}/`, `${probeDirectory(run)}0`),
+    ]);
+  }).catch(() => {});
+
+/** By its name or its hexadecimal id. */
+export const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
+  const found = members.find(({ id, name }) => name === wanted || hexId(id) === wanted.toLowerCase());
+  if (found === undefined)
+    throw new AppError('not-found', `there is no member ${wanted}`, {
+      code: 'NO_MEMBER',
+      tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
+    });
+  return found;
+};

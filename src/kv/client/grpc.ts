@@ -1,11 +1,12 @@
-import type { Bytes } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Bytes, HttpReply } from '../../platform/host.ts';
+import type { Connection } from './endpoint.ts';
+import { hostOf, networkFailure, storeError } from './errors.ts';
 
 const prefixBytes = 5;
-
 /** Bytes of the message that starts there, its prefix included; as far as its prefix has come. */
 const sizeAt = (all: Buffer, from: number): number =>
   all.length - from < prefixBytes ? prefixBytes : prefixBytes + all.readUInt32BE(from + 1);
-
 /** The messages of a gRPC stream: one byte of flags, four of length, the message. */
 export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
@@ -27,7 +28,6 @@ export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerato
   }
   if (bytes > 0) throw new Error('the stream ended in the middle of a message');
 }
-
 /** One message with its prefix: what a call without a stream sends. */
 export const grpcFrame = (message: Bytes): Buffer => {
   const frame = Buffer.alloc(prefixBytes + message.length);
@@ -35,7 +35,6 @@ export const grpcFrame = (message: Bytes): Buffer => {
   frame.set(message, prefixBytes);
   return frame;
 };
-
 const varint = (message: Buffer, at: number): { readonly value: number; readonly next: number } => {
   let [value, next, factor] = [0, at, 1];
   for (;;) {
@@ -46,7 +45,6 @@ const varint = (message: Buffer, at: number): { readonly value: number; readonly
     factor *= 128;
   }
 };
-
 const BYTES = 2;
 /** The bytes of one field of a protobuf message; undefined when it is absent. Only varints and lengths occur in these messages. */
 export const bytesField = (message: Buffer, number: number): Buffer | undefined => {
@@ -61,7 +59,6 @@ export const bytesField = (message: Buffer, number: number): Buffer | undefined 
   }
   return undefined;
 };
-
 const VARINT = 0;
 const bits = 64;
 /** One field that is a number; 0 when it is absent, as the format wants it. Negative numbers are ten bytes long, past what a double can hold. */
@@ -75,16 +72,65 @@ export const numberField = (message: Buffer, number: number): number => {
   }
   return 0;
 };
-
 const signed = (bytes: Buffer): number => {
   const value = bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 0x7f), 0n);
   return Number(BigInt.asIntN(bits, value));
 };
-
 /** A message of one number that is not negative. */
 export const numberMessage = (number: number, value: number): Buffer => {
   const bytes = [number << 3];
   let rest = value;
   for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
   return Buffer.from([...bytes, rest]);
+};
+
+export const isGrpc = ({ status, headers }: HttpReply): boolean =>
+  status === 200 && (headers['content-type'] ?? '').startsWith('application/grpc');
+/** A message that is no percent encoding is shown as it came. */
+const percentDecoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+/** What the store's own interface refused, from the headers of an answer without content or from those after it. */
+export const refuseFailure = (url: string, fields: Readonly<Record<string, string>>): void => {
+  const code = Number(fields['grpc-status'] ?? 0);
+  if (code !== 0)
+    throw storeError(url, 200, { code, message: percentDecoded(fields['grpc-message'] ?? 'failed') });
+};
+const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {
+  if (!isGrpc(reply)) {
+    await reply.bytes().catch(() => {});
+    throw new AppError('refused', `${hostOf(url)}: it answers only through its gateway`, {
+      code: 'UNIMPLEMENTED',
+    });
+  }
+  let found: Buffer | undefined;
+  try {
+    for await (const message of grpcMessages(reply.stream())) found ??= Buffer.from(message);
+  } catch (error) {
+    throw networkFailure(url, error);
+  }
+  // A failure without content has its status in the headers, one after content behind it.
+  refuseFailure(url, { ...reply.headers, ...reply.trailers?.() });
+  if (found === undefined)
+    throw new AppError('network', `${hostOf(url)}: the answer ended before it began`, {
+      code: 'RESET',
+      retryable: true,
+    });
+  return found;
+};
+export type PastGateway = Pick<Connection, 'endpoint' | 'grpc' | 'forgetToken'>;
+/** One question and one answer past the gateway: for what a version's gateway does not offer. A dead token is replaced once, as there. */
+export const grpcCall = async (connection: PastGateway, method: string, message: Bytes): Promise<Buffer> => {
+  const { url, user } = connection.endpoint;
+  const once = async (): Promise<Buffer> => onlyMessage(url, await connection.grpc(method, message));
+  return once().catch((error: unknown) => {
+    if (user === undefined || !(error instanceof AppError) || error.detail.code !== 'UNAUTHENTICATED')
+      throw error;
+    connection.forgetToken();
+    return once();
+  });
 };

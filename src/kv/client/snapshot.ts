@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
-import type { Bytes, Host, HttpReply } from '../../platform/host.ts';
+import type { Bytes, Files, Host, HttpReply } from '../../platform/host.ts';
 import { errorIn, hostOf, networkFailure, storeError } from './errors.ts';
-import { isGrpc, refuseFailure } from './grpc-call.ts';
-import { bytesField, grpcMessages } from './grpc.ts';
-import { jsonObjects } from './json-stream.ts';
 import type { Store } from './etcd-client.ts';
+import { bytesField, grpcMessages, isGrpc, refuseFailure } from './grpc.ts';
+import type { PageSource } from './snapshot-content.ts';
+import { jsonObjects } from './watch.ts';
 
 const trailerBytes = 32;
 const pageBytes = 512;
-
 export type Verified = {
   readonly size_bytes: number;
   readonly file_sha256: string;
   readonly trailer_sha256: string;
 };
-
 /** Checks a snapshot while it passes: the last 32 bytes are the sha256 of everything before (spec/store#measured-snapshots). No ctl program is needed. */
 export const trailerCheck = () => {
   const content = createHash('sha256');
@@ -49,13 +47,11 @@ export const trailerCheck = () => {
     },
   };
 };
-
 const damaged = (what: string, why: string): AppError =>
   new AppError('no', `snapshot ${what} is not good: ${why}`, {
     code: 'SNAPSHOT_DAMAGED',
     tryThis: ['save another one: opsctl kv snapshot save FILE'],
   });
-
 /** The bytes of a snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
 async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   try {
@@ -68,7 +64,6 @@ async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator
     throw networkFailure(url, error);
   }
 }
-
 /** The same over the store's own interface: a third of the member's work, because nothing is turned into text. */
 async function* grpcBlobs(url: string, reply: HttpReply): AsyncGenerator<Buffer> {
   try {
@@ -81,7 +76,6 @@ async function* grpcBlobs(url: string, reply: HttpReply): AsyncGenerator<Buffer>
   }
   refuseFailure(url, reply.trailers?.() ?? {});
 }
-
 /** A server that does not speak it says so at once: then the gateway is asked. Undefined means that. */
 const tryGrpc = async (store: Store): Promise<HttpReply | undefined> => {
   const { url } = store.connection.endpoint;
@@ -100,7 +94,6 @@ const tryGrpc = async (store: Store): Promise<HttpReply | undefined> => {
   refuseFailure(url, reply.headers);
   return reply;
 };
-
 const snapshotBytes = async (store: Store): Promise<AsyncIterable<Buffer>> => {
   const { url } = store.connection.endpoint;
   const direct = await tryGrpc(store);
@@ -108,7 +101,6 @@ const snapshotBytes = async (store: Store): Promise<AsyncIterable<Buffer>> => {
     ? blobs(url, (await store.connection.stream('/maintenance/snapshot', {})).stream())
     : grpcBlobs(url, direct);
 };
-
 /**
  * Streams a snapshot of the v3 data of one member into a file (mode 0600), verified before it gets its name: a bad or broken stream leaves nothing.
  * spec/store#errors: cancelled reads are a canceled error (CANCELED), expired ones deadline exceeded (DEADLINE_EXCEEDED).
@@ -136,7 +128,6 @@ export const saveSnapshot = async (
   await host.files.replaceStream(path, content(), 0o600);
   return verified as unknown as Verified;
 };
-
 /** Verifies a file that was saved before, by us or by any ctl. */
 export const verifySnapshot = async (host: Host, path: string): Promise<Verified> => {
   if ((await host.files.info(path))?.kind !== 'file')
@@ -144,4 +135,61 @@ export const verifySnapshot = async (host: Host, path: string): Promise<Verified
   const check = trailerCheck();
   for await (const bytes of host.files.stream(path)) check.add(bytes);
   return check.finish(path);
+};
+
+/** spec/store#errors: a snapshot read with an expired deadline is a deadline-exceeded error, a cancelled one a canceled error. */
+export const withDeadline = async <T>(
+  host: Pick<Host, 'sleep'>,
+  { signal, limitMs }: { readonly signal: AbortSignal; readonly limitMs: number | undefined },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const [over, expired] = [new AbortController(), new AbortController()];
+  const both = AbortSignal.any([signal, expired.signal]);
+  const ticking =
+    limitMs === undefined
+      ? Promise.resolve()
+      : host.sleep(limitMs, over.signal).then(
+          () => expired.abort(),
+          () => {},
+        );
+  try {
+    return await work(both);
+  } catch (error) {
+    if (!expired.signal.aborted) throw error;
+    throw new AppError(
+      'network',
+      `context deadline exceeded: no whole snapshot within ${(limitMs ?? 0) / 1000} s; nothing was written`,
+      {
+        code: 'DEADLINE_EXCEEDED',
+        retryable: true,
+        tryThis: ['--timeout with more time'],
+        cause: error,
+      },
+    );
+  } finally {
+    over.abort();
+    await ticking;
+  }
+};
+
+/** Reads a snapshot file page by page: it may be larger than what fits into one piece of memory. */
+export const withSnapshot = <T>(
+  files: Pick<Files, 'openParts'>,
+  path: string,
+  work: (file: PageSource) => T,
+): T => {
+  const parts = files.openParts(path);
+  if (parts === undefined)
+    throw new AppError('not-found', `there is no snapshot file ${path}`, { code: 'NO_SNAPSHOT' });
+  try {
+    return work({
+      size: parts.size,
+      read: (from, length) => {
+        const { buffer, byteOffset, byteLength } = parts.read(from, length);
+        return Buffer.from(buffer, byteOffset, byteLength);
+      },
+    });
+  } finally {
+    parts.close();
+  }
 };

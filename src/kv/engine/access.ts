@@ -1,12 +1,10 @@
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { refuseLongSecret } from '../../core/secret-size.ts';
-import { readCertificates } from '../client/certificates.ts';
-import type { ClusterTls, Flagged } from '../client/certificates.ts';
+import { refuseLongSecret } from '../../core/field.ts';
+import { type ClusterTls, type Flagged, readCertificates } from '../client/certificates.ts';
 import type { Credentials } from '../client/endpoint.ts';
-import { openStore } from '../client/etcd-client.ts';
-import type { Store } from '../client/etcd-client.ts';
-import type { ClusterFile } from './types.ts';
+import { openStore, type Store } from '../client/etcd-client.ts';
+import type { ClusterFile } from './model.ts';
 
 /** Time for one answer while a cluster is looked at: refusals must come within two seconds. */
 const lookTimeoutMs = 1000;

@@ -1,7 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import { misfit, shapeBy } from '../../core/shape.ts';
-import type { PlanKind } from './plan-types.ts';
-import type { JournalEntry, Outcome } from './types.ts';
+import type { JournalEntry, Outcome, PlanKind } from './model.ts';
 import type { FoundRun } from './journal.ts';
 
 /** One run for an audit: who, where, what was decided, what was accepted, how it ended. */

@@ -1,14 +1,150 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
+import { AppError, whyUnwritable } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { AppError } from '../../core/problem.ts';
-import type { JournalEntry, Outcome } from './types.ts';
-import { currentEntry } from './earlier-names.ts';
-import { openLines, parseLines } from './line-journal.ts';
-import type { LineJournal, ParsedLines } from './line-journal.ts';
+import type { JournalEntry, Outcome } from './model.ts';
+
+/** Words that earlier versions wrote into journals, plans, reports and events, and what they are called now. Files that they left are read as if they had been written today. */
+const journalKinds: Readonly<Record<string, string>> = {
+  returning: 'reverting',
+  returned: 'reverted',
+  'no-way-back': 'crossing-confirmed',
+};
+const levels: Readonly<Record<string, string>> = { stop: 'fail' };
+/** Guards that were renamed; `--accept` takes both names. */
+const guardNames: Readonly<Record<string, string>> = { 'data-folders': 'data-directories' };
+export const currentGuard = (name: string): string => guardNames[name] ?? name;
+type Row = Record<string, unknown>;
+const isRow = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const renamed = (names: Readonly<Record<string, string>>, value: unknown): unknown =>
+  typeof value === 'string' ? (names[value] ?? value) : value;
+const currentFinding = (finding: unknown): unknown =>
+  isRow(finding)
+    ? {
+        ...finding,
+        level: renamed(levels, finding['level']),
+        guard: renamed(guardNames, finding['guard']),
+      }
+    : finding;
+/** A plan file, the plan in a journal's first line, or a report: whatever has findings. */
+export const withCurrentFindings = <T>(holder: T): T => {
+  if (!isRow(holder)) return holder;
+  const { findings, options } = holder;
+  const accept = isRow(options) ? options['accept'] : undefined;
+  return {
+    ...holder,
+    ...(Array.isArray(findings) ? { findings: findings.map(currentFinding) } : {}),
+    ...(isRow(options) && Array.isArray(accept)
+      ? { options: { ...options, accept: accept.map((name: unknown) => renamed(guardNames, name)) } }
+      : {}),
+  };
+};
+/** One line of a journal. */
+export const currentEntry = (entry: unknown): unknown =>
+  isRow(entry)
+    ? {
+        ...entry,
+        kind: renamed(journalKinds, entry['kind']),
+        ...(entry['plan'] === undefined ? {} : { plan: withCurrentFindings(entry['plan']) }),
+      }
+    : entry;
+/** One event of a run. */
+export const currentEvent = (event: unknown): unknown =>
+  isRow(event)
+    ? {
+        ...event,
+        event: renamed(journalKinds, event['event']),
+        ...(event['plan'] === undefined ? {} : { plan: withCurrentFindings(event['plan']) }),
+      }
+    : event;
+
+type Stamped = { readonly at: string };
+export type Unstamped<E> = E extends Stamped ? Omit<E, 'at'> : never;
+/** When a line is forced to the disk: at once, or with the next one, which follows at once and without which this one says nothing new. */
+export type Forced = 'now' | 'with-next';
+/** A journal of lines: of an upgrade, or of another operation. */
+export type LineJournal<E extends Stamped> = {
+  readonly path: string;
+  readonly entries: readonly E[];
+  /** Returns when the line is on the disk: what it announces may happen now. Throws `stopped` when it cannot be written. */
+  write(entry: Unstamped<E>): void;
+  /** For what happens in any case, because a member is down or the effect is there already: a line that cannot be written is remembered in `failure`. */
+  tell(entry: Unstamped<E>, forced?: Forced): void;
+  /** The first line that could not be told. */
+  failure(): AppError | undefined;
+  close(): void;
+};
+export type ParsedLines<E> = { readonly entries: E[]; readonly wholeBytes: number };
+/** Whole lines; a torn last one (power cut in the middle of a write) was never acted on and is left out. */
+export const parseLines = <E>(
+  text: string,
+  asEntry: (line: unknown) => E,
+  path = 'the journal',
+  tryThis: readonly string[] = ['opsctl kv status shows what is true; plan again with opsctl kv plan'],
+): ParsedLines<E> => {
+  const entries: E[] = [];
+  let wholeBytes = 0;
+  for (const line of text.split(/(?<=\n)/)) {
+    if (!line.endsWith('\n')) break;
+    wholeBytes += Buffer.byteLength(line);
+    try {
+      entries.push(asEntry(JSON.parse(line)));
+    } catch (cause) {
+      throw new AppError('config', `line ${entries.length + 1} of ${path} cannot be read`, {
+        code: 'JOURNAL_DAMAGED',
+        cause,
+        tryThis: [...tryThis],
+      });
+    }
+  }
+  return { entries, wholeBytes };
+};
+const unwritable = (path: string, cause: unknown): AppError =>
+  new AppError('stopped', `the journal ${path} cannot be written: ${whyUnwritable(cause)}`, {
+    code: 'JOURNAL_UNWRITABLE',
+    tryThis: ['make room on its disk, then opsctl kv resume'],
+    cause,
+  });
+export const openLines = async <E extends Stamped>(
+  host: Host,
+  path: string,
+  asEntry: (line: unknown) => E,
+): Promise<LineJournal<E>> => {
+  await host.files.makeDirectory(dirname(path), 0o700);
+  const { entries, wholeBytes } = parseLines((await host.files.read(path)) ?? '', asEntry, path);
+  const size = (await host.files.info(path))?.sizeBytes ?? 0;
+  if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
+  const file = host.files.append(path, 0o600);
+  let failure: AppError | undefined;
+  const stamped = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
+  const put = (entry: E, forced: Forced): void => {
+    try {
+      file.write(`${JSON.stringify(entry)}\n`);
+      if (forced === 'now') file.sync();
+    } catch (error) {
+      throw unwritable(path, error);
+    }
+  };
+  const write = (entry: object): void => {
+    const line = stamped(entry);
+    put(line, 'now');
+    entries.push(line);
+  };
+  const tell = (entry: object, forced: Forced = 'now'): void => {
+    const line = stamped(entry);
+    try {
+      put(line, forced);
+    } catch (error) {
+      failure ??= error as AppError;
+    }
+    // It happened all the same: what this run decides next must know of it.
+    entries.push(line);
+  };
+  return { path, entries, write, tell, failure: () => failure, close: () => file.close() };
+};
 
 export type Journal = LineJournal<JournalEntry>;
-
 /** Directory of everything about one cluster: runs, lock. `state` is the directory of all clusters. */
 export const clusterDirectory = (state: string, cluster: string): string =>
   childPath(state, pathPart(cluster));
@@ -18,7 +154,6 @@ const JOURNAL = 'journal.jsonl';
 /** The whole id, and not only its beginning: the id of a run of another machine comes from the store. */
 export const isRunId = (text: unknown): text is string =>
   typeof text === 'string' && /^\d{8}T\d{6}Z(?:-[0-9a-z]+)*$/.test(text);
-
 /** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
 export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
   parseLines(text, asEntry, path);
@@ -29,10 +164,8 @@ const asEntry = (line: unknown): JournalEntry => {
     throw new Error('it is no entry of a journal');
   return entry;
 };
-
 export const openJournal = (host: Host, directory: string): Promise<Journal> =>
   openLines(host, join(directory, JOURNAL), asEntry);
-
 export type FoundRun = {
   readonly run: string;
   readonly directory: string;
@@ -44,7 +177,6 @@ const runNames = async (host: Host, state: string, cluster: string): Promise<str
     .filter((name) => /^\d{8}T\d{6}Z/.test(name))
     .sort()
     .reverse();
-
 /** Runs of a cluster, newest first. */
 export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
   const names = await runNames(host, state, cluster);
@@ -59,7 +191,6 @@ export const findRuns = async (host: Host, state: string, cluster: string): Prom
   );
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
 };
-
 /** The newest run, when it crashed or is at work: its journal was never closed, and it may have left a member down. */
 export const crashedRun = async (
   host: Host,
@@ -78,13 +209,11 @@ export const unfinishedError = ({ run }: FoundRun): AppError =>
       tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'],
     },
   );
-
 /** The newest run, when it was not brought to an end. */
 export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
   const newest = runs[0];
   return newest !== undefined && !isFinal(newest.entries) ? newest : undefined;
 };
-
 /** done, rolled back by the operator, aborted: over. Held, stopped and failed runs can go on. */
 export const isFinal = (entries: readonly JournalEntry[]): boolean => {
   const last = entries.at(-1);
@@ -99,7 +228,6 @@ export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
   ];
   return last?.kind === 'closed' && last.outcome === 'rolled-back' && begun?.action === 'rollback';
 };
-
 const secondMs = 1000;
 const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
 export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> =>

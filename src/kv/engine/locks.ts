@@ -1,10 +1,52 @@
+import { join } from 'node:path';
+import { momentText } from '../../core/format.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import { type Holder, lookAt, type Seen, thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
-import { processState } from '../../platform/process-identity.ts';
-import { AppError } from '../../core/problem.ts';
-import type { KeyValue, Store } from '../client/etcd-client.ts';
-import { firstAnswer } from '../client/first-response.ts';
-import { processOf, taken } from './lock-holder.ts';
-import type { Held, Lock } from './lock-holder.ts';
+import { type ProcessIdentity, processState, thisProcessIdentity } from '../../platform/process-identity.ts';
+import { assertTrusted } from '../../platform/trust.ts';
+import { firstAnswer, type KeyValue, type Store } from '../client/etcd-client.ts';
+import { type Access, busyTimeoutMs } from './access.ts';
+import { clusterDirectory, findRuns, openRun } from './journal.ts';
+import type { ClusterFile, Owner } from './model.ts';
+import { adoptRun, sharedRun } from './shared-progress.ts';
+
+/** What both locks say: who is at work, in which run. */
+export type Held = { readonly run: string; readonly owner: Owner; readonly since: string };
+export type Lock = {
+  release(): Promise<void>;
+  /** Throws LOCKED when it went to somebody else; what was deleted is written again. */
+  hold(): Promise<void>;
+};
+export const ownerOf = (host: Host): Owner => {
+  const name = host.env['USER'] ?? host.env['LOGNAME'];
+  const { pid, machine, mark, machineId, bootId, pidNamespace } = thisProcessIdentity(host);
+  // Started by a service or in a container there is often no name: then the number says who it was.
+  const user = name ?? (host.uid < 0 ? undefined : host.uid === 0 ? 'root' : `uid ${host.uid}`);
+  return {
+    ...(user === undefined ? {} : { user }),
+    host: machine,
+    pid,
+    ...(mark === undefined ? {} : { start_mark: mark }),
+    ...(machineId === undefined ? {} : { machine_id: machineId }),
+    ...(bootId === undefined ? {} : { boot_id: bootId }),
+    ...(pidNamespace === undefined ? {} : { pid_namespace: pidNamespace }),
+  };
+};
+export const processOf = (owner: Owner): ProcessIdentity => ({
+  pid: owner.pid,
+  machine: owner.host,
+  mark: owner.start_mark,
+  machineId: owner.machine_id,
+  bootId: owner.boot_id,
+  pidNamespace: owner.pid_namespace,
+});
+export const taken = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
+  new AppError(
+    'unsafe',
+    `the cluster is locked by another operator: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
+    { code: 'LOCKED', tryThis: [hint, 'opsctl kv status'], data: { run, owner } },
+  );
 
 const lockKey = 'opsctl/upgrade-lock';
 const ttlSeconds = 60;
@@ -12,7 +54,6 @@ const beatMs = 15_000;
 const where = `key ${lockKey} in the store`;
 const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody holds it: opsctl kv del ${lockKey}`;
 const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
-
 const heldIn = ({ value }: KeyValue): Held => {
   try {
     const held = JSON.parse(value) as Held;
@@ -21,12 +62,9 @@ const heldIn = ({ value }: KeyValue): Held => {
     return nobody;
   }
 };
-
 /** A process of this machine and namespace that has gone. opsctl cannot check any other process: its lease decides. */
 const hasGone = (host: Host, { owner }: Held): boolean => processState(host, processOf(owner)) === 'gone';
-
 type Ask = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
-
 /** Writes the key, or replaces the very value that a dead process of this machine left. Throws LOCKED. */
 const write = async (host: Host, ask: Ask, value: string, lease: string): Promise<void> => {
   if (await ask((store) => store.create(lockKey, value, lease))) return;
@@ -37,7 +75,6 @@ const write = async (host: Host, ask: Ask, value: string, lease: string): Promis
     (hasGone(host, heldIn(there)) && (await ask((store) => store.replace(there, value, lease))));
   if (!isOurs) throw taken(heldIn(there), where, hint);
 };
-
 type Grip = { readonly lease: string; readonly value: string };
 const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
   const lease = await ask((store) => store.grant(ttlSeconds));
@@ -50,7 +87,6 @@ const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
     throw error;
   }
 };
-
 /** The grip that holds now. It is renewed once, also when the beat and a member's stop both find it gone. */
 const firmGrip = async (host: Host, ask: Ask, held: Held) => {
   let mine = await grip(host, ask, held);
@@ -77,7 +113,6 @@ const firmGrip = async (host: Host, ask: Ask, held: Held) => {
 };
 const isTaken = (error: unknown): error is AppError =>
   error instanceof AppError && error.detail.code === 'LOCKED';
-
 /**
  * One operator at a time in the world: a key with a lease in the store itself. It goes away by itself when its owner dies.
  * A lease that ran out while the store had no quorum is taken anew; `onLost` hears when somebody else was faster.
@@ -112,14 +147,12 @@ export const lockStore = async (
     },
   };
 };
-
 /** The lock of a run that is over: left by a kill after its last line, or restored with a snapshot that was taken while it worked. */
 export const dropLock = (stores: readonly Store[], run: string): Promise<void> =>
   firstAnswer(stores, async (store) => {
     const there = (await store.range(lockKey)).kvs[0];
     if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
   });
-
 /** Who holds the lock in the store. Reads only, and without a quorum too. */
 export const whoIsIn = async (stores: readonly Store[]): Promise<Held | undefined> => {
   const found = await firstAnswer(stores, (store) => store.range(lockKey, { isSerializable: true })).catch(
@@ -127,7 +160,6 @@ export const whoIsIn = async (stores: readonly Store[]): Promise<Held | undefine
   );
   return found?.kvs[0] === undefined ? undefined : heldIn(found.kvs[0]);
 };
-
 /** Throws LOCKED when the store names somebody at work. Reads only, and without a quorum too. */
 export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promise<void> => {
   const answers = await Promise.allSettled(
@@ -136,4 +168,163 @@ export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promi
   const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value.kvs : [])).map(heldIn);
   const there = found.find((held) => !hasGone(host, held));
   if (there !== undefined) throw taken(there, where, hint);
+};
+
+const pathOf = (state: string, cluster: string): string => join(clusterDirectory(state, cluster), 'lock');
+const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppError => {
+  const by = seen.kind === 'none' ? undefined : seen.by;
+  if (by === undefined)
+    return new AppError('unsafe', `another opsctl takes ${path} just now`, {
+      code: 'LOCKED',
+      tryThis: ['try again', 'opsctl kv status'],
+    });
+  // A shared home directory: opsctl cannot check a process of another machine or container, and never replaces its lock.
+  const file = (seen.kind === 'held' ? seen.claim : undefined) ?? path;
+  const hint =
+    processState(host, by) === 'unknown'
+      ? `wait until it has ended; if no opsctl runs on ${by.machine} and in its containers any more: rm ${file}`
+      : 'wait until it has ended';
+  const owner = by.owner ?? { host: by.machine, pid: by.pid };
+  return taken({ ...by, owner, since: by.since ?? 'an unknown time' }, 'lock on this machine', hint);
+};
+/** A command that was killed while it took the lock leaves an empty one, which counts as left behind a second later. */
+const beingTakenMs = 1500;
+const pollMs = 100;
+/** A lock that was left and could not be taken over has a claimant, who may have died before it wrote its name. */
+const isBeingTaken = (seen: Seen<Holder & Held>): boolean => seen.kind !== 'held' || seen.by === undefined;
+/** One operator at a time on this machine. A lock whose process has gone is taken over, by one of those that want it. */
+export const lockMachine = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  held: Held,
+): Promise<Pick<Lock, 'release'>> => {
+  const path = pathOf(state, cluster);
+  await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
+  await assertTrusted(host, 'the state directory', clusterDirectory(state, cluster));
+  const mine = { ...thisProcess(host), ...held };
+  const until = host.elapsed() + beingTakenMs;
+  let seen = await tryLock(host, path, mine);
+  while (seen !== true && isBeingTaken(seen) && host.elapsed() < until) {
+    await host.sleep(pollMs);
+    seen = await tryLock(host, path, mine);
+  }
+  if (seen !== true) throw takenHere(host, path, seen);
+  return { release: () => unlock(host, path, mine) };
+};
+/** Throws LOCKED when somebody on this machine is at work. Reads only. */
+export const refuseOtherHere = async (host: Host, state: string, cluster: string): Promise<void> => {
+  const path = pathOf(state, cluster);
+  const seen = await lookAt<Holder & Held>(host, path);
+  if (seen.kind === 'held') throw takenHere(host, path, seen);
+};
+/** Who is at work on this cluster from this machine just now. Reads only. */
+export const whoIsAt = async (
+  host: Host,
+  state: string,
+  cluster: string,
+): Promise<(Holder & Held) | undefined> => {
+  const seen = await lookAt<Holder & Held>(host, pathOf(state, cluster));
+  return seen.kind === 'held' ? seen.by : undefined;
+};
+
+export type Locking = {
+  readonly host: Host;
+  /** Directory of all clusters. */
+  readonly state: string;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  readonly run: string;
+  /**
+   * Where the store cannot hold a lock, nothing new is begun. A run that has to be brought to its end (no quorum on a resume)
+   * is told here and goes on with the machine's lock alone.
+   */
+  readonly warn?: ((text: string) => void) | undefined;
+  /** The store's lock went to somebody else while the store could not be written. */
+  readonly onLost?: (error: AppError) => void;
+};
+const noStoreLock = ({ warn }: Locking, error: unknown): Lock => {
+  if (error instanceof AppError && error.detail.code === 'LOCKED') throw error;
+  const why = messageOf(error);
+  if (warn === undefined)
+    throw new AppError(
+      'unsafe',
+      `refused, nothing was changed: no lock could be put into the store: ${why}`,
+      {
+        code: 'NO_LOCK',
+        tryThis: ['try again', 'opsctl kv status'],
+        cause: error,
+      },
+    );
+  warn(`no lock in the store (${why}): only operators on this machine are kept out`);
+  return { release: async () => {}, hold: async () => {} };
+};
+/** One operator at a time: on this machine, and in the store for all others. */
+export const takeLocks = async (locking: Locking): Promise<Lock> => {
+  const { host, state, cluster, access, run, onLost = () => {} } = locking;
+  const held: Held = { run, owner: ownerOf(host), since: new Date(host.now()).toISOString() };
+  const machine = await lockMachine(host, state, cluster.name, held);
+  try {
+    const stores = () => cluster.members.map(({ client_url }) => access.store(client_url));
+    const store = await lockStore(host, stores, held, onLost).catch((error: unknown) =>
+      noStoreLock(locking, error),
+    );
+    return {
+      release: async () => {
+        await store.release();
+        await machine.release();
+      },
+      hold: store.hold,
+    };
+  } catch (error) {
+    await machine.release();
+    throw error;
+  }
+};
+/**
+ * Says who is at work, instead of what that work looks like from outside: a member that is being replaced is no sick member.
+ * Reads only; throws LOCKED. `urls`: members that answered just now.
+ */
+export const refuseOther = async (
+  host: Host,
+  state: string,
+  cluster: ClusterFile,
+  access: Access,
+  urls: readonly string[],
+): Promise<void> => {
+  await refuseOtherHere(host, state, cluster.name);
+  await refuseOtherIn(
+    host,
+    urls.map((url) => access.store(url)),
+  );
+};
+
+/** A run that another machine began, or went on with, is known here from now on. Says so when there was one; throws PROGRESS_UNREAD where that could not be seen. */
+export const takeOver = async (
+  host: Host,
+  state: string,
+  cluster: ClusterFile,
+  access: Access,
+): Promise<string | undefined> => {
+  const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+  const patient = cluster.members.map(({ client_url }) => access.store(client_url, busyTimeoutMs));
+  const found = await sharedRun({ host, cluster, stores }, state).catch(async (error: unknown) => {
+    if (openRun(await findRuns(host, state, cluster.name)) !== undefined) throw error;
+    // On a busy machine the answer is late: that there is no run must not be concluded from that.
+    return sharedRun({ host, cluster, stores: patient }, state);
+  });
+  if (found === undefined) return undefined;
+  // Whoever is at work there still has it.
+  await refuseOther(
+    host,
+    state,
+    cluster,
+    access,
+    cluster.members.map(({ client_url }) => client_url),
+  );
+  const adopted = await adoptRun({ host, cluster, stores: patient }, state);
+  if (adopted === undefined) return undefined;
+  const { owner, run } = adopted;
+  const by = owner === undefined ? '' : ` of ${owner.user ?? 'somebody'} on ${owner.host}`;
+  return `run ${run}${by} was taken over: its progress was read from the store or from beside the snapshots`;
 };

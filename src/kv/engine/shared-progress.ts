@@ -1,14 +1,10 @@
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { messageOf } from '../../core/error-message.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { firstAnswer } from '../client/first-response.ts';
-import type { Store } from '../client/etcd-client.ts';
-import type { ClusterFile, JournalEntry, MemberSeen, Owner, Plan } from './types.ts';
-import { currentEntry } from './earlier-names.ts';
-import { findRuns, isRunId, runDirectory } from './journal.ts';
-import type { FoundRun } from './journal.ts';
+import { firstAnswer, type Store } from '../client/etcd-client.ts';
+import type { ClusterFile, JournalEntry, MemberSeen, Owner, Plan } from './model.ts';
+import { currentEntry, findRuns, type FoundRun, isRunId, runDirectory } from './journal.ts';
 
 /** What another machine needs to go on with a run when the one that began it is gone: its journal, without what only explains it. */
 export type SharedProgress = {

@@ -1,10 +1,39 @@
-import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { AppError } from '../../core/problem.ts';
+import type { ClusterFile, Finding, MemberSeen, Observation } from '../engine/model.ts';
 import { mebibytes } from '../upgrade/guards/guard.ts';
-import type { ClusterFile, Finding, MemberSeen, Observation } from '../engine/types.ts';
-import { healthyClusterFindings } from './healthy-cluster.ts';
-import { condition, leaderLast, planned } from './plan.ts';
-import type { OperationPlan, OperationRefusal, OperationStep } from './types.ts';
-import { defragFixes } from './fixes.ts';
+import {
+  type Act,
+  type Acts,
+  type Detail,
+  endedSteps,
+  type Operation,
+  type OperationPlan,
+  type OperationRefusal,
+  type OperationStep,
+} from './journal.ts';
+import {
+  check,
+  memberStep,
+  moveLeader,
+  moveLeaderAway,
+  passCheck,
+  patientMs,
+  refuseLostQuorum,
+  storeOf,
+} from './membership.ts';
+import { condition, healthyClusterFindings, leaderLast, planned } from './plan.ts';
+
+/** Per minor: the patch from which a defragmentation loses nothing, and the one from which a member may get a snapshot meanwhile. */
+export const defragFixes: readonly {
+  readonly minor: Minor;
+  readonly unsafeBelow?: string;
+  readonly fixed: string;
+}[] = [
+  { minor: '3.4', fixed: '3.4.38' },
+  { minor: '3.5', unsafeBelow: '3.5.6', fixed: '3.5.23' },
+  { minor: '3.6', fixed: '3.6.5' },
+];
 
 export type DefragOptions = {
   readonly id: string;
@@ -18,7 +47,6 @@ export type DefragInput = {
   readonly cluster: ClusterFile;
   readonly options: DefragOptions;
 };
-
 /** Nothing is measured yet: a disk that writes 30 MB/s of small pages is a slow one. */
 const assumedBytesPerSecond = 30e6;
 /** What will be copied: the space in use, where the version tells it. */
@@ -30,7 +58,6 @@ const freePercent = (member: MemberSeen): number => {
   const size = member.db_size_bytes ?? 0;
   return size === 0 ? 0 : ((size - copiedBytes(member)) / size) * 100;
 };
-
 /** 3.5.0 to 3.5.5 may lose data by a defragmentation; others before their fix corrupt a member that gets a snapshot meanwhile. */
 const versionIsSafe = ({ members }: Observation): Finding[] =>
   members.flatMap(({ name, server_version: version = '' }) => {
@@ -57,7 +84,6 @@ const versionIsSafe = ({ members }: Observation): Finding[] =>
       ];
     return [];
   });
-
 /** The new file stands beside the old one until it is whole. */
 const diskHasRoom = ({ members }: Observation): Finding[] =>
   members.flatMap((member) => {
@@ -72,7 +98,6 @@ const diskHasRoom = ({ members }: Observation): Finding[] =>
           }),
         ];
   });
-
 /** spec/store: a blocked member answers nobody. Of one or two members none is left to answer for it. */
 const clientsAreServed = ({ members }: Observation): Finding => {
   const size = members.length;
@@ -84,7 +109,6 @@ const clientsAreServed = ({ members }: Observation): Finding => {
         };
   return condition('defrag-keeps-quorum', 'while one member waits a majority answers', problem, 'warn');
 };
-
 const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Finding[] =>
   members.flatMap((member) => {
     const ms = estimatedMs(copiedBytes(member));
@@ -98,7 +122,6 @@ const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Find
           }),
         ];
   });
-
 /** Each member of the order, and before the leader the move of its leadership. */
 export const defragSteps = (observation: Observation, order: readonly MemberSeen[]): OperationStep[] =>
   order.flatMap((member) => {
@@ -138,14 +161,12 @@ export const defragSteps = (observation: Observation, order: readonly MemberSeen
       },
     ];
   });
-
 export const defragFindings = (observation: Observation, maxBlockedMs: number): Finding[] => [
   ...versionIsSafe(observation),
   ...diskHasRoom(observation),
   clientsAreServed(observation),
   ...blockingIsBounded(observation, maxBlockedMs),
 ];
-
 /** One member at a time, the leader last. Pure. */
 export const defragPlan = ({
   observation,
@@ -167,3 +188,76 @@ export const defragPlan = ({
     observation,
   });
 };
+
+type Measured = {
+  readonly blocked_ms: number;
+  readonly before_bytes: number;
+  readonly after_bytes: number;
+  readonly copied_bytes: number;
+};
+const measuredIn = ({ journal }: Operation): Measured[] =>
+  [...endedSteps(journal.entries).values()].flatMap(({ detail }) =>
+    detail?.['blocked_ms'] === undefined ? [] : [detail as unknown as Measured],
+  );
+/** The disks of a cluster are of one kind: what the slowest member before took is what the next one will. */
+const refuseTooLong = (operation: Operation, name: string, bytes: number): void => {
+  const limit = operation.plan.values.max_blocked_ms ?? Number.POSITIVE_INFINITY;
+  const measured = measuredIn(operation);
+  const rates = measured
+    .filter(({ blocked_ms, copied_bytes }) => blocked_ms > 0 && copied_bytes > 0)
+    .map(({ blocked_ms, copied_bytes }) => (copied_bytes / blocked_ms) * 1000);
+  const expected = rates.length === 0 ? 0 : estimatedMs(bytes, Math.min(...rates));
+  const longest = Math.max(0, ...measured.map(({ blocked_ms }) => blocked_ms));
+  if (expected <= limit && longest <= limit) return;
+  const seconds = Math.ceil(Math.max(expected, longest) / 1000);
+  throw new AppError(
+    'stopped',
+    `${name} was left alone: ${longest > limit ? `a member before it was blocked for ${seconds} s` : `as fast as the members before it would be blocked for ${seconds} s`}, --max-blocked allows ${limit / 1000} s`,
+    { code: 'MAX_BLOCKED', tryThis: [`opsctl kv defrag --max-blocked ${seconds * 2}s`] },
+  );
+};
+/** The call cannot be taken back: a member that needs longer goes on by itself, and nothing else is touched meanwhile. */
+const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
+  cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
+    ? new AppError(
+        'stopped',
+        `${name} is being defragmented for more than ${Math.round(ms / 1000)} s and answers nobody; it goes on by itself, no other member is touched`,
+        { code: 'MAX_BLOCKED', tryThis: ['wait until it answers: opsctl kv status'], cause },
+      )
+    : cause;
+/** One member, blocked for as long as it takes; measured from the outside, as its clients see it. */
+const defrag: Act = async (operation, step): Promise<Detail> => {
+  const { host, busy, say, plan, holdLock } = operation;
+  const name = memberStep(step);
+  // After a crash the member may be at it still: then it passes once it has finished.
+  await passCheck(operation, name);
+  const before = await storeOf(operation, name, patientMs).status();
+  const bytes = before.db_in_use_bytes ?? before.db_size_bytes;
+  refuseTooLong(operation, name, bytes);
+  await refuseLostQuorum(operation, name);
+  if (step.target !== undefined) await moveLeaderAway(operation, name, step.target);
+  await holdLock();
+  const limit = plan.values.max_blocked_ms as number;
+  const began = host.elapsed();
+  busy.set(name, 'changing');
+  try {
+    await storeOf(operation, name, limit).defragment();
+  } catch (error) {
+    throw stillBlocked(name, host.elapsed() - began, error);
+  } finally {
+    busy.delete(name);
+  }
+  const blocked_ms = Math.round(host.elapsed() - began);
+  const after = await storeOf(operation, name, patientMs).status();
+  const megabytes = (value: number): string => `${(value / 2 ** 20).toFixed(1)} MiB`;
+  say(
+    `${name}: blocked for ${blocked_ms} ms, ${megabytes(before.db_size_bytes)} before, ${megabytes(after.db_size_bytes)} after`,
+  );
+  return {
+    blocked_ms,
+    before_bytes: before.db_size_bytes,
+    after_bytes: after.db_size_bytes,
+    copied_bytes: bytes,
+  } satisfies Measured;
+};
+export const defragActs: Acts = { 'move-leader': moveLeader, defrag, check };

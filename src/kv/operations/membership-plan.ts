@@ -1,19 +1,47 @@
-import { compareVersions, rowOf } from '../../api-specs/etcd/versions.ts';
-import { hexId } from '../client/hex-id.ts';
+import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
+import { hexId } from '../client/endpoint.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
-import { quorumOf } from '../upgrade/guards/quorum-survives.ts';
-import type { ClusterFile, Finding, Observation } from '../engine/types.ts';
-import { healthyClusterFindings } from './healthy-cluster.ts';
-import { condition, planned } from './plan.ts';
-import { promotionIsKept } from './promotion.ts';
-import type { OperationKind, OperationPlan, OperationRefusal, OperationStep } from './types.ts';
+import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
+import { quorumOf } from '../upgrade/guards/membership.ts';
+import type { OperationKind, OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
+import {
+  condition,
+  disarmStep,
+  healthBeyondCorrupt,
+  healthyClusterFindings,
+  noOtherIsCorrupt,
+  planned,
+} from './plan.ts';
+
+/** 3.5.1 to 3.5.23 do not keep a promotion where 3.6 looks for it: after an upgrade to 3.6 the member would be a learner again. */
+const keptFrom = '3.5.24';
+export const promotionIsKept = ({ members }: Observation): Finding[] => {
+  const old = members.find(
+    ({ server_version: version = '' }) =>
+      minorOf(version) === '3.5' && compareVersions(version, keptFrom) < 0,
+  );
+  return old === undefined
+    ? []
+    : [
+        condition(
+          'promotion-is-kept',
+          '',
+          {
+            member: old.name,
+            message: `${old.name} runs ${old.server_version}: a promotion by a version below ${keptFrom} is forgotten by 3.6`,
+            hint: 'before 3.6, upgrade every member to the newest 3.5 and restart it once',
+          },
+          'warn',
+        ),
+      ];
+};
 
 export type MembershipInput = {
   readonly id: string;
   readonly observation: Observation;
   readonly cluster: ClusterFile;
 };
-
 const sortedUrls = (urls: readonly string[]): string => urls.toSorted().join(',');
 export const votersOf = ({ listed }: Observation): ListedMember[] =>
   listed.filter(({ is_learner }) => !is_learner);
@@ -22,7 +50,6 @@ export const goodVoters = ({ listed, members }: Observation): ListedMember[] =>
     members.some((member) => member.member_id === id && member.is_healthy),
   );
 export const nameOf = ({ name, id }: ListedMember): string => (name === '' ? hexId(id) : name);
-
 /** The new member counts at once, and it is not there yet: what is there now must be a majority of the larger cluster. */
 const addKeepsQuorum = (observation: Observation, isLearner: boolean): Finding => {
   const [size, good] = [votersOf(observation).length + 1, goodVoters(observation).length];
@@ -37,7 +64,6 @@ const addKeepsQuorum = (observation: Observation, isLearner: boolean): Finding =
         },
   );
 };
-
 const urlIsNew = ({ listed }: Observation, peerUrls: readonly string[], own?: string): Finding => {
   const taken = listed.find(
     ({ id, peer_urls }) => id !== own && peer_urls.some((url) => peerUrls.includes(url)),
@@ -53,7 +79,6 @@ const urlIsNew = ({ listed }: Observation, peerUrls: readonly string[], own?: st
         },
   );
 };
-
 const oneLearner = ({ listed, members }: Observation, isLearner: boolean): Finding[] => {
   if (!isLearner) return [];
   const [there] = listed.filter(({ is_learner }) => is_learner);
@@ -78,7 +103,6 @@ const oneLearner = ({ listed, members }: Observation, isLearner: boolean): Findi
     ),
   ];
 };
-
 type Change = {
   readonly operation: OperationKind;
   readonly member?: ListedMember | undefined;
@@ -102,7 +126,6 @@ export const changed = (
     observation,
   });
 };
-
 /** Pure, like all plans here. */
 export const addPlan = (
   input: MembershipInput,
@@ -134,11 +157,9 @@ export const addPlan = (
     ],
     values: { peer_urls: peerUrls, is_learner: isLearner },
   });
-
 /** A learner, or a member that was added and never started, is what these are about: nothing is wrong with it. */
 const withLearner = ({ observation, cluster }: MembershipInput): Finding[] =>
   healthyClusterFindings(observation, cluster, ['one-cluster', 'all-members-healthy']);
-
 export const promotePlan = (input: MembershipInput, member: ListedMember) =>
   changed(input, {
     operation: 'member-promote',
@@ -171,7 +192,6 @@ export const promotePlan = (input: MembershipInput, member: ListedMember) =>
       ),
     ],
   });
-
 /** 3.5.31 and 3.6.12: before, a learner whose peer URL is changed votes from then on, as far as the member list says. */
 const updateFixes = ['3.5.31', '3.6.12'];
 const learnerIsKept = ({ members }: Observation, member: ListedMember): Finding => {
@@ -193,7 +213,6 @@ const learnerIsKept = ({ members }: Observation, member: ListedMember): Finding 
       : undefined,
   );
 };
-
 export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrls: readonly string[]) => {
   const isSame = sortedUrls(member.peer_urls) === sortedUrls(peerUrls);
   return changed(input, {
@@ -219,4 +238,136 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
     ],
     values: { peer_urls: peerUrls },
   });
+};
+
+const counted = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
+/** A removal is an entry of the log like any other: the members of now have to agree to it. Without a leader none of them says that it is healthy. */
+const majorityTakesRemoval = (observation: Observation): Finding => {
+  const voters = votersOf(observation);
+  const away = voters.filter(({ id }) =>
+    observation.members.some((member) => member.member_id === id && !member.is_reachable),
+  );
+  const [size, up] = [voters.length, voters.length - away.length];
+  return condition(
+    'majority-takes-removal',
+    `${up} of ${counted(size)} answer, and can agree to the removal`,
+    size === 0 || up >= quorumOf(size)
+      ? undefined
+      : {
+          message: `the quorum is lost: ${up} of ${counted(size)} ${up === 1 ? 'answers' : 'answer'}, and ${quorumOf(size)} have to agree to a removal`,
+          hint: `start ${away.map(nameOf).join(', ')} again; where the data are lost, opsctl kv restore rebuilds the cluster from a snapshot`,
+        },
+  );
+};
+/** Who stays must be a majority of those who stay. */
+const removeKeepsQuorum = (observation: Observation, member: ListedMember): Finding => {
+  const stay = votersOf(observation).filter(({ id }) => id !== member.id);
+  const good = goodVoters(observation).filter(({ id }) => id !== member.id);
+  const sick = stay.filter((one) => !good.includes(one)).map(nameOf);
+  const size = stay.length;
+  const isKept = size > 0 && good.length >= quorumOf(size);
+  return condition(
+    'remove-keeps-quorum',
+    `${good.length} of ${size} members stay and are healthy`,
+    isKept
+      ? undefined
+      : {
+          message:
+            size === 0
+              ? `${nameOf(member)} is the last voting member: the cluster would be gone`
+              : `the quorum would be lost: without ${nameOf(member)} ${good.length} of ${counted(size)} would be healthy, and ${quorumOf(size)} ${quorumOf(size) === 1 ? 'is' : 'are'} needed`,
+          hint:
+            size === 0
+              ? 'stop its process to end the cluster; opsctl kv snapshot save keeps its data'
+              : `bring ${sick.join(', ')} back first (opsctl kv status), or remove ${sick[0]} instead: opsctl kv member remove ${sick[0]}`,
+        },
+  );
+};
+/** Nobody notices it before the next failure. */
+const someFailureIsSurvived = (observation: Observation, member: ListedMember): Finding => {
+  const size = votersOf(observation).filter(({ id }) => id !== member.id).length;
+  return condition(
+    'a-failure-is-survived',
+    'another member may fail afterwards',
+    size > 2
+      ? undefined
+      : {
+          message: `${counted(size)} ${size === 1 ? 'stays: when it' : 'stay: when one of them'} fails, nobody can write`,
+          hint: 'opsctl kv member add NAME --learner adds another one first',
+        },
+    'warn',
+  );
+};
+/** A leader that is removed would leave the others without one for an election. */
+const leaderMoves = ({ members }: Observation, member: ListedMember): OperationStep[] => {
+  const leader = members.find(({ member_id, is_leader }) => member_id === member.id && is_leader);
+  const target = members.find(
+    ({ member_id, is_healthy, is_learner }) => member_id !== member.id && is_healthy && !is_learner,
+  );
+  return leader === undefined || target === undefined
+    ? []
+    : [
+        {
+          id: 'move-leader',
+          kind: 'move-leader',
+          title: `move the leadership from ${leader.name} to ${target.name}`,
+          member: leader.name,
+          target: target.name,
+        },
+      ];
+};
+/** What is wrong with the member that goes must not keep it. */
+const withoutMember = ({ observation, cluster }: MembershipInput): Finding[] =>
+  healthyClusterFindings(observation, cluster, [
+    'one-cluster',
+    'all-members-healthy',
+    'members-keep-up',
+    'no-alarms',
+  ]);
+/** Pure. */
+export const removePlan = (input: MembershipInput, member: ListedMember) => {
+  const observation = healthBeyondCorrupt(input.observation);
+  return changed(input, {
+    operation: 'member-remove',
+    member,
+    subject: nameOf(member),
+    command: `opsctl kv member remove ${nameOf(member)}`,
+    steps: [
+      ...leaderMoves(observation, member),
+      {
+        id: 'remove',
+        kind: 'remove',
+        title: `remove ${nameOf(member)} (${member.peer_urls.join(', ')}) from the cluster`,
+        why: 'its process ends with exit code 0; it can come back only as a new member with an empty data directory',
+      },
+      ...disarmStep(observation, member.id),
+    ],
+    notes: [
+      `keep its service manager from starting it again, and take ${nameOf(member)} out of the cluster file and of --endpoints of every client`,
+    ],
+    // The quorum first: without one everything else looks wrong too.
+    findings: [
+      majorityTakesRemoval(observation),
+      removeKeepsQuorum(observation, member),
+      ...withoutMember(input),
+      ...noOtherIsCorrupt(observation, member.id),
+      someFailureIsSurvived(observation, member),
+    ],
+  });
+};
+
+/** Whole URLs of a scheme, a host and a port, and nothing else: the store takes no other. */
+export const peerUrlsOf = (text: string): string[] => {
+  const urls = text.split(',').map((url) => url.trim());
+  const isPeerUrl = (url: string): boolean =>
+    URL.canParse(url) &&
+    /^https?:$/.test(new URL(url).protocol) &&
+    new URL(url).port !== '' &&
+    new URL(url).pathname === '/' &&
+    !url.endsWith('/');
+  const wrong = urls.find((url) => !isPeerUrl(url));
+  if (wrong === undefined) return urls;
+  throw invalidArguments([
+    problem('--peer-urls', 'format', `must be URLs like http://10.0.0.4:2380; got ${JSON.stringify(wrong)}`),
+  ]);
 };

@@ -1,10 +1,84 @@
-import { AppError } from '../../core/problem.ts';
-import { hexId } from '../client/hex-id.ts';
-import type { ListedMember, Store } from '../client/etcd-client.ts';
-import { firstAnswer } from '../client/first-response.ts';
-import { isOfRemovedMember } from '../upgrade/guards/no-alarms.ts';
-import { moveLeader, observeNow } from './member.ts';
-import type { Act, Acts, Detail, Operation, OperationPlan } from './types.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import { hexId } from '../client/endpoint.ts';
+import { firstAnswer, type ListedMember, type Status, type Store } from '../client/etcd-client.ts';
+import type { GateCheck, Observation } from '../engine/model.ts';
+import { openGate, passGate } from '../upgrade/execute/health-check.ts';
+import { gateMs } from '../upgrade/execute/health-verdict.ts';
+import { handOver } from '../upgrade/execute/member.ts';
+import { stopProblem } from '../upgrade/guards/membership.ts';
+import { isOfRemovedMember } from '../upgrade/guards/store.ts';
+import { observe } from '../upgrade/observe/observe.ts';
+import { memberOf } from '../upgrade/run.ts';
+import type { Act, Acts, Detail, Operation, OperationPlan, OperationStep } from './journal.ts';
+import { disarms, healthBeyondAlarms } from './plan.ts';
+
+/** A busy member takes its time: the short time of a first look is not enough to stop an operation for. */
+export const patientMs = 10_000;
+export const storeOf = ({ checking }: Operation, name: string, timeoutMs?: number): Store =>
+  checking.access.store(memberOf(checking, name).client_url, timeoutMs);
+export const observeNow = ({ host, cluster, checking }: Operation): Promise<Observation> =>
+  observe({ host, cluster, access: checking.access });
+export const memberStep = ({ member }: OperationStep): string => member as string;
+/** What a member without space, or one that nobody can look at from here, cannot pass. */
+const fullStore: readonly GateCheck[] = ['health', 'write', 'read-back', 'alarms', 'hash'];
+const skipsOf = ({ hasDriver, plan }: Operation): ReadonlySet<GateCheck> =>
+  new Set([
+    ...(hasDriver ? [] : (['process'] as const)),
+    ...(plan.operation === 'recover-space' ? fullStore : []),
+  ]);
+/** The health check of the upgrade: nothing else is touched before this member has passed it. */
+export const passCheck = async (operation: Operation, name: string): Promise<void> => {
+  const { checking } = operation;
+  const { server } = await storeOf(operation, name, patientMs).versions();
+  const gate = openGate(checking, name, minorOf(server) ?? checking.plan.to);
+  await passGate({ ...gate, skips: skipsOf(operation) }, gateMs(checking, name)).catch((error: unknown) => {
+    throw new AppError('stopped', messageOf(error), {
+      code: 'NOT_HEALTHY',
+      tryThis: [`read the log of ${name}`, 'opsctl kv status'],
+      cause: error,
+    });
+  });
+};
+export const check: Act = async (operation, step) => {
+  await passCheck(operation, memberStep(step));
+  return undefined;
+};
+const leads = (status: Status): boolean => status.leader_id === status.member_id;
+/** Somebody else may have become the leader since the plan: the member that is touched next must not lead. */
+export const moveLeaderAway = async (operation: Operation, name: string, target: string): Promise<void> => {
+  const store = storeOf(operation, name, patientMs);
+  if (!leads(await store.status()) || !(await store.row()).can.moveLeader) return;
+  await handOver(operation.checking, name, target);
+};
+export const moveLeader: Act = async (operation, step) => {
+  await moveLeaderAway(operation, memberStep(step), step.target as string);
+  return undefined;
+};
+const answeringNow = async (operation: Operation): Promise<Observation> => {
+  const seen = await observeNow(operation);
+  return seen.alarms.length > 0 && disarms(operation.plan) ? healthBeyondAlarms(seen) : seen;
+};
+const lookAgainMs = 250;
+/** An election, or a busy machine, looks like a sick member for a moment: that passes. */
+const lostQuorum = async (operation: Operation, name: string): Promise<string | undefined> => {
+  const { host, cluster, signal } = operation;
+  const until = host.elapsed() + patientMs;
+  for (;;) {
+    const problem = stopProblem(await answeringNow(operation), name, cluster.members.length === 2);
+    if (problem === undefined || host.elapsed() >= until || signal.aborted) return problem;
+    await host.sleep(lookAgainMs);
+  }
+};
+/** Without this member a majority must stay, and it must be there now. */
+export const refuseLostQuorum = async (operation: Operation, name: string): Promise<void> => {
+  const problem = await lostQuorum(operation, name);
+  if (problem === undefined) return;
+  throw new AppError('stopped', problem, {
+    code: 'QUORUM',
+    tryThis: ['bring the other members back first'],
+  });
+};
 
 /** A change of the membership waits for a majority, and right after a start for the connections of five seconds. */
 const changeMs = 10_000;
@@ -13,16 +87,13 @@ const pollMs = 250;
 const changedName = ({ observation, values }: OperationPlan): string | undefined =>
   observation.members.find(({ member_id }) => member_id !== undefined && member_id === values.member_id)
     ?.name;
-
 /** Without the member that is changed: it may be gone, or not know yet that it was removed. */
 const storesOf = ({ cluster, checking, plan }: Operation): Store[] =>
   cluster.members
     .filter(({ name }) => name !== plan.subject && name !== changedName(plan))
     .map(({ client_url }) => checking.access.store(client_url, changeMs));
-
 export const listedNow = (operation: Operation): Promise<ListedMember[]> =>
   firstAnswer(storesOf(operation), (store) => store.members());
-
 const isPassing = (error: unknown): boolean =>
   error instanceof AppError &&
   (error.detail.code === 'NO_LEADER' ||
@@ -43,18 +114,15 @@ const patiently = async <T>(
     }
   }
 };
-
 const sameUrls = (one: readonly string[], other: readonly string[]): boolean =>
   one.toSorted().join() === other.toSorted().join();
 const withUrls = (members: readonly ListedMember[], peerUrls: readonly string[]): ListedMember | undefined =>
   members.find(({ peer_urls }) => sameUrls(peer_urls, peerUrls));
-
 const notProved = (what: string): AppError =>
   new AppError('stopped', `the store answered, and its member list does not show it: ${what}`, {
     code: 'NOT_PROVEN',
     tryThis: ['opsctl kv member list'],
   });
-
 /** Looked for until it is listed: another member than the one that made the change may apply it a moment later. */
 const shown = async <T>(
   operation: Operation,
@@ -70,7 +138,6 @@ const shown = async <T>(
     await host.sleep(pollMs);
   }
 };
-
 /** What a new member is started with. */
 export const startSettings = (
   members: readonly ListedMember[],
@@ -86,7 +153,6 @@ export const startSettings = (
   ETCD_INITIAL_ADVERTISE_PEER_URLS: added.peer_urls.join(','),
   ETCD_INITIAL_CLUSTER_STATE: 'existing',
 });
-
 export const add: Act = async (operation): Promise<Detail> => {
   const { plan, say, holdLock } = operation;
   const { peer_urls = [], is_learner = false } = plan.values;
@@ -104,7 +170,6 @@ export const add: Act = async (operation): Promise<Detail> => {
   say(`member ${hexId(added.id)} was added${is_learner ? ' as a learner' : ''}`);
   return { member_id: hexId(added.id), start_with: start };
 };
-
 /** Asked of the leader: a follower of some versions cannot pass it on. */
 const leaderStore = async (operation: Operation): Promise<Store> => {
   const { members } = await observeNow(operation);
@@ -116,7 +181,6 @@ const leaderStore = async (operation: Operation): Promise<Store> => {
     });
   return operation.checking.access.store(leader.client_url, changeMs);
 };
-
 export const promoteMember = async (operation: Operation, id: string, withinMs: number): Promise<void> => {
   const isLearner = async (): Promise<boolean | undefined> =>
     (await listedNow(operation)).find((member) => member.id === id)?.is_learner;
@@ -135,7 +199,6 @@ const promote: Act = async (operation) => {
   operation.say(`member ${hexId(id)} votes`);
   return { member_id: hexId(id) };
 };
-
 const update: Act = async (operation) => {
   const { member_id: id = '', peer_urls = [] } = operation.plan.values;
   await operation.holdLock();
@@ -148,7 +211,6 @@ const update: Act = async (operation) => {
   });
   return { member_id: hexId(id), peer_urls };
 };
-
 /** Gone already is what was wanted. */
 export const removeMember = async (operation: Operation, id: string): Promise<void> => {
   const isListed = async (): Promise<boolean> =>
@@ -168,7 +230,6 @@ const remove: Act = async (operation) => {
   operation.say(`member ${hexId(id)} was removed`);
   return { member_id: hexId(id) };
 };
-
 /** Alarms outlive the members that raised them. */
 export const disarmRemoved: Act = async (operation): Promise<Detail> => {
   const left = async () => {
@@ -182,7 +243,6 @@ export const disarmRemoved: Act = async (operation): Promise<Detail> => {
   operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
   return { disarmed: alarms.length };
 };
-
 export const membershipActs: Acts = {
   ...{ add, promote, update, remove },
   disarm: disarmRemoved,

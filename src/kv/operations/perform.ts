@@ -1,31 +1,73 @@
-import { messageOf } from '../../core/error-message.ts';
-import { AppError } from '../../core/problem.ts';
+import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { removeOwnKeys } from '../client/own-keys.ts';
-import { minorOf } from '../../api-specs/etcd/versions.ts';
-import type { Minor } from '../../api-specs/etcd/versions.ts';
-import { lineOf } from '../upgrade/present/plain-lines.ts';
-import { ownerOf } from '../engine/lock-holder.ts';
-import type { Lock } from '../engine/lock-holder.ts';
-import { takeLocks } from '../engine/take-locks.ts';
+import { removeOwnKeys } from '../client/etcd-client.ts';
 import type { Access } from '../engine/access.ts';
+import { findRuns, unfinishedError } from '../engine/journal.ts';
+import { type Lock, ownerOf, takeLocks } from '../engine/locks.ts';
+import type { CanaryReport, ClusterFile, Unstamped } from '../engine/model.ts';
 import { observe } from '../upgrade/observe/observe.ts';
+import { lineOf } from '../upgrade/present/text.ts';
 import type { Driver } from '../upgrade/supervisors/driver.ts';
-import type { CanaryReport, ClusterFile, Unstamped } from '../engine/types.ts';
 import { paceOf, startCanary } from '../upgrade/watch/canary.ts';
-import { disarms } from './alarmed.ts';
-import { refuseDuringUpgrade } from './during-upgrade.ts';
-import { noDriver } from './no-driver.ts';
-import { endedSteps, openOperationJournal } from './journal.ts';
-import type {
-  Act,
-  Acts,
-  Operation,
-  OperationEnding,
-  OperationPlan,
-  OperationReport,
-  OperationStepKind,
-} from './types.ts';
+import {
+  type Act,
+  type Acts,
+  endedSteps,
+  openOperationJournal,
+  type Operation,
+  type OperationEnding,
+  type OperationKind,
+  type OperationPlan,
+  type OperationReport,
+  type OperationStepKind,
+} from './journal.ts';
+import { disarms } from './plan.ts';
+
+/** What brings a member back or makes room: the run that is held may need just that. */
+const repairs: ReadonlySet<OperationKind> = new Set(['replace-member', 'recover-space']);
+/** A run that crashed or is in progress refuses every operation, a run that is held all but repairs: its members run two versions. */
+export const refuseDuringUpgrade = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  operation: OperationKind,
+): Promise<void> => {
+  const [newest] = await findRuns(host, state, cluster);
+  const last = newest?.entries.at(-1);
+  if (newest === undefined) return;
+  if (last?.kind !== 'closed') throw unfinishedError(newest);
+  if (last.outcome !== 'held' || repairs.has(operation)) return;
+  throw new AppError(
+    'unsafe',
+    `refused, nothing was changed: run ${newest.run} of this cluster is held, and its members may run two versions`,
+    { code: 'HELD_RUN', tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'] },
+  );
+};
+
+const impossible = async (): Promise<never> => {
+  throw new AppError('config', 'without a cluster file nothing is known of the processes of the members', {
+    code: 'NO_DRIVER',
+    tryThis: ['--cluster FILE', 'opsctl kv init writes a cluster file'],
+  });
+};
+/** Where only endpoints are known: nothing is seen on the members' hosts, and nothing can be done there. */
+export const noDriver: Driver = {
+  kind: 'local',
+  facts: async () => ({}),
+  process: async () => ({ state: 'unknown', reason: 'only its endpoint is known' }),
+  stop: impossible,
+  kill: impossible,
+  stage: impossible,
+  activate: impossible,
+  discard: impossible,
+  start: impossible,
+  copyData: impossible,
+  readFile: impossible,
+  writeFile: impossible,
+  logTail: async () => [],
+  describe: () => [],
+};
 
 export type OperationInput = {
   readonly host: Host;
@@ -43,7 +85,6 @@ export type OperationInput = {
   readonly confirmStep?: ((title: string) => Promise<boolean>) | undefined;
   say(text: string, level?: 'info' | 'warn'): void;
 };
-
 const opened = async (input: OperationInput, lock: Lock, lost: AbortController): Promise<Operation> => {
   const { host, state, cluster, access, plan, driver = noDriver, say } = input;
   const journal = await openOperationJournal(host, state, plan);
@@ -72,10 +113,8 @@ const opened = async (input: OperationInput, lock: Lock, lost: AbortController):
     say,
   };
 };
-
 const stopped = (message: string, code: string, tryThis: readonly string[] = []): AppError =>
   new AppError('stopped', message, { code, tryThis });
-
 /** One step: its line in the journal, its effect, its end. */
 const performStep = async (
   operation: Operation,
@@ -94,10 +133,8 @@ const performStep = async (
     throw error;
   }
 };
-
 const looksOnly: ReadonlySet<OperationStepKind> = new Set(['check', 'wait', 'verify-write', 'catch-up']);
 const isChange = ({ kind }: OperationPlan['steps'][number]): boolean => !looksOnly.has(kind);
-
 /** Between two steps nothing is half done: there a stop that was asked for is granted. */
 const performAll = async (operation: Operation, input: OperationInput): Promise<void> => {
   const { plan, signal, journal } = operation;
@@ -112,7 +149,6 @@ const performAll = async (operation: Operation, input: OperationInput): Promise<
     await performStep(operation, step, input.acts[step.kind] as Act);
   }
 };
-
 /** Whatever ended it: what was reached stays, and the same command goes on. */
 const asStop = (error: unknown, { command }: OperationPlan): AppError => {
   const known = error instanceof AppError ? error : undefined;
@@ -123,7 +159,6 @@ const asStop = (error: unknown, { command }: OperationPlan): AppError => {
     cause: error,
   });
 };
-
 const membersNow = async ({ checking, cluster, host }: Operation): Promise<OperationReport['members']> => {
   const { members } = await observe({ host, cluster, access: checking.access });
   return members.map(({ name, server_version, is_reachable, is_healthy, db_size_bytes }) => ({
@@ -133,7 +168,6 @@ const membersNow = async ({ checking, cluster, host }: Operation): Promise<Opera
     ...(db_size_bytes === undefined ? {} : { db_size_bytes }),
   }));
 };
-
 const reportOf = async (
   operation: Operation,
   beganMs: number,
@@ -163,7 +197,6 @@ const reportOf = async (
     next: error?.detail.tryThis ?? ['opsctl kv status'],
   };
 };
-
 /** The steps under their locks and with the canary; how it ended is a value. */
 const carriedOut = async (operation: Operation, input: OperationInput) => {
   const { host, cluster, access, plan, hasCanary } = input;
@@ -176,7 +209,6 @@ const carriedOut = async (operation: Operation, input: OperationInput) => {
   );
   return { error, wrote: await canary?.stop() };
 };
-
 /** One operation from its first open step to its end. Its plan was confirmed. */
 export const performOperation = async (input: OperationInput): Promise<OperationEnding> => {
   const { host, state, cluster, access, plan, say } = input;

@@ -1,6 +1,24 @@
 import { createHash } from 'node:crypto';
-import type { Finding, Observation } from '../engine/types.ts';
-import type { OperationPlan, OperationRefusal } from './types.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import type { Access } from '../engine/access.ts';
+import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
+import { electionPatienceMs } from '../upgrade/execute/health-verdict.ts';
+import type { Guard } from '../upgrade/guards/guard.ts';
+import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster } from '../upgrade/guards/membership.ts';
+import { alarmMessages, isOfRemovedMember, noAlarms } from '../upgrade/guards/store.ts';
+import { observe } from '../upgrade/observe/observe.ts';
+import { refusalError } from '../upgrade/plan-kind.ts';
+import type { Driver } from '../upgrade/supervisors/driver.ts';
+import {
+  type FoundOperation,
+  newOperationId,
+  type OperationKind,
+  type OperationPlan,
+  type OperationRefusal,
+  type OperationStep,
+  unfinishedOperation,
+} from './journal.ts';
 
 /** Everything that decides what will be done; times, sizes and indexes do not. */
 const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
@@ -15,7 +33,6 @@ const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
     .update(JSON.stringify([plan.operation, plan.subject, plan.cluster, plan.values, members, steps]))
     .digest('hex');
 };
-
 type Content = Omit<OperationPlan, 'format' | 'digest' | 'made_at' | 'cluster'>;
 /** The plan, or all reasons against it. Pure. */
 export const planned = (content: Content): OperationPlan | OperationRefusal => {
@@ -32,7 +49,6 @@ export const planned = (content: Content): OperationPlan | OperationRefusal => {
 };
 export const isRefused = (made: OperationPlan | OperationRefusal): made is OperationRefusal =>
   'refused' in made;
-
 type Said = { readonly member?: string; readonly message: string; readonly hint?: string };
 /** A condition of an operation as a finding: `problem` undefined is a pass, and `good` says what was seen. */
 export const condition = (
@@ -42,7 +58,168 @@ export const condition = (
   level: 'fail' | 'warn' = 'fail',
 ): Finding =>
   problem === undefined ? { guard, level: 'pass', message: good } : { guard, level, ...problem };
-
 /** Followers first, as the cluster file lists them; the leader last. */
 export const leaderLast = ({ members }: Observation): Observation['members'] =>
   members.toSorted((a, b) => Number(a.is_leader) - Number(b.is_leader));
+
+/** Operations of many steps; the others are one change, and are asked for anew. */
+const resumable: ReadonlySet<OperationKind> = new Set(['defrag', 'recover-space', 'replace-member']);
+/** What was free an hour ago may be full by now: then every member is looked at again. */
+const mostAgeMs = 3_600_000;
+const wasBegun = ({ entries }: FoundOperation): boolean => entries.some(({ kind }) => kind === 'begin');
+/** One that was told that the store is still full begins anew: what was free is not. */
+const wasTold = ({ plan, entries }: FoundOperation): boolean =>
+  plan.operation === 'recover-space' && entries.at(-1)?.kind === 'closed';
+const isFresh = (host: Host, { plan, entries }: FoundOperation): boolean =>
+  plan.operation === 'replace-member' ||
+  host.now() - Date.parse(entries.at(-1)?.at ?? plan.made_at) < mostAgeMs;
+/**
+ * The interrupted operation that this command goes on with. Throws when another one left a member out of the cluster: nothing
+ * else is begun before that member is back.
+ */
+export const operationToResume = async (
+  host: Host,
+  state: string,
+  cluster: ClusterFile,
+  wanted: Pick<OperationPlan, 'operation' | 'subject'>,
+): Promise<OperationPlan | undefined> => {
+  const found = await unfinishedOperation(host, state, cluster.name);
+  if (found === undefined || !wasBegun(found) || !resumable.has(found.plan.operation)) return undefined;
+  const { plan } = found;
+  if (plan.operation === wanted.operation && plan.subject === wanted.subject)
+    return isFresh(host, found) && !wasTold(found) ? plan : undefined;
+  const isLeftOut =
+    plan.operation === 'replace-member' && cluster.members.some(({ name }) => name === plan.subject);
+  if (!isLeftOut) return undefined;
+  throw new AppError(
+    'unsafe',
+    `refused, nothing was changed: the replacement of ${plan.subject} was not brought to its end`,
+    { code: 'UNFINISHED_OPERATION', tryThis: [plan.command] },
+  );
+};
+/** What status says of an operation that was interrupted: the step that was begun last, and what goes on. */
+export const operationLine = async (
+  host: Host,
+  state: string,
+  cluster: string,
+): Promise<
+  { readonly run: string; readonly operation: OperationKind; readonly text: string } | undefined
+> => {
+  const found = await unfinishedOperation(host, state, cluster).catch(() => undefined);
+  if (found === undefined || !wasBegun(found) || !resumable.has(found.plan.operation)) return undefined;
+  if (!isFresh(host, found)) return undefined;
+  const { plan, entries } = found;
+  const begun = entries.findLast(({ kind }) => kind === 'begin');
+  const at = plan.steps.findIndex(({ id }) => begun?.kind === 'begin' && id === begun.step);
+  const where = `at step ${at + 1} of ${plan.steps.length}: ${plan.steps[at]?.title ?? ''}`;
+  const text = `operation ${plan.id} (${plan.operation}) was not brought to its end, ${where}\n  go on:   ${plan.command}`;
+  return { run: plan.id, operation: plan.operation, text };
+};
+
+/** What is to be done, and its planner. */
+export type Planning = {
+  readonly operation: OperationKind;
+  readonly subject?: string;
+  /** Looked at before; `id` names the operation. */
+  plan(observation: Observation, id: string): Promise<OperationPlan | OperationRefusal>;
+};
+type Place = {
+  readonly host: Host;
+  readonly state: string;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  readonly driver: Driver | undefined;
+};
+const lookAgainMs = 250;
+/**
+ * While a leader is elected every member looks sick, and for a moment afterwards some of them (`leader changed`): that passes. An alarm does not,
+ * nor does a member that does not answer.
+ */
+const passes = ({ leader, alarms, members }: Observation): boolean =>
+  leader === undefined ||
+  (alarms.length === 0 && members.some(({ is_reachable, is_healthy }) => is_reachable && !is_healthy));
+/** The plan that an interrupted operation goes on with, else one for the cluster as it is now. */
+export const planNow = async (
+  { host, state, cluster, access, driver }: Place,
+  asked: Planning,
+): Promise<{ readonly plan: OperationPlan; readonly isResumed: boolean }> => {
+  const left = await operationToResume(host, state, cluster, asked);
+  if (left !== undefined) return { plan: left, isResumed: true };
+  const until = host.elapsed() + electionPatienceMs;
+  for (;;) {
+    const observation = await observe({ host, cluster, access, ...(driver === undefined ? {} : { driver }) });
+    const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
+    if (!isRefused(made)) return { plan: made, isResumed: false };
+    if (!passes(observation) || host.elapsed() >= until)
+      throw refusalError(made, (hint) => [hint ?? 'opsctl kv status']);
+    await host.sleep(lookAgainMs);
+  }
+};
+
+const asked: readonly Guard[] = [allMembersHealthy, oneCluster, leaderAgreed, membersKeepUp, noAlarms];
+/** The guards of the upgrade that every operation on a healthy cluster asks; those named in `without` are what it is there to fix. */
+export const healthyClusterFindings = (
+  observation: Observation,
+  cluster: ClusterFile,
+  without: readonly string[] = [],
+): Finding[] => {
+  const options = { copy_data: false, hold_last: false, stable_seconds: 0, accept: [] };
+  return asked
+    .filter(({ id }) => !without.includes(id))
+    .flatMap((guard) => guard.findings({ observation, cluster, options }));
+};
+
+type Alarm = Observation['alarms'][number];
+const corruptIn = ({ alarms }: Observation): Alarm[] => alarms.filter(({ alarm }) => alarm === 'CORRUPT');
+/** While an alarm is raised every member says that it is not healthy: then it counts when it answers and follows a leader. Pure. */
+export const healthBeyondAlarms = (observation: Observation): Observation => ({
+  ...observation,
+  members: observation.members.map((member) => ({
+    ...member,
+    is_healthy: member.is_reachable && member.leader_id !== undefined,
+  })),
+});
+/** As above for the alarm CORRUPT, which ends only when the member that differs is gone; else as it was seen. Pure. */
+export const healthBeyondCorrupt = (observation: Observation): Observation =>
+  corruptIn(observation).length === 0 ? observation : healthBeyondAlarms(observation);
+/** A store with an alarm takes no key, so no lock: the machine's lock alone keeps others out, and that is said. */
+export const disarms = ({ steps }: Pick<OperationPlan, 'steps'>): boolean =>
+  steps.some(({ kind }) => kind === 'disarm');
+/** Once the member is out: its alarm stays in the store, and so do those of members that went before. */
+export const disarmStep = (observation: Observation, memberId: string | undefined): OperationStep[] => {
+  const ends = corruptIn(observation).some(
+    (raised) => raised.member_id === memberId || isOfRemovedMember(raised, observation),
+  );
+  return ends
+    ? [
+        {
+          id: 'disarm',
+          kind: 'disarm',
+          title: 'disarm the alarm CORRUPT of the member that is gone',
+          why: 'the store keeps it, and takes no write before that',
+        },
+      ]
+    : [];
+};
+/** Who else differs: with the data of such a member nobody may be replaced. */
+export const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined): Finding[] => {
+  const corrupt = corruptIn(observation);
+  if (corrupt.length === 0) return [];
+  const others = corrupt.filter(
+    (raised) => raised.member_id !== memberId && !isOfRemovedMember(raised, observation),
+  );
+  const [said] = alarmMessages({ ...observation, alarms: others });
+  const compare =
+    'opsctl kv endpoint hashkv shows which members agree; opsctl kv restore rebuilds the cluster from a snapshot';
+  return [
+    condition(
+      'others-are-not-corrupt',
+      'no other member raises the alarm CORRUPT',
+      said && {
+        member: said.member,
+        message: `${said.message}: which data are right is not known`,
+        hint: corrupt.length > 1 ? compare : said.hint,
+      },
+    ),
+  ];
+};

@@ -1,10 +1,73 @@
+import { momentText } from '../../core/format.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { wrap } from '../../core/text.ts';
+import type { Host } from '../../platform/host.ts';
 import type { HistoryRow } from '../engine/history.ts';
-import { operationRow } from './history.ts';
-import type { findOperations } from './journal.ts';
-import type { Detail, OperationEntry, OperationKind, OperationPlan, OperationOutcome } from './types.ts';
+import { findRuns, type FoundRun } from '../engine/journal.ts';
+import { durationText, sizeText } from '../upgrade/present/labels.ts';
+import { markdownTable, type StoredReport } from '../upgrade/present/markdown.ts';
+import { findingsText } from '../upgrade/present/text.ts';
+import {
+  type Detail,
+  findOperations,
+  type OperationEntry,
+  type OperationKind,
+  type OperationOutcome,
+  type OperationPlan,
+  type OperationReport,
+} from './journal.ts';
+
+/** An operation in the audit record of the upgrades: the fields that it has mean the same. */
+export type OperationRow = Pick<
+  HistoryRow,
+  'run' | 'cluster' | 'from' | 'to' | 'started_at' | 'ended_at' | 'duration_ms' | 'user' | 'host' | 'by'
+> &
+  Pick<HistoryRow, 'digest' | 'accepted' | 'resumes' | 'message' | 'journal'> & {
+    readonly action: OperationKind;
+    /** The member that it was about. */
+    readonly subject: string | null;
+    readonly outcome: OperationOutcome | 'unfinished';
+  };
+const ms = ({ at }: OperationEntry): number => Date.parse(at);
+/** What lies between an end and a resume is no time of work. */
+const workedMs = (entries: readonly OperationEntry[]): number =>
+  entries.reduce((sum, entry, i) => {
+    const before = entries[i - 1];
+    return before === undefined || entry.kind === 'resumed' ? sum : sum + Math.max(0, ms(entry) - ms(before));
+  }, 0);
+/** Pure. */
+export const operationRow = ({
+  plan,
+  entries,
+  path,
+}: Awaited<ReturnType<typeof findOperations>>[number]): OperationRow => {
+  const owners = entries.flatMap((entry) => ('owner' in entry ? [entry.owner] : []));
+  const last = entries.at(-1);
+  const closed = last?.kind === 'closed' ? last : undefined;
+  const version = plan.observation.cluster_version ?? plan.observation.lowest ?? '';
+  return {
+    run: plan.id,
+    cluster: plan.cluster,
+    action: plan.operation,
+    subject: plan.subject ?? null,
+    from: version,
+    to: version,
+    outcome: closed?.outcome ?? 'unfinished',
+    started_at: entries[0]?.at ?? plan.made_at,
+    ended_at: closed?.at ?? null,
+    duration_ms: workedMs(entries),
+    user: owners[0]?.user ?? null,
+    host: owners[0]?.host ?? '',
+    by: [...new Set(owners.map(({ user, host }) => `${user ?? 'unknown'}@${host}`))],
+    digest: plan.digest,
+    accepted: [],
+    resumes: entries.filter(({ kind }) => kind === 'resumed').length,
+    message: closed?.message ?? null,
+    journal: path,
+  };
+};
 
 type FoundOperation = Awaited<ReturnType<typeof findOperations>>[number];
-
 export type StepRecord = {
   readonly id: string;
   readonly title: string;
@@ -37,7 +100,6 @@ export type OperationRecord = {
   /** What goes on with it. */
   readonly next: readonly string[];
 };
-
 /** A step that failed and was tried again counts by its last try. */
 const stepRecord = (
   { id, title }: OperationPlan['steps'][number],
@@ -54,7 +116,6 @@ const stepRecord = (
   if (last.kind !== 'end') return { ...took, outcome: 'interrupted' };
   return { ...took, outcome: 'done', ...(last.detail === undefined ? {} : { detail: last.detail }) };
 };
-
 /** Pure. */
 export const operationRecord = (found: FoundOperation): OperationRecord => {
   const { plan, entries } = found;
@@ -78,4 +139,198 @@ export const operationRecord = (found: FoundOperation): OperationRecord => {
     journal: row.journal,
     next: row.outcome === 'done' ? [] : [plan.command],
   };
+};
+
+const titles: Readonly<Record<OperationPlan['operation'], string>> = {
+  defrag: 'Defragment',
+  compact: 'Compact',
+  'recover-space': 'Recover space in',
+  'member-add': 'Add a member to',
+  'member-promote': 'Promote a member of',
+  'member-update': 'Change a member of',
+  'member-remove': 'Remove a member from',
+  'replace-member': 'Replace a member of',
+};
+/** `Defragment`, `Replace a member of`: before the name of the cluster. */
+export const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];
+/** What will be done, in order, with what the operator should know before he confirms it. */
+export const operationText = (plan: OperationPlan, columns = Number.POSITIVE_INFINITY): string => {
+  const { observation, steps, notes, findings, digest } = plan;
+  const members = observation.members
+    .map(
+      ({ name, server_version }) =>
+        `${name} ${server_version ?? '?'}${name === observation.leader ? ' (leader)' : ''}`,
+    )
+    .join(', ');
+  const width = String(steps.length).length;
+  const warnings = findings.filter(({ level }) => level === 'warn');
+  return [
+    wrap(`${titles[plan.operation]} ${plan.cluster}: members ${members}`, columns, '  '),
+    '',
+    ...steps.flatMap(({ title, why }, i) => [
+      wrap(`${String(i + 1).padStart(width)}  ${title}`, columns, ' '.repeat(width + 4)),
+      ...(why === undefined ? [] : [wrap(`${' '.repeat(width + 4)}${why}`, columns, ' '.repeat(width + 4))]),
+    ]),
+    '',
+    ...notes.map((note) => wrap(note, columns, '  ')),
+    ...(warnings.length === 0 ? [] : [findingsText(warnings, columns)]),
+    `digest ${digest}`,
+  ].join('\n');
+};
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+export const membersLine = (members: OperationReport['members']): string =>
+  members
+    .map(({ name, version, state, db_size_bytes }) =>
+      [name, version, state, db_size_bytes === undefined ? undefined : mebibytes(db_size_bytes)]
+        .filter((word) => word !== undefined)
+        .join(' '),
+    )
+    .join(' · ');
+/** What was reached, how each member is, and what can be typed next. */
+export const reportText = (report: OperationReport): string => {
+  const { message, duration_ms, members, canary, journal, next } = report;
+  return [
+    `${message} (${(duration_ms / 1000).toFixed(1)} s)`,
+    ...(canary === undefined
+      ? []
+      : [
+          `canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`,
+        ]),
+    `members: ${membersLine(members)}`,
+    `journal ${journal}`,
+    ...next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${line}`),
+  ].join('\n');
+};
+
+const valueText = (name: string, value: unknown): string => {
+  if (typeof value === 'number' && name.endsWith('_ms')) return durationText(value);
+  if (typeof value === 'number' && name.endsWith('_bytes')) return sizeText(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
+};
+/** `blocked 38 ms, before 1.2 MB, after 49 kB`: the unit stands in the value. */
+const resultText = ({ detail, reason }: StepRecord): string | undefined =>
+  reason ??
+  (detail &&
+    Object.entries(detail)
+      .map(
+        ([name, value]) =>
+          `${name.replace(/_(ms|bytes)$/, '').replaceAll('_', ' ')} ${valueText(name, value)}`,
+      )
+      .join(', '));
+const headLines = (record: OperationRecord): string[] => {
+  const ended = record.ended_at === null ? 'no end' : momentText(record.ended_at);
+  const subject = record.subject === null ? '' : ` (${record.subject})`;
+  return [
+    `# ${operationTitle(record.operation)} ${record.cluster}${subject}: ${record.outcome}`,
+    '',
+    ...(record.message === '' ? [] : [record.message, '']),
+    `- Operation ${record.run}, ${momentText(record.started_at)} to ${ended} (${durationText(record.duration_ms)} of active time)`,
+    `- By ${record.by.join(', ')}${record.resumes === 0 ? '' : `, resumed ${record.resumes} times`}`,
+    `- Cluster version ${record.version}`,
+    `- Plan digest ${record.plan_digest}`,
+    `- Journal ${record.journal}`,
+    ...record.next.map((command) => `- Goes on with \`${command}\``),
+    '',
+  ];
+};
+/** The record of an operation for an issue or a change record. Pure. */
+export const recordMarkdown = (record: OperationRecord): string => {
+  const said = record.findings
+    .filter(({ level }) => level !== 'pass')
+    .map(({ level, guard, member, message }) => [level, guard, member, message]);
+  const steps = record.steps.map((step) => [
+    step.id,
+    step.title,
+    step.started_at === null ? undefined : durationText(step.duration_ms),
+    step.outcome,
+    resultText(step),
+  ]);
+  const lines = [
+    ...headLines(record),
+    ...['## Steps', '', ...markdownTable(['Step', 'What', 'Took', 'Outcome', 'Result'], steps)],
+    ...(said.length === 0
+      ? []
+      : [
+          '## Findings before the start',
+          '',
+          ...markdownTable(['Level', 'Guard', 'Member', 'Finding'], said),
+        ]),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+};
+
+export type ReportForm = 'markdown' | 'html' | 'json';
+type Shown = {
+  readonly data: object;
+  readonly run: string;
+  textAs(form: ReportForm): Promise<string>;
+};
+export const shownReport = (stored: StoredReport): Shown => ({
+  data: stored.report,
+  run: stored.report.run,
+  textAs: async (form) => {
+    if (form === 'json') return `${JSON.stringify(stored.report, null, 2)}\n`;
+    if (form === 'html')
+      return (await import('../upgrade/present/page.ts')).pageFrom(stored.report, stored.events);
+    return (await import('../upgrade/present/markdown.ts')).markdownFrom(stored.report);
+  },
+});
+export const shownOperation = (found: StoredOperation): Shown => {
+  const record = operationRecord(found);
+  return {
+    data: record,
+    run: record.run,
+    textAs: async (form) => {
+      if (form === 'json') return `${JSON.stringify(record, null, 2)}\n`;
+      if (form === 'html')
+        throw invalidArguments([
+          problem(
+            '--as',
+            'rule',
+            'a page is made of upgrades, downgrades and restarts',
+            'markdown or json, for an operation',
+          ),
+        ]);
+      return recordMarkdown(record);
+    },
+  };
+};
+
+/** An operation with its journal file. */
+export type StoredOperation = Awaited<ReturnType<typeof findOperations>>[number];
+type Found =
+  | { readonly kind: 'run'; readonly run: string; readonly found: FoundRun }
+  | { readonly kind: 'operation'; readonly run: string; readonly found: StoredOperation };
+/** Upgrades, downgrades, restarts and operations, newest first: their names begin with the time. */
+const allRuns = async (host: Host, state: string, cluster: string): Promise<Found[]> => {
+  const [runs, operations] = await Promise.all([
+    findRuns(host, state, cluster),
+    findOperations(host, state, cluster),
+  ]);
+  return [
+    ...runs.map((found): Found => ({ kind: 'run', run: found.run, found })),
+    ...operations.map((found): Found => ({ kind: 'operation', run: found.plan.id, found })),
+  ].toSorted((a, b) => (a.run < b.run ? 1 : -1));
+};
+/** The run or operation of that name; without one the newest. */
+export const foundRun = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  run: string | undefined,
+): Promise<Found> => {
+  const all = await allRuns(host, state, cluster);
+  const found = run === undefined ? all[0] : all.find((one) => one.run === run);
+  if (found !== undefined) return found;
+  const newest = all.slice(0, 5).map((one) => one.run);
+  throw new AppError(
+    'not-found',
+    run === undefined
+      ? `there is no run of cluster ${cluster} here`
+      : `there is no run ${run} of cluster ${cluster}`,
+    {
+      code: 'NO_RUN',
+      tryThis: newest.length === 0 ? ['opsctl kv upgrade'] : [`one of ${newest.join(', ')}`],
+    },
+  );
 };

@@ -1,17 +1,67 @@
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
+import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../upgrade/cluster/command-line.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
-import { alarmMessages } from '../upgrade/guards/no-alarms.ts';
-import { quorumOf } from '../upgrade/guards/quorum-survives.ts';
+import { quorumOf } from '../upgrade/guards/membership.ts';
+import { alarmMessages } from '../upgrade/guards/store.ts';
 import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
-import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../engine/types.ts';
-import { disarmStep, healthBeyondCorrupt, noOtherIsCorrupt } from './alarmed.ts';
-import { promotionIsKept } from './promotion.ts';
-import { condition, planned } from './plan.ts';
-import type { OperationPlan, OperationRefusal, OperationStep } from './types.ts';
-import { joinsBy } from './start-flags.ts';
+import type { OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
+import { promotionIsKept } from './membership-plan.ts';
+import { condition, disarmStep, healthBeyondCorrupt, noOtherIsCorrupt, planned } from './plan.ts';
+
+/** What a member with an empty data directory is told: who is there, and that it joins them. Flag and key of the file have one name. */
+export type JoinSettings = {
+  readonly 'initial-cluster': string;
+  readonly 'initial-cluster-state': 'existing';
+};
+export const joinSettings = (initialCluster: string): JoinSettings => ({
+  'initial-cluster': initialCluster,
+  'initial-cluster-state': 'existing',
+});
+const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
+const wordsOf = (member: MemberSpec, which: Which): readonly string[] | undefined =>
+  argvOf(member[`${which}_command`], member[`${which}_binary`]);
+/** The words with this flag set: in its place, in either of its forms, else at the end. */
+const withFlag = (words: readonly string[], flag: string, value: string): string[] => {
+  const at = words.findIndex(
+    (word) => word.replace(/^--?/, '').split('=')[0] === flag && word.startsWith('-'),
+  );
+  if (at < 0) return [...words, `--${flag}=${value}`];
+  const isOne = (words[at] as string).includes('=');
+  return [...words.slice(0, at), `--${flag}=${value}`, ...words.slice(at + (isOne ? 1 : 2))];
+};
+/** How these settings reach the server: a server with a configuration file reads neither flags nor environment. */
+export type JoinBy = 'file' | 'command' | undefined;
+export const joinsBy = (cluster: ClusterFile, member: MemberSpec, which: Which): JoinBy => {
+  if (member.config_file !== undefined) return 'file';
+  const by = cluster.driver === 'ssh' ? (cluster.ssh?.then ?? 'local') : (cluster.driver ?? 'local');
+  const words = wordsOf(member, which);
+  if (by !== 'local' || words === undefined) return undefined;
+  const isByFile =
+    flagsOf(words.slice(1)).has('config-file') || member.env?.['ETCD_CONFIG_FILE'] !== undefined;
+  return isByFile ? undefined : 'command';
+};
+/** The member as it is started this once. A flag and a variable for one setting are refused by the server: each stays what it was. */
+export const joiningMember = (member: MemberSpec, which: Which, settings: JoinSettings): MemberSpec => {
+  let words = [...(wordsOf(member, which) ?? [])];
+  let env = { ...member.env };
+  for (const [flag, value] of Object.entries(settings)) {
+    if (env[variableOf(flag)] === undefined) words = withFlag(words, flag, value);
+    else env = { ...env, [variableOf(flag)]: value };
+  }
+  words = words.filter((word) => !/^--?force-new-cluster(=|$)/.test(word));
+  return { ...member, env, [`${which}_command`]: words };
+};
+/** The configuration file with these settings; comments and order stay. */
+export const joiningFile = async (text: string, settings: JoinSettings): Promise<string> => {
+  const { parseDocument } = await import('../upgrade/cluster/yaml.ts');
+  const document = parseDocument(text);
+  for (const [key, value] of Object.entries(settings)) document.set(key, value);
+  document.delete('force-new-cluster');
+  return document.toString({ lineWidth: 0 });
+};
 
 export type ReplaceInput = {
   readonly id: string;
@@ -24,7 +74,6 @@ const seenOf = ({ observation, member }: ReplaceInput): MemberSeen =>
   observation.members.find(({ name }) => name === member.name) as MemberSeen;
 const othersOf = ({ observation, member }: ReplaceInput): Others =>
   observation.members.filter(({ name }) => name !== member.name);
-
 /** In the member list: by its id, its name, or by the URL that it was added with and has not started at. */
 const listedOf = (input: ReplaceInput): ListedMember | undefined => {
   const { observation, member } = input;
@@ -41,7 +90,6 @@ const peerUrlsOf = (input: ReplaceInput): readonly string[] => {
   const flag = flagsOf(argvOf(old_command, old_binary) ?? []).get('initial-advertise-peer-urls');
   return listedOf(input)?.peer_urls ?? (peer_url === undefined ? (flag?.split(',') ?? []) : [peer_url]);
 };
-
 /** The command of the version that the others run. */
 const startsOf = (input: ReplaceInput): Which | undefined => {
   const { host } = seenOf(input);
@@ -50,7 +98,6 @@ const startsOf = (input: ReplaceInput): Which | undefined => {
   if (minorOf(host?.old_binary_version) === minor) return 'old';
   return minorOf(host?.new_binary_version) === minor ? 'new' : undefined;
 };
-
 const othersAreHealthy = (input: ReplaceInput): Finding => {
   const sick = othersOf(input).find(({ is_healthy }) => !is_healthy);
   return condition(
@@ -65,7 +112,6 @@ const othersAreHealthy = (input: ReplaceInput): Finding => {
         },
   );
 };
-
 const othersAreMajority = (input: ReplaceInput): Finding => {
   const voters = Math.max(
     input.observation.members.length,
@@ -87,7 +133,6 @@ const othersAreMajority = (input: ReplaceInput): Finding => {
         },
   );
 };
-
 const othersAgree = (input: ReplaceInput): Finding => {
   const strangers = input.observation.listed.filter(
     ({ id }) => id !== listedOf(input)?.id && othersOf(input).every(({ member_id }) => member_id !== id),
@@ -103,7 +148,6 @@ const othersAgree = (input: ReplaceInput): Finding => {
         },
   );
 };
-
 type Need = {
   readonly guard: string;
   readonly good: string;
@@ -151,7 +195,6 @@ const canBeStarted = (input: ReplaceInput): Finding[] =>
   needsOf(input).map(({ guard, good, isMet, message, hint }) =>
     condition(guard, good, isMet ? undefined : { member: input.member.name, message, hint }),
   );
-
 const dataIsGivenUp = (input: ReplaceInput): Finding =>
   condition(
     'data-is-given-up',
@@ -164,7 +207,6 @@ const dataIsGivenUp = (input: ReplaceInput): Finding =>
       : undefined,
     'warn',
   );
-
 const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
   const { member } = input;
   const { name, data_dir } = member;
@@ -199,7 +241,6 @@ const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
     step('check', `check that ${name} is healthy and has caught up`),
   ];
 };
-
 /** Never two members down: the others have to be healthy, and the new member does not vote before it has all data. Pure. */
 export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefusal => {
   const { id, observation, member } = asked;

@@ -1,18 +1,71 @@
 import { AppError } from '../../core/problem.ts';
-import { hexId } from '../client/hex-id.ts';
+import { sh, type ShellScript } from '../../core/shell.ts';
+import { hexId } from '../client/endpoint.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
-import { lagLimits } from '../upgrade/guards/members-keep-up.ts';
-import { stopGraceMs } from '../upgrade/cluster/stop-grace.ts';
+import type { MemberSpec } from '../engine/model.ts';
+import { stopGraceMs } from '../upgrade/cluster/cluster-file.ts';
 import { watchProgress } from '../upgrade/execute/health-verdict.ts';
+import { lagLimits } from '../upgrade/guards/membership.ts';
 import { memberOf } from '../upgrade/run.ts';
-import { hasProcess } from '../upgrade/supervisors/driver.ts';
-import type { Shell } from '../upgrade/supervisors/shell.ts';
-import type { MemberSpec } from '../engine/types.ts';
-import { memberStep, moveLeader, passCheck, refuseLostQuorum, storeOf } from './member.ts';
-import { add, disarmRemoved, listedNow, promoteMember, removeMember, startSettings } from './membership.ts';
-import type { Act, Acts, Detail, Operation } from './types.ts';
-import { setAside } from './data-directory.ts';
-import { joinSettings, joiningFile, joiningMember, joinsBy } from './start-flags.ts';
+import { hasProcess, type Shell, whyFailed } from '../upgrade/supervisors/driver.ts';
+import { placeFunctions } from '../upgrade/supervisors/places.ts';
+import type { Act, Acts, Detail, Operation } from './journal.ts';
+import {
+  add,
+  disarmRemoved,
+  listedNow,
+  memberStep,
+  moveLeader,
+  passCheck,
+  promoteMember,
+  refuseLostQuorum,
+  removeMember,
+  startSettings,
+  storeOf,
+} from './membership.ts';
+import { joiningFile, joiningMember, joinsBy, joinSettings } from './replace-plan.ts';
+
+/**
+ * What is left of the data goes beside its place, or, where that is the mount point of a disk, into a directory on it. Nothing is
+ * deleted: the last member that could show what happened is not lost by its replacement. A link to the directory stays, and the new
+ * directory is on the disk of the old one. May be repeated.
+ */
+const asideScript = (directory: string, ending: string): ShellScript => sh`${placeFunctions}
+N=${directory}; D=$(real "$N"); E=${ending}
+if [ ! -e "$D" ]; then exit 0; fi
+if [ -z "$(ls -A "$D" 2>/dev/null)" ]; then exit 0; fi
+if is_mount "$D"; then
+  K="$D/$E"; mkdir -p "$K" || exit 1
+  for f in "$D"/* "$D"/.[!.]*; do [ -e "$f" ] || [ -L "$f" ] || continue; case "$f" in "$D"/replaced-*|"$D"/lost+found) ;; *) mv "$f" "$K"/ || exit 1;; esac; done
+else
+  K=$(unused "$(beside "$N").$E")
+  mv "$D" "$K" || exit 1
+  mkdir -m 700 "$D" || exit 1
+  if [ "$(id -u)" = 0 ]; then chown "$(stat -c %u:%g "$K")" "$D" || exit 1; fi
+  chmod "$(stat -c %a "$K")" "$D" || exit 1
+fi
+printf %s "$K"`;
+/** The data directory, and the directory of its log where that is another one: both are empty afterwards. Where they are kept. */
+export const setAside = async (
+  shell: Shell,
+  { name, data_dir }: MemberSpec,
+  walDir: string | undefined,
+  run: string,
+): Promise<readonly string[]> => {
+  const isInside = walDir?.startsWith(`${data_dir?.replace(/\/+$/, '')}/`) === true;
+  const kept: string[] = [];
+  for (const directory of [data_dir, isInside ? undefined : walDir]) {
+    if (directory === undefined) continue;
+    const done = await shell.run(asideScript(directory, `replaced-${run}`), { timeoutMs: 60_000 });
+    if (done.code !== 0)
+      throw new AppError('stopped', `${name}: ${directory} could not be put aside: ${whyFailed(done)}`, {
+        code: 'SET_ASIDE',
+        tryThis: [`empty ${directory} by hand, then opsctl kv replace-member ${name}`],
+      });
+    if (done.stdout !== '') kept.push(done.stdout);
+  }
+  return kept;
+};
 
 /** The member with the new id: found by its peer URLs, which it keeps. */
 const addedMember = async (operation: Operation): Promise<ListedMember> => {
@@ -28,7 +81,6 @@ const addedMember = async (operation: Operation): Promise<ListedMember> => {
   });
 };
 const specOf = ({ checking }: Operation, name: string): MemberSpec => memberOf(checking, name);
-
 /** Whether there is a process; one that cannot be seen is neither there nor gone, and nothing is done. */
 const isThere = async (operation: Operation, name: string): Promise<boolean> => {
   const state = await operation.checking.driver.process(specOf(operation, name));
@@ -43,7 +95,6 @@ const isThere = async (operation: Operation, name: string): Promise<boolean> => 
     },
   );
 };
-
 const stop: Act = async (operation, step) => {
   const { checking, cluster, holdLock } = operation;
   const name = memberStep(step);
@@ -57,7 +108,6 @@ const stop: Act = async (operation, step) => {
     tryThis: [`end it by hand, then opsctl kv replace-member ${name}`],
   });
 };
-
 const remove: Act = async (operation, step) => {
   const { member_id: id } = operation.plan.values;
   if (id === undefined) return { was_member: false };
@@ -65,7 +115,6 @@ const remove: Act = async (operation, step) => {
   await removeMember(operation, id);
   return { member_id: hexId(id) };
 };
-
 /** Only what does not run is moved: a process that somebody started meanwhile would write on into what was put aside. */
 const asideWith =
   (shellFor: (member: MemberSpec) => Shell): Act =>
@@ -79,7 +128,6 @@ const asideWith =
     if (kept.length > 0) say(`what was left of its data is kept in ${kept.join(', ')}`);
     return { kept };
   };
-
 /** With the members of now: the file or the command of the cluster file names those of its first start. */
 const startIt = async (operation: Operation, name: string): Promise<void> => {
   const { checking, cluster, plan } = operation;
@@ -102,7 +150,6 @@ const start: Act = async (operation, step) => {
   await startIt(operation, name);
   return { was_running: false };
 };
-
 type Seen = { readonly lag: number } | undefined;
 /** How far it is behind the others; undefined while it does not answer, or is not the member that was added. */
 const lookAt = async (operation: Operation, name: string, id: string): Promise<Seen> => {
@@ -122,7 +169,6 @@ const lookAt = async (operation: Operation, name: string, id: string): Promise<S
   const furthest = Math.max(0, ...others.map((status) => status?.raft_index ?? 0));
   return { lag: Math.max(0, furthest - (own.applied_index ?? own.raft_index)) };
 };
-
 const [pollMs, silenceMs] = [200, 120_000];
 const ended = async (operation: Operation, name: string): Promise<AppError> => {
   const log = await operation.checking.driver.logTail(specOf(operation, name), 3);
@@ -132,14 +178,12 @@ const ended = async (operation: Operation, name: string): Promise<AppError> => {
     { code: 'MEMBER_ENDED', tryThis: [`read the log of ${name}`] },
   );
 };
-
 const notCaughtUp = (name: string, seen: Seen): AppError =>
   new AppError(
     'stopped',
     `${name} has not caught up: ${seen === undefined ? 'it does not answer' : `${seen.lag} entries behind`}`,
     { code: 'NOT_CAUGHT_UP', tryThis: [`read the log of ${name}`] },
   );
-
 /** For as long as it moves: data of many gigabytes takes its time, a member that stands still does not get more. */
 const catchUp: Act = async (operation, step): Promise<Detail> => {
   const { host, checking, signal } = operation;
@@ -163,14 +207,12 @@ const catchUp: Act = async (operation, step): Promise<Detail> => {
     await host.sleep(pollMs);
   }
 };
-
 const promoteWithinMs = 300_000;
 const promote: Act = async (operation) => {
   const { id } = await addedMember(operation);
   await promoteMember(operation, id, promoteWithinMs);
   return { member_id: hexId(id) };
 };
-
 /** The check knows the member by its id, and it has a new one. */
 const checkNew: Act = async (operation, step) => {
   const name = memberStep(step);
@@ -186,7 +228,6 @@ const checkNew: Act = async (operation, step) => {
   await passCheck({ ...operation, checking }, name);
   return undefined;
 };
-
 export const replaceActs = (shellFor: (member: MemberSpec) => Shell): Acts => ({
   'move-leader': moveLeader,
   stop,

@@ -1,9 +1,105 @@
-import type { ClusterFile, Finding, Observation } from '../engine/types.ts';
-import { healthyClusterFindings } from './healthy-cluster.ts';
-import { compactSteps } from './compact-plan.ts';
-import { defragFindings, defragSteps } from './defrag.ts';
-import { condition, leaderLast, planned } from './plan.ts';
-import type { OperationPlan, OperationRefusal, OperationStep } from './types.ts';
+import { AppError } from '../../core/problem.ts';
+import { firstAnswer, probeKey, type Store } from '../client/etcd-client.ts';
+import { isCompacted } from '../client/revisions.ts';
+import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
+import { mebibytes } from '../upgrade/guards/guard.ts';
+import { defragActs, defragFindings, defragSteps } from './defrag.ts';
+import type {
+  Act,
+  Acts,
+  Detail,
+  Operation,
+  OperationPlan,
+  OperationRefusal,
+  OperationStep,
+} from './journal.ts';
+import { observeNow, storeOf } from './membership.ts';
+import { condition, healthyClusterFindings, leaderLast, planned } from './plan.ts';
+
+export type CompactOptions = {
+  readonly id: string;
+  /** The oldest revision that can be read now, and the newest. */
+  readonly oldest: number;
+  readonly newest: number;
+  /** Up to which history is removed. */
+  readonly revision: number;
+  /** Time to wait first: what is written meanwhile is kept. */
+  readonly waitMs: number;
+};
+/** A revision that does not exist yet cannot be compacted; one that was is no error, and nothing is left to do. */
+const revisionExists = ({ revision, newest }: CompactOptions): Finding =>
+  condition(
+    'revision-exists',
+    `revision ${revision} exists`,
+    revision <= newest
+      ? undefined
+      : {
+          message: `revision ${revision} does not exist yet: the newest is ${newest}`,
+          hint: `--keep-last N counts back from ${newest}`,
+        },
+  );
+const storeAnswers = ({ members, leader }: Observation): Finding =>
+  condition(
+    'store-answers',
+    `${leader} leads`,
+    leader === undefined || members.every(({ is_reachable }) => !is_reachable)
+      ? {
+          message: 'no leader that a majority follows: nothing can be agreed on',
+          hint: 'opsctl kv status',
+        }
+      : undefined,
+  );
+const inUse = ({ members }: Observation): string =>
+  members
+    .map(({ name, db_in_use_bytes, db_size_bytes }) =>
+      db_in_use_bytes === undefined
+        ? `${name} ${mebibytes(db_size_bytes ?? 0)}`
+        : `${name} ${mebibytes(db_in_use_bytes)} of ${mebibytes(db_size_bytes ?? 0)}`,
+    )
+    .join(', ');
+/** What is removed, in words: history, never the newest value of a key. */
+export const compactSteps = ({ oldest, revision, waitMs }: CompactOptions): OperationStep[] =>
+  revision <= oldest
+    ? []
+    : [
+        ...(waitMs === 0
+          ? []
+          : [
+              {
+                id: 'wait',
+                kind: 'wait' as const,
+                title: `wait ${waitMs / 1000} s, so that clients may read so much history`,
+              },
+            ]),
+        {
+          id: 'compact',
+          kind: 'compact',
+          title: `remove the history of revisions ${oldest} to ${revision - 1}, and wait until its space is free`,
+          why: `reads and watches that begin before revision ${revision} are refused from then on; the newest value of every key stays`,
+        },
+      ];
+/** Pure. */
+export const compactPlan = (
+  observation: Observation,
+  options: CompactOptions,
+): OperationPlan | OperationRefusal => {
+  const steps = compactSteps(options);
+  const { oldest, newest, revision, waitMs } = options;
+  return planned({
+    id: options.id,
+    operation: 'compact',
+    command: `opsctl kv compact ${revision}`,
+    steps,
+    notes: [
+      steps.length === 0
+        ? `history before revision ${oldest} was removed already: nothing to do`
+        : `kept: ${newest - revision + 1} of ${newest - oldest + 1} revisions; in use: ${inUse(observation)}`,
+    ],
+    findings: [storeAnswers(observation), revisionExists(options)],
+    values: { revision, ...(waitMs === 0 ? {} : { wait_ms: waitMs }) },
+    observation,
+  });
+};
 
 export type RecoverInput = {
   readonly id: string;
@@ -15,7 +111,6 @@ export type RecoverInput = {
   readonly revision: number;
   readonly maxBlockedMs: number;
 };
-
 /** Only the alarm that this can end; a member whose data differs is replaced, and never disarmed. */
 const alarmIsNospace = ({ alarms }: Observation): Finding[] => [
   condition(
@@ -29,7 +124,6 @@ const alarmIsNospace = ({ alarms }: Observation): Finding[] => [
       : undefined,
   ),
 ];
-
 /** With the alarm raised every member says that it is not healthy: it has to answer, that is all. */
 const membersAnswer = ({ members }: Observation): Finding[] => {
   const away = members.find(({ is_reachable, leader_id }) => !is_reachable || leader_id === undefined);
@@ -47,7 +141,6 @@ const membersAnswer = ({ members }: Observation): Finding[] => {
     ),
   ];
 };
-
 const endSteps: readonly OperationStep[] = [
   {
     id: 'disarm',
@@ -57,7 +150,6 @@ const endSteps: readonly OperationStep[] = [
   },
   { id: 'verify-write', kind: 'verify-write', title: 'write and read a key through each member' },
 ];
-
 /** Removes history, gives the space back on each member, ends the alarm, and shows that writes work. Pure. */
 export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefusal => {
   const { id, observation, cluster, oldest, newest, revision, maxBlockedMs } = input;
@@ -91,3 +183,98 @@ export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefus
     observation,
   });
 };
+
+/** Removing much history takes long, and the answer comes when it is done. */
+const compactMs = 600_000;
+const inUseOf = async (operation: Operation): Promise<Record<string, number>> => {
+  const { members } = await observeNow(operation);
+  return Object.fromEntries(
+    members.flatMap(({ name, db_in_use_bytes, db_size_bytes }) => {
+      const bytes = db_in_use_bytes ?? db_size_bytes;
+      return bytes === undefined ? [] : [[name, bytes]];
+    }),
+  );
+};
+/** Somebody else, or this operation before a crash, was faster: what was wanted is so. */
+const compactOnce = (store: Store, revision: number): Promise<boolean> =>
+  store.compact(revision, true).then(
+    () => true,
+    (error: unknown) => {
+      if (isCompacted(error)) return false;
+      throw error;
+    },
+  );
+export const compact: Act = async (operation): Promise<Detail> => {
+  const { plan, cluster, checking, host, say } = operation;
+  const revision = plan.values.revision as number;
+  const before = await inUseOf(operation);
+  const began = host.elapsed();
+  const stores = cluster.members.map(({ client_url }) => checking.access.store(client_url, compactMs));
+  const isOurs = await firstAnswer(stores, (store) => compactOnce(store, revision));
+  const after = await inUseOf(operation);
+  const took_ms = Math.round(host.elapsed() - began);
+  const freed = Object.entries(before).map(
+    ([name, bytes]) => `${name} ${(Math.max(0, bytes - (after[name] ?? bytes)) / 2 ** 20).toFixed(1)} MiB`,
+  );
+  say(
+    isOurs
+      ? `compacted to revision ${revision} in ${took_ms} ms; free inside the files: ${freed.join(', ')}; opsctl kv defrag gives it back to the disk`
+      : `revision ${revision} was compacted already`,
+  );
+  return { revision, took_ms, in_use_before: before, in_use_after: after };
+};
+/** Ended by Ctrl-C: nothing was removed yet. */
+const wait: Act = async ({ host, plan, signal }) => {
+  await host.sleep(plan.values.wait_ms ?? 0, signal).catch((cause: unknown) => {
+    throw new AppError('stopped', 'stopped while it waited: nothing was removed', { code: 'STOPPED', cause });
+  });
+  return undefined;
+};
+export const compactActs: Acts = { wait, compact };
+
+const storesOf = ({ cluster, checking }: Operation) =>
+  cluster.members.map(({ client_url }) => checking.access.store(client_url));
+const raised = async (operation: Operation) =>
+  (await firstAnswer(storesOf(operation), (store) => store.alarms())).filter(
+    ({ alarm }) => alarm === 'NOSPACE',
+  );
+/** History is gone and the files are as small as they get: what is left are the keys. */
+const stillFull = (message: string, cause?: unknown): AppError =>
+  new AppError('stopped', message, {
+    code: 'NO_SPACE',
+    tryThis: [
+      'delete keys, or raise --quota-backend-bytes on every member; then opsctl kv recover-space again',
+    ],
+    cause,
+  });
+const isFull = (error: unknown): boolean => error instanceof AppError && error.detail.code === 'NO_SPACE';
+/** Each alarm by the member that raised it. One that comes back at once says that the keys themselves are too many. */
+const disarm: Act = async (operation) => {
+  const alarms = await raised(operation);
+  for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
+  const left = await raised(operation);
+  if (left.length > 0) throw stillFull('the alarm NOSPACE is raised again at once');
+  operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
+  return { disarmed: alarms.length };
+};
+/** Nothing is told as recovered that was not written and read. */
+const verifyWrite: Act = async (operation) => {
+  const { cluster, plan } = operation;
+  for (const { name } of cluster.members) {
+    const [store, key] = [storeOf(operation, name), probeKey(plan.id, name)];
+    await store.put(key, plan.id).catch((error: unknown) => {
+      throw isFull(error) ? stillFull(`${name} takes no write yet: the keys fill the quota`, error) : error;
+    });
+    const { kvs } = await store.range(key);
+    if (kvs[0]?.value !== plan.id)
+      throw new AppError('stopped', `${name} took a write and does not show it`, {
+        code: 'NOT_PROVEN',
+        tryThis: ['opsctl kv status'],
+      });
+    await store.del(key);
+  }
+  const left = await raised(operation);
+  if (left.length > 0) throw stillFull('the writes raised the alarm NOSPACE again');
+  return { members: cluster.members.map(({ name }) => name) };
+};
+export const recoverActs: Acts = { ...compactActs, ...defragActs, disarm, 'verify-write': verifyWrite };

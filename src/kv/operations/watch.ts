@@ -1,9 +1,6 @@
-import { messageOf } from '../../core/error-message.ts';
-import { AppError } from '../../core/problem.ts';
-import { openStore } from '../client/etcd-client.ts';
-import type { KeyValue } from '../client/etcd-client.ts';
-import { watchMessages } from '../client/watch.ts';
-import type { WatchEvent, WatchMessage, WatchOptions } from '../client/watch.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import { type KeyValue, openStore } from '../client/etcd-client.ts';
+import { type WatchEvent, type WatchMessage, watchMessages, type WatchOptions } from '../client/watch.ts';
 import type { Access } from '../engine/access.ts';
 import type { Host } from '../../platform/host.ts';
 

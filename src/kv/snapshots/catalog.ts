@@ -1,4 +1,4 @@
-import type { StoredSnapshot } from './snapshot-manifest.ts';
+import type { Bytes } from '../../platform/host.ts';
 
 /** Which snapshots stay. A rule that is absent keeps nothing by itself; without any of the first three every snapshot young enough stays. */
 export type Retention = {
@@ -12,7 +12,6 @@ export type Sorted = {
   readonly keep: readonly Kept[];
   readonly prune: readonly StoredSnapshot[];
 };
-
 const dayMs = 86_400_000;
 const dayOf = ({ taken_at }: StoredSnapshot): string => taken_at.slice(0, 10);
 /** The Monday of its week, in UTC. */
@@ -20,12 +19,10 @@ const weekOf = ({ taken_at }: StoredSnapshot): string => {
   const day = Math.floor(Date.parse(taken_at) / dayMs);
   return String(day - ((day + 3) % 7));
 };
-
 const newestFirst = (snapshots: readonly StoredSnapshot[]): StoredSnapshot[] =>
   [...snapshots].sort((a, b) =>
     a.taken_at === b.taken_at ? b.revision - a.revision : a.taken_at < b.taken_at ? 1 : -1,
   );
-
 /** The newest snapshot of each of the last so many days or weeks that have one. */
 const newestOfEach = (
   ordered: readonly StoredSnapshot[],
@@ -37,9 +34,7 @@ const newestOfEach = (
     if (!spans.has(spanOf(snapshot))) spans.set(spanOf(snapshot), snapshot.name);
   return new Set([...spans.values()].slice(0, count ?? 0));
 };
-
 const isVerified = ({ manifest }: StoredSnapshot): boolean => manifest?.verified_at !== undefined;
-
 /** Sorts the snapshots of one cluster into those that stay and those that go. The newest verified one always stays. Pure. */
 export const retained = (
   snapshots: readonly StoredSnapshot[],
@@ -65,4 +60,137 @@ export const retained = (
     else keep.push({ snapshot, why });
   }
   return { keep, prune };
+};
+
+/** What is known of a stored snapshot: its name, and the manifest that stands beside it as `NAME.json`. */
+export type SnapshotManifest = {
+  readonly format: 1;
+  readonly cluster: string;
+  readonly member: string;
+  /** ISO time. */
+  readonly taken_at: string;
+  readonly revision: number;
+  readonly total_key: number;
+  /** The value that the store's own tools print. */
+  readonly hash: string;
+  readonly size_bytes: number;
+  /** Of the whole file. */
+  readonly file_sha256: string;
+  /** When the stored copy was last verified, and how. */
+  readonly verified_at?: string;
+  readonly verified_by?: 'checksum' | 'trial restore';
+};
+export type StoredSnapshot = {
+  readonly name: string;
+  readonly cluster: string;
+  readonly taken_at: string;
+  readonly revision: number;
+  readonly size_bytes: number;
+  /** Absent when the file beside it is missing or cannot be read: then nothing says that it was verified. */
+  readonly manifest?: SnapshotManifest;
+};
+const namePattern = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-r(\d+)\.db$/;
+/** `prod-20261122T040000Z-r1234.db`: sorts by time within a cluster. */
+export const snapshotName = (cluster: string, takenMs: number, revision: number): string => {
+  const stamp = new Date(takenMs).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
+  return `${cluster}-${stamp}-r${revision}.db`;
+};
+/** What a name says; undefined for a file that is none of ours. Such files are neither listed nor removed. */
+export const parseName = (
+  name: string,
+): Pick<StoredSnapshot, 'cluster' | 'taken_at' | 'revision'> | undefined => {
+  const found = namePattern.exec(name);
+  if (found === null) return undefined;
+  const [, cluster = '', year, month, day, hour, minute, second, revision] = found;
+  const taken_at = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
+  return Number.isNaN(Date.parse(taken_at)) ? undefined : { cluster, taken_at, revision: Number(revision) };
+};
+export const manifestName = (name: string): string => `${name}.json`;
+/** The manifest of a file's text; undefined when it is none. */
+export const parseManifest = (text: string | undefined): SnapshotManifest | undefined => {
+  if (text === undefined) return undefined;
+  try {
+    const manifest = JSON.parse(text) as Partial<SnapshotManifest>;
+    const isWhole =
+      manifest.format === 1 &&
+      typeof manifest.file_sha256 === 'string' &&
+      typeof manifest.size_bytes === 'number' &&
+      typeof manifest.revision === 'number';
+    return isWhole ? (manifest as SnapshotManifest) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const readAtOnce = 8;
+/** Every snapshot of the cluster that is stored there, oldest first; of all clusters without a name. Other files are left alone. */
+export const catalogue = async (destination: Destination, cluster?: string): Promise<StoredSnapshot[]> => {
+  const files = await destination.names();
+  const names = new Set(files.map(({ name }) => name));
+  const ours = files.flatMap(({ name, sizeBytes }) => {
+    const parsed = parseName(name);
+    if (parsed === undefined || (cluster !== undefined && parsed.cluster !== cluster)) return [];
+    return [{ name, size_bytes: sizeBytes, ...parsed }];
+  });
+  const found: StoredSnapshot[] = [];
+  for (let i = 0; i < ours.length; i += readAtOnce)
+    found.push(
+      ...(await Promise.all(
+        ours.slice(i, i + readAtOnce).map(async (one) => {
+          const text = names.has(manifestName(one.name))
+            ? await destination.text(manifestName(one.name))
+            : undefined;
+          const manifest = parseManifest(text);
+          return manifest === undefined ? one : { ...one, manifest };
+        }),
+      )),
+    );
+  return found.sort((a, b) => (a.taken_at < b.taken_at ? -1 : 1));
+};
+export const writeManifest = (destination: Destination, name: string, manifest: SnapshotManifest) =>
+  destination.putText(manifestName(name), `${JSON.stringify(manifest, null, 2)}\n`);
+/** Which snapshots would go. Nothing is removed. */
+export const prunePlan = async (
+  destination: Destination,
+  cluster: string,
+  retention: Retention,
+  nowMs: number,
+): Promise<Sorted> => retained(await catalogue(destination, cluster), retention, nowMs);
+/** The snapshot first: a manifest without one is not listed, a snapshot without one is listed as not verified. */
+export const removeSnapshots = async (
+  destination: Destination,
+  snapshots: readonly StoredSnapshot[],
+): Promise<void> => {
+  for (const { name } of snapshots) {
+    await destination.remove(name);
+    await destination.remove(manifestName(name));
+  }
+};
+
+/** Where snapshots are kept. Names have no directory in them. */
+export type Destination = {
+  /** As it is shown. */
+  readonly where: string;
+  /** A directory of this machine on which a file can be built and then stored by `put`. */
+  readonly workDirectory: string;
+  /** As it is named in results: a path or a URL. */
+  placeOf(name: string): string;
+  names(): Promise<readonly { readonly name: string; readonly sizeBytes: number }[]>;
+  /** Stores a whole file of this machine; it is there under its name or not at all. The file may be gone afterwards. */
+  put(name: string, file: string, sizeBytes: number, signal?: AbortSignal): Promise<void>;
+  putText(name: string, text: string): Promise<void>;
+  /** Undefined when it is missing. */
+  text(name: string): Promise<string | undefined>;
+  /** Undefined when it is missing. */
+  stream(name: string, signal?: AbortSignal): Promise<AsyncIterable<Bytes> | undefined>;
+  remove(name: string): Promise<void>;
+  /** Takes away what uploads left that were killed more than a day ago. Returns how many there were; undefined when that cannot be told. */
+  discardUnfinished(): Promise<number | undefined>;
+  close(): void;
+};
+/** How an S3-compatible service is reached; the environment fills in what is absent. */
+export type BucketOptions = {
+  readonly endpoint?: string | undefined;
+  readonly region?: string | undefined;
+  readonly addressing?: 'path' | 'virtual' | undefined;
 };

@@ -1,10 +1,375 @@
-import { resolve } from 'node:path';
-import { AppError } from '../../core/problem.ts';
-import type { Host } from '../../platform/host.ts';
-import { bucketDestination } from './bucket-destination.ts';
-import { isBucketUrl, parseBucketUrl } from './bucket-url.ts';
-import type { BucketOptions, Destination } from './destination-types.ts';
-import { directoryDestination } from './directory-destination.ts';
+import { dirname, resolve } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { limits } from '../../core/limits.ts';
+import { heldRows } from '../../core/page.ts';
+import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
+import {
+  type Bucket,
+  BucketError,
+  type BucketPlace,
+  type Host,
+  type StoredObject,
+} from '../../platform/host.ts';
+import type { BucketOptions, Destination } from './catalog.ts';
+
+type Row = {
+  readonly codes: readonly string[];
+  readonly category: Category;
+  readonly code: string;
+  readonly says: (place: BucketPlace, where: string) => string;
+  readonly tryThis: readonly string[];
+  readonly retryable?: true;
+};
+const credentialHints = [
+  'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or AWS_PROFILE',
+  'the key must belong to the service of --s3-endpoint',
+];
+/** What a service or a connection answers, in terms of who can fix it. The words are those of the S3 API. */
+const rows: readonly Row[] = [
+  {
+    codes: ['NoSuchBucket'],
+    category: 'not-found',
+    code: 'NO_BUCKET',
+    says: ({ bucket }, where) => `there is no bucket ${bucket} at ${where}`,
+    tryThis: ['create the bucket, or correct its name', '--s3-endpoint URL, when it is at another service'],
+  },
+  {
+    codes: ['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException', '301'],
+    category: 'config',
+    code: 'WRONG_REGION',
+    says: ({ bucket, region }, where) =>
+      `bucket ${bucket} is not in region ${region ?? 'of the environment'} of ${where}`,
+    tryThis: ['--s3-region REGION, or AWS_REGION'],
+  },
+  {
+    codes: ['AccessDenied', 'AllAccessDisabled', '403', 'Forbidden'],
+    category: 'refused',
+    code: 'ACCESS_DENIED',
+    says: ({ bucket }, where) => `${where} does not let these credentials do that with bucket ${bucket}`,
+    tryThis: [
+      's3:ListBucket, s3:ListBucketMultipartUploads on the bucket; s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload on its objects',
+    ],
+  },
+  {
+    codes: ['SignatureDoesNotMatch'],
+    category: 'auth',
+    code: 'BAD_CREDENTIALS',
+    says: ({ bucket }, where) =>
+      `${where} does not accept the signature of a request to bucket ${bucket}: the secret does not belong to the access key`,
+    tryThis: [
+      'copy AWS_SECRET_ACCESS_KEY again: it is not the one of AWS_ACCESS_KEY_ID',
+      '--s3-region REGION, when the service signs for another one',
+    ],
+  },
+  {
+    codes: ['InvalidAccessKeyId', 'InvalidClientTokenId', 'InvalidToken', 'AuthFailure'],
+    category: 'auth',
+    code: 'BAD_CREDENTIALS',
+    says: ({ bucket }, where) => `${where}, bucket ${bucket}: the access key is not known there`,
+    tryThis: credentialHints,
+  },
+  {
+    codes: ['ExpiredToken', 'ExpiredTokenException'],
+    category: 'auth',
+    code: 'EXPIRED_CREDENTIALS',
+    says: ({ bucket }, where) => `${where}, bucket ${bucket}: the session token has expired`,
+    tryThis: ['fetch a new one, and set AWS_SESSION_TOKEN'],
+  },
+  {
+    codes: ['CredentialsProviderError', 'NoCredentialsError'],
+    category: 'auth',
+    code: 'NO_CREDENTIALS',
+    says: ({ bucket }, where) => `there are no credentials for bucket ${bucket} at ${where}`,
+    tryThis: credentialHints,
+  },
+  {
+    codes: ['RequestTimeTooSkewed', 'RequestExpired'],
+    category: 'config',
+    code: 'CLOCK_SKEW',
+    says: ({ bucket }, where) =>
+      `${where}, bucket ${bucket}: the clocks of this machine and of the service differ too much for a signature`,
+    tryThis: ['timedatectl status, and correct the clock of this machine'],
+  },
+  {
+    codes: [
+      'ECONNREFUSED',
+      'ENOTFOUND',
+      'EAI_AGAIN',
+      'EHOSTUNREACH',
+      'ENETUNREACH',
+      'ETIMEDOUT',
+      'TimeoutError',
+    ],
+    category: 'network',
+    code: 'UNREACHABLE',
+    says: ({ bucket }, where) => `${where} (bucket ${bucket}) cannot be reached`,
+    tryThis: ['--s3-endpoint URL, AWS_ENDPOINT_URL_S3', 'opsctl doctor'],
+    retryable: true,
+  },
+  {
+    codes: [
+      'ECONNRESET',
+      'EPIPE',
+      'SlowDown',
+      'ServiceUnavailable',
+      'InternalError',
+      'RequestTimeout',
+      'BadDigest',
+    ],
+    category: 'network',
+    code: 'STORAGE_FAILED',
+    says: ({ bucket }, where) => `${where}, bucket ${bucket}, failed several times`,
+    tryThis: ['run it again later: nothing was left behind'],
+    retryable: true,
+  },
+  {
+    codes: ['AbortError'],
+    category: 'interrupted',
+    code: 'INTERRUPTED',
+    says: () => 'interrupted: the upload was aborted and nothing was left behind',
+    tryThis: [],
+  },
+];
+/** The service's own code, then its status. */
+const rowOf = (error: BucketError): Row | undefined =>
+  rows.find(({ codes }) => codes.includes(error.code)) ??
+  rows.find(({ codes }) => codes.includes(String(error.status)));
+const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
+/** An error of a bucket as a message with an exit code; anything else stays as it is. */
+export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
+  if (!(error instanceof BucketError)) return error;
+  const where = place.endpoint ?? `S3${place.region === undefined ? '' : ` in ${place.region}`}`;
+  const row = rowOf(error);
+  if (row === undefined)
+    return new AppError(
+      error.status === undefined || error.status >= 500 ? 'network' : 'refused',
+      `${where}, bucket ${place.bucket}: ${error.code}: ${shortened(error.message)}`,
+      { code: 'STORAGE_FAILED', cause: error },
+    );
+  const reason = error.message === '' || error.message === error.code ? '' : `: ${shortened(error.message)}`;
+  return new AppError(row.category, `${row.says(place, where)} (${error.code}${reason})`, {
+    code: row.code,
+    tryThis: row.tryThis,
+    ...(row.retryable === undefined ? {} : { retryable: true }),
+    ...(error.status === undefined ? {} : { httpStatus: error.status }),
+    cause: error,
+  });
+};
+
+/** A bucket whose every failure is a message with an exit code. */
+export const describedBucket = (bucket: Bucket, place: BucketPlace): Bucket => {
+  const known = (error: unknown): never => {
+    throw bucketFailure(place, error);
+  };
+  const read = async function* <T>(source: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* source;
+    } catch (error) {
+      known(error);
+    }
+  };
+  return {
+    put: (key, data, sizeBytes, signal) => bucket.put(key, data, sizeBytes, signal).catch(known),
+    stream: async (key, signal) => {
+      const chunks = await bucket.stream(key, signal).catch(known);
+      return chunks === undefined ? undefined : read(chunks);
+    },
+    sizeOf: (key) => bucket.sizeOf(key).catch(known),
+    list: (prefix) => read<StoredObject>(bucket.list(prefix)),
+    remove: (key) => bucket.remove(key).catch(known),
+    discardUploads: (prefix, beforeMs) => bucket.discardUploads(prefix, beforeMs).catch(known),
+    close: bucket.close,
+  };
+};
+
+const dayMs = 86_400_000;
+/** A flag or the cluster file first, then the names that every client of such a service reads. */
+const placeOf = (
+  { env }: Pick<Host, 'env'>,
+  bucket: string,
+  { endpoint, region, addressing }: BucketOptions,
+): BucketPlace => {
+  const given = (...names: string[]): string | undefined =>
+    names.map((name) => env[name]).find((value) => value !== undefined && value !== '');
+  const at = endpoint ?? given('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL');
+  // A service of one's own has seldom a name for each bucket, and does not care for the region.
+  const where =
+    region ?? given('AWS_REGION', 'AWS_DEFAULT_REGION') ?? (at === undefined ? undefined : 'us-east-1');
+  return {
+    bucket,
+    addressing: addressing ?? (at === undefined ? 'virtual' : 'path'),
+    ...(at === undefined ? {} : { endpoint: at }),
+    ...(where === undefined ? {} : { region: where }),
+  };
+};
+async function* limited(chunks: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > limits.manifestBytes)
+      throw new AppError(
+        'refused',
+        `${what} has more than ${limits.manifestBytes} bytes: it is no manifest of a snapshot`,
+      );
+    yield chunk;
+  }
+}
+/** The text of a manifest; `what` names it where it is too long to be one. */
+export const textOf = async (chunks: AsyncIterable<Uint8Array>, what: string): Promise<string> => {
+  const parts: Uint8Array[] = [];
+  for await (const part of limited(chunks, what)) parts.push(part);
+  return Buffer.concat(parts).toString();
+};
+type Part = {
+  readonly bucket: Bucket;
+  readonly prefix: string;
+  readonly urlOf: (file: string) => string;
+};
+const namesIn = async ({ bucket, prefix, urlOf }: Part): ReturnType<Destination['names']> => {
+  const found: { name: string; sizeBytes: number }[] = [];
+  const held = heldRows(`the list of ${urlOf('')}`);
+  for await (const { key, sizeBytes } of bucket.list(prefix)) {
+    held.refuseMore(1);
+    const file = key.slice(prefix.length);
+    if (!file.includes('/')) found.push({ name: file, sizeBytes });
+  }
+  return found;
+};
+/** An upload is believed when the service says how large the object is now. */
+const upload = async (
+  { bucket, prefix, urlOf }: Part,
+  file: string,
+  data: AsyncIterable<Uint8Array>,
+  sizeBytes: number,
+  signal?: AbortSignal,
+): Promise<void> => {
+  await bucket.put(`${prefix}${file}`, data, sizeBytes, signal);
+  const size = await bucket.sizeOf(`${prefix}${file}`);
+  if (size === sizeBytes) return;
+  throw new AppError(
+    'network',
+    `${urlOf(file)} has ${size ?? 'no'} bytes after its upload, not ${sizeBytes}`,
+    {
+      code: 'UPLOAD_INCOMPLETE',
+      retryable: true,
+    },
+  );
+};
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+/** Objects below a prefix. What the service refuses becomes a message with a way out. */
+export const bucketDestination = async (
+  host: Host,
+  { bucket: name, prefix }: BucketUrl,
+  options: BucketOptions & { readonly workDirectory: string },
+): Promise<Destination> => {
+  const place = placeOf(host, name, options);
+  const bucket = describedBucket(await host.bucket(place), place);
+  const urlOf = (file: string): string => `s3://${name}/${prefix}${file}`;
+  const part: Part = { bucket, prefix, urlOf };
+  return {
+    where: urlOf('').replace(/\/$/, ''),
+    workDirectory: options.workDirectory,
+    placeOf: urlOf,
+    names: () => namesIn(part),
+    put: (file, path, sizeBytes, signal) => upload(part, file, host.files.stream(path), sizeBytes, signal),
+    putText: async (file, text) => {
+      const bytes = Buffer.from(text);
+      await upload(part, file, once(bytes), bytes.length);
+    },
+    text: async (file) => {
+      const chunks = await bucket.stream(`${prefix}${file}`);
+      return chunks === undefined ? undefined : textOf(chunks, urlOf(file));
+    },
+    stream: (file, signal) => bucket.stream(`${prefix}${file}`, signal),
+    remove: (file) => bucket.remove(`${prefix}${file}`),
+    discardUnfinished: () => bucket.discardUploads(prefix, host.now() - dayMs),
+    close: bucket.close,
+  };
+};
+
+export const isBucketUrl = (where: string): boolean => /^s3:\/\//i.test(where);
+/** A bucket's name is a host name of one or more labels; the prefix has no part that stands for another. */
+const bucketUrl = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/;
+export type BucketUrl = { readonly bucket: string; readonly prefix: string };
+const parsed = (where: string): BucketUrl | undefined => {
+  const [, bucket, rest = ''] = bucketUrl.exec(where) ?? [];
+  const prefix = rest.replace(/\/+$/, '');
+  const isPlain = prefix === '' || prefix.split('/').every((part) => !['', '.', '..'].includes(part));
+  return bucket === undefined || !isPlain ? undefined : { bucket, prefix: prefix === '' ? '' : `${prefix}/` };
+};
+/** What is wrong with the URL, as a sentence; undefined when it can be used. Pure. */
+export const bucketUrlProblem = (where: string): string | undefined =>
+  parsed(where) === undefined
+    ? `must be s3://BUCKET or s3://BUCKET/PREFIX; got ${JSON.stringify(where)}`
+    : undefined;
+/** Bucket and prefix, with a slash at its end. Throws invalid arguments that name where the URL came from. */
+export const parseBucketUrl = (where: string, from: string): BucketUrl => {
+  const found = parsed(where);
+  if (found !== undefined) return found;
+  throw invalidArguments([
+    problem(
+      from,
+      'format',
+      bucketUrlProblem(where) ?? '',
+      'a bucket has 3 to 63 lower-case letters, digits, dots and hyphens; credentials never stand in the URL',
+    ),
+  ]);
+};
+
+const partialPattern = /^\..+\.partial(-\d+)?$/;
+/** What is there; nothing in a directory that is still to be made. What is no directory must not look like one without snapshots. */
+const namesInDirectoryDestination = async ({ files }: Host, directory: string): Promise<string[]> => {
+  const real = await files.realPath(directory);
+  if (real === undefined) return [];
+  if ((await files.info(real))?.kind === 'directory') return files.list(real);
+  throw new AppError('usage', `${directory} is not a directory`, {
+    code: 'NOT_A_DIRECTORY',
+    tryThis: ['name the directory that the snapshots lie in'],
+  });
+};
+/** A directory of this machine, mode 0700. A file is built beside its place and gets its name when it is whole. */
+export const directoryDestination = (host: Host, directory: string): Destination => {
+  const { files } = host;
+  const pathOf = (name: string): string => childPath(directory, pathPart(name));
+  return {
+    where: directory,
+    workDirectory: directory,
+    placeOf: pathOf,
+    names: async () => {
+      const names = await namesInDirectoryDestination(host, directory);
+      const infos = await Promise.all(
+        names.map(async (name) => ({ name, info: await files.info(pathOf(name)) })),
+      );
+      return infos.flatMap(({ name, info }) =>
+        info?.kind === 'file' ? [{ name, sizeBytes: info.sizeBytes }] : [],
+      );
+    },
+    put: async (name, file) => {
+      if (dirname(file) === directory) return files.rename(file, pathOf(name));
+      await files.makeDirectory(directory, 0o700);
+      await files.replaceStream(pathOf(name), files.stream(file), 0o600);
+    },
+    putText: (name, text) => files.replace(pathOf(name), text, 0o600),
+    text: (name) => files.read(pathOf(name)),
+    stream: async (name) =>
+      (await files.info(pathOf(name))) === undefined ? undefined : files.stream(pathOf(name)),
+    remove: (name) => files.remove(pathOf(name)),
+    discardUnfinished: async () => {
+      const names = (await namesInDirectoryDestination(host, directory)).filter((name) =>
+        partialPattern.test(name),
+      );
+      const infos = await Promise.all(
+        names.map(async (name) => ({ name, info: await files.info(pathOf(name)) })),
+      );
+      const old = infos.filter(({ info }) => info !== undefined && info.modifiedMs < host.now() - dayMs);
+      for (const { name } of old) await files.remove(pathOf(name));
+      return old.length;
+    },
+    close: () => undefined,
+  };
+};
 
 export const openDestination = async (
   host: Host,

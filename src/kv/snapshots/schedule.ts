@@ -1,10 +1,15 @@
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { durationMs } from '../../core/format.ts';
 import { AppError } from '../../core/problem.ts';
 import { shellLine } from '../../core/shell.ts';
-import type { Calendar } from './every.ts';
+import type { Host } from '../../platform/host.ts';
+import type { Store } from '../client/etcd-client.ts';
+import { snapshotContent } from '../client/snapshot-content.ts';
+import { saveSnapshot, verifySnapshot, withSnapshot } from '../client/snapshot.ts';
+import { type Destination, type SnapshotManifest, snapshotName, writeManifest } from './catalog.ts';
 
 export const schedulers = ['systemd', 'cron', 'kubernetes'] as const;
 export type Scheduler = (typeof schedulers)[number];
-
 export type Job = {
   /** Of the cluster: part of unit and object names. */
   readonly cluster: string;
@@ -15,7 +20,6 @@ export type Job = {
   readonly program: readonly string[];
   readonly image?: string | undefined;
 };
-
 /** A line break would start another setting or another job, and both files have no escape for it outside of quotes. */
 const isControl = (character: string): boolean =>
   character < ' ' || (character >= '\x7f' && character <= '\x9f');
@@ -27,7 +31,6 @@ const refuseControl = (value: string, where: string): string => {
     { code: 'CONTROL_CHARACTER', tryThis: ['rename the file or directory, or use --emit kubernetes'] },
   );
 };
-
 const bare = /^[A-Za-z0-9_./:=@,+-]+$/;
 /** systemd.unit(5): `%` starts a specifier. */
 const unitValue = (value: string): string => refuseControl(value, 'a systemd unit').replaceAll('%', '%%');
@@ -39,7 +42,6 @@ const unitWord = (word: string): string => {
 /** In a line of a crontab `%` ends the command. */
 const cronWord = (word: string): string =>
   shellLine([refuseControl(word, 'a crontab')]).replaceAll('%', '\\%');
-
 type Value = string | readonly string[];
 type Tag = (parts: TemplateStringsArray, ...values: readonly Value[]) => string;
 /** Each value is data in that format: a string is the text of a setting or a comment, a list is a command line. */
@@ -52,9 +54,7 @@ const tagFor =
     );
 const unitText = tagFor(unitValue, unitWord);
 const crontab = tagFor((value) => refuseControl(value, 'a crontab'), cronWord);
-
 const unitName = ({ cluster }: Job): string => `opsctl-snapshot-${cluster.replace(/[^A-Za-z0-9_.-]/g, '-')}`;
-
 const systemd = (job: Job): string => {
   const name = unitName(job);
   return unitText`# /etc/systemd/system/${name}.service
@@ -91,16 +91,13 @@ Persistent=yes
 WantedBy=timers.target
 `;
 };
-
 const cron = (job: Job): string =>
   crontab`# /etc/cron.d/${unitName(job)}: the fields of a system crontab, with the user in the sixth
 ${job.calendar.cron} root ${[...job.program, ...job.words]}
 `;
-
 /** RFC 1123 label, at most 52 characters: a CronJob adds eleven to it. */
 const objectName = ({ cluster }: Job): string =>
   `opsctl-snapshot-${cluster.toLowerCase().replace(/[^a-z0-9-]/g, '-')}`.slice(0, 52).replace(/-+$/, '');
-
 const container = ({ image, words }: Job, name: string) => ({
   name: 'snapshot',
   image,
@@ -149,12 +146,110 @@ const kubernetes = async (job: Job): Promise<string> => {
   const { stringify } = await import('./yaml-package.ts');
   return `${notes.join('\n')}\n${stringify(object)}`;
 };
-
 const texts: Readonly<Record<Scheduler, (job: Job) => string | Promise<string>>> = {
   systemd,
   cron,
   kubernetes,
 };
-
 /** The units, the line or the object that runs one snapshot after the other. Pure. */
 export const scheduleText = async (scheduler: Scheduler, job: Job): Promise<string> => texts[scheduler](job);
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const minuteMs = 60_000;
+/** How often snapshots are taken, where a calendar can say it: so many minutes or hours that divide a whole, or a day. */
+export type Calendar = { readonly cron: string; readonly systemd: string };
+const pad = (n: number): string => String(n).padStart(2, '0');
+/** A name always begins at the same minute, and different names at different ones: many clusters do not begin at once. */
+const minuteOf = (name: string): number =>
+  [...name].reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 60, 7);
+/** Cron and systemd calendars begin anew with each hour or day: a time that does not divide it would drift. Undefined for such a one. Pure. */
+export const calendarOf = (everyMs: number, name: string): Calendar | undefined => {
+  const minute = minuteOf(name);
+  if (everyMs >= 5 * minuteMs && everyMs < hourMs && hourMs % everyMs === 0 && everyMs % minuteMs === 0) {
+    const step = everyMs / minuteMs;
+    return { cron: `*/${step} * * * *`, systemd: `*:00/${step}:00` };
+  }
+  if (everyMs === dayMs) return { cron: `${minute} 2 * * *`, systemd: `*-*-* 02:${pad(minute)}:00` };
+  if (everyMs >= hourMs && everyMs < dayMs && dayMs % everyMs === 0 && everyMs % hourMs === 0) {
+    const step = everyMs / hourMs;
+    return { cron: `${minute} */${step} * * *`, systemd: `*-*-* 00/${step}:${pad(minute)}:00` };
+  }
+  return undefined;
+};
+const leastEveryMs = 5 * minuteMs;
+/** The problem with a value of --every, as a sentence; undefined when it can be used. Pure. */
+export const everyProblem = (text: string): string | undefined => {
+  const ms = durationMs(text);
+  if (ms === undefined) return 'is not a duration';
+  return ms < leastEveryMs ? 'must be at least 5 minutes' : undefined;
+};
+
+export type Taking = {
+  readonly host: Host;
+  readonly cluster: string;
+  readonly member: string;
+  readonly store: Store;
+  readonly destination: Destination;
+  readonly signal: AbortSignal;
+};
+export type Taken = { readonly name: string; readonly place: string; readonly manifest: SnapshotManifest };
+/** What a verified file on this machine holds. Throws with code SNAPSHOT_DAMAGED. */
+const describeFile = async (
+  host: Host,
+  path: string,
+): Promise<Pick<SnapshotManifest, 'revision' | 'total_key' | 'hash' | 'size_bytes' | 'file_sha256'>> => {
+  const { size_bytes, file_sha256 } = await verifySnapshot(host, path);
+  const { hash, revision, total_key } = withSnapshot(host.files, path, snapshotContent);
+  return { revision, total_key, hash: hash.toString(16), size_bytes, file_sha256 };
+};
+/** The store keeps every page that a snapshot in progress may still read: what cannot be older than it was when the snapshot began was not read from this member. */
+const refuseOlder = (member: string, revision: number, atStart: number): void => {
+  if (revision >= atStart) return;
+  throw new AppError(
+    'no',
+    `the snapshot of ${member} holds revision ${revision}, and ${member} was at ${atStart} when it began`,
+    { code: 'SNAPSHOT_OLD', tryThis: ['opsctl kv status', 'take it from another member: --member NAME'] },
+  );
+};
+export type Storing = Pick<Taking, 'host' | 'cluster' | 'member' | 'destination' | 'signal'> & {
+  readonly takenMs: number;
+  /** Revision of the member when the snapshot began. */
+  readonly atStart: number;
+};
+/** Stores a verified file of this machine with its manifest. The file may be gone afterwards. */
+export const storeFile = async (storing: Storing, file: string): Promise<Taken> => {
+  const { host, cluster, member, destination, signal, takenMs, atStart } = storing;
+  const described = await describeFile(host, file);
+  refuseOlder(member, described.revision, atStart);
+  const name = snapshotName(cluster, takenMs, described.revision);
+  await destination.put(name, file, described.size_bytes, signal);
+  const manifest: SnapshotManifest = {
+    format: 1,
+    cluster,
+    member,
+    taken_at: new Date(takenMs).toISOString(),
+    ...described,
+    verified_at: new Date(host.now()).toISOString(),
+    verified_by: 'checksum',
+  };
+  await writeManifest(destination, name, manifest);
+  return { name, place: destination.placeOf(name), manifest };
+};
+/**
+ * One snapshot: read from the member into a file of this machine, verified there, then stored under its name. It is not streamed on
+ * while it is read: a member keeps its free pages for as long as a snapshot of it is read, so the reader must not wait for a slow upload.
+ */
+export const takeStored = async (taking: Taking): Promise<Taken> => {
+  const { host, cluster, store, destination } = taking;
+  const takenMs = host.now();
+  await host.files.makeDirectory(destination.workDirectory, 0o700);
+  const file = childPath(destination.workDirectory, pathPart(`.${cluster}-${takenMs}.partial-${host.pid}`));
+  try {
+    const { revision: atStart } = await store.status();
+    await saveSnapshot(host, store, file);
+    return await storeFile({ ...taking, takenMs, atStart }, file);
+  } finally {
+    await host.files.remove(file);
+  }
+};

@@ -3,13 +3,11 @@ import { lossyText } from '../../core/utf8.ts';
 import { basename, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { assertTrustedProgram } from '../../platform/trust.ts';
-import { bucketRecords, snapshotRevision } from '../client/snapshot-content.ts';
-import type { PageSource } from '../client/snapshot-content.ts';
+import { bucketRecords, type PageSource, snapshotRevision } from '../client/snapshot-content.ts';
 import type { Endpoint } from '../client/endpoint.ts';
 import { bytesField } from '../client/grpc.ts';
-import { openStore } from '../client/etcd-client.ts';
-import type { Store } from '../client/etcd-client.ts';
-import { withSnapshot } from '../client/snapshot-file.ts';
+import { openStore, type Store } from '../client/etcd-client.ts';
+import { withSnapshot } from '../client/snapshot.ts';
 import type { Host } from '../../platform/host.ts';
 
 export type Trial = {

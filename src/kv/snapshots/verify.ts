@@ -1,18 +1,92 @@
-import { childPath, pathPart } from '../../core/file-name.ts';
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError } from '../../core/problem.ts';
-import { verifySnapshot } from '../client/snapshot.ts';
-import type { Verified } from '../client/snapshot.ts';
-import type { Host } from '../../platform/host.ts';
-import { writeManifest } from './catalogue.ts';
-import { isBucketUrl } from './bucket-url.ts';
-import { openDestination } from './destination.ts';
-import type { BucketOptions, Destination } from './destination-types.ts';
-import { fetchFile, splitPlace, verifyStream } from './fetch.ts';
-import { manifestName, parseManifest } from './snapshot-manifest.ts';
-import type { SnapshotManifest } from './snapshot-manifest.ts';
-import { trialRestore } from './trial-restore.ts';
-import type { Comparison, Trial } from './trial-restore.ts';
+import type { Bytes, Host } from '../../platform/host.ts';
+import { trailerCheck, type Verified, verifySnapshot } from '../client/snapshot.ts';
+import {
+  type BucketOptions,
+  type Destination,
+  manifestName,
+  parseManifest,
+  type SnapshotManifest,
+  writeManifest,
+} from './catalog.ts';
+import { isBucketUrl, openDestination } from './destination.ts';
+import { type Comparison, type Trial, trialRestore } from './trial-restore.ts';
+
+/** The directory and the name of a snapshot that is named by a path or an `s3://` URL. */
+export const splitPlace = (place: string): { readonly where: string; readonly name: string } => {
+  const at = place.lastIndexOf('/');
+  return at < 0
+    ? { where: '.', name: place }
+    : { where: place.slice(0, at) || '/', name: place.slice(at + 1) };
+};
+const missing = (place: string): AppError =>
+  new AppError('not-found', `there is no snapshot ${place}`, {
+    code: 'NO_SNAPSHOT',
+    tryThis: ['opsctl kv snapshot list DESTINATION'],
+  });
+/** Reads a stored snapshot to its end and checks it on the way; nothing is kept, memory stays flat. */
+export const verifyStream = async (
+  destination: Destination,
+  name: string,
+  signal: AbortSignal,
+): Promise<Verified> => {
+  const chunks = await destination.stream(name, signal);
+  if (chunks === undefined) throw missing(destination.placeOf(name));
+  const check = trailerCheck();
+  for await (const bytes of chunks) {
+    signal.throwIfAborted();
+    check.add(bytes);
+  }
+  return check.finish(destination.placeOf(name));
+};
+/** A copy of a stored snapshot in a file of this machine, checked while it arrives: a bad one leaves nothing. */
+export const fetchFile = async (
+  host: Host,
+  destination: Destination,
+  name: string,
+  path: string,
+): Promise<Verified> => {
+  const chunks = await destination.stream(name);
+  if (chunks === undefined) throw missing(destination.placeOf(name));
+  let verified: Verified | undefined;
+  const checked = async function* (): AsyncGenerator<Bytes> {
+    const check = trailerCheck();
+    for await (const bytes of chunks) {
+      check.add(bytes);
+      yield bytes;
+    }
+    verified = check.finish(destination.placeOf(name));
+  };
+  await host.files.replaceStream(path, checked(), 0o600);
+  return verified as unknown as Verified;
+};
+/** The snapshot as a file of this machine: itself, or a copy below `directory` of what is in a bucket. */
+export const asLocalFile = async (
+  host: Host,
+  place: string,
+  { directory, ...bucket }: BucketOptions & { readonly directory: string },
+): Promise<string> => {
+  const { where, name } = splitPlace(place);
+  const destination = await openDestination(host, where, {
+    ...bucket,
+    workDirectory: directory,
+    flag: '--snapshot',
+  });
+  try {
+    const path = childPath(
+      directory,
+      pathPart(`${createHash('sha256').update(place).digest('hex').slice(0, 8)}-${name}`),
+    );
+    await host.files.makeDirectory(directory, 0o700);
+    await fetchFile(host, destination, name, path);
+    return path;
+  } finally {
+    destination.close();
+  }
+};
 
 export type Verifying = {
   readonly host: Host;
@@ -29,7 +103,6 @@ export type Verification = Verified & {
   readonly manifest: 'same' | 'none';
   readonly comparisons?: readonly Comparison[];
 };
-
 /** A whole file with a right checksum may still be another one than was stored. */
 const refuseOtherFile = (
   place: string,
@@ -43,7 +116,6 @@ const refuseOtherFile = (
     { code: 'SNAPSHOT_DAMAGED', tryThis: ['opsctl kv snapshot list DESTINATION, and take another one'] },
   );
 };
-
 type Read = { readonly verified: Verified; readonly file: string };
 /** With a trial a copy of what is in a bucket is needed; without one it is only read. */
 const readStored = async (
@@ -61,7 +133,6 @@ const readStored = async (
   await host.files.makeDirectory(directory, 0o700);
   return { verified: await fetchFile(host, destination, name, file), file };
 };
-
 /** Reads a stored snapshot to its end, compares it with its manifest, on request by a trial restore too; a success is noted in the manifest. */
 export const verifyStored = async (verifying: Verifying): Promise<Verification> => {
   const { host, place, bucket, signal, trial } = verifying;

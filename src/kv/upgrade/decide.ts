@@ -1,18 +1,42 @@
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { isReadyFor } from './downgrade.ts';
-import { alarmMessages } from './guards/no-alarms.ts';
-import { stopFinding } from './guards/quorum-survives.ts';
-import { hasFreshSnapshot } from '../engine/progress.ts';
-import type { Progress } from '../engine/progress.ts';
+import { hexId } from '../client/endpoint.ts';
+import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/model.ts';
+import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
+import { stopFinding } from './guards/membership.ts';
+import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf } from './plan-kind.ts';
-import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/types.ts';
+
+/** What a downgrade can and cannot do, said before it starts. */
+
+export const downgradeLimits: readonly string[] = [
+  'one minor, from 3.6 to 3.5, while every member answers; the data of every key stays',
+  'until it is over no 3.6 member can be added: an empty one does not start',
+  'settings that only 3.6 knows have to go: flags end 3.5 at its start, keys of the file are ignored',
+  'it can be cancelled, and a member can go back to 3.6, until the last member runs 3.5; then kv upgrade goes to 3.6 again',
+  'when it fails: kv restore, from a snapshot of 3.6 or 3.5',
+];
+/** Every member that answers takes members of the older version in: cluster and data have its version. */
+export const isReadyFor = (to: string, members: readonly MemberSeen[]): boolean =>
+  members
+    .filter(({ is_reachable }) => is_reachable)
+    .every(
+      ({ cluster_version, storage_version }) =>
+        minorOf(cluster_version) === to && (storage_version === undefined || minorOf(storage_version) === to),
+    );
+export const notReady = (to: string, members: readonly MemberSeen[]): string =>
+  members
+    .filter((member) => !member.is_reachable || !isReadyFor(to, [member]))
+    .map(
+      ({ name, member_id, cluster_version, storage_version }) =>
+        `${name}${member_id === undefined ? '' : ` (${hexId(member_id)})`}: cluster ${cluster_version ?? 'no answer'}, storage ${storage_version ?? '-'}`,
+    )
+    .join('; ');
 
 /**
  * old: runs the old version · stopping: asked to end, still there · stopped: down by our hand · started: new version, gate not passed ·
  * done: gate passed · fallen: passed its gate and is down now · sick: down, and not by our hand.
  */
 export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
-
 const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
   const { begun, ended } = progress;
   const { name } = seen;
@@ -26,7 +50,6 @@ const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
   // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
   return plan.steps.some(({ id }) => id === `${name}.stop`) ? 'sick' : 'stopped';
 };
-
 export type Decision =
   /** `isCrossing`: with these steps the last member of the old version is replaced. */
   | {
@@ -46,7 +69,6 @@ export type Decision =
   | { readonly kind: 'hold'; readonly member: string; readonly isLast: boolean }
   | { readonly kind: 'refuse'; readonly findings: readonly Finding[] }
   | { readonly kind: 'done' };
-
 const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Step['kind'][]>> = {
   old: ['snapshot', 'move-leader', 'stop', 'copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
   stopping: ['stop', 'copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
@@ -54,7 +76,6 @@ const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Ste
   started: ['gate', 'settle'],
   done: ['settle'],
 };
-
 /** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
 const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
   const model = steps.find((step) => step.kind === 'settle');
@@ -63,7 +84,6 @@ const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
     ? steps
     : [...steps, { ...model, id, member: name }];
 };
-
 const stepsFor = (
   plan: Plan,
   progress: Progress,
@@ -82,12 +102,10 @@ const stepsFor = (
     return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(`${name}.start`);
   });
 };
-
 const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
   kind: 'refuse',
   findings: [{ guard, level: 'fail', member, message, hint }],
 });
-
 /**
  * A member that answers and is not healthy: cut off from its peers, most of the time. Stopping it would cost no quorum, but it could not pass its
  * gate afterwards; and with it nobody else may be stopped. An operator who took a sick member into account is not asked again.
@@ -103,7 +121,6 @@ const sickMember = (plan: Plan, { members }: Observation): Decision | undefined 
     'read its log, see whether its peers reach it; then opsctl kv resume',
   );
 };
-
 /** What to do with the next member that still runs the old version. */
 const nextOld = (
   plan: Plan,
@@ -131,7 +148,6 @@ const nextOld = (
     ? { kind: 'steps', member: name, steps, isCrossing: true }
     : { kind: 'steps', member: name, steps };
 };
-
 /** Members of the plan that run the new version now. */
 export const upgradedIn = (
   plan: Plan,
@@ -141,7 +157,6 @@ export const upgradedIn = (
   plan.order.filter((name) =>
     members.some((seen) => seen.name === name && seen.is_reachable && isSwitched(plan, progress, seen)),
   );
-
 /** The point of no return: spec/store#states-4. The old version refuses to start once the cluster's version has moved, and never before. */
 const hasMoved = (
   plan: Pick<Plan, 'to' | 'kind'>,
@@ -150,7 +165,6 @@ const hasMoved = (
 ): boolean =>
   crosses(plan) &&
   (hasCrossed || members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to));
-
 type HandOver = {
   readonly plan: Plan;
   readonly progress: Progress;
@@ -166,7 +180,6 @@ const transfereeOf = ({ plan, progress, observation, name: leader }: HandOver): 
   const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
   return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
 };
-
 /** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
 const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
   const { observation, name } = handOver;
@@ -186,7 +199,6 @@ const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
   };
   return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
 };
-
 const restartKinds: readonly Step['kind'][] = ['start', 'gate'];
 /**
  * A new version that ended by itself after its gate. Until the cluster's version has moved the old one is known to run, whether or not another member
@@ -220,7 +232,6 @@ const unanswering = (name: string): Decision =>
     `${name} does not answer, and this run did not stop it`,
     'start it, then opsctl kv resume',
   );
-
 /** A member that runs neither of the plan's two versions. */
 const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefined => {
   const wrong = members.find(
@@ -236,7 +247,6 @@ const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefi
         'somebody changed its binary; put the right one back',
       );
 };
-
 /**
  * A member that was begun with is brought to its end first. Not unasked where that would cross: the last member of the old version is stopped after
  * the confirmation only, so without one it went down by itself (its stop was begun while there were others, and not done), or before the plan.
@@ -254,7 +264,6 @@ const openMember = (
     return { kind: 'steps', member: name, steps };
   return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
 };
-
 /** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.reverting !== undefined)

@@ -1,20 +1,19 @@
-import { childPath, pathPart } from '../../core/file-name.ts';
 import { dirname, join } from 'node:path';
-import { AppError } from '../../core/problem.ts';
-import { whyUnwritable } from '../../core/write-failure.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { AppError, whyUnwritable } from '../../core/problem.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
-import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Journal } from '../engine/journal.ts';
-import type { Placement } from '../engine/placement-types.ts';
+import type { ClusterFile, JournalEntry, MemberSpec, Outcome, Placement } from '../engine/model.ts';
+import { configBefore } from './configuration/migrate.ts';
+import type { Driver, StartedMember, Which } from './supervisors/driver.ts';
 
 /** By the version that was left: a rollback or a restore to it starts from this record, whichever run wrote it. */
 type Kept = Readonly<Record<string, Placement>>;
-
 /** Beside the runs of a cluster: a member may have been upgraded by an earlier run than the one that brings it back. */
 const recordPath = (runDirectory: string, member: string): string =>
   childPath(join(dirname(runDirectory), 'placements'), pathPart(`${member}.json`));
-
 const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<Kept> => {
   const text = await files.read(path);
   // Without it nobody knows what to go back to: it is never taken for empty, and never written over.
@@ -24,9 +23,7 @@ const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<K
         'look at what the member runs, then move the file away: opsctl kv status',
       ]);
 };
-
 type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };
-
 const unwritable = (member: string, path: string, cause: unknown): AppError =>
   new AppError(
     'stopped',
@@ -37,7 +34,6 @@ const unwritable = (member: string, path: string, cause: unknown): AppError =>
       cause,
     },
   );
-
 /** Written before the stop: after it the record is the only thing that says what the member ran with. */
 export const recordPlacement = async (
   { host, directory, journal }: Owner,
@@ -54,7 +50,6 @@ export const recordPlacement = async (
   }
   journal.write({ kind: 'placed', placement });
 };
-
 /** What the member ran with on `from`: as this run recorded it, else as the last run did that took it away from that version. */
 export const placementOf = async (
   {
@@ -71,4 +66,86 @@ export const placementOf = async (
   );
   if (entry?.kind === 'placed') return entry.placement;
   return (await readKept(host, recordPath(directory, member)))[from];
+};
+
+/** What a switch needs of a run or a restore. */
+export type Switching = {
+  readonly host: Host;
+  readonly driver: Driver;
+  /** Of the run: records and configurations of versions before are beside it. */
+  readonly directory: string;
+  readonly journal?: Pick<Journal, 'entries'>;
+};
+/** The configuration of the version before, as it was kept; a run of an earlier opsctl kept it in its own directory. */
+const keptText = async (
+  { host, driver, directory }: Switching,
+  member: MemberSpec,
+  placement: Placement | undefined,
+): Promise<string | undefined> => {
+  const kept = placement?.previous.config;
+  return kept === undefined ? configBefore(host, directory, member.name) : driver.readFile(member, kept);
+};
+export const configOn = async (
+  switching: Switching & { readonly plan: { readonly from: Minor } },
+  member: MemberSpec,
+): Promise<string | undefined> =>
+  keptText(switching, member, await placementOf(switching, member.name, switching.plan.from));
+const restoreConfig = async (
+  switching: Switching,
+  member: MemberSpec,
+  placement: Placement | undefined,
+): Promise<void> => {
+  const { driver } = switching;
+  const path = member.config_file;
+  if (path === undefined) return;
+  const before = await keptText(switching, member, placement);
+  if (before !== undefined && before !== (await driver.readFile(member, path)))
+    await driver.writeFile(member, path, before);
+};
+/** Between a stop and a start: program, image or unit of that version, the old version with its own configuration; then the start. */
+export const startVersion = async (
+  switching: Switching,
+  member: MemberSpec,
+  which: Which,
+  from: Minor,
+): Promise<StartedMember> => {
+  const { driver } = switching;
+  const placement = await placementOf(switching, member.name, from);
+  await driver.activate(member, which, placement);
+  if (which === 'old') await restoreConfig(switching, member, placement);
+  return driver.start(member, which, placement);
+};
+
+/** The last placement of each member, and whether the member was reverted after it. */
+const placements = (
+  entries: readonly JournalEntry[],
+): Map<string, { placement: Placement; isBack: boolean }> => {
+  const found = new Map<string, { placement: Placement; isBack: boolean }>();
+  for (const entry of entries) {
+    if (entry.kind === 'placed')
+      found.set(entry.placement.member, { placement: entry.placement, isBack: false });
+    const known = entry.kind === 'reverted' ? found.get(entry.member) : undefined;
+    if (known !== undefined) found.set(known.placement.member, { ...known, isBack: true });
+  }
+  return found;
+};
+/** Members whose staged version nobody will start any more: all of a run that is over, else those that were reverted. Pure. */
+export const discarded = (entries: readonly JournalEntry[], outcome: Outcome): Placement[] => {
+  const isOver = outcome === 'done' || outcome === 'aborted';
+  return [...placements(entries).values()].flatMap(({ placement, isBack }) =>
+    isOver || isBack ? [placement] : [],
+  );
+};
+/** What is left behind costs room and nothing else: a host that cannot be reached is no reason to fail. */
+export const discardStaged = async (
+  { driver, cluster }: { readonly driver: Driver; readonly cluster: ClusterFile },
+  entries: readonly JournalEntry[],
+  outcome: Outcome,
+): Promise<void> => {
+  await Promise.all(
+    discarded(entries, outcome).map(async (placement) => {
+      const member = cluster.members.find(({ name }) => name === placement.member);
+      if (member !== undefined) await driver.discard(member, placement).catch(() => {});
+    }),
+  );
 };

@@ -1,5 +1,8 @@
+import { resolve } from 'node:path';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import type { Progress } from '../engine/progress.ts';
+import { AppError, problem } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import { withCurrentFindings } from '../engine/journal.ts';
 import type {
   ClusterFile,
   Hooks,
@@ -8,15 +11,15 @@ import type {
   Plan,
   PlanKind,
   PlanOptions,
-} from '../engine/types.ts';
+  Refusal,
+} from '../engine/model.ts';
+import type { Progress } from '../engine/progress.ts';
 
 type Kinded = Pick<Plan, 'kind'>;
 /** Plans of earlier versions have no kind: they are upgrades. */
 export const kindOf = ({ kind }: Kinded): PlanKind => kind ?? 'upgrade';
-
 /** Only an upgrade passes a point of no return: spec/store#measured-later-9, and a restart changes no version of the cluster. */
 export const crosses = (plan: Kinded): boolean => kindOf(plan) === 'upgrade';
-
 /**
  * Whether a member that answers runs what the plan leads to. Versions say it, but for a restart, which keeps the minor: there a start was begun,
  * and a member that is stopped before its start is begun does not answer.
@@ -29,13 +32,11 @@ export const isSwitched = (
   kindOf(plan) === 'restart'
     ? !plan.order.includes(name) || begun.has(`${name}.start`)
     : minorOf(server_version) === plan.to;
-
 /** For people: what a member has before and after. */
 export const oldWay = (plan: Kinded & Pick<Plan, 'from'>): string =>
   kindOf(plan) === 'restart' ? 'its configuration before' : plan.from;
 export const newWay = (plan: Kinded & Pick<Plan, 'to'>): string =>
   kindOf(plan) === 'restart' ? 'its new configuration' : plan.to;
-
 const pairs = [
   ['old_binary', 'new_binary'],
   ['old_command', 'new_command'],
@@ -45,7 +46,6 @@ const hookPairs = [
   ['start_old', 'start_new'],
   ['old_version', 'new_version'],
 ] as const;
-
 const swapped = (spec: MemberSpec): MemberSpec => {
   const changes = pairs.flatMap(([old, fresh]) => [
     [old, spec[fresh]],
@@ -74,7 +74,6 @@ const kept = (spec: MemberSpec, which: 'old' | 'new'): MemberSpec => ({
     }),
   ),
 });
-
 /** The cluster file as this kind of plan reads it: a downgrade goes from its new programs to its old ones. */
 export const viewFor = (
   cluster: ClusterFile,
@@ -94,7 +93,60 @@ export const viewFor = (
   }
   return cluster;
 };
-
 /** A restart may leave the program to the service manager. */
 export const namesProgram = ({ new_binary, new_command, new_image }: MemberSpec): boolean =>
   new_binary !== undefined || new_command !== undefined || new_image !== undefined;
+
+/** What the plan is made again with; everything else of the file is compared by its digest. */
+const areOptions = (given: unknown): given is PlanOptions => {
+  const { accept, copy_data, hold_last, stable_seconds, to, hold_after, stable_before_last_seconds } =
+    (given ?? {}) as Record<string, unknown>;
+  const isAbsentOr = (type: string, value: unknown): boolean => value === undefined || typeof value === type;
+  return (
+    Array.isArray(accept) &&
+    accept.every((name) => typeof name === 'string') &&
+    typeof copy_data === 'boolean' &&
+    typeof hold_last === 'boolean' &&
+    typeof stable_seconds === 'number' &&
+    isAbsentOr('string', to) &&
+    [hold_after, stable_before_last_seconds].every((value) => isAbsentOr('number', value))
+  );
+};
+export const readPlan = async (host: Host, path: string): Promise<Plan> => {
+  const text = await host.files.read(resolve(host.cwd, path));
+  if (text === undefined)
+    throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
+  try {
+    const plan = withCurrentFindings(JSON.parse(text) as Plan);
+    if (plan.format === 1 && typeof plan.digest === 'string' && areOptions(plan.options)) return plan;
+  } catch {
+    // Said below: a file that is no JSON and one that is no plan are the same mistake.
+  }
+  throw new AppError('usage', `--plan: ${path} is not a plan`, {
+    code: 'NO_PLAN',
+    tryThis: ['opsctl kv plan --out plan.json'],
+  });
+};
+
+type Refused = Pick<Refusal, 'refused' | 'findings'>;
+/** Nothing was changed: every reason at once, the first in the message. `tryThis` is made from the hint of the first. */
+export const refusalError = (
+  { refused, findings }: Refused,
+  tryThis: (hint: string | undefined) => readonly string[],
+): AppError => {
+  const [first, ...rest] = refused;
+  const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
+  return new AppError(
+    'unsafe',
+    `refused, nothing was changed: ${first?.message ?? 'a guard refused'}${more}`,
+    {
+      code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
+      problems:
+        rest.length === 0
+          ? []
+          : refused.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
+      tryThis: tryThis(first?.hint),
+      data: { refused, findings },
+    },
+  );
+};

@@ -6,7 +6,7 @@ import type { Journal } from '../engine/journal.ts';
 import { progressOf } from '../engine/progress.ts';
 import { newWay, oldWay } from './plan-kind.ts';
 import type { MemberWatch } from './observe/member-watch.ts';
-import type { Window } from './window/window-types.ts';
+import type { Window } from './window/window.ts';
 import type {
   ClusterFile,
   MemberSeen,
@@ -15,7 +15,7 @@ import type {
   Plan,
   Step,
   Unstamped,
-} from '../engine/types.ts';
+} from '../engine/model.ts';
 
 /** `proved`: it has passed its health check, and has to stay good for a time. */
 export type Replacing = 'changing' | 'proved';

@@ -3,8 +3,13 @@ import type { Host } from '../../platform/host.ts';
 import { checkFields } from '../../core/check.ts';
 import { bool, type Fields, help, list, obj, oneOf, req, str, url } from '../../core/field.ts';
 import { AppError, problem, type Problem } from '../../core/problem.ts';
-import { versionTable, type VersionRule, type VersionTable } from '../../api-specs/etcd/version-rules.ts';
-import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
+import {
+  compareVersions,
+  minorOf,
+  type VersionRule,
+  versionTable,
+  type VersionTable,
+} from '../../api-specs/etcd/versions.ts';
 import { contentOf } from './cluster/yaml-file.ts';
 import { limits } from '../../core/limits.ts';
 

@@ -1,5 +1,4 @@
-import { leastOf, type VersionTable } from '../../api-specs/etcd/version-rules.ts';
-import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { leastOf, minorOf, rowOf, type VersionTable } from '../../api-specs/etcd/versions.ts';
 
 /** What is known of each minor, as one row. */
 export const minorRows = (table: VersionTable) =>

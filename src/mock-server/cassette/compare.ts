@@ -1,21 +1,126 @@
+import { isRecord } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import {
+  bodyBytes,
   type Cassette,
   type Exchange,
-  type KeptResponse,
-  bodyBytes,
+  type KeptBody,
   keptBody,
   keptHeaders,
+  type KeptResponse,
 } from './cassette.ts';
-import { type Difference, type Identifiers, differences, translated, translatedJson } from './differences.ts';
+
+/** One thing in which a response differs from the recorded one. */
+export type Difference = { readonly where: string; readonly recorded: unknown; readonly received: unknown };
+/** Identifiers of the recorded service, and what the other one gave in their place. */
+export type Identifiers = Map<string, string>;
+const ID_KEY = /(^|_)(id|ids|uuid|global_id)$/;
+const isTime = (value: unknown): boolean =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
+const isUuid = (value: unknown): boolean =>
+  typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
+const isScalarId = (value: unknown): value is string | number =>
+  typeof value === 'number' || (typeof value === 'string' && value !== '');
+/** The text with every recorded identifier replaced, longest first, where it stands alone. */
+export const translated = (text: string, ids: Identifiers): string => {
+  const known = [...ids.keys()].sort((a, b) => b.length - a.length);
+  if (known.length === 0) return text;
+  const pattern = new RegExp(
+    `(?<![\\w-])(${known.map((id) => id.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})(?![\\w-])`,
+    'g',
+  );
+  return text.replace(pattern, (id) => ids.get(id) ?? id);
+};
+/** The same value as the other service would have it: recorded identifiers become its own. */
+export const translatedJson = (value: unknown, ids: Identifiers, key = ''): unknown => {
+  if (Array.isArray(value)) return value.map((one) => translatedJson(one, ids, key));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [name, translatedJson(inner, ids, name)]),
+    );
+  if (!isScalarId(value) || !(ID_KEY.test(key) || isUuid(value))) return value;
+  const other = ids.get(String(value));
+  if (other === undefined) return value;
+  return typeof value === 'number' ? Number(other) : other;
+};
+type Comparing = { readonly ids: Identifiers; readonly found: Difference[] };
+const compareScalars = (
+  { ids, found }: Comparing,
+  where: string,
+  key: string,
+  a: unknown,
+  b: unknown,
+): void => {
+  if (Object.is(a, b) || (isTime(a) && isTime(b))) return;
+  const areIds =
+    isScalarId(a) && isScalarId(b) && typeof a === typeof b && (ID_KEY.test(key) || (isUuid(a) && isUuid(b)));
+  if (areIds) {
+    const known = ids.get(String(a));
+    if (known === undefined) ids.set(String(a), String(b));
+    if (known === undefined || known === String(b)) return;
+  } else if (typeof a === 'string' && typeof b === 'string' && isLink(a) && sameLink(a, b, ids)) return;
+  found.push({ where, recorded: a, received: b });
+};
+const isLink = (text: string): boolean => /^https?:\/\//.test(text);
+const pathOf = (text: string): string => text.replace(/^https?:\/\/[^/]+/, '');
+const sameLink = (a: string, b: string, ids: Identifiers): boolean =>
+  translated(pathOf(a), ids) === pathOf(b);
+const compareLists = (
+  on: Comparing,
+  where: string,
+  key: string,
+  a: readonly unknown[],
+  b: readonly unknown[],
+): void => {
+  if (a.length !== b.length)
+    on.found.push({ where: `${where}.length`, recorded: a.length, received: b.length });
+  for (let i = 0; i < Math.min(a.length, b.length); i += 1)
+    compareValues(on, `${where}[${i}]`, key, a[i], b[i]);
+};
+const compareValues = (on: Comparing, where: string, key: string, a: unknown, b: unknown): void => {
+  if (Array.isArray(a) && Array.isArray(b)) compareLists(on, where, key, a, b);
+  else if (isRecord(a) && isRecord(b)) compareObjects(on, where, a, b);
+  else compareScalars(on, where, key, a, b);
+};
+const compareObjects = (
+  on: Comparing,
+  where: string,
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+): void => {
+  // Identifiers first: the links beside them contain them.
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort(
+    (x, y) => Number(ID_KEY.test(y)) - Number(ID_KEY.test(x)),
+  );
+  for (const name of names)
+    compareValues(on, where === '' ? name : `${where}.${name}`, name, a[name], b[name]);
+};
+const comparable = (body: KeptBody | undefined): unknown => {
+  if (body === undefined) return undefined;
+  return 'json' in body ? body.json : 'text' in body ? body.text : body.base64;
+};
+const mediaType = ({ headers }: KeptResponse): string =>
+  (headers['content-type'] ?? '').split(';')[0]?.trim() ?? '';
+/** What differs between two responses to the same request: status, media type and body; identifiers and times may differ. */
+export const differences = (
+  recorded: KeptResponse,
+  received: KeptResponse,
+  ids: Identifiers,
+): Difference[] => {
+  const found: Difference[] = [];
+  if (recorded.status !== received.status)
+    found.push({ where: 'status', recorded: recorded.status, received: received.status });
+  if (mediaType(recorded) !== mediaType(received))
+    found.push({ where: 'content-type', recorded: mediaType(recorded), received: mediaType(received) });
+  compareValues({ ids, found }, 'body', '', comparable(recorded.body), comparable(received.body));
+  return found;
+};
 
 /** A difference with the exchange in which it was seen; `exchange` counts from 1. */
 export type Row = Difference & { readonly exchange: number; readonly method: string; readonly path: string };
 /** Where the requests go and how they are let in. */
 export type Other = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
-
 const MASK = '***';
-
 const ask = async (
   host: Host,
   other: Other,
@@ -40,7 +145,6 @@ const ask = async (
     body: keptBody(bytes, reply.headers['content-type']),
   };
 };
-
 /** Sends the recorded requests in their order to another service and yields what it answers differently. */
 export async function* compareWith(host: Host, cassette: Cassette, other: Other): AsyncGenerator<Row> {
   const ids: Identifiers = new Map();

@@ -1,13 +1,15 @@
-import type { MockReply, MockRequest } from '../service.ts';
-import { errorReply, invalid } from './errors.ts';
+import type { Environment, MockReply, MockRequest } from '../service-set.ts';
+import { type Caller, refuseRole, roleOf } from './access.ts';
+import { errorReply, failed, invalid, notFound } from './errors.ts';
+import type { Json } from './proto-json.ts';
+import { labelJson, locksFor, type View, type Viewer } from './render.ts';
+import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, revisionOf } from './state.ts';
 
 /** The discovery document's `batchPath`, and the form with the service's name that some clients use. */
 export const batchPaths: readonly string[] = ['/batch', '/batch/labels/v2beta'];
 /** As many calls as the real services take in one batch. */
 const maxCalls = 100;
-
 type Part = { readonly id: string | undefined; readonly request: MockRequest };
-
 const headersIn = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split(/\r?\n/).flatMap((line) => {
@@ -15,7 +17,6 @@ const headersIn = (text: string): Record<string, string> =>
       return at < 0 ? [] : [[line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim()]];
     }),
   );
-
 /** What stands before the first empty line, and what stands after it. */
 const halves = (text: string): [string, string] => {
   const found = /\r?\n\r?\n/.exec(text);
@@ -23,10 +24,8 @@ const halves = (text: string): [string, string] => {
     ? [text, '']
     : [text.slice(0, found.index), text.slice(found.index + found[0].length)];
 };
-
 /** Headers that hold for every call of a batch when the call does not say them itself. */
 const inherited = ['authorization', 'accept', 'accept-language', 'user-agent'];
-
 const partFrom = (text: string, outer: MockRequest, i: number): Part => {
   const [outerHeaders, inner] = halves(text.replace(/^\r?\n/, ''));
   const [head, body] = halves(inner.replace(/^(\r?\n)+/, ''));
@@ -47,7 +46,6 @@ const partFrom = (text: string, outer: MockRequest, i: number): Part => {
     },
   };
 };
-
 const boundaryOf = ({ headers }: MockRequest): string => {
   const type = headers['content-type'] ?? '';
   const found = /^multipart\/mixed\s*;.*\bboundary=(?:"([^"]+)"|([^\s;]+))/i.exec(type);
@@ -56,7 +54,6 @@ const boundaryOf = ({ headers }: MockRequest): string => {
     throw invalid('', 'A batch is multipart/mixed with a boundary.', 'MALFORMED_BATCH');
   return boundary;
 };
-
 const partsIn = (request: MockRequest): Part[] => {
   const boundary = boundaryOf(request);
   const pieces = new TextDecoder().decode(request.body).split(`--${boundary}`).slice(1);
@@ -70,7 +67,6 @@ const partsIn = (request: MockRequest): Part[] => {
     );
   return texts.map((text, i) => partFrom(text, request, i));
 };
-
 const reasons: Readonly<Record<number, string>> = {
   200: 'OK',
   400: 'Bad Request',
@@ -80,7 +76,6 @@ const reasons: Readonly<Record<number, string>> = {
   409: 'Conflict',
   429: 'Too Many Requests',
 };
-
 const responseText = (id: string | undefined, reply: MockReply): string => {
   const body =
     typeof reply.body === 'string'
@@ -98,7 +93,6 @@ const responseText = (id: string | undefined, reply: MockReply): string => {
     body,
   ].join('\r\n');
 };
-
 /** Calls of one batch, one after the other; each succeeds or fails for itself. */
 export const batchReply = (request: MockRequest, handle: (inner: MockRequest) => MockReply): MockReply => {
   const parts = partsIn(request);
@@ -116,4 +110,101 @@ export const batchReply = (request: MockRequest, handle: (inner: MockRequest) =>
     headers: { 'content-type': `multipart/mixed; boundary=${boundary}` },
     body: `${texts.map((text) => `--${boundary}\r\n${text}\r\n`).join('')}--${boundary}--\r\n`,
   };
+};
+
+/** One request after routing, mapping and admission. */
+export type Call = {
+  readonly state: LabelState;
+  readonly env: Environment;
+  readonly caller: Caller;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Json;
+  /** useAdminAccess, wherever the method has it. */
+  readonly asAdmin: boolean;
+};
+export type Handler = (call: Call) => Json;
+export const viewerOf = ({ state, env, caller, asAdmin }: Call): Viewer => ({
+  state,
+  env,
+  caller,
+  asAdmin,
+});
+/**
+ * A label the caller has a role on. spec/labels#errors-2: roles are judged before existence, so who has none on a label
+ * does not learn whether it is there; administrators, who may see every label, do.
+ */
+export const labelWith = (call: Call, id: string, role: string): LabelRecord => {
+  const label = call.state.labels.get(id);
+  if (label === undefined) {
+    if (!call.caller.isAdmin) refuseRole(-1, role, id);
+    throw notFound(`labels/${id}`);
+  }
+  refuseRole(roleOf(call.state, label, call.caller, call.asAdmin), role, id);
+  return label;
+};
+/** spec/labels#lifecycle: labels/{id} is labels/{id}@latest; @published and @{revision_id} name others. */
+export const revisionNamed = (call: Call, label: LabelRecord, word: string): Revision => {
+  const id = word === 'latest' ? latestId(label) : word === 'published' ? label.published : word;
+  const known =
+    id !== undefined && (id === label.published || label.drafts.includes(id) || label.past.includes(id));
+  const found = known ? revisionOf(call.state, label, id) : undefined;
+  if (found === undefined) throw notFound(`labels/${label.id}@${word}`);
+  return found;
+};
+export type Addressed = { readonly label: LabelRecord; readonly revision: Revision; readonly name: string };
+/** What a read addresses: `labels/x`, `labels/x@latest`, `labels/x@published`, `labels/x@3`. */
+export const addressed = (call: Call, name: string): Addressed => {
+  const match = /^labels\/([^/@]+)(?:@([^/@]+))?$/.exec(name);
+  if (match === null) throw notFound(name);
+  const [, id = '', word] = match;
+  const label = labelWith(call, id, 'READER');
+  const revision = revisionNamed(call, label, word ?? 'latest');
+  return { label, revision, name: word === undefined ? `labels/${id}` : `labels/${id}@${revision.id}` };
+};
+/** The label that a write changes; an older revision cannot be changed, so none may be named. */
+export const writable = (call: Call): LabelRecord => {
+  const name = call.params.name ?? '';
+  const match = /^labels\/([^/@]+)(@[^/]*)?$/.exec(name);
+  if (match === null) throw notFound(name);
+  if (match[2] !== undefined && match[2] !== '@latest')
+    throw invalid('name', `a change applies to labels/${match[1]}, not to the revision ${match[2]}`);
+  return labelWith(call, match[1] ?? '', 'EDITOR');
+};
+/** Stores new revisions and the label that refers to them; revisions that it no longer refers to are purged. */
+export const store = (
+  call: Call,
+  before: LabelRecord | undefined,
+  label: LabelRecord,
+  revisions: readonly Revision[],
+): void => {
+  const { state } = call;
+  for (const revision of revisions) state.revisions.put(`${label.id}@${revision.id}`, revision);
+  state.labels.put(label.id, label);
+  if (before === undefined) return;
+  const kept = new Set([...label.past, ...label.drafts, label.published]);
+  for (const id of [...before.past, ...before.drafts, before.published]) {
+    if (id !== undefined && !kept.has(id)) state.revisions.delete(`${label.id}@${id}`);
+  }
+};
+export const answer = (call: Call, id: string, view: View | unknown): Json => {
+  const label = call.state.labels.get(id);
+  if (label === undefined) throw notFound(`labels/${id}`);
+  return labelJson(viewerOf(call), label, latestOf(call.state, label), view);
+};
+/** A whole-label change meets the locks of the label (spec/labels#locks). */
+export const refuseLockedLabel = (call: Call, label: LabelRecord, takesAway: boolean): void => {
+  const lock = locksFor(call.state, label.id).find((l) => l.fieldId === undefined || takesAway);
+  if (lock === undefined) return;
+  const part =
+    lock.fieldId === undefined
+      ? 'the label'
+      : lock.choiceId === undefined
+        ? `field ${lock.fieldId}`
+        : `choice ${lock.choiceId} of field ${lock.fieldId}`;
+  throw failed(
+    'LOCKED',
+    `labels/${label.id}/locks/${lock.id}`,
+    `Lock ${lock.id} on ${part} does not allow this change of label ${label.id}.`,
+  );
 };

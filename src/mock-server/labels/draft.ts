@@ -1,10 +1,76 @@
 import { characters } from '../../core/check.ts';
-import { constraints } from './constraints.ts';
-import { failed, invalid } from './errors.ts';
-import type { Part } from './lock-rules.ts';
-import { refuseLocked } from './lock-rules.ts';
+import { failed, invalid, type LabelError } from './errors.ts';
 import type { Json } from './proto-json.ts';
-import type { ChoiceRecord, FieldRecord, LockRecord, Revision } from './state.ts';
+import type { ChoiceRecord, FieldRecord, LabelRecord, LockRecord, Revision } from './state.ts';
+
+/**
+ * spec/labels#limits "the numeric values … not shown"; spec/labels#limits: the first four numbers are the real ones, the rest are chosen.
+ * What the read returns and what the rules enforce is this one value.
+ */
+export const constraints = {
+  name: 'limits/label',
+  maxTitleLength: 100,
+  maxDescriptionLength: 1000,
+  maxFields: 10,
+  maxDeletedFields: 20,
+  maxDraftRevisions: 20,
+  fieldLimits: {
+    maxIdLength: 50,
+    maxDisplayNameLength: 100,
+    maxDescriptionLength: 1000,
+    textLimits: { minLength: 0, maxLength: 100 },
+    longTextLimits: { minLength: 0, maxLength: 2000 },
+    integerLimits: { minValue: '-9007199254740991', maxValue: '9007199254740991' },
+    dateLimits: { minValue: { year: 1, month: 1, day: 1 }, maxValue: { year: 9999, month: 12, day: 31 } },
+    selectionLimits: {
+      maxChoices: 200,
+      maxDeletedChoices: 200,
+      maxDisplayNameLength: 100,
+      maxIdLength: 50,
+      listLimits: { maxEntries: 10 },
+    },
+    userLimits: { listLimits: { maxEntries: 10 } },
+  },
+} as const;
+
+/** A label ({}), a field, or a choice of a field. */
+export type Part = { readonly fieldId?: string; readonly choiceId?: string };
+const covers = (lock: Part, part: Part): boolean =>
+  lock.fieldId === undefined ||
+  (lock.fieldId === part.fieldId && (lock.choiceId === undefined || lock.choiceId === part.choiceId));
+const isDirectly = (lock: Part, part: Part): boolean =>
+  lock.fieldId === part.fieldId && lock.choiceId === part.choiceId;
+/**
+ * spec/labels#locks: a locked part refuses the change. A lock guards its part and everything under it; taking away a whole
+ * (disable, delete, another type) is also refused for what holds a locked part. A lock being removed is in effect until it is gone.
+ */
+export const lockAgainst = (
+  locks: readonly LockRecord[],
+  part: Part,
+  takesAway: boolean,
+): LockRecord | undefined => locks.find((lock) => covers(lock, part) || (takesAway && covers(part, lock)));
+export const isLockTarget = (locks: readonly LockRecord[], part: Part): boolean =>
+  locks.some((lock) => isDirectly(lock, part));
+const partText = ({ fieldId, choiceId }: Part): string =>
+  fieldId === undefined
+    ? 'the label'
+    : choiceId === undefined
+      ? `field ${fieldId}`
+      : `choice ${choiceId} of field ${fieldId}`;
+export const refuseLocked = (
+  label: string,
+  locks: readonly LockRecord[],
+  part: Part,
+  takesAway: boolean,
+): void => {
+  const lock = lockAgainst(locks, part, takesAway);
+  if (lock === undefined) return;
+  throw failed(
+    'LOCKED',
+    `labels/${label}/locks/${lock.id}`,
+    `Lock ${lock.id} on ${partText(lock)} does not allow this change of ${partText(part)}.`,
+  );
+};
 
 /** A revision while edits change it. Thrown away when an edit is refused, so that a delta is all or nothing. */
 export type Draft = {
@@ -20,24 +86,20 @@ export type Draft = {
   fieldId(): string;
   choiceId(): string;
 };
-
 /** The member as text; '' and absent are the same in proto JSON. */
 export const textOf = (json: Json, name: string): string => String(json[name] ?? '');
 export const objectOf = (json: Json, name: string): Json => (json[name] ?? {}) as Json;
-
 export const needText = (json: Json, name: string, path: string): string => {
   const text = textOf(json, name);
   if (text === '') throw invalid(`${path}.${name}`, 'is required', 'REQUIRED');
   return text;
 };
-
 /** Limits count characters. */
 export const refuseLong = (text: string, max: number, path: string): void => {
   const length = characters(text);
   if (length > max)
     throw invalid(path, `must have at most ${max} characters, has ${length}`, 'LIMIT_EXCEEDED');
 };
-
 export const fieldOf = (draft: Draft, id: string, path: string): FieldRecord => {
   const field = draft.revision.fields.find((f) => f.id === id);
   if (field === undefined)
@@ -56,15 +118,12 @@ export const selectionFieldOf = (draft: Draft, id: string, path: string): FieldR
     throw invalid(path, `field ${id} is a ${field.kind} field and has no choices`);
   return field;
 };
-
 export const refuseLockedPart = (draft: Draft, part: Part, takesAway = false): void =>
   refuseLocked(draft.label, draft.locks, part, takesAway);
-
 export const touch = (record: { updateTime: number; updater: string }, draft: Draft): void => {
   record.updateTime = draft.now;
   record.updater = draft.caller;
 };
-
 /** spec/labels#edits: positions are 1..n and contiguous. Empty `before` is the end. Returns the position. */
 export const place = <T extends { readonly id: string }>(
   all: T[],
@@ -81,7 +140,6 @@ export const place = <T extends { readonly id: string }>(
   all.splice(target === undefined ? all.length : all.indexOf(target), 0, item);
   return all.indexOf(item) + 1;
 };
-
 /** spec/labels#lifecycle: published -> disabled. A draft part is deleted instead, a disabled one is disabled already. */
 export const disablePart = (record: FieldRecord | ChoiceRecord, what: string, draft: Draft): void => {
   if (record.state !== 'PUBLISHED')
@@ -95,7 +153,6 @@ export const disablePart = (record: FieldRecord | ChoiceRecord, what: string, dr
   record.disabler = draft.caller;
   touch(record, draft);
 };
-
 export const enablePart = (record: FieldRecord | ChoiceRecord, what: string, draft: Draft): void => {
   if (record.state !== 'DISABLED')
     throw failed(
@@ -109,16 +166,13 @@ export const enablePart = (record: FieldRecord | ChoiceRecord, what: string, dra
   delete record.disabler;
   touch(record, draft);
 };
-
 /** spec/labels#lifecycle "Rules that bite after publish": a published part can be deleted only when it is disabled. */
 export const refusePublished = (record: FieldRecord | ChoiceRecord, what: string): void => {
   if (record.state === 'PUBLISHED')
     throw failed('MUST_BE_DISABLED', what, `${what} is published: disable it before it is deleted.`);
 };
-
 const stateText = (record: { state: string }): string =>
   record.state === 'UNPUBLISHED_DRAFT' ? 'a draft' : record.state.toLowerCase();
-
 export const refuseTooManyFields = (count: number, path: string): void => {
   if (count > constraints.maxFields)
     throw invalid(
@@ -126,4 +180,100 @@ export const refuseTooManyFields = (count: number, path: string): void => {
       `a label has at most ${constraints.maxFields} fields, this would be ${count}`,
       'LIMIT_EXCEEDED',
     );
+};
+
+/** Where a label stands: its published state, and whether drafts are newer. */
+export type Standing = 'draft' | 'published' | 'published+draft' | 'disabled' | 'disabled+draft';
+export type Action = 'delta' | 'publish' | 'disable' | 'enable' | 'delete';
+type Transition = {
+  readonly cites: string;
+  /** From a standing to the next one; a standing that is missing refuses the action. */
+  readonly from: Readonly<Partial<Record<Standing, Standing | 'deleted'>>>;
+};
+/** spec/labels#lifecycle, refined by spec/labels#lifecycle. */
+const transitions: Readonly<Record<Action, Transition>> = {
+  delta: {
+    cites: 'spec/labels#lifecycle-1',
+    from: {
+      draft: 'draft',
+      published: 'published+draft',
+      'published+draft': 'published+draft',
+      disabled: 'disabled+draft',
+      'disabled+draft': 'disabled+draft',
+    },
+  },
+  publish: {
+    cites: 'spec/labels#lifecycle-2',
+    from: { draft: 'published', 'published+draft': 'published' },
+  },
+  disable: {
+    cites: 'spec/labels#lifecycle-3',
+    from: { published: 'disabled', 'published+draft': 'disabled+draft' },
+  },
+  enable: {
+    cites: 'spec/labels#lifecycle-4',
+    from: { disabled: 'published', 'disabled+draft': 'published+draft' },
+  },
+  delete: {
+    cites: 'spec/labels#lifecycle-5',
+    from: {
+      draft: 'deleted',
+      published: 'deleted',
+      'published+draft': 'deleted',
+      disabled: 'deleted',
+      'disabled+draft': 'deleted',
+    },
+  },
+};
+export const standingOf = (label: LabelRecord, published: Revision | undefined): Standing => {
+  if (published === undefined) return 'draft';
+  const base = published.state === 'DISABLED' ? 'disabled' : 'published';
+  return label.drafts.length > 0 ? `${base}+draft` : base;
+};
+const why: Readonly<Record<Action, string>> = {
+  delta: 'cannot be edited',
+  publish: 'has no draft changes that could be published',
+  disable: 'can be disabled only when it is published and enabled',
+  enable: 'can be enabled only when it is disabled',
+  delete: 'cannot be deleted',
+};
+/** Refuses every arrow that is not in the table. Undefined when the action is legal. */
+export const illegal = (action: Action, standing: Standing, label: string): LabelError | undefined => {
+  if (transitions[action].from[standing] !== undefined) return undefined;
+  const because =
+    action === 'publish' && standing === 'disabled+draft'
+      ? 'is disabled; enable it before its changes are published'
+      : why[action];
+  const reason =
+    action === 'publish' && !standing.endsWith('draft') ? 'NOTHING_TO_PUBLISH' : 'ILLEGAL_TRANSITION';
+  return failed(
+    reason,
+    `labels/${label}`,
+    `Label ${label} is ${standing.replace('+', ' with ')}: it ${because}.`,
+  );
+};
+/** spec/labels#lifecycle "CONFLICT": the document deletes from any state; real services want a published label disabled first. */
+export const mustBeDisabledFirst = (
+  policy: 'any' | 'disabled-first',
+  standing: Standing,
+  label: string,
+): LabelError | undefined =>
+  policy === 'disabled-first' && standing.startsWith('published')
+    ? failed(
+        'MUST_BE_DISABLED',
+        `labels/${label}`,
+        `Label ${label} is published: disable it before it is deleted.`,
+      )
+    : undefined;
+/** spec/labels#parameters: writeControl.requiredRevisionId must equal the latest revision id, else 400 and nothing happens. */
+export const revisionIsLatest = (required: unknown, latest: string, label: string): LabelError | undefined =>
+  typeof required === 'string' && required !== '' && required !== latest
+    ? failed(
+        'REVISION_MISMATCH',
+        `labels/${label}`,
+        `The required revision ${required} is not the latest revision ${latest} of label ${label}: it was changed meanwhile.`,
+      )
+    : undefined;
+export const refuse = (...findings: readonly (LabelError | undefined)[]): void => {
+  for (const found of findings) if (found !== undefined) throw found;
 };

@@ -1,4 +1,4 @@
-import type { MockReply } from '../service.ts';
+import type { MockReply } from '../service-set.ts';
 
 /** spec/labels#errors: names of states and their HTTP numbers. */
 const httpStatus = {

@@ -1,17 +1,51 @@
 import { createHash } from 'node:crypto';
-import { principalMembers } from '../../api-specs/labels/words.ts';
-import { permissionsFor, rank } from './access.ts';
-import { type Call, type Handler, labelWith, revisionNamed } from './call.ts';
+import { principalMembers } from '../../api-specs/labels/wire.ts';
+import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
+import { type Call, type Handler, labelWith, revisionNamed } from './batch.ts';
 import { textOf } from './draft.ts';
 import { below, invalid, notFound } from './errors.ts';
-import { pageOf } from './page.ts';
-import { emailOf, principalOf } from './people.ts';
 import type { Json } from './proto-json.ts';
 import { lockJson, locksFor, permissionJson } from './render.ts';
 import type { LabelRecord, PermissionRecord } from './state.ts';
 
-type Parent = { readonly label: LabelRecord; readonly name: string };
+/** spec/labels#parameters: labels 50/200, permissions 50/200, locks 100/200. */
+const MAX_PAGE = 200;
+type Sequenced = { readonly seq: number };
+const fingerprint = (about: unknown): string =>
+  createHash('sha256').update(JSON.stringify(about)).digest('base64url').slice(0, 12);
+/** Opaque to clients: where to go on, and a fingerprint of the arguments that must not change between pages. */
+const tokenFor = (after: number, about: unknown): string => {
+  const place = Buffer.from(`p1.${after}`).toString('base64url');
+  return `${place}.${fingerprint([about, after])}`;
+};
+const placeIn = (token: string, about: unknown): number => {
+  const [place = '', mark] = token.split('.');
+  const after = Number(/^p1\.(\d+)$/.exec(Buffer.from(place, 'base64url').toString())?.[1]);
+  // spec/labels#parameters: the page size may change between pages, other arguments may not.
+  if (!Number.isSafeInteger(after) || mark !== fingerprint([about, after])) {
+    throw invalid('pageToken', 'is not a token of this list with these arguments', 'INVALID_PAGE_TOKEN');
+  }
+  return after;
+};
+export type Page<T> = { readonly items: readonly T[]; readonly nextPageToken?: string };
+/** One page in order of `seq`. `about` is the list and its arguments without size and token. */
+export const pageOf = <T extends Sequenced>(
+  all: Iterable<T>,
+  query: Readonly<Record<string, unknown>>,
+  standard: number,
+  about: unknown,
+): Page<T> => {
+  const token = query.pageToken;
+  const after = typeof token === 'string' && token !== '' ? placeIn(token, about) : 0;
+  const asked = Number(query.pageSize ?? 0);
+  const size = Math.min(asked === 0 ? standard : asked, MAX_PAGE);
+  const rest = [...all].filter((item) => item.seq > after).sort((a, b) => a.seq - b.seq);
+  const items = rest.slice(0, size);
+  const last = items[items.length - 1];
+  return rest.length > size && last ? { items, nextPageToken: tokenFor(last.seq, about) } : { items };
+};
 
+type Parent = { readonly label: LabelRecord; readonly name: string };
 /** labels/x, labels/x@3, labels/x/revisions/3: spec/labels#permissions: the same data, permissions affect the label as a whole. */
 const parentOf = (call: Call, name: string, role: string): Parent => {
   const match = /^labels\/([^/@]+)(?:@([^/@]+)|\/revisions\/([^/]+))?$/.exec(name);
@@ -21,9 +55,7 @@ const parentOf = (call: Call, name: string, role: string): Parent => {
   if (word !== undefined) revisionNamed(call, label, word);
   return { label, name };
 };
-
 const shapes = { person: /^people\/[^/]+$/, group: /^groups\/[^/]+$/, audience: /^audiences\/[^/]+$/ };
-
 /** spec/labels#permissions: exactly one principal, or an address that stands for a user or group; never both. */
 const principalIn = (given: Json, path: string): { principal: string; email?: string } => {
   const email = textOf(given, 'email');
@@ -46,17 +78,14 @@ const principalIn = (given: Json, path: string): { principal: string; email?: st
   const known = emailOf(principal);
   return known === undefined ? { principal } : { principal, email: known };
 };
-
 const roleIn = (given: Json, path: string): string => {
   const role = textOf(given, 'role');
   if (role === '' || role === 'LABEL_ROLE_UNSPECIFIED')
     throw invalid(below(path, 'role'), 'is required: READER, APPLIER, ORGANIZER or EDITOR', 'REQUIRED');
   return role;
 };
-
 /** spec/program#choices: permission ids are one segment in the mock. */
 const idOf = (principal: string): string => createHash('sha256').update(principal).digest('hex').slice(0, 16);
-
 /** spec/labels#permissions: create, PATCH and batchUpdate are all upserts by principal. */
 const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => {
   const named =
@@ -89,7 +118,6 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
   call.state.permissions.put(key, record);
   return permissionJson(record, parent.name);
 };
-
 const permissionNamed = (parent: Parent, name: string, path: string): string => {
   const prefix = `${parent.name}/permissions/`;
   const plain = `labels/${parent.label.id}/permissions/`;
@@ -102,12 +130,10 @@ const permissionNamed = (parent: Parent, name: string, path: string): string => 
     throw invalid(path, `"${name}" is not a permission of ${parent.name}`, 'PARENT_MISMATCH');
   return id;
 };
-
 /** One-segment ids of this service, and the two-segment form (people/1) that clients build themselves (spec/labels#permissions). */
 const recordNamed = (call: Call, label: LabelRecord, id: string): PermissionRecord | undefined =>
   call.state.permissions.get(`${label.id}/${id}`) ??
   [...permissionsFor(call.state, label.id)].find((p) => p.principal === id);
-
 /**
  * spec/labels#permissions-2: an ORGANIZER adds appliers, and nothing else: neither another role nor somebody who has a
  * higher one already.
@@ -118,16 +144,13 @@ const addsApplier = (call: Call, parent: Parent, given: Json): boolean => {
   const before = call.state.permissions.get(`${parent.label.id}/${idOf(principal)}`);
   return before === undefined || rank(before.role) <= rank('APPLIER');
 };
-
 /** The parent of permissions that are set; what an organizer may not set needs an editor. */
 const settable = (call: Call, all: readonly Json[]): Parent => {
   const parent = parentOf(call, call.params.parent ?? '', 'ORGANIZER');
   const mayAll = all.length > 0 && all.every((given) => addsApplier(call, parent, given));
   return mayAll ? parent : parentOf(call, call.params.parent ?? '', 'EDITOR');
 };
-
 const set: Handler = (call) => upsert(call, settable(call, [call.body]), call.body, '');
-
 const list: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'READER');
   const page = pageOf(permissionsFor(call.state, parent.label.id), call.query, 50, [
@@ -141,7 +164,6 @@ const list: Handler = (call) => {
     ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }),
   };
 };
-
 const remove: Handler = (call) => {
   const name = call.params.name ?? '';
   const match = /^(labels\/[^/]+(?:\/revisions\/[^/]+)?)\/permissions\/([^/]+)$/.exec(name);
@@ -152,7 +174,6 @@ const remove: Handler = (call) => {
   call.state.permissions.delete(`${label.id}/${record.id}`);
   return {};
 };
-
 /** spec/labels#permissions: an entry's admin flag must be empty or repeat that of the batch, its parent likewise. */
 const refuseMismatch = (call: Call, entry: Json, path: string): void => {
   if (entry.useAdminAccess !== undefined && entry.useAdminAccess !== (call.body.useAdminAccess ?? false)) {
@@ -164,7 +185,6 @@ const requestsOf = (call: Call): readonly Json[] => {
   if (requests.length === 0) throw invalid('requests', 'at least one request is required', 'REQUIRED');
   return requests;
 };
-
 /** spec/labels#permissions "atomicity": the transaction around the call takes everything back when one entry is refused. */
 const batchUpdate: Handler = (call) => {
   const given = ((call.body.requests ?? []) as readonly Json[]).map(
@@ -183,7 +203,6 @@ const batchUpdate: Handler = (call) => {
   });
   return { permissions };
 };
-
 const batchDelete: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'EDITOR');
   for (const [i, entry] of requestsOf(call).entries()) {
@@ -200,9 +219,7 @@ const batchDelete: Handler = (call) => {
   }
   return {};
 };
-
 export const permissions = { create: set, update: set, list, delete: remove, batchUpdate, batchDelete };
-
 const listLocks: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'READER');
   const page = pageOf(locksFor(call.state, parent.label.id), call.query, 100, ['locks', parent.label.id]);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Environment } from '../service.ts';
-import type { Call, Handler } from './call.ts';
+import type { Environment } from '../service-set.ts';
+import type { Call, Handler } from './batch.ts';
 import { labels } from './label-handlers.ts';
-import { COLLEAGUE, OWNER } from './people.ts';
+import { COLLEAGUE, OWNER } from './access.ts';
 import { permissions } from './permission-handlers.ts';
 import type { Json } from './proto-json.ts';
 import { type LabelState, labelState } from './state.ts';

@@ -1,30 +1,230 @@
-import { messageOf } from '../../core/error-message.ts';
-import type { Operation } from '../../core/operation.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import { routerFor } from '../router.ts';
-import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
-import { batchPaths, batchReply } from './batch.ts';
-import { callerFrom, refuseAdmin, refuseScope } from './access.ts';
-import type { Call, Handler } from './call.ts';
-import { constraints } from './constraints.ts';
-import { LabelError, denied, errorReply, invalid, notFound } from './errors.ts';
-import { refuseOtherCustomer, labels } from './label-handlers.ts';
-import { select, unknownNames } from './partial.ts';
-import { OWNER, knownPerson } from './people.ts';
+import { systemQuery } from '../../api-specs/labels/wire.ts';
+import { bare, type Field, type Fields, type NumberField, type StringField } from '../../core/field.ts';
+import type { Operation } from '../../core/operation.ts';
+import { messageOf } from '../../core/problem.ts';
+import { makeRate, rateClock } from '../rate.ts';
+import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
+import { routerFor } from '../table-service.ts';
+import {
+  type Caller,
+  callerFrom,
+  knownPerson,
+  OWNER,
+  refuseAdmin,
+  refuseScope,
+  roleToken,
+  TOKEN_PATH,
+} from './access.ts';
+import { batchPaths, batchReply, type Call, type Handler } from './batch.ts';
+import { constraints } from './draft.ts';
+import { denied, errorReply, invalid, LabelError, notFound, type Violation } from './errors.ts';
+import { labels, refuseOtherCustomer } from './label-handlers.ts';
 import { locks, permissions } from './permission-handlers.ts';
-import { type Json, mapJson } from './proto-json.ts';
-import { quotaOf } from './quota.ts';
-import { type System, refuseWrongLanguage, queryFrom, systemFrom } from './query.ts';
-import { TOKEN_PATH, roleToken } from './role-token.ts';
+import { camel, type Json, mapJson } from './proto-json.ts';
 import { seedLabels } from './seed.ts';
 import { labelState } from './state.ts';
+
+/** A partial response: which members to keep; `true` keeps all below. */
+export type Selection = true | { readonly [name: string]: Selection };
+const merge = (a: Selection | undefined, b: Selection): Selection => {
+  if (a === undefined) return b;
+  if (a === true || b === true) return true;
+  const merged: Record<string, Selection> = { ...a };
+  for (const [key, value] of Object.entries(b)) merged[key] = merge(merged[key], value);
+  return merged;
+};
+type Cursor = { readonly text: string; at: number };
+const bad = (cursor: Cursor): Error =>
+  invalid('fields', `Invalid field selection ${cursor.text}`, 'INVALID_FIELD_SELECTION');
+const readName = (cursor: Cursor): string => {
+  const name = /^[A-Za-z0-9_*-]+/.exec(cursor.text.slice(cursor.at))?.[0];
+  if (name === undefined) throw bad(cursor);
+  cursor.at += name.length;
+  return name;
+};
+const readPath = (cursor: Cursor): Selection => {
+  const name = readName(cursor);
+  const mark = cursor.text[cursor.at];
+  if (mark === '/' || mark === '.') {
+    cursor.at += 1;
+    return { [name]: readPath(cursor) };
+  }
+  if (mark !== '(') return { [name]: true };
+  cursor.at += 1;
+  const inner = readList(cursor);
+  if (cursor.text[cursor.at] !== ')') throw bad(cursor);
+  cursor.at += 1;
+  return { [name]: inner };
+};
+const readList = (cursor: Cursor): Selection => {
+  let selection = readPath(cursor);
+  while (cursor.text[cursor.at] === ',') {
+    cursor.at += 1;
+    selection = merge(selection, readPath(cursor));
+  }
+  return selection;
+};
+/** Reads `labels(id,properties/title),nextPageToken`; throws INVALID_ARGUMENT on a malformed one. */
+export const selectionFrom = (text: string): Selection => {
+  const cursor = { text: text.replaceAll(' ', ''), at: 0 };
+  const selection = readList(cursor);
+  if (cursor.at !== cursor.text.length) throw bad(cursor);
+  return selection;
+};
+/** The selected part of a value; lists are passed through member by member. Pure. */
+export const select = (value: unknown, selection: Selection): unknown => {
+  if (selection === true || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => select(item, selection));
+  const kept: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value)) {
+    const own = merge(selection[key], selection['*'] ?? {});
+    if (selection[key] !== undefined || selection['*'] !== undefined) kept[key] = select(member, own);
+  }
+  return kept;
+};
+/** Members that the answer cannot have, on any level; a `*` stands for all of them. */
+export const unknownNames = (selection: Selection, field: Field): string[] => {
+  const inner = bare(field);
+  if (selection === true) return [];
+  if (inner.type === 'array') return unknownNames(selection, inner.items);
+  if (inner.type !== 'object') return Object.keys(selection);
+  return Object.entries(selection).flatMap(([name, below]) => {
+    const member = inner.fields[name];
+    if (name === '*')
+      return Object.values(inner.fields).every((each) => unknownNames(below, each).length > 0) ? [name] : [];
+    return member === undefined ? [name] : unknownNames(below, member);
+  });
+};
+
+/** spec/labels#limits "requests": reads and writes of one user are counted apart; one over the quota is 429 and does nothing. */
+export const quotaOf = (env: Environment): ((caller: Caller, method: string) => void) => {
+  const { labelsQuota: quota, rateRetryAfter } = env.options;
+  if (quota === undefined) return () => {};
+  const clock = rateClock(env);
+  const reads = makeRate(quota.reads, clock);
+  const writes = makeRate(quota.writes, clock);
+  return ({ person }, method) => {
+    const isRead = method === 'GET';
+    const over = (isRead ? reads : writes).take(person);
+    if (over === undefined) return;
+    const most = isRead
+      ? `Read requests per minute: ${quota.reads}`
+      : `Write requests per minute: ${quota.writes}`;
+    throw new LabelError(
+      'RESOURCE_EXHAUSTED',
+      `Quota exceeded for quota metric '${most}' of the label service.`,
+      {
+        reason: 'RATE_LIMIT_EXCEEDED',
+        metadata: {
+          quota_limit_value: String(isRead ? quota.reads : quota.writes),
+          quota_unit: '1/min/{project}/{user}',
+        },
+        ...(rateRetryAfter ? { retryAfter: Math.ceil(over.waitMs / 1000) } : {}),
+      },
+    );
+  };
+};
+
+/** spec/labels#parameters "system parameters": every method takes them. */
+export type System = {
+  readonly fields?: Selection;
+  readonly isPretty: boolean;
+  readonly callback?: string;
+  readonly token?: string;
+};
+const systemNames = Object.keys(systemQuery);
+const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/;
+const readBoolean = (name: string, text: string): boolean => {
+  if (text !== 'true' && text !== 'false') throw invalid(name, `must be true or false, got "${text}"`);
+  return text === 'true';
+};
+/** Splits a query into system parameters and those of the method. `$fields` and the like name the same as without `$`. */
+const split = (query: string): { system: Map<string, string>; own: [string, string][] } => {
+  const system = new Map<string, string>();
+  const own: [string, string][] = [];
+  for (const [given, value] of new URLSearchParams(query)) {
+    const name = given.startsWith('$') && systemNames.includes(given.slice(1)) ? given.slice(1) : given;
+    if (!systemNames.includes(name)) own.push([given, value]);
+    else if (system.has(name)) throw invalid(name, 'is given more than once');
+    else system.set(name, value);
+  }
+  return { system, own };
+};
+export const systemFrom = (query: string): System => {
+  const { system } = split(query);
+  const alt = system.get('alt') ?? 'json';
+  if (!['json', 'media'].includes(alt))
+    throw invalid('alt', `must be json or media, got "${alt}"; protocol buffers are not served here`);
+  const xgafv = system.get('$.xgafv');
+  if (xgafv !== undefined && xgafv !== '1' && xgafv !== '2')
+    throw invalid('$.xgafv', `must be 1 or 2, got "${xgafv}"`);
+  if ((system.get('quotaUser') ?? '').length > 40)
+    throw invalid('quotaUser', 'must have at most 40 characters');
+  const callback = system.get('callback');
+  if (callback !== undefined && !/^[\w$.]{1,100}$/.test(callback))
+    throw invalid('callback', 'must be the name of a function');
+  const fields = system.get('fields');
+  return {
+    ...(fields === undefined || fields === '' ? {} : { fields: selectionFrom(fields) }),
+    isPretty: readBoolean('prettyPrint', system.get('prettyPrint') ?? 'true'),
+    callback,
+    token: system.get('access_token') ?? system.get('oauth_token'),
+  };
+};
+const readOne = (field: Fields[string], name: string, text: string, bad: Violation[]): unknown => {
+  const refuse = (type: string) =>
+    bad.push({ field: name, description: `Invalid value at '${name}' (${type}), "${text}"` });
+  if (field?.type === 'boolean') {
+    if (text !== 'true' && text !== 'false') refuse('TYPE_BOOL');
+    return text === 'true';
+  }
+  if (field?.type === 'integer') {
+    const number = Number(text);
+    if (!/^-?\d+$/.test(text) || Math.abs(number) > 2147483647) refuse('TYPE_INT32');
+    else if (number < ((field as NumberField).min ?? number))
+      bad.push({ field: name, description: `${name} must not be negative, got ${text}` });
+    return number;
+  }
+  const words = (field as StringField).enum;
+  if (words !== undefined && !words.includes(text)) refuse('TYPE_ENUM');
+  if (name === 'languageCode' && text !== '' && !LANGUAGE.test(text))
+    bad.push({ field: name, description: `"${text}" is not a BCP-47 tag` });
+  return text;
+};
+/** The method's own parameters, with defaults; an unknown one, a repeated one or a bad value is 400 (spec/labels#errors). */
+export const queryFrom = (fields: Fields, query: string): Record<string, unknown> => {
+  const bad: Violation[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [given, text] of split(query).own) {
+    const name = Object.hasOwn(fields, given) ? given : camel(given);
+    if (!Object.hasOwn(fields, name)) {
+      const description = `Invalid JSON payload received. Unknown name "${given}": Cannot bind query parameter. Field '${given}' could not be found in request message.`;
+      bad.push({ field: given, description });
+    } else if (values[name] !== undefined)
+      bad.push({ field: name, description: `Multiple values provided for non-repeated field '${name}'.` });
+    else values[name] = readOne(fields[name] as Fields[string], name, text, bad);
+  }
+  if (bad.length > 0) {
+    throw new LabelError('INVALID_ARGUMENT', bad.map((b) => b.description).join('\n'), {
+      reason: 'INVALID_QUERY',
+      fields: bad,
+    });
+  }
+  for (const [name, field] of Object.entries(fields))
+    if (values[name] === undefined && field.default !== undefined) values[name] = field.default;
+  return values;
+};
+export const refuseWrongLanguage = (language: unknown): void => {
+  if (typeof language === 'string' && language !== '' && !LANGUAGE.test(language))
+    throw invalid('languageCode', `"${language}" is not a BCP-47 tag`);
+};
 
 const getLimits: Handler = ({ query }) => {
   if (query.name !== undefined && query.name !== '' && query.name !== constraints.name)
     throw invalid('name', `must be ${constraints.name}, got "${query.name}"`);
   return constraints;
 };
-
 /** spec/program#choices: the document lets any user be asked about; real services answer for `me` alone. */
 const getCapabilities: Handler = ({ params, query, caller, env }) => {
   refuseOtherCustomer(query.customer);
@@ -41,7 +241,6 @@ const getCapabilities: Handler = ({ params, query, caller, env }) => {
     canCreateSharedLabels: true,
   };
 };
-
 type Table = typeof labelsService.table;
 /** The compiler demands a handler for each of the 26 rows. */
 const handlers: { readonly [R in keyof Table]: { readonly [V in keyof Table[R]]: Handler } } = {
@@ -53,9 +252,7 @@ const handlers: { readonly [R in keyof Table]: { readonly [V in keyof Table[R]]:
   limits: { get: getLimits },
   capabilities: { get: getCapabilities },
 };
-
 const decoder = new TextDecoder('utf-8', { fatal: true });
-
 /** spec/labels#errors: an empty body counts as {}; malformed JSON, unknown members, wrong types and double oneofs are 400. */
 const bodyFrom = (operation: Operation, request: MockRequest): Json => {
   if (operation.body === undefined || request.body.length === 0) return {};
@@ -82,7 +279,6 @@ const bodyFrom = (operation: Operation, request: MockRequest): Json => {
   }
   return mapped;
 };
-
 /** Judged before anything is done, so that a refused selection changes nothing. */
 const refuseUnknownSelection = (system: System, operation: Operation): void => {
   const wrong =
@@ -92,7 +288,6 @@ const refuseUnknownSelection = (system: System, operation: Operation): void => {
   if (wrong.length > 0)
     throw invalid('fields', `Invalid field selection ${wrong.join(', ')}`, 'INVALID_FIELD_SELECTION');
 };
-
 const render = (value: Json, system: System): MockReply => {
   const shown = system.fields === undefined ? value : select(value, system.fields);
   const text = system.isPretty ? `${JSON.stringify(shown, undefined, 2)}\n` : JSON.stringify(shown);
@@ -108,9 +303,7 @@ const render = (value: Json, system: System): MockReply => {
     body: `// API callback\n${system.callback}(${text.trim()});`,
   };
 };
-
 const { basePath } = labelsService;
-
 /** Routes, maps, admits and handles one request; throws LabelError when it is refused. */
 const answererOf = (env: Environment) => {
   const route = routerFor(labelsService.table);
@@ -144,10 +337,8 @@ const answererOf = (env: Environment) => {
     return render(value, system);
   };
 };
-
 const isLabelPath = (path: string): boolean =>
   path === basePath || path.startsWith(`${basePath}/`) || batchPaths.includes(path) || path === TOKEN_PATH;
-
 /** spec/labels: the label service as a part of the mock server. */
 export const makeLabels = (env: Environment): MockService => {
   const answer = answererOf(env);

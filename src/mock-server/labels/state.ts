@@ -1,6 +1,6 @@
-import type { FieldKind } from '../../api-specs/labels/words.ts';
+import type { FieldKind } from '../../api-specs/labels/wire.ts';
 import type { Collection } from '../store.ts';
-import type { Environment } from '../service.ts';
+import type { Environment } from '../service-set.ts';
 
 /** spec/labels#lifecycle: the states of a label, a field and a choice; a deleted one is simply gone. */
 export type ComponentState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';

@@ -1,5 +1,5 @@
-import type { MockRequest } from '../service.ts';
-import { base64url, hmac, sha256 } from './digest.ts';
+import type { MockRequest } from '../service-set.ts';
+import { base64url, hmac, sha256 } from './keys.ts';
 import type { Auth, Session, User } from './state.ts';
 
 const NAME = 'opsctl_session';

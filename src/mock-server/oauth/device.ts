@@ -1,27 +1,24 @@
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
-import type { MockReply, MockRequest } from '../service.ts';
-import { isClientActive, noteUse } from './client-life.ts';
-import { base64url, sha256 } from './digest.ts';
-import { OAuthError, OAuthPageError, RedirectError } from './errors.ts';
-import { addGrant } from './grants.ts';
-import { idToken } from './id-token.ts';
-import { issuerFor } from './issuer.ts';
-import { jsonReply, oauthErrorReply } from './json-reply.ts';
-import type { Signer } from './keys.ts';
-import { askedScopes, unknownScopes } from './known-scopes.ts';
-import { deviceDonePage, devicePage } from './device-page.ts';
-import { errorPage } from './error-page.ts';
-import { readParams } from './params.ts';
-import { findUser, passwordIsRight } from './passwords.ts';
-import { accountRules } from './rules/account.ts';
+import type { MockReply, MockRequest } from '../service-set.ts';
+import { isClientActive, noteUse } from './integrity.ts';
+import { base64url, findUser, idToken, issuerFor, passwordIsRight, sha256, type Signer } from './keys.ts';
+import {
+  askedScopes,
+  jsonReply,
+  OAuthError,
+  oauthErrorReply,
+  OAuthPageError,
+  readParams,
+  RedirectError,
+  unknownScopes,
+} from './errors.ts';
+import { accessAnswer, addGrant, issueFamily } from './tokens.ts';
+import { deviceDonePage, devicePage, errorPage } from './pages.ts';
+import { accountRules, checkRules, type ClientCall, given } from './rules/rule.ts';
 import { connectionIsSafe } from './rules/authorize.ts';
-import { credentialsOf } from './rules/client-credentials.ts';
-import { formRules } from './rules/form.ts';
-import { type ClientCall, checkRules, given } from './rules/rule.ts';
-import { secretIsRight } from './rules/token-client.ts';
+import { credentialsOf, formRules, secretIsRight } from './rules/token-client.ts';
 import { openAccounts } from './seed.ts';
 import type { Auth, Device, User } from './state.ts';
-import { accessAnswer, issueFamily } from './tokens.ts';
 
 const lifeS = 900;
 const firstIntervalS = 5;

@@ -1,18 +1,47 @@
-import { scopeName } from '../../api-specs/oauth/scopes.ts';
-import { accountRules } from './rules/account.ts';
-import { checkRules } from './rules/rule.ts';
-import type { MockReply } from '../service.ts';
-import { redirectReply } from './answer.ts';
+import { scopeName } from '../../api-specs/oauth/endpoints.ts';
+import type { Environment, MockReply } from '../service-set.ts';
 import { type Browser, proofOf, setCookie, signedIn } from './browser-session.ts';
-import { issueCode } from './codes.ts';
 import { RedirectError } from './errors.ts';
-import { isGrantedBefore } from './grants.ts';
-import { noteUse } from './client-life.ts';
-import { consentPage } from './consent-page.ts';
-import { type Step, chooserPage, signInPage } from './pages.ts';
-import { findUser } from './passwords.ts';
+import { noteUse } from './integrity.ts';
+import { findUser } from './keys.ts';
+import { chooserPage, consentPage, pageHeaders, signInPage, type Step } from './pages.ts';
+import { accountRules, checkRules } from './rules/rule.ts';
 import { openAccounts } from './seed.ts';
 import type { Asked, Auth, Client, Pending, User } from './state.ts';
+import { isGrantedBefore, issueCode } from './tokens.ts';
+
+const encode = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+/** spec/sign-in#authorize-5 state: "returned unchanged as a name=value pair in the fragment identifier"; spec/program#choices: also in the query, or there only. Pure. */
+export const answerUri = (
+  asked: Pick<Asked, 'redirect_uri' | 'state'>,
+  values: Readonly<Record<string, string>>,
+  stateIn: Environment['options']['stateIn'],
+): string => {
+  const state = asked.state === null ? undefined : `state=${asked.state}`;
+  const pairs = Object.entries(values).map(([name, value]) => `${name}=${encode(value)}`);
+  if (state !== undefined && stateIn !== 'fragment') pairs.unshift(state);
+  // RFC 6749 3.1.2: a query of the redirect URI is kept.
+  const joint = !asked.redirect_uri.includes('?') ? '?' : /[?&]$/.test(asked.redirect_uri) ? '' : '&';
+  const fragment = state !== undefined && stateIn !== 'query' ? `#${state}` : '';
+  return `${asked.redirect_uri}${joint}${pairs.join('&')}${fragment}`;
+};
+/** RFC 9700 4.12: never 307; 303 makes a GET of the redirected form. */
+export const redirectReply = (
+  env: Environment,
+  asked: Asked,
+  values: Readonly<Record<string, string>>,
+  cookies: readonly string[],
+  { status, issuer }: { readonly status: 302 | 303; readonly issuer: string },
+): MockReply => ({
+  status,
+  headers: {
+    ...pageHeaders(),
+    // RFC 9207: which server answers.
+    location: answerUri(asked, { ...values, iss: issuer }, env.options.stateIn),
+    ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}),
+  },
+});
 
 /** One authorization request on its way through the pages. */
 export type Visit = {
@@ -24,10 +53,8 @@ export type Visit = {
   /** This server under the name by which the browser came. */
   readonly issuer: string;
 };
-
 const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =>
   visit.browser.isNew ? [setCookie(visit.auth, visit.browser.cookie)] : [];
-
 const stepOf = (visit: Visit, step: string): Step => ({
   request: visit.pending.id,
   proof: proofOf(visit.auth, visit.pending.id, step),
@@ -35,16 +62,13 @@ const stepOf = (visit: Visit, step: string): Step => ({
   redirectUri: visit.pending.asked.redirect_uri,
   cookies: cookiesFor(visit),
 });
-
 export const showSignIn = (visit: Visit, email: string, problem?: string): MockReply =>
   signInPage(stepOf(visit, 'signin'), { email, problem, accounts: openAccounts(visit.auth) });
-
 /** spec/sign-in#authorize-6: an e-mail address or a sub pre-fills sign-in. An unknown one is shown when it looks like an address (spec/sign-in#check-2.33). */
 export const hintedEmail = (auth: Auth, hint: string | null): string => {
   if (hint === null) return '';
   return findUser(auth, hint)?.email ?? (/^[^\s@]+@[^\s@]+$/.test(hint) ? hint : '');
 };
-
 /** Which signed-in user continues: the one already chosen, the one hinted at, or the only one. */
 const userOf = (visit: Visit): User | 'choose' | undefined => {
   const { auth, pending } = visit;
@@ -58,7 +82,6 @@ const userOf = (visit: Visit): User | 'choose' | undefined => {
   if (users.length > 1 || (users.length > 0 && prompt.includes('select_account'))) return 'choose';
   return users[0];
 };
-
 /** Shows the next page, or sends the browser back when nothing is left to ask. */
 export const nextStep = (visit: Visit): MockReply => {
   const { auth, pending, client } = visit;
@@ -82,12 +105,10 @@ export const nextStep = (visit: Visit): MockReply => {
   remember(visit, user);
   return consentPage(stepOf(visit, `consent ${user.id}`), user, pending.asked.scopes);
 };
-
 const remember = ({ auth, pending }: Visit, user: User): void => {
   if (pending.user !== user.id)
     auth.env.store.transact(() => auth.pending.put(pending.id, { ...pending, user: user.id }));
 };
-
 /** spec/sign-in#states: "at least one scope granted", else a denial. The redirect carries the code. */
 export const grant = (
   visit: Visit,
@@ -118,7 +139,6 @@ export const grant = (
     visit,
   );
 };
-
 /** The user refused, or a rule that the application must hear of by redirect is broken. */
 export const refuse = (
   visit: Pick<Visit, 'auth' | 'browser' | 'status' | 'issuer'>,
@@ -132,7 +152,6 @@ export const refuse = (
     cookiesFor(visit),
     visit,
   );
-
 /** spec/program#commands: consent without pages, for scripts; an account rule still shows its error page. */
 export const scripted = (visit: Visit): MockReply | undefined => {
   const { auth, pending } = visit;

@@ -1,6 +1,32 @@
-import { type KeyObject, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
-import { base64url } from './digest.ts';
-import type { Auth, SigningKey } from './state.ts';
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  scryptSync,
+  sign,
+  timingSafeEqual,
+  verify,
+} from 'node:crypto';
+import { isIdentityScope } from '../../api-specs/oauth/endpoints.ts';
+import type { Environment, MockRequest } from '../service-set.ts';
+import type { Auth, Client, Code, SigningKey, User } from './state.ts';
+
+export const base64url = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url');
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url');
+/** How stored refresh tokens and security events name a token. */
+export const tokenHash = (token: string): string =>
+  createHash('sha512').update(createHash('sha512').update(token).digest()).digest('base64');
+export const hmac = (secret: string, text: string): string =>
+  createHmac('sha256', secret).update(text).digest('base64url');
+/** spec/sign-in#check-12.12: time does not tell how much of a secret was right. */
+export const sameText = (left: string, right: string): boolean => {
+  const [a, b] = [Buffer.from(left), Buffer.from(right)];
+  return a.length === b.length && timingSafeEqual(a, b);
+};
 
 type Alg = SigningKey['alg'];
 /** Keys of an algorithm are made at their first use: an RSA pair takes longer than everything else a start does. */
@@ -21,12 +47,10 @@ const signingKey = (auth: Auth, alg: Alg): SigningKey => {
   auth.env.store.transact(() => auth.keys.put(alg, made));
   return made;
 };
-
 export type Signer = {
   jwt(alg: Alg, claims: Readonly<Record<string, unknown>>, typ?: string): string;
   publicKeys(): Readonly<Record<string, unknown>>[];
 };
-
 /** Signs with keys of the store; parsed keys are kept as long as the store has the same ones. */
 export const makeSigner = (auth: Auth): Signer => {
   const parsed = new Map<string, KeyObject>();
@@ -45,4 +69,118 @@ export const makeSigner = (auth: Auth): Signer => {
     },
     publicKeys: () => (['RS256', 'ES256'] as const).map((alg) => signingKey(auth, alg).jwk),
   };
+};
+
+export type Jwk = Readonly<Record<string, unknown>>;
+export type Jwt = {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  readonly signature: Buffer;
+};
+const objectIn = (part: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+/** A signed JWT in its parts, nothing of it checked. */
+export const parseJwt = (token: string): Jwt | undefined => {
+  const [head = '', body = '', signature = '', ...rest] = token.split('.');
+  const [header, claims] = [objectIn(head), objectIn(body)];
+  if (header === undefined || claims === undefined || rest.length > 0) return undefined;
+  return { header, claims, text: `${head}.${body}`, signature: Buffer.from(signature, 'base64url') };
+};
+/** RFC 7515 with the two algorithms that this server's peers use; `none` and shared secrets are nobody's proof. */
+const algorithms: Readonly<Record<string, { readonly kty: string; readonly dsaEncoding?: 'ieee-p1363' }>> = {
+  RS256: { kty: 'RSA' },
+  ES256: { kty: 'EC', dsaEncoding: 'ieee-p1363' },
+};
+export const isSignedBy = ({ header, text, signature }: Jwt, jwk: Jwk): boolean => {
+  const algorithm = algorithms[String(header.alg)];
+  if (algorithm === undefined || jwk.kty !== algorithm.kty) return false;
+  if (header.kid !== undefined && jwk.kid !== undefined && header.kid !== jwk.kid) return false;
+  try {
+    const key = createPublicKey({ key: jwk as never, format: 'jwk' });
+    const { dsaEncoding } = algorithm;
+    return verify('sha256', Buffer.from(text), dsaEncoding ? { key, dsaEncoding } : key, signature);
+  } catch {
+    return false;
+  }
+};
+export const audiencesOf = ({ claims }: Jwt): string[] =>
+  [claims.aud].flat().filter((aud): aud is string => typeof aud === 'string');
+
+/** The claims that the granted identity scopes open. */
+export const userClaims = (user: User, scopes: readonly string[]): Record<string, unknown> => ({
+  sub: user.id,
+  ...(scopes.includes('email') ? { email: user.email, email_verified: true } : {}),
+  ...(scopes.includes('profile') ? { name: user.name } : {}),
+  ...(user.organization === null ? {} : { hd: user.organization }),
+});
+type SignedIn = Pick<Code, 'user' | 'scopes' | 'signed_in_at'> & {
+  readonly asked: Pick<Code['asked'], 'nonce'>;
+};
+const halfHash = (text: string): string =>
+  createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url');
+/** spec/sign-in#token-2: "returned only when an identity scope such as openid, profile or email was requested". */
+export const idToken = (
+  auth: Auth,
+  signer: Signer,
+  { client, code, issuer }: { readonly client: Client; readonly code: SignedIn; readonly issuer: string },
+  accessToken: string,
+): { id_token?: string } => {
+  const user = auth.users.get(code.user);
+  if (user === undefined || !code.scopes.some(isIdentityScope)) return {};
+  const now = Math.floor(auth.env.now() / 1000);
+  const claims = {
+    iss: issuer,
+    azp: client.id,
+    aud: client.id,
+    ...userClaims(user, code.scopes),
+    at_hash: halfHash(accessToken),
+    ...(code.asked.nonce === null ? {} : { nonce: code.asked.nonce }),
+    auth_time: Math.floor(code.signed_in_at / 1000),
+    iat: now,
+    exp: now + auth.settings().access_token_seconds,
+  };
+  return { id_token: signer.jwt(client.id_token_alg, claims) };
+};
+
+/**
+ * The issuer as this client knows it: RFC 8414 3.3 and OpenID Connect Discovery 4.3 demand that it is the address the
+ * metadata were asked at, and `localhost`, `127.0.0.1` and a container's name are different addresses. The server has
+ * looked at the Host before (own-host.ts).
+ */
+export const issuerFor = (env: Environment, { headers }: Pick<MockRequest, 'headers'>): string => {
+  const origin = env.origin();
+  return headers.host === undefined
+    ? origin
+    : `${origin.slice(0, origin.indexOf('//') + 2)}${headers.host.toLowerCase()}`;
+};
+
+const derive = (password: string, salt: string): string =>
+  base64url(scryptSync(password.normalize('NFC'), salt, 32, { N: 4096 }));
+export const hashedPassword = (auth: Auth, password: string): NonNullable<User['password']> => {
+  const salt = base64url(auth.env.random(12));
+  return { salt, hash: derive(password, salt) };
+};
+/** Takes the same time for an unknown user. */
+export const passwordIsRight = (user: User | undefined, password: string): boolean => {
+  const stored = user?.password ?? { salt: 'none', hash: '' };
+  return sameText(derive(password, stored.salt), stored.hash) && user !== undefined;
+};
+/** A user by sub or e-mail address; the address in any case. */
+export const findUser = (auth: Auth, name: string): User | undefined => {
+  const byId = auth.users.get(name);
+  if (byId !== undefined) return byId;
+  const email = name.trim().toLowerCase();
+  return (
+    auth.users.find((user) => user.email.toLowerCase() === email && user.state !== 'deleted') ??
+    auth.users.find((user) => user.email.toLowerCase() === email)
+  );
 };

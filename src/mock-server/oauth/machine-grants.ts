@@ -1,22 +1,101 @@
-import { tokenTypes } from '../../api-specs/oauth/grant-types.ts';
-import type { MockReply } from '../service.ts';
-import { OAuthError } from './errors.ts';
-import { issuerFor } from './issuer.ts';
-import { jsonReply } from './json-reply.ts';
-import { isSignedBy, type Jwt, parseJwt } from './jwt.ts';
-import type { Signer } from './keys.ts';
-import { findUser } from './passwords.ts';
+import { tokenTypes } from '../../api-specs/oauth/client-types.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import type { MockReply, MockRequest } from '../service-set.ts';
+import { jsonReply, OAuthError, readParams } from './errors.ts';
+import {
+  audiencesOf,
+  findUser,
+  isSignedBy,
+  issuerFor,
+  type Jwk,
+  type Jwt,
+  parseJwt,
+  type Signer,
+} from './keys.ts';
+import { checkRules, type ClientCall, given, type TokenCall } from './rules/rule.ts';
 import {
   accountIsAServiceAccount,
   assertionIsInTime,
   assertionRules,
   machineScopes,
   tokenAudiences,
-} from './rules/machine.ts';
-import { type ClientCall, type TokenCall, checkRules, given } from './rules/rule.ts';
-import type { User } from './state.ts';
+} from './rules/token-client.ts';
+import type { Auth, Trust, User } from './state.ts';
 import { issueForMachine } from './tokens.ts';
-import { trustFor } from './trust.ts';
+
+/** `repo:acme/*` as in the trust policies of cloud providers; everything else stands for itself. */
+const fitsPattern = (pattern: string, text: string): boolean =>
+  new RegExp(
+    `^${pattern
+      .split('*')
+      .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
+      .join('.*')}$`,
+    's',
+  ).test(text);
+/** The embedded CI under the name by which this request came. */
+export const embeddedIssuer = (origin: string): string => origin + authPaths.ci;
+const issuerOf = (trust: Trust, origin: string): string =>
+  trust.issuer === 'embedded' ? embeddedIssuer(origin) : trust.issuer;
+const keysIn = (text: string): readonly Jwk[] => {
+  const { keys } = JSON.parse(text) as { keys?: unknown };
+  return Array.isArray(keys) ? (keys as Jwk[]) : [];
+};
+/** OpenID Connect Discovery: metadata of the issuer, then its keys. A failure is the issuer's, not the token's. */
+const fetchedKeys = async (auth: Auth, issuer: string): Promise<readonly Jwk[]> => {
+  const read = async (url: string): Promise<string> => {
+    const reply = await auth.env.host.network.request({
+      method: 'GET',
+      url,
+      headers: { accept: 'application/json' },
+      timeoutMs: 5000,
+      maxReplyBytes: 256 * 1024,
+    });
+    if (reply.status !== 200) throw new Error(`HTTP ${reply.status}`);
+    return reply.text();
+  };
+  try {
+    const metadata = JSON.parse(await read(`${issuer}/.well-known/openid-configuration`)) as {
+      issuer?: unknown;
+      jwks_uri?: unknown;
+    };
+    if (metadata.issuer !== issuer || typeof metadata.jwks_uri !== 'string')
+      throw new Error('its metadata name another issuer or no keys');
+    return keysIn(await read(metadata.jwks_uri));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unknown cause';
+    throw new OAuthError('invalid_request', `The keys of ${issuer} cannot be read: ${why}`.slice(0, 400));
+  }
+};
+const keysOf = (auth: Auth, trust: Trust, signer: Signer): readonly Jwk[] | Promise<readonly Jwk[]> => {
+  if (trust.jwks !== null) return keysIn(trust.jwks);
+  return trust.issuer === 'embedded' ? signer.publicKeys() : fetchedKeys(auth, trust.issuer);
+};
+/** The trust that an identity token fits, and the keys that must have signed it. The refusal says which of the three parts did not fit. */
+export const trustFor = async (
+  auth: Auth,
+  jwt: Jwt | undefined,
+  origin: string,
+  signer: Signer,
+): Promise<{ readonly trust: Trust; readonly keys: readonly Jwk[] }> => {
+  const refuse = (text: string): OAuthError => new OAuthError('invalid_grant', text.slice(0, 400));
+  if (jwt === undefined) throw refuse('The subject token is not a signed JWT.');
+  const [issuer, subject] = [String(jwt.claims.iss ?? ''), String(jwt.claims.sub ?? '')];
+  const audiences = audiencesOf(jwt);
+  const ofIssuer = [...auth.trusts.values()].filter((trust) => issuerOf(trust, origin) === issuer);
+  if (ofIssuer.length === 0) throw refuse(`No trust names the issuer ${issuer || '(none)'}.`);
+  const ofAudience = ofIssuer.filter((trust) => audiences.includes(trust.audience));
+  if (ofAudience.length === 0)
+    throw new OAuthError(
+      'invalid_target',
+      `The audience ${audiences.join(' ') || '(none)'} is not the one of the trust in ${issuer}.`.slice(
+        0,
+        400,
+      ),
+    );
+  const trust = ofAudience.find((each) => fitsPattern(each.subject, subject));
+  if (trust === undefined) throw refuse(`The subject ${subject || '(none)'} is not trusted.`);
+  return { trust, keys: await keysOf(auth, trust, signer) };
+};
 
 const answer = (
   call: TokenCall,
@@ -28,7 +107,6 @@ const answer = (
   const issued = call.auth.env.store.transact(() => issueForMachine(call.auth, owner, scopes));
   return jsonReply(200, { ...issued, scope: scopes.join(' '), ...more });
 };
-
 /** RFC 6749 4.4: a confidential client acts for the service account that belongs to it. */
 export const clientCredentials = (call: ClientCall): MockReply => {
   const { auth, client, params } = call;
@@ -40,7 +118,6 @@ export const clientCredentials = (call: ClientCall): MockReply => {
   const user = accountIsAServiceAccount(findUser(auth, client.service_account), client.service_account);
   return answer(call, user, machineScopes(auth, given(params, 'scope') ?? ''));
 };
-
 const signedBy = (
   jwt: Jwt | undefined,
   keys: readonly Readonly<Record<string, unknown>>[],
@@ -51,7 +128,6 @@ const signedBy = (
     throw new OAuthError('invalid_grant', `The signature of the ${what} does not fit any known key.`);
   return jwt;
 };
-
 /** RFC 7523 2.1: a service account signs with a key that it was given. */
 export const jwtBearer = (call: TokenCall): MockReply => {
   const { auth, params } = call;
@@ -67,9 +143,7 @@ export const jwtBearer = (call: TokenCall): MockReply => {
   checkRules(assertionRules, { auth, jwt, what, audiences });
   return answer(call, user, machineScopes(auth, given(params, 'scope') ?? String(jwt.claims.scope ?? '')));
 };
-
 const subjectTypes: readonly string[] = [tokenTypes.jwt, tokenTypes.idToken];
-
 /** RFC 8693: an identity token of somebody whom a trust names becomes a token of a service account. */
 export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<MockReply> => {
   const { auth, params } = call;
@@ -91,4 +165,70 @@ export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<Mo
   return answer(call, user, machineScopes(auth, given(params, 'scope') ?? '', trust.scopes), {
     issued_token_type: tokenTypes.accessToken,
   });
+};
+
+export type Job = { readonly provider: 'github' | 'gitlab'; readonly project: string; readonly ref: string };
+/** What the two big CI systems say about a job. */
+const claimsOf = ({ provider, project, ref }: Job): Record<string, string> =>
+  provider === 'github'
+    ? {
+        sub: `repo:${project}:ref:refs/heads/${ref}`,
+        repository: project,
+        ref: `refs/heads/${ref}`,
+        repository_owner: project.split('/')[0] ?? '',
+      }
+    : {
+        sub: `project_path:${project}:ref_type:branch:ref:${ref}`,
+        project_path: project,
+        ref,
+        ref_type: 'branch',
+      };
+const lifeS = 300;
+export const subjectOf = (job: Job): string => claimsOf(job).sub ?? '';
+export const identityToken = (
+  auth: Auth,
+  signer: Signer,
+  origin: string,
+  job: Job,
+  audience: string,
+): string => {
+  const now = Math.floor(auth.env.now() / 1000);
+  return signer.jwt('RS256', {
+    iss: embeddedIssuer(origin),
+    aud: audience,
+    ...claimsOf(job),
+    iat: now,
+    nbf: now,
+    exp: now + lifeS,
+  });
+};
+const requestKind = 'ci-request+jwt';
+/** The bearer token by which a job of GitHub asks for its identity token. */
+export const requestToken = (auth: Auth, signer: Signer, job: Job): string =>
+  signer.jwt('RS256', { ...job, exp: Math.floor(auth.env.now() / 1000) + 6 * 3600 }, requestKind);
+const jobOf = (signer: Signer, bearer: string): Job | undefined => {
+  const jwt = parseJwt(bearer);
+  const isOurs =
+    jwt !== undefined &&
+    jwt.header.typ === requestKind &&
+    signer.publicKeys().some((key) => isSignedBy(jwt, key));
+  return isOurs ? (jwt.claims as unknown as Job) : undefined;
+};
+/** An issuer of identity tokens for jobs: metadata, keys, and the address that jobs of GitHub ask. */
+export const ciIssuer = (auth: Auth, signer: Signer, request: MockRequest): MockReply => {
+  const origin = issuerFor(auth.env, request);
+  if (request.path === `${authPaths.ci}/.well-known/openid-configuration`)
+    return jsonReply(200, {
+      issuer: embeddedIssuer(origin),
+      jwks_uri: origin + authPaths.keys,
+      subject_types_supported: ['public'],
+      response_types_supported: ['id_token'],
+      id_token_signing_alg_values_supported: ['RS256'],
+    });
+  if (request.path !== `${authPaths.ci}/token`) return jsonReply(404, { message: 'not found' });
+  const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  const job = jobOf(signer, bearer);
+  if (job === undefined) return jsonReply(401, { message: 'the request token is not valid' });
+  const audience = readParams(request.query).get('audience') ?? `https://ci.example/${job.project}`;
+  return jsonReply(200, { count: 1, value: identityToken(auth, signer, origin, job, audience) });
 };

@@ -1,12 +1,27 @@
-import { media, mediaScopes, partScopes, type mediaTable } from '../../api-specs/oauth/media.ts';
-import { scopeName } from '../../api-specs/oauth/scopes.ts';
+import { scopeName } from '../../api-specs/oauth/endpoints.ts';
+import { media, mediaScopes, type mediaTable, partScopes } from '../../api-specs/oauth/media.ts';
 import { HttpError } from '../http-error.ts';
-import type { MockReply, MockRequest } from '../service.ts';
+import type { MockReply, MockRequest } from '../service-set.ts';
 import { type Call, type Handlers, tableService } from '../table-service.ts';
-import { bearerOf } from './bearer.ts';
-import { base64url } from './digest.ts';
+import { readParams } from './errors.ts';
+import { base64url } from './keys.ts';
 import type { Auth, User, Video } from './state.ts';
 import { type Access, liveAccess } from './tokens.ts';
+
+/** spec/sign-in#data-api: the header, or the query parameter `access_token`. RFC 6750 2: one way at a time. */
+export const bearerOf = (request: MockRequest): { readonly token?: string; readonly problem?: string } => {
+  const query = readParams(request.query);
+  const inQuery = query.all('access_token');
+  const header = request.headers.authorization;
+  if (header === undefined) {
+    if (inQuery.length > 1) return { problem: 'access_token was given more than once' };
+    return inQuery[0] ? { token: inQuery[0] } : {};
+  }
+  if (inQuery.length > 0) return { problem: 'An access token was given in the header and in the query' };
+  // RFC 7235: the scheme in any case.
+  const token = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header)?.[1];
+  return token === undefined ? {} : { token };
+};
 
 const statuses: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -20,7 +35,6 @@ const reasons: Readonly<Record<number, string>> = {
   404: 'notFound',
   405: 'methodNotAllowed',
 };
-
 /** spec/sign-in#check-8.13, and RFC 6750 3 for the header. */
 const refusal = (refused: HttpError): MockReply => {
   const { reason = reasons[refused.status], challenge } = refused.body as {
@@ -50,7 +64,6 @@ const refuse = (status: number, reason: string, message: string, challenge?: str
     body: { reason, ...(challenge === undefined ? {} : { challenge }) },
   });
 };
-
 type Caller = { readonly access: Access; readonly user: User };
 /** spec/sign-in#data-api: header or query, a live token, the API enabled for the project, service accounts only for content owners. */
 const callerOf = (auth: Auth, request: MockRequest): Caller => {
@@ -88,7 +101,6 @@ const needScope = (access: Access, names: readonly string[]): void => {
     'insufficient_scope',
   );
 };
-
 const PARTS = ['id', 'snippet', 'status', 'statistics', 'contentDetails', 'auditDetails'];
 /** Parts that applications ask for in one breath with the others; there is nothing in them here. */
 const EMPTY_PARTS = [
@@ -121,7 +133,6 @@ const list = (kind: string, items: Item[]) => ({
   pageInfo: { totalResults: items.length, resultsPerPage: items.length },
   items,
 });
-
 const day = (ms: number): string => new Date(ms).toISOString();
 const channelsOf = (auth: Auth, user: User): Item[] =>
   Array.from({ length: user.channels }, (_, i) => ({
@@ -160,10 +171,8 @@ const membersOf = (user: User): Item[] => [
 ];
 const wanted = (ids: string | undefined, items: Item[]): Item[] =>
   ids === undefined ? items : items.filter(({ id }) => ids.split(',').includes(id));
-
 /** What real clients send along and what changes nothing with so few items. */
 const UNUSED = ['hl', 'managedByMe', 'maxResults', 'onBehalfOfContentOwner', 'pageToken'];
-
 type State = { readonly auth: Auth };
 type MediaCall = Pick<Call<State>, 'request' | 'named'> & { readonly state: State };
 const enter = (call: MediaCall): Caller => {
@@ -171,7 +180,6 @@ const enter = (call: MediaCall): Caller => {
   needScope(caller.access, mediaScopes[`${call.named.resource}.${call.named.verb}`] ?? []);
   return caller;
 };
-
 const handlers: Handlers<typeof mediaTable, State> = {
   channels: {
     list: (call) => {
@@ -229,7 +237,6 @@ const handlers: Handlers<typeof mediaTable, State> = {
     },
   },
 };
-
 /** spec/sign-in#data-api: the data API. No CORS headers: a script in a foreign page cannot read an answer. */
 export const makeMedia = (auth: Auth) =>
   tableService<typeof mediaTable, State>({

@@ -1,12 +1,11 @@
-import { messageOf } from '../../core/error-message.ts';
+import { messageOf } from '../../core/problem.ts';
 import {
   type EventType,
   eventContentType,
   eventTypes,
   tokenIdentifierAlg,
-} from '../../api-specs/oauth/events.ts';
-import { base64url } from './digest.ts';
-import { type Signer, makeSigner } from './keys.ts';
+} from '../../api-specs/oauth/console-records.ts';
+import { base64url, makeSigner, type Signer } from './keys.ts';
 import type { Auth, Delivery, Family, Subscription, User } from './state.ts';
 
 /** RFC 8417 claims of one event for one receiver. */

@@ -1,7 +1,6 @@
 import { clientFrom } from './console/clients.ts';
-import { projectFrom } from './console/others.ts';
-import { userFrom } from './console/users.ts';
-import { demo } from '../../api-specs/oauth/demo.ts';
+import { projectFrom, userFrom } from './console/users.ts';
+import { demo } from '../../api-specs/oauth/endpoints.ts';
 import type { Auth, Client } from './state.ts';
 
 type Row = { readonly id: string; readonly secret?: string } & Pick<Client, 'type' | 'name'> &

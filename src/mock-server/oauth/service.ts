@@ -1,24 +1,77 @@
-import { deviceDecision, deviceEndpoint } from './device.ts';
-import { authPaths } from '../../api-specs/oauth/endpoints.ts';
-import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
+import { grantTypes } from '../../api-specs/oauth/client-types.ts';
+import { allScopes, authPaths, challengeMethods } from '../../api-specs/oauth/endpoints.ts';
+import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { authorize } from './authorize.ts';
-import { ciIssuer } from './ci-issuer.ts';
-import { makeControlApi } from './console/control-api.ts';
 import { makeConsolePage } from './console/console-page.ts';
-import { jsonReply } from './json-reply.ts';
-import { makeSigner, type Signer } from './keys.ts';
-import { makeMedia } from './media.ts';
-import { keysReply, metadataOf, userinfoReply } from './metadata.ts';
-import { revokeEndpoint } from './revoke-endpoint.ts';
-import { makeRateRule } from './rules/rate.ts';
-import { seedDemo } from './seed.ts';
+import { makeControlApi } from './console/control-api.ts';
+import { deviceDecision, deviceEndpoint } from './device.ts';
+import { jsonReply } from './errors.ts';
+import { issuerFor, makeSigner, type Signer, userClaims } from './keys.ts';
+import { ciIssuer } from './machine-grants.ts';
+import { bearerOf, makeMedia } from './media.ts';
+import { makeRateRule } from './rules/rule.ts';
 import { deliver } from './security-events.ts';
+import { seedDemo } from './seed.ts';
 import { type Auth, authState } from './state.ts';
-import { makeSweeper } from './sweep.ts';
-import { tokenEndpoint } from './token-endpoint.ts';
+import { revokeEndpoint, tokenEndpoint } from './token-endpoint.ts';
+import { liveAccess, makeSweeper } from './tokens.ts';
+
+/** RFC 8414 and OpenID Connect Discovery; spec/sign-in#check-12.1: true to fact. */
+export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unknown> => {
+  const origin = issuerFor(auth.env, request);
+  const authentication = ['client_secret_post', 'client_secret_basic', 'none'];
+  return {
+    issuer: origin,
+    authorization_endpoint: origin + authPaths.authorize,
+    token_endpoint: origin + authPaths.token,
+    revocation_endpoint: origin + authPaths.revoke,
+    userinfo_endpoint: origin + authPaths.userinfo,
+    jwks_uri: origin + authPaths.keys,
+    scopes_supported: allScopes,
+    response_types_supported: ['code'],
+    response_modes_supported: auth.env.options.stateIn === 'fragment' ? ['query', 'fragment'] : ['query'],
+    grant_types_supported: Object.keys(grantTypes),
+    device_authorization_endpoint: origin + authPaths.device,
+    token_endpoint_auth_methods_supported: authentication,
+    revocation_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: challengeMethods,
+    authorization_response_iss_parameter_supported: true,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256', 'ES256'],
+    claims_supported: [
+      'sub',
+      'iss',
+      'aud',
+      'exp',
+      'iat',
+      'email',
+      'email_verified',
+      'name',
+      'hd',
+      'nonce',
+      'at_hash',
+    ],
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+  };
+};
+/** The public keys may be kept for an hour; everything else of the metadata follows the settings. */
+export const keysReply = (signer: Signer): MockReply =>
+  jsonReply(200, { keys: signer.publicKeys() }, { 'cache-control': 'public, max-age=3600', pragma: '' });
+export const userinfoReply = (auth: Auth, request: MockRequest): MockReply => {
+  const { token } = bearerOf(request);
+  const access = token === undefined ? undefined : liveAccess(auth, token);
+  const user = access && auth.users.get(access.family.user);
+  if (access === undefined || user === undefined) {
+    return jsonReply(
+      401,
+      { error: 'invalid_token', error_description: 'Invalid Credentials' },
+      { 'www-authenticate': 'Bearer error="invalid_token"' },
+    );
+  }
+  return jsonReply(200, userClaims(user, access.scopes));
+};
 
 type Handle = (request: MockRequest) => MockReply | Promise<MockReply>;
-
 const exactRoutes = (auth: Auth, signer: Signer): ReadonlyMap<string, Handle> => {
   const keepRate = makeRateRule(auth);
   const metadata = (request: MockRequest) => jsonReply(200, metadataOf(auth, request));
@@ -43,20 +96,17 @@ const readOnly: Readonly<Record<string, readonly string[]>> = {
   // OpenID Connect Core 5.3: both.
   [authPaths.userinfo]: ['GET', 'POST'],
 };
-
 const methodRefusal = ({ path, method }: MockRequest): MockReply | undefined => {
   const methods = readOnly[path];
   if (methods === undefined || methods.includes(method)) return undefined;
   const text = `${method} is not supported; use ${methods.join(' or ')}`;
   return jsonReply(405, { error: 'invalid_request', error_description: text }, { allow: methods.join(', ') });
 };
-
 /** Events that were not delivered when the server stopped go on with the next one. */
 const resume = (auth: Auth): void => {
   for (const delivery of auth.deliveries.filter(({ state }) => state === 'pending'))
     auth.env.later(() => deliver(auth, delivery.id));
 };
-
 /** spec/sign-in: the installed-application authorization service with its data API and its developer console. */
 export const makeAuth = (env: Environment): MockService => {
   const auth = authState(env);

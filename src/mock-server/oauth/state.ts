@@ -1,9 +1,34 @@
 import type { ClientType } from '../../api-specs/oauth/client-types.ts';
-import type { Value } from '../../core/field.ts';
-import type { consent as consentRecord } from '../../api-specs/oauth/console-records.ts';
+import type { consent as consentRecord, settingFields } from '../../api-specs/oauth/console-records.ts';
+import type { Complete, Value } from '../../core/field.ts';
+import type { Environment } from '../service-set.ts';
 import type { Collection, Store } from '../store.ts';
-import type { Environment } from '../service.ts';
-import { type Settings, defaultSettings } from './settings.ts';
+
+export type Settings = Complete<typeof settingFields>;
+/** spec/sign-in#check and spec/program#choices: where the document is silent, with the document's side of each choice as the default. */
+export const defaultSettings: Settings = {
+  access_token_seconds: 3599,
+  code_seconds: 600,
+  refresh_tokens_per_client: 100,
+  refresh_tokens_per_user: 500,
+  refresh_token_days: null,
+  refusal_text_hours: null,
+  revoke_on_password_change: false,
+  reauth_after_seconds: null,
+  require_pkce: false,
+  remember_consent: false,
+  any_loopback_path: false,
+  accept_localhost: false,
+  mobile_loopback: 'refuse',
+  unused_client_days: 180,
+  integrity_delay_seconds: 900,
+  revoke_delay_seconds: 0,
+  rate_per_minute: null,
+  event_attempts: 4,
+  event_backoff_ms: 500,
+  ownership_delay_seconds: 300,
+  extra_scopes: [],
+};
 
 export type Project = {
   readonly id: string;
@@ -211,7 +236,6 @@ export type Device = {
 };
 export type Consent = Value<typeof consentRecord>;
 export type Warning = { readonly at: number; readonly client: string; readonly text: string };
-
 export type Collections = {
   readonly projects: Collection<Project>;
   readonly clients: Collection<Client>;
@@ -254,7 +278,6 @@ const names = [
 ];
 export const collectionsOf = (store: Store): Collections =>
   Object.fromEntries(names.map((name) => [name, store.collection(`auth.${name}`)])) as unknown as Collections;
-
 /** The state of the service and what it shares with the other services. */
 export type Auth = Collections & {
   readonly env: Environment;
@@ -262,9 +285,7 @@ export type Auth = Collections & {
   consent(): Consent;
   secret(): string;
 };
-
 const ask: Consent = { mode: 'ask', user: null, scopes: [], access_for_seconds: null };
-
 export const authState = (env: Environment): Auth => {
   const all = collectionsOf(env.store);
   /** Signs access tokens and anti-forgery values; made at the first use. */

@@ -1,37 +1,45 @@
 import {
+  deviceCode as deviceCodeType,
   type GrantType,
   isGrantType,
-  deviceCode as deviceCodeType,
   jwtBearer as jwtBearerType,
   tokenExchange as tokenExchangeType,
-} from '../../api-specs/oauth/grant-types.ts';
-import { redeemDevice } from './device.ts';
-import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
-import { credentialsOf } from './rules/client-credentials.ts';
-import { codeRules, exchangeRules } from './rules/code-exchange.ts';
-import { formRules } from './rules/form.ts';
-import { refreshRules, refreshTokenIsGiven, tokenAccountIsActive } from './rules/refresh.ts';
-import { type ClientCall, type ExchangeCall, type TokenCall, checkRules } from './rules/rule.ts';
-import { clientRules, identityRules } from './rules/token-client.ts';
-import { askedScopes } from './known-scopes.ts';
-import type { MockReply, MockRequest } from '../service.ts';
-import { noteUse } from './client-life.ts';
-import { sha256 } from './digest.ts';
-import { OAuthError } from './errors.ts';
-import { emitTokenRevoked } from './security-events.ts';
-import { issuerFor } from './issuer.ts';
-import { idToken } from './id-token.ts';
-import { jsonReply, oauthErrorReply } from './json-reply.ts';
-import type { Signer } from './keys.ts';
-import { type Params, readParams } from './params.ts';
-import type { Auth, Client, Code } from './state.ts';
-import { accessAnswer, issueFamily, readRefresh, refusedRefresh, revokeFamily } from './tokens.ts';
+} from '../../api-specs/oauth/client-types.ts';
 import { limits } from '../../core/limits.ts';
+import type { MockReply, MockRequest } from '../service-set.ts';
+import { redeemDevice } from './device.ts';
+import { askedScopes, jsonReply, OAuthError, oauthErrorReply, type Params, readParams } from './errors.ts';
+import { noteUse } from './integrity.ts';
+import { idToken, issuerFor, sha256, type Signer } from './keys.ts';
+import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
+import { checkRules, type ClientCall, type ExchangeCall, given, type TokenCall } from './rules/rule.ts';
+import {
+  clientRules,
+  codeRules,
+  credentialsOf,
+  exchangeRules,
+  formRules,
+  identityRules,
+  refreshRules,
+  refreshTokenIsGiven,
+  revocationRules,
+  tokenAccountIsActive,
+} from './rules/token-client.ts';
+import { emitTokenRevoked } from './security-events.ts';
+import type { Auth, Client, Code, Family } from './state.ts';
+import {
+  accessAnswer,
+  isLive,
+  issueFamily,
+  readAccess,
+  readRefresh,
+  refusedRefresh,
+  revokeFamily,
+} from './tokens.ts';
 
 /** The parsed form; a body past the limit is not parsed. */
 export const formOf = (request: MockRequest): Params =>
   readParams(request.body.length > limits.formBytes ? '' : Buffer.from(request.body).toString('utf8'));
-
 /** RFC 6749 4.1.2: a code that comes a second time takes every token with it that the first time gave. */
 const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {
   const family = code.used === null ? undefined : auth.families.get(code.used);
@@ -43,7 +51,6 @@ const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {
   }
   throw new OAuthError('invalid_grant', 'The code was used already.');
 };
-
 const exchange = (call: ClientCall, signer: Signer): MockReply => {
   const { auth, client, params } = call;
   checkRules(codeRules, call);
@@ -70,7 +77,6 @@ const exchange = (call: ClientCall, signer: Signer): MockReply => {
     ),
   });
 };
-
 const refresh = (call: ClientCall): MockReply => {
   const { auth, params } = call;
   refreshTokenIsGiven(call);
@@ -81,7 +87,6 @@ const refresh = (call: ClientCall): MockReply => {
   const asked = askedScopes(params.get('scope') ?? '');
   return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
 };
-
 /** One row for each grant type, so that a new one cannot be announced and then not answered. */
 const grantHandlers: Readonly<
   Record<
@@ -96,13 +101,11 @@ const grantHandlers: Readonly<
   [tokenExchangeType]: (call, signer) => tokenExchange(call, signer),
   [deviceCodeType]: (call, signer) => redeemDevice(withClient(call), signer),
 };
-
 const withClient = (call: TokenCall & { readonly client?: Client }): ClientCall => {
   const { client } = call;
   if (client === undefined) throw new Error('the client was checked and is not there');
   return { ...call, client };
 };
-
 const answered = (
   auth: Auth,
   signer: Signer,
@@ -123,12 +126,10 @@ const answered = (
   if (!isGrantType(grantType)) throw new Error('the grant type was checked and is not known');
   return grantHandlers[grantType]({ ...call, ...(client === undefined ? {} : { client }) }, signer);
 };
-
 const refusalReply = (error: unknown): MockReply => {
   if (error instanceof OAuthError) return oauthErrorReply(error);
   throw error;
 };
-
 /** spec/sign-in#exchange and spec/sign-in#refresh: `POST /token`. */
 export const tokenEndpoint = (
   auth: Auth,
@@ -141,5 +142,45 @@ export const tokenEndpoint = (
     return reply instanceof Promise ? reply.catch(refusalReply) : reply;
   } catch (error) {
     return refusalReply(error);
+  }
+};
+
+/** spec/sign-in#revoke has the token in the query; RFC 7009 has it in the body. Both are read. */
+const tokenOf = (query: Params, body: Params): string => {
+  if (query.repeated.includes('token'))
+    throw new OAuthError('invalid_request', 'Field given more than once: token');
+  const token = given(query, 'token') ?? given(body, 'token');
+  if (token === undefined) throw new OAuthError('invalid_request', 'Missing required parameter: token');
+  return token;
+};
+/** spec/sign-in#revoke: "The token is an access token or a refresh token." An access token takes its refresh token along. */
+const familyOf = (auth: Auth, token: string): Family => {
+  const family = readRefresh(auth, token) ?? readAccess(auth, token)?.family;
+  if (
+    family === undefined ||
+    family.revoked_at !== null ||
+    (readRefresh(auth, token) && !isLive(auth, family))
+  ) {
+    throw new OAuthError('invalid_token', 'Token expired or revoked');
+  }
+  // spec/sign-in#check-7.13: a token of a service account has no user who could take it back.
+  if (family.client === '') throw new OAuthError('invalid_token', 'Token is not revocable.');
+  return family;
+};
+/** `POST /revoke`: 200, or 400 with an error code. No client authentication, any content type (spec/sign-in#check-7.9, spec/sign-in#check-7.10). */
+export const revokeEndpoint = (auth: Auth, keepRate: () => void, request: MockRequest): MockReply => {
+  const body = formOf(request);
+  try {
+    checkRules(revocationRules, { auth, request, params: body });
+    keepRate();
+    const family = familyOf(auth, tokenOf(readParams(request.query), body));
+    auth.env.store.transact(() => {
+      revokeFamily(auth, family);
+      emitTokenRevoked(auth, family);
+    });
+    return jsonReply(200, {});
+  } catch (error) {
+    if (error instanceof OAuthError) return oauthErrorReply(error);
+    throw error;
   }
 };

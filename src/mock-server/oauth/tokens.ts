@@ -1,8 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { base64url, sameText, sha256, tokenHash } from './digest.ts';
+import { scopeName } from '../../api-specs/oauth/endpoints.ts';
+import type { Collection } from '../store.ts';
+import { isSessionOver } from './browser-session.ts';
 import { OAuthError } from './errors.ts';
-import { isClientActive } from './client-life.ts';
-import type { Auth, Client, Code, Family } from './state.ts';
+import { isClientActive } from './integrity.ts';
+import { base64url, sameText, sha256, tokenHash } from './keys.ts';
+import type { Asked, Auth, Client, Code, Family, Grant, User } from './state.ts';
 
 /**
  * An access token is not stored: number of its refresh token, end, scopes as a bit mask over those of the refresh
@@ -13,10 +16,8 @@ const BODY = 24;
 const MAC = 24;
 const accessPrefix = 'ma1.';
 const refreshPrefix = '1//';
-
 const mac = (auth: Auth, body: Uint8Array): Buffer =>
   createHmac('sha256', auth.secret()).update(body).digest().subarray(0, MAC);
-
 export const makeAccess = (auth: Auth, family: Family, endsAt: number, scopes: readonly string[]): string => {
   const bytes = Buffer.alloc(BODY + MAC);
   bytes.writeUIntBE(family.id, 0, 6);
@@ -28,9 +29,7 @@ export const makeAccess = (auth: Auth, family: Family, endsAt: number, scopes: r
   mac(auth, bytes.subarray(0, BODY)).copy(bytes, BODY);
   return accessPrefix + bytes.toString('base64url');
 };
-
 export type Access = { readonly family: Family; readonly scopes: readonly string[]; readonly endsAt: number };
-
 /** The refresh token's record behind an access token that is genuine and not past its end. */
 export const readAccess = (auth: Auth, token: string): Access | undefined => {
   if (!token.startsWith(accessPrefix) || token.length !== accessPrefix.length + ((BODY + MAC) * 4) / 3)
@@ -47,7 +46,6 @@ export const readAccess = (auth: Auth, token: string): Access | undefined => {
   const mask = bytes.readUInt32BE(12);
   return { family, endsAt, scopes: family.scopes.filter((_, i) => (mask & (1 << i)) !== 0) };
 };
-
 /** An access token that opens the data API now: not revoked, its client and its user still there. */
 export const liveAccess = (auth: Auth, token: string): Access | undefined => {
   const found = readAccess(auth, token);
@@ -65,7 +63,6 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
     return undefined;
   return found;
 };
-
 /** When a refresh token stopped or will stop working; infinite while nothing ends it. */
 const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Family): number => {
   // spec/sign-in#check-6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced.
@@ -75,7 +72,6 @@ const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Famil
 };
 export const isLive = (auth: Auth, family: Family): boolean =>
   family.stopped_at === null && family.revoked_at === null && endOf(auth, family) > auth.env.now();
-
 /** How long a token that was ended is remembered for the words of its refusal. */
 export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
 /** spec/sign-in#errors-6. spec/sign-in#check-6.5: with a setting the words change some hours after the end, and for tokens that nobody knows. */
@@ -85,14 +81,12 @@ export const refusedRefresh = (auth: Auth, family: Family | undefined): OAuthErr
     (family !== undefined && auth.env.now() < endOf(auth, family) + rememberedMs(auth));
   return new OAuthError('invalid_grant', isSaid ? 'Token has been expired or revoked.' : 'Bad Request');
 };
-
 /** The record of a refresh token, dead or alive; undefined for everything else. */
 export const readRefresh = (auth: Auth, token: string): Family | undefined => {
   const parts = /^1\/\/([0-9a-z]{1,10})-[A-Za-z0-9_-]{43}$/.exec(token);
   const family = parts === null ? undefined : auth.families.get(Number.parseInt(parts[1] ?? '', 36));
   return family !== undefined && sameText(family.hash, tokenHash(token)) ? family : undefined;
 };
-
 /** What a user gave to a client, by a code or on a device. */
 export type Consented = Pick<Code, 'user' | 'scopes' | 'access_for_seconds'> & {
   readonly asked: Pick<Code['asked'], 'client'>;
@@ -118,12 +112,10 @@ export const issueFamily = (auth: Auth, code: Consented): { family: Family; refr
   keepWithinLimits(auth, family);
   return { family, refreshToken };
 };
-
 const holder = (family: Family): string | null =>
   family.stopped_at === null && family.revoked_at === null ? family.user : null;
 const pair = (family: Family): string | null =>
   holder(family) === null ? null : `${family.user} ${family.client}`;
-
 /** spec/sign-in#limits: per client and user, and per user across all clients; the oldest by time of issue stop. spec/sign-in#check-6.16: revoked ones do not count. */
 const keepWithinLimits = (auth: Auth, newest: Family): void => {
   const settings = auth.settings();
@@ -150,22 +142,18 @@ const keepWithinLimits = (auth: Auth, newest: Family): void => {
     for (const family of oldest) auth.families.put(family.id, { ...family, stopped_at: auth.env.now() });
   }
 };
-
 export const familiesOf = (auth: Auth, user: string): Family[] => [
   ...auth.families.index('holder', holder).get(user),
 ];
-
 /** Ends a refresh token and its access tokens. Call inside a transaction. */
 export const revokeFamily = (auth: Auth, family: Family): void => {
   if (auth.settings().revoke_delay_seconds === 0 && rememberedMs(auth) === 0) auth.families.delete(family.id);
   else if (family.revoked_at === null)
     auth.families.put(family.id, { ...family, revoked_at: auth.env.now() });
 };
-
 /** spec/sign-in#authentication-1: clients that have a secret send it. */
 export const secretIsRight = (client: Client, secret: string): boolean =>
   client.secret_hash !== null && sameText(client.secret_hash, sha256(secret));
-
 /** The answer's access token part. spec/sign-in#token. */
 export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[], now: number) => {
   const left = family.ends_at === null ? undefined : Math.floor((family.ends_at - now) / 1000);
@@ -180,7 +168,6 @@ export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string
     ...(left === undefined ? {} : { refresh_token_expires_in: left }),
   };
 };
-
 /** A token for a machine: no refresh token, and an end of its own. Call inside a transaction. */
 export const issueForMachine = (
   auth: Auth,
@@ -204,5 +191,134 @@ export const issueForMachine = (
     access_token: makeAccess(auth, family, now + life * 1000, scopes),
     expires_in: life,
     token_type: 'Bearer',
+  };
+};
+
+const grantId = (user: string, client: string): string => `${user}.${client}`;
+export const grantOf = (auth: Auth, user: string, client: string): Grant | undefined =>
+  auth.grants.get(grantId(user, client));
+/** Everything the user ever let this client do; later consents add to it. Call inside a transaction. */
+export const addGrant = (auth: Auth, user: string, client: string, scopes: readonly string[]): void => {
+  const id = grantId(user, client);
+  const before = auth.grants.get(id);
+  const all = [...new Set([...(before?.scopes ?? []), ...scopes])];
+  if (before !== undefined && all.length === before.scopes.length) return;
+  auth.grants.put(id, { id, user, client, scopes: all, granted_at: auth.env.now() });
+};
+export const isGrantedBefore = (
+  auth: Auth,
+  user: string,
+  client: string,
+  scopes: readonly string[],
+): boolean => {
+  const names = new Set((grantOf(auth, user, client)?.scopes ?? []).map(scopeName));
+  return scopes.every((scope) => names.has(scopeName(scope)));
+};
+
+/** spec/sign-in#check-3.16: opaque, 256 bits, with a slash that clients must decode. */
+const codePrefix = '4/0';
+/** A code for what the user granted. Call inside a transaction. */
+export const issueCode = (
+  auth: Auth,
+  asked: Asked,
+  user: User,
+  granted: readonly string[],
+  accessForSeconds: number | null,
+  signedInAt: number,
+): { code: string; scopes: readonly string[] } => {
+  const code = codePrefix + base64url(auth.env.random(32));
+  const hash = sha256(code);
+  // spec/sign-in#check-4.6: incremental consent answers with the union.
+  const earlier = asked.include_granted ? (grantOf(auth, user.id, asked.client)?.scopes ?? []) : [];
+  const scopes = [...new Set([...granted, ...earlier])].slice(0, 30);
+  const record: Code = {
+    hash,
+    asked,
+    user: user.id,
+    scopes,
+    signed_in_at: signedInAt,
+    access_for_seconds: accessForSeconds,
+    created_at: auth.env.now(),
+    used: null,
+  };
+  auth.codes.put(hash, record);
+  addGrant(auth, user.id, asked.client, granted);
+  noteChallenge(auth, asked);
+  return { code, scopes };
+};
+/** spec/sign-in#pkce-1: "unique per authorization request"; spec/sign-in#check-5.20: a repeated one is allowed and noted. */
+const noteChallenge = (auth: Auth, asked: Asked): void => {
+  if (asked.challenge === null) return;
+  const key = sha256(asked.challenge);
+  if (auth.challenges.has(key)) {
+    const id = auth.env.store.next('auth.warnings');
+    auth.warnings.put(id, {
+      at: auth.env.now(),
+      client: asked.client,
+      text: 'the same code challenge came in two authorization requests',
+    });
+  }
+  auth.challenges.put(key, auth.env.now());
+};
+export const isCodeOver = (auth: Auth, code: Code): boolean =>
+  auth.env.now() >= code.created_at + auth.settings().code_seconds * 1000;
+
+const PENDING_MS = 15 * 60_000;
+type Bin<T> = { readonly records: Collection<T>; readonly most: number; isOver(record: T): boolean };
+const sweeperOf = <T>(auth: Auth, { records, most, isOver }: Bin<T>): (() => void) => {
+  let next = 1000;
+  const sweep = (): void => {
+    const all = [...records.entries()];
+    let left = all.length;
+    // A full bin loses a quarter at once, so that it is not swept at each request from then on.
+    const room = left > most ? most * 0.75 : most;
+    for (const [key, record] of all) {
+      if (!isOver(record) && left <= room) continue;
+      records.delete(key);
+      left -= 1;
+    }
+  };
+  return () => {
+    if (records.size <= Math.min(next, most)) return;
+    auth.env.store.transact(sweep);
+    next = Math.max(1000, records.size * 2);
+  };
+};
+/** A token that was pushed out is kept as long as one of its access tokens may live. */
+const isFamilyOver =
+  (auth: Auth) =>
+  (family: Family): boolean => {
+    const now = auth.env.now();
+    const { access_token_seconds: access, revoke_delay_seconds: delay } = auth.settings();
+    const kept = rememberedMs(auth);
+    const isPast = (at: number | null, ms: number): boolean => at !== null && at + Math.max(ms, kept) <= now;
+    return (
+      isPast(family.ends_at, 0) ||
+      isPast(family.stopped_at, access * 1000) ||
+      isPast(family.revoked_at, delay * 1000)
+    );
+  };
+/**
+ * Keeps memory flat without a timer: a collection that has doubled since its last sweep is swept, so the cost for each
+ * record is constant. Returns the function to call after a request.
+ */
+export const makeSweeper = (auth: Auth): (() => void) => {
+  const isOld = (since: number): boolean => auth.env.now() - since > PENDING_MS;
+  const all = [
+    sweeperOf(auth, { records: auth.codes, isOver: (code) => isCodeOver(auth, code), most: 100_000 }),
+    sweeperOf(auth, { records: auth.pending, isOver: (pending) => isOld(pending.created_at), most: 10_000 }),
+    sweeperOf(auth, {
+      records: auth.sessions,
+      isOver: (session) => isSessionOver(auth, session),
+      most: 10_000,
+    }),
+    sweeperOf(auth, { records: auth.devices, isOver: (device) => isOld(device.created_at), most: 10_000 }),
+    sweeperOf(auth, { records: auth.challenges, isOver: isOld, most: 10_000 }),
+    sweeperOf(auth, { records: auth.warnings, isOver: () => false, most: 1000 }),
+    sweeperOf(auth, { records: auth.deliveries, isOver: () => false, most: 1000 }),
+    sweeperOf(auth, { records: auth.families, isOver: isFamilyOver(auth), most: Number.POSITIVE_INFINITY }),
+  ];
+  return () => {
+    for (const sweep of all) sweep();
   };
 };

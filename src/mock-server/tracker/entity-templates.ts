@@ -1,22 +1,25 @@
-import type { Value, Values } from '../../core/field.ts';
 import type { entityTemplates } from '../../api-specs/tracker/entity-templates.ts';
 import type { updateStoryContents } from '../../api-specs/tracker/fields.ts';
 import type { entityTemplate } from '../../api-specs/tracker/workspace-records.ts';
+import type { customFields } from '../../api-specs/tracker/workspace.ts';
+import type { Value, Values } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
-import { fileRecord, linkedFileRecord } from './file-view.ts';
-import { labelIds } from './label-inputs.ts';
-import { labelsOf, slimLabel } from './label-stats.ts';
-import { found, instant, newUuid, now, ownerId, uuidList } from './records.ts';
-import { templatesAreOn } from './rules/features.ts';
-import { membersExist } from './rules/references.ts';
-import { storyReferencesExist } from './rules/stories.ts';
-import { appliedValues } from './rules/custom-fields.ts';
-import type { Tracker } from './state.ts';
-import type { StoredTemplate } from './row.ts';
+import { fileRecord, linkedFileRecord } from './files.ts';
+import { labelIds, labelsOf, slimLabel } from './label-stats.ts';
+import type { StoredCustomField, StoredStory, StoredTemplate } from './row.ts';
+import {
+  appliedValues,
+  entityTag,
+  fieldIsUnchanged,
+  membersExist,
+  valuesAreDistinct,
+  valuesAreStillThere,
+} from './rules/references.ts';
+import { byPosition, move, storyReferencesExist, templatesAreOn } from './rules/stories.ts';
+import { found, given, instant, newUuid, now, ownerId, type Tracker, uuidList } from './state.ts';
 
 type Contents = StoredTemplate['story_contents'];
 type ContentsInput = Values<typeof updateStoryContents>;
-
 const PLAIN = [
   'description',
   'epic_id',
@@ -29,7 +32,6 @@ const PLAIN = [
   'story_type',
   'workflow_state_id',
 ] as const;
-
 type TaskInput = {
   readonly description: string;
   readonly complete?: boolean;
@@ -44,7 +46,6 @@ const tasksFrom = (tasks: readonly TaskInput[]): Contents['tasks'] =>
     owner_ids: uuidList(task.owner_ids),
     position: at + 1,
   }));
-
 /** spec/tracker#entity-templates-2: what is given replaces, null takes away. */
 const contentsFrom = (state: Tracker, before: Contents, input: ContentsInput): Contents => {
   storyReferencesExist(state, input, 'story_contents.');
@@ -65,7 +66,6 @@ const contentsFrom = (state: Tracker, before: Contents, input: ContentsInput): C
   for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
   return next as Contents;
 };
-
 /** Labels and files as they are now: renamed, deleted, or at the address that this server has today. */
 const templateRecord = (state: Tracker, template: StoredTemplate): Value<typeof entityTemplate> => {
   const { label_ids: labelIdsThen, files, linked_files: linkedFiles } = template.story_contents;
@@ -89,7 +89,6 @@ const templateRecord = (state: Tracker, template: StoredTemplate): Value<typeof 
   };
   return { ...template, story_contents: contents };
 };
-
 export const entityTemplateHandlers: Handlers<
   { 'entity-templates': typeof entityTemplates },
   Tracker
@@ -140,6 +139,83 @@ export const entityTemplateHandlers: Handlers<
   },
   delete: ({ state, params }) => {
     state.templates.delete(found(state.templates, params['entity-template-public-id']).id);
+    return undefined;
+  },
+};
+
+type ValueInput = {
+  readonly id?: string;
+  readonly value?: string;
+  readonly color_key?: string | null;
+  readonly enabled?: boolean;
+};
+const fieldsOfStory = (story: StoredStory): readonly string[] =>
+  story.custom_fields.map((one) => one.field_id);
+/** spec/tracker#custom-fields-2: the order given is the sort order, what is left out is deleted, no id is a new value. */
+const nextValues = (
+  state: Tracker,
+  field: StoredCustomField,
+  inputs: readonly ValueInput[],
+): StoredCustomField['values'] => {
+  valuesAreStillThere(field, inputs);
+  valuesAreDistinct(inputs);
+  return inputs.map((input, at) => {
+    const before = field.values.find(({ id }) => id === input.id?.toLowerCase());
+    return {
+      id: before?.id ?? newUuid(state),
+      value: input.value ?? before?.value ?? '',
+      color_key: input.color_key === undefined ? (before?.color_key ?? null) : input.color_key,
+      position: at,
+      enabled: input.enabled ?? before?.enabled ?? true,
+      entity_type: 'custom-field-enum-value',
+    };
+  });
+};
+/** A value that is gone or has another text is so on every story that has it. */
+const carryToStories = (state: Tracker, fieldId: string, values: StoredCustomField['values']): void => {
+  const texts = new Map(values.map(({ id, value }) => [id, value]));
+  for (const story of [...state.stories.index('custom-field', fieldsOfStory).get(fieldId)]) {
+    const after = story.custom_fields.flatMap((one) => {
+      if (one.field_id !== fieldId) return [one];
+      const value = texts.get(one.value_id);
+      return value === undefined ? [] : [value === one.value ? one : { ...one, value }];
+    });
+    const isSame =
+      after.length === story.custom_fields.length && after.every((one, i) => one === story.custom_fields[i]);
+    if (!isSame) state.stories.put(story.id, { ...story, custom_fields: after });
+  }
+};
+export const customFieldHandlers: Handlers<
+  { 'custom-fields': typeof customFields },
+  Tracker
+>['custom-fields'] = {
+  list: ({ state }) => byPosition(state.customFields.values()),
+  get: ({ state, params, headers }) => {
+    const field = found(state.customFields, params['custom-field-public-id']);
+    headers.etag = entityTag(field);
+    return field;
+  },
+  update: ({ state, params, body, request, headers }) => {
+    const field = found(state.customFields, params['custom-field-public-id']);
+    fieldIsUnchanged(field, request.headers['if-match']);
+    const values = body.values === undefined ? field.values : nextValues(state, field, body.values);
+    const changed = {
+      ...field,
+      ...given(body, 'description', 'enabled', 'icon_set_identifier', 'name'),
+      values,
+      updated_at: now(state),
+    };
+    state.customFields.put(field.id, changed);
+    if (body.values !== undefined) carryToStories(state, field.id, values);
+    move(state.customFields, field.id, body);
+    const after = found(state.customFields, field.id);
+    headers.etag = entityTag(after);
+    return after;
+  },
+  delete: ({ state, params }) => {
+    const field = found(state.customFields, params['custom-field-public-id']);
+    carryToStories(state, field.id, []);
+    state.customFields.delete(field.id);
     return undefined;
   },
 };

@@ -1,20 +1,17 @@
-import type { Value } from '../../core/field.ts';
 import type {
-  ThreadedComment,
   epic as epicRecord,
   epicSlim as epicSlimRecord,
-} from '../../api-specs/tracker/epic-records.ts';
-import type { health as healthRecord } from '../../api-specs/tracker/planning-records.ts';
-import { epicStateName } from './epic-state.ts';
-import { labelsOf, slimLabel } from './label-stats.ts';
-import { appUrl } from './records.ts';
-import type { Tracker } from './state.ts';
-import type { StoredEpic, StoredEpicComment, StoredHealth } from './row.ts';
-import { storyCounts } from './story-counts.ts';
+  health as healthRecord,
+  objective,
+  ThreadedComment,
+} from '../../api-specs/tracker/planning-records.ts';
+import type { Value } from '../../core/field.ts';
+import { epicStateName, labelsOf, slimLabel, storyCounts } from './label-stats.ts';
+import type { StoredEpic, StoredEpicComment, StoredHealth, StoredKeyResult, StoredObjective } from './row.ts';
+import { appUrl, type Tracker } from './state.ts';
 
 const epicOfHealth = (health: StoredHealth): number => health.epic_id;
 export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.objective_ids;
-
 /** spec/tracker#records Epic.stats, from the counters over its stories. */
 const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'] => {
   const counts = state.counters.of('epic', id);
@@ -26,7 +23,6 @@ const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'
     num_stories_unstarted: counts.stories.unstarted,
   };
 };
-
 /** spec/tracker#records EpicSlim; spec/tracker#records-2: the deprecated single ids are the first of the lists. */
 export const epicSlim = (
   state: Tracker,
@@ -49,11 +45,9 @@ export const epicSlim = (
     stories_without_projects: withoutProject,
   };
 };
-
 /** spec/tracker#records-5. */
 export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] =>
   [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
-
 /** spec/tracker#health: the current one; `No Health` while there is none (spec/tracker#records). */
 export const currentHealth = (state: Tracker, epicId: number): Value<typeof healthRecord> =>
   healthHistory(state, epicId)[0] ?? {
@@ -67,13 +61,10 @@ export const currentHealth = (state: Tracker, epicId: number): Value<typeof heal
     created_at: null,
     updated_at: null,
   };
-
 export const parentOfComment = (comment: StoredEpicComment): string =>
   `${comment.epic_id} ${comment.parent_id ?? ''}`;
-
 const repliesTo = (state: Tracker, epicId: number, parentId: number | null): Iterable<StoredEpicComment> =>
   state.comments.index('parent', parentOfComment).get(`${epicId} ${parentId ?? ''}`);
-
 /** A comment with its replies, and theirs, to any depth. */
 export const commentTree = (state: Tracker, comment: StoredEpicComment): ThreadedComment => {
   const shown = (
@@ -99,7 +90,6 @@ export const commentTrees = (state: Tracker, epicId: number): ThreadedComment[] 
   [...repliesTo(state, epicId, null)].map((comment) => commentTree(state, comment));
 export const hasComments = (state: Tracker, epicId: number): boolean =>
   state.comments.index('parent', parentOfComment).count(`${epicId} `) > 0;
-
 /** spec/tracker#records Epic (full). */
 export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRecord> => {
   return {
@@ -107,5 +97,37 @@ export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRec
     description: epic.description,
     comments: commentTrees(state, epic.id),
     health: currentHealth(state, epic.id),
+  };
+};
+
+export const objectiveOfKeyResult = (keyResult: StoredKeyResult): number => keyResult.objective_id;
+/** Whole seconds on average; 0 without any. */
+export const average = (sum: number, count: number): number => (count === 0 ? 0 : Math.round(sum / count));
+const objectiveStats = (state: Tracker, id: number): Value<typeof objective>['stats'] => {
+  const sums = { cycle: 0, cycles: 0, lead: 0, leads: 0 };
+  for (const epic of state.epics.index('objective', objectivesOfEpic).get(id)) {
+    const counts = state.counters.of('epic', epic.id);
+    sums.cycle += counts.cycleSeconds;
+    sums.cycles += counts.cycles;
+    sums.lead += counts.leadSeconds;
+    sums.leads += counts.leads;
+  }
+  return {
+    average_cycle_time: average(sums.cycle, sums.cycles),
+    average_lead_time: average(sums.lead, sums.leads),
+    num_related_documents: 0,
+  };
+};
+/** spec/tracker#records Milestone and Objective, one store for both (spec/tracker#records-2). */
+export const objectiveRecord = (state: Tracker, one: StoredObjective): Value<typeof objective> => {
+  const { category_ids: ids, ...rest } = one;
+  return {
+    ...rest,
+    app_url: appUrl(state, 'objective', one.id),
+    categories: ids.flatMap((id) => state.categories.get(id) ?? []),
+    key_result_ids: [...state.keyResults.index('objective', objectiveOfKeyResult).get(one.id)].map(
+      ({ id }) => id,
+    ),
+    stats: objectiveStats(state, one.id),
   };
 };

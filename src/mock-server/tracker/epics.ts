@@ -1,12 +1,27 @@
+import type { epicComments, epics, health } from '../../api-specs/tracker/epics.ts';
 import type { Values } from '../../core/field.ts';
-import type { epics } from '../../api-specs/tracker/epics.ts';
+import { HttpError } from '../http-error.ts';
 import type { Call, Handlers } from '../table-service.ts';
-import { defaultEpicState, epicStateType, noProgress, progressInto, wantedEpicState } from './epic-state.ts';
-import { epicSlim, fullEpic, healthHistory } from './epic-view.ts';
-import { epicEvent } from './events.ts';
-import { labelIds } from './label-inputs.ts';
-import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList } from './records.ts';
-import { byPosition, move } from './rules/moves.ts';
+import { byEpic } from './counters.ts';
+import {
+  commentTree,
+  commentTrees,
+  currentHealth,
+  epicSlim,
+  fullEpic,
+  healthHistory,
+  parentOfComment,
+} from './epic-view.ts';
+import { epicCommentEvent, epicEvent } from './events.ts';
+import {
+  defaultEpicState,
+  epicStateType,
+  labelIds,
+  noProgress,
+  progressInto,
+  wantedEpicState,
+} from './label-stats.ts';
+import type { StoredEpic, StoredEpicComment, StoredHealth } from './row.ts';
 import {
   epicStateIsInWorkflow,
   groupsExist,
@@ -14,16 +29,26 @@ import {
   objectivesExist,
   storiesExist,
 } from './rules/references.ts';
-import type { Tracker } from './state.ts';
-import type { StoredEpic } from './row.ts';
+import { byPosition, move } from './rules/stories.ts';
+import {
+  found,
+  given,
+  instant,
+  mentions,
+  newId,
+  newUuid,
+  now,
+  ownerId,
+  type Tracker,
+  unique,
+  uuidList,
+} from './state.ts';
 import { storiesJson } from './story-view.ts';
-import { byEpic } from './counters.ts';
 
 type EpicBody = Omit<
   Values<(typeof epics)['create']['body']>,
   'name' | 'completed_at_override' | 'started_at_override'
 >;
-
 const referencesExist = (state: Tracker, body: EpicBody): void => {
   epicStateIsInWorkflow(state, body.epic_state_id);
   membersExist(state, 'follower_ids', body.follower_ids);
@@ -34,7 +59,6 @@ const referencesExist = (state: Tracker, body: EpicBody): void => {
   objectivesExist(state, 'milestone_id', body.milestone_id);
   objectivesExist(state, 'objective_ids', body.objective_ids);
 };
-
 /** spec/tracker#records-2: the deprecated single id and the list are one thing; the list counts when both are given. */
 const groupIdsFrom = (body: EpicBody): string[] | undefined => {
   if (body.group_ids !== undefined) return uuidList(body.group_ids);
@@ -46,7 +70,6 @@ const objectiveIdsFrom = (body: EpicBody): number[] | undefined => {
   if (body.milestone_id === undefined) return undefined;
   return body.milestone_id === null ? [] : [body.milestone_id];
 };
-
 /** What create and update have in common; absent stays out. */
 const changesFrom = (state: Tracker, body: EpicBody) => {
   const groupIds = groupIdsFrom(body);
@@ -68,7 +91,6 @@ const changesFrom = (state: Tracker, body: EpicBody) => {
       : { planned_start_date: instant(body.planned_start_date) }),
   };
 };
-
 const blank = (state: Tracker, id: number, name: string, at: string): StoredEpic => ({
   id,
   name,
@@ -97,7 +119,6 @@ const blank = (state: Tracker, id: number, name: string, at: string): StoredEpic
   position: state.env.store.next('tracker.epic-position'),
   requested_by_id: ownerId(state),
 });
-
 /** spec/tracker#epics: created_at and updated_at default to creation time. */
 export const createEpic = (state: Tracker, body: Values<(typeof epics)['create']['body']>): StoredEpic => {
   referencesExist(state, body);
@@ -118,7 +139,6 @@ export const createEpic = (state: Tracker, body: Values<(typeof epics)['create']
   state.epics.put(epic.id, epic);
   return epic;
 };
-
 const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>) => {
   const before = found(state.epics, params['epic-public-id']);
   referencesExist(state, body);
@@ -145,7 +165,6 @@ const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>
   epicEvent(state, 'update', after, before);
   return fullEpic(state, after);
 };
-
 const remove = ({ state, params }: Call<Tracker, (typeof epics)['delete']>): undefined => {
   const epic = found(state.epics, params['epic-public-id']);
   for (const story of [...state.stories.index('epic', byEpic).get(epic.id)])
@@ -157,7 +176,6 @@ const remove = ({ state, params }: Call<Tracker, (typeof epics)['delete']>): und
   epicEvent(state, 'delete', epic);
   return undefined;
 };
-
 export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] = {
   list: ({ state, query }) =>
     state.cache.list(`epics ${query.includes_description ?? false}`, () =>
@@ -200,6 +218,103 @@ export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] =
       planningtool_url: null,
     };
     state.epics.put(epic.id, { ...epic, ...unlinked, updated_at: now(state) });
+    return undefined;
+  },
+};
+
+export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['health'] = {
+  get: ({ state, params }) => currentHealth(state, found(state.epics, params['epic-public-id']).id),
+  // spec/tracker#states: POST health makes a new record, which becomes the current one.
+  create: ({ state, params, body }) => {
+    const epic = found(state.epics, params['epic-public-id']);
+    const at = now(state);
+    const record: StoredHealth = {
+      id: newUuid(state),
+      author_id: ownerId(state),
+      epic_id: epic.id,
+      objective_id: epic.objective_ids[0] ?? null,
+      status: body.status,
+      text: body.text ?? '',
+      entity_type: 'health',
+      created_at: at,
+      updated_at: at,
+    };
+    state.health.put(record.id, record);
+    return record;
+  },
+  history: ({ state, params }) => healthHistory(state, found(state.epics, params['epic-public-id']).id),
+  update: ({ state, params, body }) => {
+    const record = found(state.health, params['health-public-id']);
+    const changed = { ...record, ...given(body, 'status', 'text'), updated_at: now(state) };
+    state.health.put(record.id, changed);
+    return changed;
+  },
+};
+
+type Params = { readonly 'epic-public-id': number; readonly 'comment-public-id': number };
+/** spec/tracker#errors-1: the epic and the comment exist, and the comment belongs to the epic. */
+const commentOf = (state: Tracker, params: Params): StoredEpicComment => {
+  const epic = found(state.epics, params['epic-public-id']);
+  const comment = found(state.comments, params['comment-public-id']);
+  if (comment.epic_id !== epic.id) throw new HttpError(404, 'Resource not found.');
+  return comment;
+};
+/** spec/tracker: author_id defaults to the owner of the token; a reply hangs below its comment, to any depth. */
+const create = (
+  state: Tracker,
+  epicId: number,
+  parentId: number | null,
+  body: Values<(typeof epicComments)['create']['body']>,
+) => {
+  membersExist(state, 'author_id', body.author_id);
+  const at = now(state);
+  const comment: StoredEpicComment = {
+    id: newId(state),
+    epic_id: epicId,
+    parent_id: parentId,
+    author_id: body.author_id?.toLowerCase() ?? ownerId(state),
+    created_at: instant(body.created_at) ?? at,
+    updated_at: instant(body.updated_at) ?? at,
+    deleted: false,
+    entity_type: 'epic-comment',
+    external_id: body.external_id ?? null,
+    text: body.text,
+    ...mentions(state, body.text),
+  };
+  state.comments.put(comment.id, comment);
+  epicCommentEvent(state, 'create', comment);
+  return commentTree(state, comment);
+};
+/** A comment goes with all replies below it. */
+const removeEpicComments = (state: Tracker, comment: StoredEpicComment): void => {
+  const gone = [comment];
+  for (const one of gone)
+    gone.push(...state.comments.index('parent', parentOfComment).get(`${one.epic_id} ${one.id}`));
+  for (const { id } of gone) state.comments.delete(id);
+};
+export const epicCommentHandlers: Handlers<
+  { 'epic-comments': typeof epicComments },
+  Tracker
+>['epic-comments'] = {
+  list: ({ state, params }) => commentTrees(state, found(state.epics, params['epic-public-id']).id),
+  create: ({ state, params, body }) =>
+    create(state, found(state.epics, params['epic-public-id']).id, null, body),
+  get: ({ state, params }) => commentTree(state, commentOf(state, params)),
+  reply: ({ state, params, body }) => {
+    const parent = commentOf(state, params);
+    return create(state, parent.epic_id, parent.id, body);
+  },
+  update: ({ state, params, body }) => {
+    const before = commentOf(state, params);
+    const comment = { ...before, text: body.text, ...mentions(state, body.text), updated_at: now(state) };
+    state.comments.put(comment.id, comment);
+    epicCommentEvent(state, 'update', comment, before);
+    return commentTree(state, comment);
+  },
+  delete: ({ state, params }) => {
+    const comment = commentOf(state, params);
+    removeEpicComments(state, comment);
+    epicCommentEvent(state, 'delete', comment);
     return undefined;
   },
 };

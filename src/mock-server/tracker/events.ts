@@ -1,9 +1,246 @@
-import { type Action, type Plain, type Verb, asNew, changesBetween, referencesOf } from './event-changes.ts';
-import { deliverToAll } from './deliveries.ts';
-import { appUrl, newUuid, ownerId, timestamp } from './records.ts';
-import type { Tracker } from './state.ts';
-import type { StoredEpic, StoredEpicComment, StoredStory, StoredStoryComment, StoredTask } from './row.ts';
-import { noteInHistory } from './story-history.ts';
+import { createHash, createHmac } from 'node:crypto';
+import type { historyEvent } from '../../api-specs/tracker/extension.ts';
+import type { Value } from '../../core/field.ts';
+import { messageOf } from '../../core/problem.ts';
+import type {
+  Delivery,
+  StoredEpic,
+  StoredEpicComment,
+  StoredHistory,
+  StoredStory,
+  StoredStoryComment,
+  StoredTask,
+  StoredWebhook,
+} from './row.ts';
+import { appUrl, newUuid, ownerId, timestamp, type Tracker } from './state.ts';
+
+export type Verb = 'create' | 'update' | 'delete';
+export type Plain = Readonly<Record<string, unknown>>;
+export type Reference = {
+  readonly id: number | string;
+  readonly entity_type: string;
+  readonly name: string;
+  readonly app_url?: string;
+};
+export type Action = {
+  readonly id: number;
+  readonly entity_type: string;
+  readonly action: Verb;
+  readonly name?: string;
+  readonly app_url: string;
+} & Plain;
+/** Set by the service with every write; an event does not speak of them. */
+const SILENT = new Set(['updated_at', 'position', 'entity_type']);
+/** spec/tracker#webhooks: `{field: {old, new}}`, and `{adds, removes}` for lists. */
+export const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
+  const changes: Record<string, Plain> = {};
+  for (const key of Object.keys(after)) {
+    const [was, is] = [before[key], after[key]];
+    if (SILENT.has(key) || JSON.stringify(was) === JSON.stringify(is)) continue;
+    if (!Array.isArray(is) || !Array.isArray(was)) changes[key] = { old: was, new: is };
+    else {
+      const [had, has] = [
+        new Set(was.map((one) => JSON.stringify(one))),
+        new Set(is.map((one) => JSON.stringify(one))),
+      ];
+      const adds = is.filter((one) => !had.has(JSON.stringify(one)));
+      const removes = was.filter((one) => !has.has(JSON.stringify(one)));
+      changes[key] = { ...(adds.length > 0 ? { adds } : {}), ...(removes.length > 0 ? { removes } : {}) };
+    }
+  }
+  return changes;
+};
+const referTo: Readonly<Record<string, (state: Tracker, id: any) => Reference | undefined>> = {
+  epic_id: (state, id) => named(state, 'epic', state.epics.get(id)),
+  iteration_id: (state, id) => named(state, 'iteration', state.iterations.get(id)),
+  project_id: (state, id) => named(state, 'project', state.projects.get(id)),
+  label_ids: (state, id) => named(state, 'label', state.labels.get(id)),
+  group_id: (state, id) => named(state, 'group', state.groups.get(id)),
+  group_ids: (state, id) => named(state, 'group', state.groups.get(id)),
+  objective_ids: (state, id) => named(state, 'objective', state.objectives.get(id)),
+  workflow_state_id: (state, id) => {
+    for (const { states } of state.workflows.values()) {
+      const found = states.find((each) => each.id === id);
+      if (found) return { id, entity_type: 'workflow-state', name: found.name };
+    }
+    return undefined;
+  },
+};
+const named = (
+  state: Tracker,
+  kind: string,
+  record: { id: number | string; name: string } | undefined,
+): Reference | undefined =>
+  record && { id: record.id, entity_type: kind, name: record.name, app_url: appUrl(state, kind, record.id) };
+/** spec/tracker#webhooks: "references resolve ids in changes". */
+export const referencesOf = (state: Tracker, changes: Readonly<Record<string, Plain>>): Reference[] => {
+  const seen = new Map<string, Reference>();
+  for (const [field, change] of Object.entries(changes)) {
+    for (const id of [
+      change.old,
+      change.new,
+      ...((change.adds as unknown[]) ?? []),
+      ...((change.removes as unknown[]) ?? []),
+    ]) {
+      const found = id === null || id === undefined ? undefined : referTo[field]?.(state, id);
+      if (found) seen.set(`${found.entity_type} ${found.id}`, found);
+    }
+  }
+  return [...seen.values()];
+};
+/** A record as the change that made it. */
+export const asNew = (record: Plain): Record<string, Plain> =>
+  Object.fromEntries(
+    Object.entries(record).map(([key, value]) => [
+      key,
+      Array.isArray(value) ? { adds: value } : { new: value },
+    ]),
+  );
+
+/** Deliveries that are remembered. */
+const KEPT = 1000;
+type Outcome = { readonly isTaken: boolean; readonly answer: string };
+const send = async ({ env }: Tracker, hook: StoredWebhook, body: string): Promise<Outcome> => {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'opsctl-mock',
+  };
+  // spec/tracker#webhooks: lower-case hexadecimal HMAC-SHA-256 of the exact bytes; absent without a secret.
+  if (hook.secret !== null)
+    headers['payload-signature'] = createHmac('sha256', hook.secret).update(body).digest('hex');
+  try {
+    const reply = await env.host.network.request({
+      method: 'POST',
+      url: hook.webhook_url,
+      headers,
+      body,
+      timeoutMs: 5000,
+      connectTimeoutMs: 2000,
+    });
+    await reply.bytes();
+    const isTaken = reply.status >= 200 && reply.status < 300;
+    return { isTaken, answer: String(reply.status) };
+  } catch (error) {
+    return { isTaken: false, answer: messageOf(error) };
+  }
+};
+const ATTEMPTS = 5;
+const FIRST_WAIT_MS = 250;
+/**
+ * The same bytes again, each time after twice the wait; given up after the last attempt, when the webhook is gone, or
+ * when the server stops and this receiver did not take the last delivery.
+ */
+const deliver = async (state: Tracker, delivery: Delivery): Promise<void> => {
+  const { host, stopping } = state.env;
+  const id = delivery.webhook_id;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const hook = state.webhooks.get(id);
+    if (hook === undefined || (stopping?.aborted && state.failing.has(id))) break;
+    const { isTaken, answer } = await send(state, hook, delivery.body);
+    delivery.attempts += 1;
+    delivery.answer = answer;
+    if (isTaken) {
+      delivery.status = 'delivered';
+      state.failing.delete(id);
+      return;
+    }
+    state.failing.add(id);
+    if (attempt < ATTEMPTS - 1) await host.sleep(FIRST_WAIT_MS * 2 ** attempt, stopping).catch(() => {});
+  }
+  delivery.status = 'failed';
+};
+/** Puts a delivery behind those of the same webhook, so that events arrive in order. */
+const enqueue = (
+  state: Tracker,
+  hook: StoredWebhook,
+  made: Pick<Delivery, 'event' | 'body' | 'resend_of'>,
+): Delivery => {
+  state.sent.count += 1;
+  const delivery: Delivery = {
+    number: state.sent.count,
+    webhook_id: hook.id,
+    url: hook.webhook_url,
+    at: timestamp(state.env.now()),
+    status: 'pending',
+    attempts: 0,
+    ...made,
+  };
+  state.sent.list.push(delivery);
+  if (state.sent.list.length > KEPT) state.sent.list.shift();
+  const before = state.deliveries.get(hook.id) ?? Promise.resolve();
+  const sent = before.then(() => deliver(state, delivery));
+  state.deliveries.set(hook.id, sent);
+  state.env.later(() => sent);
+  return delivery;
+};
+/** spec/tracker#webhooks-2: every webhook gets the event, signed with its own secret. */
+export const deliverToAll = (state: Tracker, event: object, name: string): Delivery[] =>
+  [...state.webhooks.values()].map((hook) =>
+    enqueue(state, hook, { event: name, body: JSON.stringify({ ...event, webhook_id: hook.id }) }),
+  );
+/** The same bytes again, as a service does that a receiver asks for them; undefined when nobody can get them. */
+export const deliverAgain = (state: Tracker, number: number): Delivery | undefined => {
+  const delivery = state.sent.list.find((one) => one.number === number);
+  const hook = delivery && state.webhooks.get(delivery.webhook_id);
+  return hook && delivery
+    ? enqueue(state, hook, { event: delivery.event, body: delivery.body, resend_of: number })
+    : undefined;
+};
+
+type Event = Value<typeof historyEvent>;
+/** Events of one story that are kept; the creation comes on top of them. */
+const STORY_HISTORY_KEPT = 200;
+const storyOf = ({ story_id: id }: StoredHistory): number => id;
+const eventsOf = ({ storyHistory }: Tracker, id: number): StoredHistory[] => [
+  ...storyHistory.index('story', storyOf).get(id),
+];
+export const noteInHistory = (state: Tracker, storyId: number, event: Event): void => {
+  const before = eventsOf(state, storyId);
+  for (const { id } of before.slice(0, Math.max(0, before.length - STORY_HISTORY_KEPT + 1)))
+    state.storyHistory.delete(id);
+  state.storyHistory.put(event.id, { ...event, story_id: storyId });
+};
+export const forgetHistory = (state: Tracker, storyId: number): void => {
+  for (const { id } of eventsOf(state, storyId)) state.storyHistory.delete(id);
+};
+/** An id that is the same at each reading: the creation of a story is not kept a second time. */
+const creationId = (storyId: number): string => {
+  const hex = createHash('sha256').update(`creation of story ${storyId}`).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+};
+/** The name that the story was made with: what the first change of it says, else the name it has. */
+const firstName = (story: StoredStory, events: readonly StoredHistory[]): string => {
+  for (const { actions } of events)
+    for (const action of actions as { entity_type?: string; changes?: { name?: { old?: unknown } } }[])
+      if (action.entity_type === 'story' && typeof action.changes?.name?.old === 'string')
+        return action.changes.name.old;
+  return story.name;
+};
+/** spec/tracker#stories-4: oldest first, the creation before all others. */
+export const historyOf = (state: Tracker, story: StoredStory): Event[] => {
+  const events = eventsOf(state, story.id);
+  const creator = state.members.get(story.requested_by_id);
+  const creation: Event = {
+    id: creationId(story.id),
+    changed_at: story.created_at,
+    version: 'v1',
+    primary_id: story.id,
+    member_id: story.requested_by_id,
+    ...(creator ? { actor_name: creator.profile.name } : {}),
+    actions: [
+      {
+        id: story.id,
+        entity_type: 'story',
+        action: 'create',
+        name: firstName(story, events),
+        story_type: story.story_type,
+        app_url: appUrl(state, 'story', story.id),
+      },
+    ],
+    references: [],
+  };
+  return [creation, ...events.map(({ story_id: _story, ...event }) => event)];
+};
 
 /** spec/tracker#webhooks-3: what webhooks get and what the history of a story lists. */
 export const eventOf = (
@@ -24,7 +261,6 @@ export const eventOf = (
     references: [...references],
   };
 };
-
 /** An update without a change is not told. The creation of a story is not noted: its history begins with it anyway. */
 const tell = (
   state: Tracker,
@@ -45,7 +281,6 @@ const tell = (
   if (isNoted) noteInHistory(state, storyId, event);
   if (hasListeners) deliverToAll(state, event, `${action.entity_type}.${action.action}`);
 };
-
 /** spec/tracker#webhooks: "fired when stories or epics are created, updated or deleted, incl. comments and tasks". */
 export const epicEvent = (state: Tracker, action: Verb, epic: StoredEpic, before?: StoredEpic): void => {
   tell(

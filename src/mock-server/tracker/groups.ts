@@ -1,18 +1,34 @@
+import type { groups, projects } from '../../api-specs/tracker/groups.ts';
+import type { project } from '../../api-specs/tracker/planning-records.ts';
+import type { group, member } from '../../api-specs/tracker/workspace-records.ts';
+import type {
+  epicWorkflow,
+  externalLinks,
+  members,
+  repositories,
+} from '../../api-specs/tracker/workspace.ts';
 import type { Value } from '../../core/field.ts';
-import type { externalLinks } from '../../api-specs/tracker/external-links.ts';
-import type { groups } from '../../api-specs/tracker/groups.ts';
-import type { group } from '../../api-specs/tracker/workspace-records.ts';
 import type { Handlers } from '../table-service.ts';
-import { epicStateType } from './epic-state.ts';
-import { appUrl, found, given, newUuid, now, unique, uuidList } from './records.ts';
-import { groupsAreEntitled } from './rules/features.ts';
+import { epicStateType } from './label-stats.ts';
+import type { StoredEpic, StoredGroup, StoredMember, StoredProject, StoredStory } from './row.ts';
 import { membersExist, workflowsExist } from './rules/references.ts';
-import type { Tracker } from './state.ts';
-import type { StoredEpic, StoredGroup, StoredStory } from './row.ts';
-import { groupOfStory, storiesJson } from './story-view.ts';
+import { groupsAreEntitled, projectHasNoStories } from './rules/stories.ts';
+import {
+  appUrl,
+  found,
+  given,
+  instant,
+  newId,
+  newUuid,
+  now,
+  ownerId,
+  type Tracker,
+  unique,
+  uuidList,
+} from './state.ts';
+import { groupOfStory, projectOfStory, storiesJson } from './story-view.ts';
 
 const groupsOfEpic = (epic: StoredEpic): readonly string[] => epic.group_ids;
-
 /** spec/tracker#records Group, with counts of its stories and started epics. */
 const groupRecord = (state: Tracker, one: StoredGroup): Value<typeof group> => {
   const { display_icon_id: iconId, icon_at: iconAt, ...rest } = one;
@@ -38,7 +54,6 @@ const groupRecord = (state: Tracker, one: StoredGroup): Value<typeof group> => {
     num_stories_started: stories.started,
   };
 };
-
 /** The first pages are read as far as they go; for a deep one the whole list is kept until a story changes. */
 const pageOf = (state: Tracker, id: string, offset: number, limit: number): StoredStory[] => {
   const inGroup = (): Iterable<StoredStory> => state.stories.index('group', groupOfStory).get(id);
@@ -55,7 +70,6 @@ const pageOf = (state: Tracker, id: string, offset: number, limit: number): Stor
   }
   return page;
 };
-
 export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups'] = {
   list: ({ state }) => [...state.groups.values()].map((one) => groupRecord(state, one)),
   create: ({ state, body }) => {
@@ -108,9 +122,7 @@ export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups
     return storiesJson(state, `group ${id} ${limit} ${offset}`, () => pageOf(state, id, offset, limit), true);
   },
 };
-
 const linksOfStory = (story: StoredStory): readonly string[] => story.external_links;
-
 export const externalLinkHandlers: Handlers<
   { 'external-links': typeof externalLinks },
   Tracker
@@ -122,4 +134,119 @@ export const externalLinkHandlers: Handlers<
       () => state.stories.index('external-link', linksOfStory).get(query.external_link),
       true,
     ),
+};
+
+const memberRecord = (state: Tracker, one: StoredMember): Value<typeof member> => ({
+  ...one,
+  group_ids: state.groups.filter(({ member_ids: ids }) => ids.includes(one.id)).map(({ id }) => id),
+});
+export const memberHandlers: Handlers<{ members: typeof members }, Tracker>['members'] = {
+  // spec/tracker#members: "the authenticated member".
+  me: ({ state }) => {
+    const { id, role, profile } = found(state.members, ownerId(state));
+    const { organization2, workspace2 } = found(state.workspace, 'workspace');
+    return {
+      id,
+      name: profile.name,
+      mention_name: profile.mention_name,
+      role,
+      is_owner: profile.is_owner,
+      organization2,
+      workspace2,
+    };
+  },
+  // spec/tracker#members: "disabled bool (true: only disabled members; false: only enabled)"; all without it.
+  list: ({ state, query }) =>
+    state.members
+      .filter(({ disabled }) => query.disabled === undefined || disabled === query.disabled)
+      .map((one) => memberRecord(state, one)),
+  get: ({ state, params }) => memberRecord(state, found(state.members, params['member-public-id'])),
+};
+export const repositoryHandlers: Handlers<{ repositories: typeof repositories }, Tracker>['repositories'] = {
+  list: ({ state }) => [...state.repositories.values()],
+  get: ({ state, params }) => found(state.repositories, params['repo-public-id']),
+};
+export const epicWorkflowHandlers: Handlers<
+  { 'epic-workflow': typeof epicWorkflow },
+  Tracker
+>['epic-workflow'] = {
+  get: ({ state }) => found(state.epicWorkflow, 'epic-workflow'),
+};
+
+/** spec/tracker#records Project.stats. */
+const projectRecord = (state: Tracker, one: StoredProject): Value<typeof project> => {
+  const { points, total } = state.counters.of('project', one.id);
+  return {
+    ...one,
+    app_url: appUrl(state, 'project', one.id),
+    stats: { num_points: points, num_related_documents: 0, num_stories: total },
+  };
+};
+export const defaultWorkflowId = (state: Tracker): number =>
+  state.workspace.get('workspace')?.workspace2.default_workflow_id ?? 0;
+export const projectHandlers: Handlers<{ projects: typeof projects }, Tracker>['projects'] = {
+  list: ({ state }) => [...state.projects.values()].map((one) => projectRecord(state, one)),
+  create: ({ state, body }) => {
+    membersExist(state, 'follower_ids', body.follower_ids);
+    const at = now(state);
+    const one: StoredProject = {
+      id: newId(state),
+      name: body.name,
+      abbreviation: body.abbreviation ?? null,
+      description: body.description ?? null,
+      archived: false,
+      color: body.color ?? null,
+      external_id: body.external_id ?? null,
+      follower_ids: uuidList(body.follower_ids),
+      iteration_length: body.iteration_length ?? 2,
+      days_to_thermometer: 14,
+      show_thermometer: false,
+      start_time: instant(body.start_time) ?? at,
+      team_id: body.team_id,
+      workflow_id: defaultWorkflowId(state),
+      entity_type: 'project',
+      created_at: instant(body.created_at) ?? at,
+      updated_at: instant(body.updated_at) ?? at,
+    };
+    state.projects.put(one.id, one);
+    return projectRecord(state, one);
+  },
+  get: ({ state, params }) => projectRecord(state, found(state.projects, params['project-public-id'])),
+  update: ({ state, params, body }) => {
+    const one = found(state.projects, params['project-public-id']);
+    membersExist(state, 'follower_ids', body.follower_ids);
+    const changed: StoredProject = {
+      ...one,
+      ...given(
+        body,
+        'abbreviation',
+        'archived',
+        'color',
+        'days_to_thermometer',
+        'description',
+        'name',
+        'show_thermometer',
+        'team_id',
+      ),
+      ...(body.follower_ids === undefined ? {} : { follower_ids: uuidList(body.follower_ids) }),
+      updated_at: now(state),
+    };
+    state.projects.put(one.id, changed);
+    return projectRecord(state, changed);
+  },
+  delete: ({ state, params }) => {
+    const { id } = found(state.projects, params['project-public-id']);
+    projectHasNoStories(state, id);
+    state.projects.delete(id);
+    return undefined;
+  },
+  stories: ({ state, params, query }) => {
+    const { id } = found(state.projects, params['project-public-id']);
+    return storiesJson(
+      state,
+      `project ${id}`,
+      () => state.stories.index('project', projectOfStory).get(id),
+      query.includes_description ?? false,
+    );
+  },
 };

@@ -1,28 +1,29 @@
 import type { tracker } from '../../api-specs/tracker/index.ts';
 import type { Handlers } from '../table-service.ts';
-import { categoryHandlers } from './categories.ts';
-import { customFieldHandlers } from './custom-fields.ts';
-import { documentHandlers } from './documents.ts';
-import { entityTemplateHandlers } from './entity-templates.ts';
-import { epicCommentHandlers } from './epic-comments.ts';
-import { epicHandlers } from './epics.ts';
-import { fileHandlers } from './files.ts';
+import { categoryHandlers, labelHandlers } from './labels.ts';
+import { customFieldHandlers, entityTemplateHandlers } from './entity-templates.ts';
+import { documentHandlers, fileHandlers, linkedFileHandlers } from './files.ts';
+import { epicCommentHandlers, epicHandlers, healthHandlers } from './epics.ts';
 import { extensionHandlers as more } from './extension.ts';
-import { externalLinkHandlers, groupHandlers } from './groups.ts';
-import { healthHandlers } from './health.ts';
+import {
+  epicWorkflowHandlers,
+  externalLinkHandlers,
+  groupHandlers,
+  memberHandlers,
+  projectHandlers,
+  repositoryHandlers,
+} from './groups.ts';
 import { iterationHandlers } from './iterations.ts';
-import { keyResultHandlers } from './key-results.ts';
-import { labelHandlers } from './labels.ts';
-import { linkedFileHandlers } from './linked-files.ts';
-import { epicWorkflowHandlers, memberHandlers, repositoryHandlers } from './members.ts';
-import { milestoneHandlers, objectiveHandlers } from './objectives.ts';
-import { projectHandlers } from './projects.ts';
+import { keyResultHandlers, milestoneHandlers, objectiveHandlers } from './objectives.ts';
 import { searchHandlers } from './search.ts';
 import type { Tracker } from './state.ts';
 import { storyHandlers } from './stories.ts';
-import { storyCommentHandlers } from './story-comments.ts';
-import { storyLinkHandlers } from './story-links.ts';
-import { storyTaskHandlers, workflowHandlers } from './story-parts.ts';
+import {
+  storyCommentHandlers,
+  storyLinkHandlers,
+  storyTaskHandlers,
+  workflowHandlers,
+} from './story-parts.ts';
 import { webhookHandlers } from './webhooks.ts';
 
 /** One handler for each row; the compiler counts them. */

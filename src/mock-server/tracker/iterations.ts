@@ -2,16 +2,12 @@ import type { Value } from '../../core/field.ts';
 import type { iterations } from '../../api-specs/tracker/planning.ts';
 import type { iteration, iterationSlim } from '../../api-specs/tracker/planning-records.ts';
 import type { Handlers } from '../table-service.ts';
-import { labelIds } from './label-inputs.ts';
-import { fullLabel, labelsOf } from './label-stats.ts';
-import { average } from './objective-view.ts';
-import { appUrl, found, given, mentions, newId, now, timestamp, uuidList } from './records.ts';
-import { iterationsAreOn } from './rules/features.ts';
-import { iterationEndsAfterItStarts } from './rules/iterations.ts';
+import { fullLabel, labelIds, labelsOf, storyCounts } from './label-stats.ts';
+import { average } from './epic-view.ts';
+import { appUrl, found, given, mentions, newId, now, timestamp, type Tracker, uuidList } from './state.ts';
+import { iterationEndsAfterItStarts, iterationsAreOn } from './rules/stories.ts';
 import { groupsExist, membersExist } from './rules/references.ts';
-import type { Tracker } from './state.ts';
 import type { StoredIteration } from './row.ts';
-import { storyCounts } from './story-counts.ts';
 import { iterationOfStory, storiesJson } from './story-view.ts';
 
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {

@@ -1,21 +1,22 @@
-import type { Values } from '../../core/field.ts';
-import type { milestones } from '../../api-specs/tracker/milestones.ts';
-import type { objectiveCreate, objectiveUpdate } from '../../api-specs/tracker/objective-inputs.ts';
-import type { objectives } from '../../api-specs/tracker/objectives.ts';
+import type { keyResult } from '../../api-specs/tracker/planning-records.ts';
+import type {
+  keyResults,
+  milestones,
+  objectiveCreate,
+  objectives,
+  objectiveUpdate,
+} from '../../api-specs/tracker/planning.ts';
+import type { Value, Values } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
-import { categoryIds } from './categories.ts';
-import { noProgress, progressInto, typeOfObjectiveState } from './epic-state.ts';
-import { epicSlim, objectivesOfEpic } from './epic-view.ts';
-import { objectiveOfKeyResult, objectiveRecord } from './objective-view.ts';
-import { found, given, instant, newId, now } from './records.ts';
-import { objectivesAreEntitled } from './rules/features.ts';
-import { byPosition, move } from './rules/moves.ts';
-import type { Tracker } from './state.ts';
-import type { StoredObjective } from './row.ts';
+import { epicSlim, objectiveOfKeyResult, objectiveRecord, objectivesOfEpic } from './epic-view.ts';
+import { noProgress, progressInto, typeOfObjectiveState } from './label-stats.ts';
+import { categoryIds } from './labels.ts';
+import type { StoredKeyResult, StoredObjective } from './row.ts';
+import { byPosition, move, objectivesAreEntitled, valueFitsKeyResultType } from './rules/stories.ts';
+import { found, given, instant, newId, now, type Tracker } from './state.ts';
 
 const list = (state: Tracker) =>
   byPosition(state.objectives.values()).map((one) => objectiveRecord(state, one));
-
 const create = (state: Tracker, body: Values<typeof objectiveCreate>) => {
   objectivesAreEntitled(state);
   const at = now(state);
@@ -38,9 +39,7 @@ const create = (state: Tracker, body: Values<typeof objectiveCreate>) => {
   state.objectives.put(one.id, one);
   return objectiveRecord(state, one);
 };
-
 const get = (state: Tracker, id: number) => objectiveRecord(state, found(state.objectives, id));
-
 const update = (state: Tracker, id: number, body: Values<typeof objectiveUpdate>) => {
   const one = found(state.objectives, id);
   const at = now(state);
@@ -61,7 +60,6 @@ const update = (state: Tracker, id: number, body: Values<typeof objectiveUpdate>
   move(state.objectives, id, body);
   return get(state, id);
 };
-
 const remove = (state: Tracker, id: number): undefined => {
   found(state.objectives, id);
   for (const epic of [...state.epics.index('objective', objectivesOfEpic).get(id)]) {
@@ -72,14 +70,12 @@ const remove = (state: Tracker, id: number): undefined => {
   state.objectives.delete(id);
   return undefined;
 };
-
 const epics = (state: Tracker, id: number) => {
   found(state.objectives, id);
   return byPosition(state.epics.index('objective', objectivesOfEpic).get(id)).map((epic) =>
     epicSlim(state, epic, true),
   );
 };
-
 export const objectiveHandlers: Handlers<{ objectives: typeof objectives }, Tracker>['objectives'] = {
   list: ({ state }) => list(state),
   create: ({ state, body }) => create(state, body),
@@ -88,7 +84,6 @@ export const objectiveHandlers: Handlers<{ objectives: typeof objectives }, Trac
   delete: ({ state, params }) => remove(state, params['objective-public-id']),
   epics: ({ state, params }) => epics(state, params['objective-public-id']),
 };
-
 /** spec/tracker#objectives: the same records. */
 export const milestoneHandlers: Handlers<{ milestones: typeof milestones }, Tracker>['milestones'] = {
   list: ({ state }) => list(state),
@@ -97,4 +92,38 @@ export const milestoneHandlers: Handlers<{ milestones: typeof milestones }, Trac
   update: ({ state, params, body }) => update(state, params['milestone-public-id'], body),
   delete: ({ state, params }) => remove(state, params['milestone-public-id']),
   epics: ({ state, params }) => epics(state, params['milestone-public-id']),
+};
+
+/** How far the observed value is from the first one to the target, in per cent from 0 to 100. */
+const progress = (one: StoredKeyResult): number => {
+  if (one.type === 'boolean')
+    return one.current_observed_value.boolean_value === one.current_target_value.boolean_value ? 100 : 0;
+  const [first, seen, target] = [
+    one.initial_observed_value,
+    one.current_observed_value,
+    one.current_target_value,
+  ].map((value) => Number(value.numeric_value ?? 0)) as [number, number, number];
+  const share = target === first ? (seen === target ? 1 : 0) : (seen - first) / (target - first);
+  return Math.round(Math.min(1, Math.max(0, share)) * 100);
+};
+const keyResultRecord = (one: StoredKeyResult): Value<typeof keyResult> => ({
+  ...one,
+  progress: progress(one),
+});
+export const keyResultHandlers: Handlers<{ 'key-results': typeof keyResults }, Tracker>['key-results'] = {
+  get: ({ state, params }) => keyResultRecord(found(state.keyResults, params['key-result-public-id'])),
+  update: ({ state, params, body }) => {
+    const one = found(state.keyResults, params['key-result-public-id']);
+    valueFitsKeyResultType(one.type, 'initial_observed_value', body.initial_observed_value);
+    valueFitsKeyResultType(one.type, 'observed_value', body.observed_value);
+    valueFitsKeyResultType(one.type, 'target_value', body.target_value);
+    const changed: StoredKeyResult = {
+      ...one,
+      ...given(body, 'initial_observed_value', 'name'),
+      current_observed_value: body.observed_value ?? one.current_observed_value,
+      current_target_value: body.target_value ?? one.current_target_value,
+    };
+    state.keyResults.put(one.id, changed);
+    return keyResultRecord(changed);
+  },
 };

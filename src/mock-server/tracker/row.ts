@@ -1,17 +1,18 @@
 import type { Value } from '../../core/field.ts';
-import type { ThreadedComment, epicState, epicWorkflow } from '../../api-specs/tracker/epic-records.ts';
-import type { linkedFile, uploadedFile } from '../../api-specs/tracker/file-records.ts';
 import type {
   category,
+  epic,
+  epicState,
+  epicWorkflow,
   health,
+  iteration,
   keyResult,
   objective,
   project,
+  ThreadedComment,
 } from '../../api-specs/tracker/planning-records.ts';
-import type { epic } from '../../api-specs/tracker/epic-records.ts';
-import type { iteration } from '../../api-specs/tracker/planning-records.ts';
-import type { historyEvent } from '../../api-specs/tracker/more-stories.ts';
-import type { labelSlim } from '../../api-specs/tracker/records.ts';
+import type { labelSlim, linkedFile, uploadedFile } from '../../api-specs/tracker/fields.ts';
+import type { historyEvent } from '../../api-specs/tracker/extension.ts';
 import type {
   storyComment,
   storyLink,

@@ -1,9 +1,74 @@
-import { epicStateType, nameOfType } from './epic-state.ts';
 import { hasComments } from './epic-view.ts';
 import { iterationStatus } from './iterations.ts';
-import { type Term, daysFrom } from './search-query.ts';
-import type { Tracker } from './state.ts';
+import { epicStateType, nameOfType } from './label-stats.ts';
 import type { StoredEpic, StoredIteration, StoredObjective, StoredStory } from './row.ts';
+import type { Tracker } from './state.ts';
+
+/** One condition of a search: `!owner:ana` is `{ operator: 'owner', value: 'ana', not: true }`; a bare word has operator ''. */
+export type Term = { readonly operator: string; readonly value: string; readonly not: boolean };
+/** spec/tracker#search: "AND by default, `!` inverts; quoted strings". */
+const TOKEN = /(!|-)?(?:([a-z][a-z-]*):)?(?:"((?:[^"\\]|\\.)*)"|(\S+))/gi;
+const OPERATORS = new Set([
+  'id',
+  'epic',
+  'label',
+  'project',
+  'state',
+  'owner',
+  'requester',
+  'type',
+  'estimate',
+  'team',
+  'group',
+  'iteration',
+  'objective',
+  'milestone',
+  'created',
+  'updated',
+  'completed',
+  'moved',
+  'due',
+  'is',
+  'has',
+  'title',
+  'name',
+  'description',
+  'text',
+  'skill-set',
+  'product-area',
+  'priority',
+  'severity',
+]);
+/** A word with a colon that is no operator (`http://x`) is a word. A word such as `-5` keeps its dash. */
+const termOf = ([whole, bang, operator, quoted, word]: RegExpMatchArray): Term => {
+  const value = quoted === undefined ? (word ?? '') : quoted.replace(/\\(.)/g, '$1');
+  const known = operator?.toLowerCase();
+  if (known !== undefined && OPERATORS.has(known)) return { operator: known, value, not: bang !== undefined };
+  const text = operator === undefined ? value : `${operator}:${value}`;
+  return { operator: '', value: bang === '-' && quoted === undefined ? whole : text, not: bang === '!' };
+};
+/** Words and operators of a query, in order. */
+export const termsFrom = (query: string): Term[] => [...query.matchAll(TOKEN)].map(termOf);
+const DAY_MS = 86_400_000;
+const dayStart = (text: string, now: number): number | undefined => {
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  if (text === 'today') return today;
+  if (text === 'yesterday') return today - DAY_MS;
+  if (text === 'tomorrow') return today + DAY_MS;
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : undefined;
+};
+/** `2023-01-01`, `today`, `2023-01-01..2023-02-01`, `*..2023-01-01`; both ends included. Undefined for anything else. */
+export const daysFrom = (
+  text: string,
+  now: number,
+): { readonly from: number; readonly to: number } | undefined => {
+  const [first = '', last = first] = text.toLowerCase().split('..');
+  const from = first === '*' ? Number.NEGATIVE_INFINITY : dayStart(first, now);
+  const to = last === '*' ? Number.POSITIVE_INFINITY : dayStart(last, now);
+  if (from === undefined || to === undefined || (first === '*' && last === '*' && !text.includes('..')))
+    return undefined;
+  return { from, to: to + DAY_MS - 1 };
+};
 
 type Kind = 'story' | 'epic' | 'iteration' | 'milestone';
 /** What the operators ask about, the same for each kind of record; what a kind does not have is empty. */
@@ -18,7 +83,6 @@ type Subject = {
   readonly is: Readonly<Record<string, () => boolean>>;
   readonly has: Readonly<Record<string, () => boolean>>;
 };
-
 const nothing = (): readonly string[] => [];
 /** A record is meant by its id or its name. */
 const idAndName = (record: { id: number | string; name: string } | undefined): string[] =>
@@ -40,7 +104,6 @@ const groupNames = (state: Tracker, ids: readonly string[]) => (): string[] =>
     const group = state.groups.get(id);
     return group === undefined ? [] : [id, group.name, group.mention_name];
   });
-
 const stateNames = (state: Tracker, stateId: number) => (): string[] => {
   for (const { states } of state.workflows.values())
     for (const one of states) if (one.id === stateId) return [String(one.id), one.name];
@@ -59,7 +122,6 @@ const customValues = (story: StoredStory, state: Tracker, name: string) => (): s
       ? [one.value]
       : [],
   );
-
 const namesOfStory = (state: Tracker, story: StoredStory): Subject['names'] => {
   const objectives = story.epic_id === null ? [] : (state.epics.get(story.epic_id)?.objective_ids ?? []);
   return {
@@ -82,7 +144,6 @@ const namesOfStory = (state: Tracker, story: StoredStory): Subject['names'] => {
     ),
   };
 };
-
 export const storySubject = (state: Tracker, story: StoredStory): Subject => {
   const type = state.counters.typeOf(story.workflow_state_id);
   return {
@@ -121,7 +182,6 @@ export const storySubject = (state: Tracker, story: StoredStory): Subject => {
     },
   };
 };
-
 export const epicSubject = (state: Tracker, epic: StoredEpic): Subject => {
   const type = epicStateType(state, epic.epic_state_id);
   return {
@@ -160,7 +220,6 @@ export const epicSubject = (state: Tracker, epic: StoredEpic): Subject => {
     },
   };
 };
-
 export const iterationSubject = (state: Tracker, one: StoredIteration): Subject => {
   const status = iterationStatus(state, one);
   return {
@@ -184,7 +243,6 @@ export const iterationSubject = (state: Tracker, one: StoredIteration): Subject 
     has: { label: () => one.label_ids.length > 0 },
   };
 };
-
 export const milestoneSubject = (_state: Tracker, one: StoredObjective): Subject => ({
   id: one.id,
   kind: 'milestone',
@@ -204,7 +262,6 @@ export const milestoneSubject = (_state: Tracker, one: StoredObjective): Subject
   },
   has: {},
 });
-
 const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
 const alias: Readonly<Record<string, string>> = { group: 'team', milestone: 'objective' };
 const kindOf: Readonly<Record<string, Kind>> = {
@@ -214,7 +271,6 @@ const kindOf: Readonly<Record<string, Kind>> = {
   milestone: 'milestone',
   objective: 'milestone',
 };
-
 const holds = (subject: Subject, { operator, value }: Term, now: number): boolean => {
   switch (operator) {
     case '':
@@ -240,7 +296,6 @@ const holds = (subject: Subject, { operator, value }: Term, now: number): boolea
       return holdsField(subject, alias[operator] ?? operator, value, now);
   }
 };
-
 const holdsField = (subject: Subject, field: string, value: string, now: number): boolean => {
   const names = subject.names[field];
   if (names !== undefined) {
@@ -253,7 +308,6 @@ const holdsField = (subject: Subject, field: string, value: string, now: number)
   const at = Date.parse(time);
   return at >= days.from && at <= days.to;
 };
-
 /** spec/tracker#search: all terms must hold. */
 export const matches = (subject: Subject, terms: readonly Term[], now: number): boolean =>
   terms.every((term) => holds(subject, term, now) !== term.not);

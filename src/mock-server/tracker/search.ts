@@ -1,18 +1,200 @@
 import { Buffer } from 'node:buffer';
-import { problem } from '../../core/problem.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { search } from '../../api-specs/tracker/search.ts';
+import { problem } from '../../core/problem.ts';
 import { HttpError } from '../http-error.ts';
+import type { Index } from '../store.ts';
 import type { Call, Handlers } from '../table-service.ts';
-import { epicSlim, fullEpic } from './epic-view.ts';
+import { byEpic } from './counters.ts';
+import { epicSlim, fullEpic, objectiveRecord } from './epic-view.ts';
 import { iterationSlimRecord } from './iterations.ts';
-import { objectiveRecord } from './objective-view.ts';
-import { epicSubject, iterationSubject, matches, milestoneSubject } from './search-match.ts';
-import { SearchLists } from './search-lists.ts';
-import { type Term, termsFrom } from './search-query.ts';
-import type { Tracker } from './state.ts';
 import type { StoredEpic, StoredStory } from './row.ts';
-import { storyParts, storySlim } from './story-view.ts';
+import {
+  epicSubject,
+  iterationSubject,
+  matches,
+  milestoneSubject,
+  storySubject,
+  type Term,
+  termsFrom,
+} from './search-match.ts';
+import type { Tracker } from './state.ts';
+import {
+  groupOfStory,
+  iterationOfStory,
+  labelsOfStory,
+  projectOfStory,
+  storyParts,
+  storySlim,
+} from './story-view.ts';
+
+type Id = number | string;
+/** The stories that a term can mean, by an index of the store: which index, and under which ids. */
+type Narrowed = { readonly index: Index<StoredStory>; readonly ids: readonly Id[] };
+type Records<T> = { values(): Iterable<T> };
+const ownersOfStory = (story: StoredStory): readonly string[] => story.owner_ids;
+const requesterOfStory = (story: StoredStory): string => story.requested_by_id;
+/** Records of another kind that are called so; they are few beside the stories. */
+const idsOf = <T extends { readonly id: Id }>(
+  records: Records<T>,
+  wanted: string,
+  names: (record: T) => readonly string[],
+): Id[] => {
+  const found: Id[] = [];
+  for (const record of records.values())
+    if (
+      String(record.id).toLowerCase() === wanted ||
+      names(record).some((name) => name.toLowerCase() === wanted)
+    )
+      found.push(record.id);
+  return found;
+};
+const byName = ({ name }: { readonly name: string }): readonly string[] => [name];
+/** An operator that asks for one record of another kind, as an index; undefined for all others. */
+const narrowed: Readonly<Record<string, (state: Tracker, wanted: string) => Narrowed>> = {
+  label: (state, wanted) => ({
+    index: state.stories.index('label', labelsOfStory),
+    ids: idsOf(state.labels, wanted, byName),
+  }),
+  epic: (state, wanted) => ({
+    index: state.stories.index('epic', byEpic),
+    ids: idsOf(state.epics, wanted, byName),
+  }),
+  project: (state, wanted) => ({
+    index: state.stories.index('project', projectOfStory),
+    ids: idsOf(state.projects, wanted, byName),
+  }),
+  iteration: (state, wanted) => ({
+    index: state.stories.index('iteration', iterationOfStory),
+    ids: idsOf(state.iterations, wanted, byName),
+  }),
+  team: (state, wanted) => ({
+    index: state.stories.index('group', groupOfStory),
+    ids: idsOf(state.groups, wanted, ({ name, mention_name: mention }) => [name, mention]),
+  }),
+  owner: (state, wanted) => ({
+    index: state.stories.index('owner', ownersOfStory),
+    ids: memberIds(state, wanted),
+  }),
+  requester: (state, wanted) => ({
+    index: state.stories.index('requester', requesterOfStory),
+    ids: memberIds(state, wanted),
+  }),
+};
+/** A member that is gone is meant by the id that stories still have. */
+const memberIds = (state: Tracker, wanted: string): Id[] => {
+  const found = idsOf(state.members, wanted, ({ profile }) => [profile.mention_name, profile.name]);
+  return found.includes(wanted) ? found : [...found, wanted];
+};
+const alias: Readonly<Record<string, string>> = { group: 'team' };
+const sizeOf = ({ index, ids }: Narrowed): number =>
+  ids.reduce<number>((sum, id) => sum + index.count(id), 0);
+/**
+ * The stories that a search has to look at: those of its narrowest operator. Undefined when no operator names a record, so
+ * that every story has to be asked. What is given is still matched against all terms.
+ */
+export const candidates = (state: Tracker, terms: readonly Term[]): Iterable<StoredStory> | undefined => {
+  const ids = terms.filter(({ operator, not }) => operator === 'id' && !not);
+  if (ids[0] !== undefined) {
+    const story = /^\d{1,16}$/.test(ids[0].value) ? state.stories.get(Number(ids[0].value)) : undefined;
+    return story === undefined ? [] : [story];
+  }
+  const found = terms.flatMap(({ operator, value, not }) => {
+    const narrow = not ? undefined : narrowed[alias[operator] ?? operator];
+    return narrow === undefined ? [] : [narrow(state, value.toLowerCase().replace(/^@/, ''))];
+  });
+  const [first, ...rest] = found;
+  if (first === undefined) return undefined;
+  const best = rest.reduce((least, one) => (sizeOf(one) < sizeOf(least) ? one : least), first);
+  return new Set(best.ids.flatMap((id) => [...best.index.get(id)]));
+};
+
+type Found = { readonly stories: StoredStory[]; readonly about: string; seen: number };
+const LISTS = 16;
+/** Changed stories that are remembered; behind more of them a search looks at all again. */
+const CHANGES = 1000;
+const MINUTE_MS = 60_000;
+/** The place in a list sorted by id where an id stands or would stand. */
+const placeOfId = (sorted: readonly { readonly id: number }[], id: number): number => {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.id ?? 0) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+/** Everything but stories that a term may ask about. A change of one of these may change any result. */
+const versionsOf = (state: Tracker): string =>
+  [
+    state.labels,
+    state.epics,
+    state.projects,
+    state.iterations,
+    state.objectives,
+    state.members,
+    state.groups,
+    state.workflows,
+    state.customFields,
+  ]
+    .map(({ version }) => version)
+    .join(' ');
+/** Results of story searches, brought up to date by the stories that changed: a search after a write looks at those only. */
+export class SearchLists {
+  readonly #state: Tracker;
+  readonly #lists = new Map<string, Found>();
+  #changed: number[] = [];
+  /** Number of the first change in `#changed`. */
+  #first = 0;
+
+  constructor(state: Tracker) {
+    this.#state = state;
+    state.stories.watch({
+      isWatching: () => this.#lists.size > 0,
+      changed: (before, after) => this.#note(before?.id ?? after?.id ?? 0),
+    });
+  }
+
+  stories(query: string, terms: readonly Term[], now: number): readonly StoredStory[] {
+    const about = `${Math.floor(now / MINUTE_MS)} ${versionsOf(this.#state)}`;
+    const known = this.#lists.get(query);
+    if (known?.about === about && known.seen >= this.#first) {
+      this.#update(known, terms, now);
+      return known.stories;
+    }
+    const stories = this.#found(terms, now);
+    if (this.#lists.size >= LISTS && known === undefined) this.#forget();
+    this.#lists.set(query, { stories, about, seen: this.#first + this.#changed.length });
+    return stories;
+  }
+
+  #found(terms: readonly Term[], now: number): StoredStory[] {
+    const isFound = (story: StoredStory): boolean => matches(storySubject(this.#state, story), terms, now);
+    const few = candidates(this.#state, terms);
+    const found = few === undefined ? this.#state.stories.filter(isFound) : [...few].filter(isFound);
+    return found.sort((a, b) => a.id - b.id);
+  }
+
+  #update(known: Found, terms: readonly Term[], now: number): void {
+    for (const id of new Set(this.#changed.slice(known.seen - this.#first))) {
+      const story = this.#state.stories.get(id);
+      const at = placeOfId(known.stories, id);
+      const isListed = known.stories[at]?.id === id;
+      const isFound = story !== undefined && matches(storySubject(this.#state, story), terms, now);
+      known.stories.splice(at, isListed ? 1 : 0, ...(isFound ? [story] : []));
+    }
+    known.seen = this.#first + this.#changed.length;
+  }
+  #note(id: number): void {
+    this.#changed.push(id);
+    if (this.#changed.length > CHANGES) this.#forget();
+  }
+  #forget(): void {
+    this.#first += this.#changed.length;
+    this.#changed = [];
+    this.#lists.clear();
+  }
+}
 
 type SearchCall = Call<Tracker, (typeof search)['run']>;
 /** What the search of all kinds and the searches of one kind have in common. */
@@ -27,7 +209,6 @@ export type Asked = {
 };
 /** spec/tracker#search: "`total` counts all matches; only the first 1000 can be paged". */
 const MOST = 1000;
-
 /** Where a page starts: the group, how many records were given before it, and the last of them. */
 type Place = { readonly group: string; readonly given: number; readonly after: number };
 const tokenOf = ({ group, given, after }: Place): string =>
@@ -43,7 +224,6 @@ const placeOf = (token: string | undefined): Place | undefined => {
     });
   return { group: found[1] ?? '', given: Number(found[2]), after: Number(found[3]) };
 };
-
 /** spec/tracker#search: "a path with query string from the host root". */
 const nextPath = ({ query }: Asked, kind: string, path: string, place: Place): string => {
   const pairs = new URLSearchParams({
@@ -55,14 +235,12 @@ const nextPath = ({ query }: Asked, kind: string, path: string, place: Place): s
   pairs.set('next', tokenOf(place));
   return `${tracker.basePath}${path}?${pairs}`;
 };
-
 type Group<T> = {
   readonly group: string;
   readonly kind: string;
   /** All that match, by id. */
   readonly found: (terms: readonly Term[], now: number) => readonly T[];
 };
-
 /** The first of a sorted list whose id is higher: what was changed or deleted between two pages moves no other record. */
 const firstAfter = (sorted: readonly { readonly id: number }[], id: number): number => {
   let [low, high] = [0, sorted.length];
@@ -73,7 +251,6 @@ const firstAfter = (sorted: readonly { readonly id: number }[], id: number): num
   }
   return low;
 };
-
 export const pageOf = <T extends { readonly id: number }, R>(
   call: Asked,
   terms: readonly Term[],
@@ -103,13 +280,11 @@ export const pageOf = <T extends { readonly id: number }, R>(
     total: found.length,
   };
 };
-
 /** spec/tracker#records: a story search result has the keys of both forms; slim leaves the records and the description out. */
 export const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean) =>
   isSlim ? storySlim(state, story, false) : { ...storySlim(state, story, true), ...storyParts(state, story) };
 export const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
   isSlim ? epicSlim(state, epic, false) : fullEpic(state, epic);
-
 /** The same state and query give the same list within a minute, so a page does not search again. */
 const searched =
   <T extends { readonly id: number }>(
@@ -127,7 +302,6 @@ const searched =
           .filter((record) => matches(subject(state, record), terms, now))
           .sort((a, b) => a.id - b.id),
     );
-
 /** The four kinds of results: where they come from and what a search looks at. */
 export const groupsOf = (call: Asked) => {
   const { state, query } = call;
@@ -155,7 +329,6 @@ export const groupsOf = (call: Asked) => {
     },
   };
 };
-
 const run = (call: SearchCall) => {
   const { state, query } = call;
   const isSlim = query.detail === 'slim';
@@ -181,5 +354,4 @@ const run = (call: SearchCall) => {
       : {}),
   };
 };
-
 export const searchHandlers: Handlers<{ search: typeof search }, Tracker>['search'] = { run };

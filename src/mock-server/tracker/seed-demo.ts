@@ -1,15 +1,42 @@
 import { createEpic } from './epics.ts';
-import { newLabel } from './label-inputs.ts';
-import { timestamp } from './records.ts';
-import { ids, numbers } from './seed-ids.ts';
-import type { Tracker } from './state.ts';
+import { newLabel } from './label-stats.ts';
 import type { StoredCustomField, StoredIteration, StoredObjective } from './row.ts';
+import { timestamp, type Tracker } from './state.ts';
 import { createStory } from './stories.ts';
+
+/** Identifiers that a person can read: the first group says the kind, the last one the number. */
+export const ids = {
+  owner: '11111111-0000-4000-8000-000000000001',
+  ben: '11111111-0000-4000-8000-000000000002',
+  cleo: '11111111-0000-4000-8000-000000000003',
+  workspace: '22222222-0000-4000-8000-000000000001',
+  organization: '22222222-0000-4000-8000-000000000002',
+  priority: '33333333-0000-4000-8000-000000000001',
+  area: '33333333-0000-4000-8000-000000000002',
+  keyResultDone: '55555555-0000-4000-8000-000000000001',
+  keyResultCount: '55555555-0000-4000-8000-000000000002',
+  group: '66666666-0000-4000-8000-000000000001',
+  template: '77777777-0000-4000-8000-000000000001',
+  document: '88888888-0000-4000-8000-000000000001',
+  health: '99999999-0000-4000-8000-000000000001',
+} as const;
+/** Whole-number identifiers of what the API cannot make; all below the first that the sequence gives (101). */
+export const numbers = {
+  workflow: 1,
+  toDo: 11,
+  doing: 12,
+  done: 13,
+  backlog: 10,
+  epicWorkflow: 2,
+  epicToDo: 21,
+  epicDoing: 22,
+  epicDone: 23,
+  repository: 31,
+} as const;
 
 const DAY_MS = 86_400_000;
 const none: never[] = [];
 const noMentions = { mention_ids: none, member_mention_ids: none, group_mention_ids: none };
-
 const fieldOf = (
   at: string,
   id: string,
@@ -37,7 +64,6 @@ const fieldOf = (
     entity_type: 'custom-field-enum-value',
   })),
 });
-
 const seedFields = (state: Tracker, at: string): void => {
   const priority = fieldOf(at, ids.priority, 'Priority', 1, [
     ['Low', 'blue'],
@@ -51,7 +77,6 @@ const seedFields = (state: Tracker, at: string): void => {
   ]);
   for (const field of [priority, area]) state.customFields.put(field.id, field);
 };
-
 const seedObjective = (state: Tracker, at: string): StoredObjective => {
   const { id: category } = put(state.categories, {
     id: state.env.store.next('tracker.ids', 101),
@@ -84,7 +109,6 @@ const seedObjective = (state: Tracker, at: string): StoredObjective => {
   seedKeyResults(state, objective.id);
   return objective;
 };
-
 const seedKeyResults = (state: Tracker, objective: number): void => {
   put(state.keyResults, {
     id: ids.keyResultDone,
@@ -105,7 +129,6 @@ const seedKeyResults = (state: Tracker, objective: number): void => {
     current_target_value: { numeric_value: '300' },
   });
 };
-
 const put = <T extends { id: number | string }>(
   collection: { put(id: number | string, record: T): void },
   record: T,
@@ -113,7 +136,6 @@ const put = <T extends { id: number | string }>(
   collection.put(record.id, record);
   return record;
 };
-
 const seedTeam = (state: Tracker, at: string): void => {
   put(state.repositories, {
     id: numbers.repository,
@@ -142,7 +164,6 @@ const seedTeam = (state: Tracker, at: string): void => {
     workflow_ids: [numbers.workflow],
   });
 };
-
 const seedProject = (state: Tracker, at: string) =>
   put(state.projects, {
     id: state.env.store.next('tracker.ids'),
@@ -163,7 +184,6 @@ const seedProject = (state: Tracker, at: string) =>
     created_at: at,
     updated_at: at,
   });
-
 const seedIteration = (state: Tracker, at: string): StoredIteration => {
   const now = state.env.now();
   return put(state.iterations, {
@@ -181,7 +201,6 @@ const seedIteration = (state: Tracker, at: string): StoredIteration => {
     updated_at: at,
   });
 };
-
 /** An epic that is linked with a roadmap of the planning tool. */
 const seedEpic = (state: Tracker, label: string, objective: number): { readonly id: number } => {
   const epic = createEpic(state, {
@@ -203,7 +222,6 @@ const seedEpic = (state: Tracker, label: string, objective: number): { readonly 
     planningtool_url: 'https://plans.example.com/roadmap/2026',
   });
 };
-
 /** spec/program#mock-server: a project, epic, iteration, label and group with two or more stories that have descriptions and external links. */
 export const seedDemo = (state: Tracker, at: string): void => {
   seedFields(state, at);
@@ -229,7 +247,6 @@ export const seedDemo = (state: Tracker, at: string): void => {
   });
   seedTexts(state, at);
 };
-
 /** Three stories of one place; `story` is what they have in common. */
 const seedStories = (state: Tracker, story: Omit<Parameters<typeof createStory>[1], 'name'>): void => {
   const priority = state.customFields.get(ids.priority)?.values[2];
@@ -262,7 +279,6 @@ const seedStories = (state: Tracker, story: Omit<Parameters<typeof createStory>[
     external_links: ['https://charts.example.com/first-order'],
   });
 };
-
 const seedTexts = (state: Tracker, at: string): void => {
   const contents = {
     name: 'Bug: ',

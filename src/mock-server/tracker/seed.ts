@@ -1,9 +1,7 @@
-import { timestamp } from './records.ts';
-import type { Tracker } from './state.ts';
+import { timestamp, type Tracker } from './state.ts';
 import type { StoredMember, StoredWorkflow } from './row.ts';
 import type { StateType } from './counters.ts';
-import { seedDemo } from './seed-demo.ts';
-import { ids, numbers } from './seed-ids.ts';
+import { ids, numbers, seedDemo } from './seed-demo.ts';
 
 const memberOf = (
   at: string,

@@ -1,25 +1,80 @@
 import { timingSafeEqual } from 'node:crypto';
-import { problem } from '../../core/problem.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
+import { problem, problemText } from '../../core/problem.ts';
 import { readMultipart } from '../body.ts';
-import { makeRate, rateClock } from '../rate.ts';
 import { HttpError } from '../http-error.ts';
-import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
+import { makeRate, rateClock } from '../rate.ts';
+import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
+import { Store } from '../store.ts';
 import { tableService } from '../table-service.ts';
 import { trackerHandlers } from './handlers.ts';
+import { page, PAGES } from './pages.ts';
 import { seedTracker } from './seed.ts';
-import { PAGES, page } from './pages.ts';
-import { refusal } from './refusal.ts';
 import { type Tracker, trackerState } from './state.ts';
-import { webhookControl } from './webhook-control.ts';
-import { makeWorkspaces } from './workspaces.ts';
+import { webhookControl } from './webhooks.ts';
+
+const json = { 'content-type': 'application/json; charset=utf-8' };
+/** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */
+export const refusal = (refused: HttpError): MockReply => {
+  const errors = Object.fromEntries(
+    refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]),
+  );
+  const { allow, retry_after: retryAfter, ...own } = refused.body;
+  const body = { message: refused.message, ...(refused.problems.length > 0 ? { errors } : {}), ...own };
+  const headers = {
+    ...json,
+    ...(Array.isArray(allow) ? { allow: allow.join(', ') } : {}),
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+  };
+  return { status: refused.status, headers, body: JSON.stringify(body) };
+};
+
+/** Workspaces that one server holds; a test that forgets to reuse its token must not fill the memory. */
+const MOST = 1000;
+export type Workspaces<T> = {
+  /** The workspace of a token, made and filled at its first request. */
+  of(token: string): T;
+  /** A reset of the server begins all of them anew. */
+  clear(kind: 'demo' | 'empty'): void;
+};
+/** spec/tracker#authentication-7: with --workspace-per-token each token has records of its own, in memory only. */
+export const makeWorkspaces = <T>(
+  env: Environment,
+  serve: (env: Environment, state: Tracker) => T,
+): Workspaces<T> => {
+  const known = new Map<string, T>();
+  let kind: 'demo' | 'empty' = 'demo';
+  const make = (token: string): T => {
+    if (known.size >= MOST)
+      throw new HttpError(
+        403,
+        `This server holds ${MOST} workspaces at most; reset it, or use fewer tokens.`,
+      );
+    const own: Environment = {
+      ...env,
+      store: new Store(),
+      options: { ...env.options, trackerToken: token },
+    };
+    const state = trackerState(own);
+    own.store.transact(() => seedTracker(state, kind));
+    const served = serve(own, state);
+    known.set(token, served);
+    return served;
+  };
+  return {
+    of: (token) => known.get(token) ?? make(token),
+    clear: (to) => {
+      kind = to;
+      known.clear();
+    },
+  };
+};
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const isEqual = (a: string, b: string): boolean => {
   const [left, right] = [bytes(a), bytes(b)];
   return left.length === right.length && timingSafeEqual(left, right);
 };
-
 /** spec/tracker#authentication-1: header, or the deprecated query parameter. */
 const tokenOf = (request: MockRequest): string | undefined | null => {
   const inQuery = request.query.includes('token=')
@@ -27,7 +82,6 @@ const tokenOf = (request: MockRequest): string | undefined | null => {
     : undefined;
   return request.headers['tracker-token'] || inQuery;
 };
-
 /** spec/tracker#authentication-3; spec/tracker#errors-4 for the two bodies. */
 const tokenIsKnown = (env: Environment, request: MockRequest): string => {
   const token = tokenOf(request);
@@ -41,10 +95,8 @@ const tokenIsKnown = (env: Environment, request: MockRequest): string => {
   }
   return token;
 };
-
 /** What passes for JSON: `curl -d` and fetch name the other two when the user named none. */
 const JSON_TYPES = /^$|^application\/json$|\+json$|^text\/plain$|^application\/x-www-form-urlencoded$/;
-
 /** spec/tracker#every-endpoint: Content-Type is application/json. */
 const bodyIsJson = ({ headers, body }: MockRequest): void => {
   const given = headers['content-type'] ?? '';
@@ -56,13 +108,11 @@ const bodyIsJson = ({ headers, body }: MockRequest): void => {
     problems: [problem('content-type', 'format', `must be application/json; got ${type}`)],
   });
 };
-
 /** spec/tracker#authentication-4: "All requests must use HTTPS", where this server serves it. */
 const requestUsesTls = (env: Environment, request: MockRequest): void => {
   if (env.origin().startsWith('https:') && !request.isTls)
     throw new HttpError(403, 'All requests must use HTTPS.');
 };
-
 /** spec/tracker#limits: "200 requests per minute; excess requests are not processed and return 429". */
 const requestIsInRate = (
   rate: ReturnType<typeof makeRate> | undefined,
@@ -74,7 +124,6 @@ const requestIsInRate = (
   const body = env.options.rateRetryAfter ? { retry_after: Math.ceil(over.waitMs / 1000) } : {};
   throw new HttpError(429, `Too many requests: at most ${env.options.ratePerMinute} a minute.`, { body });
 };
-
 /** One workspace: its requests over its records. */
 const workspace = (env: Environment, state: Tracker, takeOf: () => ReturnType<typeof makeRate> | undefined) =>
   tableService<(typeof tracker)['table'], Tracker>({
@@ -91,7 +140,6 @@ const workspace = (env: Environment, state: Tracker, takeOf: () => ReturnType<ty
     commonQuery: new Set(['token']),
     readMultipart,
   });
-
 /** No document has this header: a client that was tested against it would come to rely on it. */
 const withLimit =
   ({ ratePerMinute }: Environment['options'], limit = ratePerMinute ?? 'off') =>
@@ -99,7 +147,6 @@ const withLimit =
     ...reply,
     headers: { ...reply.headers, 'x-ratelimit-limit': String(limit) },
   });
-
 export const makeTracker = (env: Environment): MockService => {
   const { ratePerMinute, rateHeaders, workspacePerToken, trackerToken } = env.options;
   const state = trackerState(env);

@@ -1,32 +1,129 @@
-import type { Values } from '../../core/field.ts';
 import type { stories } from '../../api-specs/tracker/stories.ts';
+import type { Values } from '../../core/field.ts';
+import { problem } from '../../core/problem.ts';
+import { HttpError } from '../http-error.ts';
 import type { Handlers } from '../table-service.ts';
-import { noProgress, progressInto } from './epic-state.ts';
-import { storyEvent } from './events.ts';
-import { labelIds } from './label-inputs.ts';
-import { defaultWorkflowId } from './projects.ts';
-import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList } from './records.ts';
-import { appliedValues } from './rules/custom-fields.ts';
-import { templatesExist } from './rules/references.ts';
-import { parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
-import type { Tracker } from './state.ts';
+import { forgetHistory, storyEvent } from './events.ts';
+import { defaultWorkflowId } from './groups.ts';
+import { labelIds, noProgress, progressInto } from './label-stats.ts';
 import type { StoredStory } from './row.ts';
-import { linkStories, unlinkStory } from './story-links.ts';
-import { moveStory } from './story-move.ts';
-import { storyMatches } from './story-query.ts';
-import { addTask } from './story-parts.ts';
-import { forgetHistory } from './story-history.ts';
+import { appliedValues, templatesExist } from './rules/references.ts';
+import { byPosition, parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
+import {
+  found,
+  given,
+  instant,
+  mentions,
+  newId,
+  now,
+  ownerId,
+  type Tracker,
+  unique,
+  uuidList,
+} from './state.ts';
+import { addTask, linkStories, unlinkStory } from './story-parts.ts';
 import { fullStory, storiesJson, subStories } from './story-view.ts';
+
+type Wanted = { readonly before_id?: number; readonly after_id?: number };
+/** spec/tracker#epics-4: the neighbour is another story that exists. */
+const neighbour = (state: Tracker, id: number, wanted: Wanted): StoredStory | undefined => {
+  for (const field of ['before_id', 'after_id'] as const) {
+    const other = wanted[field];
+    if (other === undefined || (other !== id && state.stories.has(other))) continue;
+    const message = other === id ? 'names the story itself' : `names ${other}, which does not exist`;
+    throw new HttpError(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
+  }
+  const other = wanted.before_id ?? wanted.after_id;
+  return other === undefined ? undefined : found(state.stories, other);
+};
+/** The positions next to a story, without the moved one; a pass over all stories, for a move is rare. */
+const around = (state: Tracker, id: number, position: number): { below: number; above: number } => {
+  const next = { below: 0, above: Number.POSITIVE_INFINITY };
+  for (const story of state.stories.values()) {
+    if (story.id === id) continue;
+    if (story.position < position && story.position > next.below) next.below = story.position;
+    if (story.position > position && story.position < next.above) next.above = story.position;
+  }
+  return next;
+};
+/**
+ * Puts a story before or behind another one by a position between the two; when there is no room left between them, all
+ * positions are numbered anew.
+ */
+export const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): void => {
+  const other = neighbour(state, id, wanted);
+  if (other === undefined) return;
+  const isBefore = wanted.before_id !== undefined;
+  const { below, above } = around(state, id, other.position);
+  const [low, high] = isBefore
+    ? [below, other.position]
+    : [other.position, Math.min(above, other.position + 2 * room)];
+  const middle = Math.floor((low + high) / 2);
+  const story = found(state.stories, id);
+  if (middle > low && middle < high) {
+    state.stories.put(id, { ...story, position: middle });
+    return;
+  }
+  const rest = byPosition(state.stories.values()).filter((one) => one.id !== id);
+  rest.splice(rest.findIndex((one) => one.id === other.id) + (isBefore ? 0 : 1), 0, story);
+  for (const [index, one] of rest.entries())
+    state.stories.put(one.id, { ...one, position: (index + 1) * room });
+};
+
+type Query = Values<(typeof stories)['search']['body']>;
+type Test = (state: Tracker, story: StoredStory, query: Query) => boolean;
+const same = <T>(wanted: T | undefined, value: T): boolean => wanted === undefined || wanted === value;
+const among = <T>(wanted: readonly T[] | undefined, value: T): boolean =>
+  wanted === undefined || wanted.includes(value);
+const shares = <T>(wanted: readonly T[] | undefined, values: readonly T[]): boolean =>
+  wanted === undefined || wanted.some((one) => values.includes(one));
+const lower = <T extends string | null | undefined>(id: T): T =>
+  typeof id === 'string' ? (id.toLowerCase() as T) : id;
+const within = (value: string | null, start: string | undefined, end: string | undefined): boolean => {
+  if (start === undefined && end === undefined) return true;
+  if (value === null) return false;
+  const at = Date.parse(value);
+  return (start === undefined || at >= Date.parse(start)) && (end === undefined || at <= Date.parse(end));
+};
+/** spec/tracker#search: the fields of POST /stories/search; all that are given must hold. */
+const tests: readonly Test[] = [
+  (_, story, q) => same(q.archived, story.archived),
+  (_, story, q) => same(q.story_type, story.story_type as NonNullable<Query['story_type']>),
+  (_, story, q) => same(q.workflow_state_id, story.workflow_state_id),
+  (_, story, q) => same(q.estimate, story.estimate ?? undefined) || q.estimate === undefined,
+  (_, story, q) => same(q.external_id, story.external_id ?? undefined) || q.external_id === undefined,
+  (_, story, q) => same(q.epic_id, story.epic_id) && among(q.epic_ids, story.epic_id as number),
+  (_, story, q) =>
+    same(q.iteration_id, story.iteration_id) && among(q.iteration_ids, story.iteration_id as number),
+  (_, story, q) => same(q.project_id, story.project_id) && among(q.project_ids, story.project_id),
+  (_, story, q) =>
+    same(lower(q.group_id), story.group_id) && among(q.group_ids?.map(lower), story.group_id as string),
+  (_, story, q) => same(lower(q.requested_by_id), story.requested_by_id),
+  (_, story, q) =>
+    q.owner_id === null
+      ? story.owner_ids.length === 0
+      : shares(q.owner_id === undefined ? undefined : [lower(q.owner_id)], story.owner_ids),
+  (_, story, q) => shares(q.owner_ids?.map(lower), story.owner_ids),
+  (_, story, q) => shares(q.label_ids, story.label_ids),
+  (state, story, q) =>
+    q.label_name === undefined || story.label_ids.some((id) => state.labels.get(id)?.name === q.label_name),
+  (state, story, q) => among(q.workflow_state_types, state.counters.typeOf(story.workflow_state_id)),
+  (_, story, q) => within(story.created_at, q.created_at_start, q.created_at_end),
+  (_, story, q) => within(story.updated_at, q.updated_at_start, q.updated_at_end),
+  (_, story, q) =>
+    within(story.completed_at_override ?? story.completed_at, q.completed_at_start, q.completed_at_end),
+  (_, story, q) => within(story.deadline, q.deadline_start, q.deadline_end),
+];
+export const storyMatches = (state: Tracker, story: StoredStory, query: Query): boolean =>
+  tests.every((test) => test(state, story, query));
 
 type CreateBody = Values<(typeof stories)['create']['body']>;
 type StoryBody = Partial<CreateBody>;
 type UpdateBody = Values<(typeof stories)['update']['body']>;
-
 /** Positions leave room, so that a move changes one record. */
 const ROOM = 65_536;
 const none: never[] = Object.freeze([]) as unknown as never[];
 const noStats = Object.freeze({ num_related_documents: 0 });
-
 const workflowOfState = (state: Tracker, stateId: number): number => {
   for (const workflow of state.workflows.values())
     if (workflow.states.some(({ id }) => id === stateId)) return workflow.id;
@@ -34,7 +131,6 @@ const workflowOfState = (state: Tracker, stateId: number): number => {
 };
 const defaultStateId = (state: Tracker): number =>
   state.workflows.get(defaultWorkflowId(state))?.default_state_id ?? 0;
-
 /** Seconds that the work took, once it is completed; overrides count before the recorded times. */
 const durations = (story: StoredStory): Pick<StoredStory, 'cycle_time' | 'lead_time'> => {
   const completed = story.completed ? (story.completed_at_override ?? story.completed_at) : null;
@@ -44,7 +140,6 @@ const durations = (story: StoredStory): Pick<StoredStory, 'cycle_time' | 'lead_t
     Math.max(0, Math.round((Date.parse(completed) - Date.parse(from)) / 1000));
   return { lead_time: since(story.created_at), cycle_time: started === null ? null : since(started) };
 };
-
 const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => ({
   ...given(body, 'name', 'epic_id', 'estimate', 'external_id', 'parent_story_id', 'project_id', 'story_type'),
   ...(body.description === undefined
@@ -67,7 +162,6 @@ const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => (
   ...(body.owner_ids === undefined ? {} : { owner_ids: uuidList(body.owner_ids) }),
   ...(body.requested_by_id === undefined ? {} : { requested_by_id: body.requested_by_id.toLowerCase() }),
 });
-
 /**
  * A story before anything is said of it. V8 keeps an object of so many members compact when one literal names them all; one that
  * is put together by spreading becomes a hash table, with five times the memory and the time.
@@ -121,7 +215,6 @@ const blank: StoredStory = {
   workflow_id: 0,
   workflow_state_id: 0,
 };
-
 /** spec/tracker#stories: POST /stories. */
 export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   storyReferencesExist(state, body);
@@ -153,7 +246,6 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   if (template) state.templates.put(template.id, { ...template, last_used_at: at });
   return found(state.stories, story.id);
 };
-
 const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string): Partial<StoredStory> => {
   const stateId = body.workflow_state_id;
   const iterationId = body.iteration_id;
@@ -173,7 +265,6 @@ const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string)
       : {}),
   };
 };
-
 /** spec/tracker#stories: PUT /stories/{id}. */
 export const updateStory = (state: Tracker, id: number, body: UpdateBody): StoredStory => {
   const before = found(state.stories, id);
@@ -193,7 +284,6 @@ export const updateStory = (state: Tracker, id: number, body: UpdateBody): Store
   storyEvent(state, 'update', after, before);
   return after;
 };
-
 /** A story goes with its tasks, comments and links; files stay. */
 export const deleteStory = (state: Tracker, id: number): void => {
   const story = found(state.stories, id);
@@ -206,7 +296,6 @@ export const deleteStory = (state: Tracker, id: number): void => {
   state.stories.delete(story.id);
   storyEvent(state, 'delete', story);
 };
-
 export const storyHandlers: Handlers<{ stories: typeof stories }, Tracker>['stories'] = {
   create: ({ state, body }) => {
     const story = createStory(state, body);

@@ -1,12 +1,13 @@
-import type { storyTasks, workflows } from '../../api-specs/tracker/story-parts.ts';
+import type { reactions } from '../../api-specs/tracker/extension.ts';
+import type { storyComments, storyLinks, storyTasks, workflows } from '../../api-specs/tracker/stories.ts';
 import { HttpError } from '../http-error.ts';
 import type { Handlers } from '../table-service.ts';
-import { taskEvent } from './events.ts';
-import { found, given, instant, mentions, newId, now, uuidList } from './records.ts';
-import { byPosition, neighbourExists } from './rules/moves.ts';
+import { storyCommentEvent, taskEvent } from './events.ts';
+import type { StoredStory, StoredStoryComment, StoredStoryLink, StoredTask, StoredWorkflow } from './row.ts';
 import { membersExist } from './rules/references.ts';
-import type { Tracker } from './state.ts';
-import type { StoredTask, StoredWorkflow } from './row.ts';
+import { byPosition, linkJoinsTwoStories, neighbourExists } from './rules/stories.ts';
+import { found, given, instant, mentions, newId, now, ownerId, type Tracker, uuidList } from './state.ts';
+import { storyCommentRecord } from './story-view.ts';
 
 type TaskInput = {
   readonly description: string;
@@ -16,10 +17,8 @@ type TaskInput = {
   readonly created_at?: string;
   readonly updated_at?: string;
 };
-
 const tasksOf = (state: Tracker, storyId: number): StoredTask[] =>
   byPosition(found(state.stories, storyId).task_ids.flatMap((id) => state.tasks.get(id) ?? []));
-
 /** The story keeps the ids of its tasks and how many are done. */
 const noteOnStory = (state: Tracker, storyId: number, ids: number[]): void => {
   const done = ids.filter((id) => state.tasks.get(id)?.complete).length;
@@ -30,7 +29,6 @@ const noteOnStory = (state: Tracker, storyId: number, ids: number[]): void => {
     updated_at: now(state),
   });
 };
-
 export const addTask = (state: Tracker, storyId: number, input: TaskInput): StoredTask => {
   const story = found(state.stories, storyId);
   membersExist(state, 'owner_ids', input.owner_ids);
@@ -53,7 +51,6 @@ export const addTask = (state: Tracker, storyId: number, input: TaskInput): Stor
   noteOnStory(state, storyId, [...story.task_ids, task.id]);
   return task;
 };
-
 const taskOf = (
   state: Tracker,
   params: { 'story-public-id': number; 'task-public-id': number },
@@ -63,7 +60,6 @@ const taskOf = (
   if (task.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
   return task;
 };
-
 const place = (state: Tracker, task: StoredTask, wanted: { before_id?: number; after_id?: number }): void => {
   if (wanted.before_id === undefined && wanted.after_id === undefined) return;
   const all = tasksOf(state, task.story_id);
@@ -77,7 +73,6 @@ const place = (state: Tracker, task: StoredTask, wanted: { before_id?: number; a
   rest.splice(at, 0, task);
   for (const [index, one] of rest.entries()) state.tasks.put(one.id, { ...one, position: index + 1 });
 };
-
 export const storyTaskHandlers: Handlers<{ 'story-tasks': typeof storyTasks }, Tracker>['story-tasks'] = {
   create: ({ state, params, body }) => {
     const task = addTask(state, params['story-public-id'], body);
@@ -119,7 +114,6 @@ export const storyTaskHandlers: Handlers<{ 'story-tasks': typeof storyTasks }, T
     return undefined;
   },
 };
-
 const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflow => ({
   ...workflow,
   project_ids: state.projects.filter((project) => project.workflow_id === workflow.id).map(({ id }) => id),
@@ -134,4 +128,188 @@ const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflo
 export const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker>['workflows'] = {
   list: ({ state }) => [...state.workflows.values()].map((workflow) => workflowRecord(state, workflow)),
   get: ({ state, params }) => workflowRecord(state, found(state.workflows, params['workflow-public-id'])),
+};
+
+export const commentOf = (
+  state: Tracker,
+  params: { 'story-public-id': number; 'comment-public-id': number },
+): StoredStoryComment => {
+  const story = found(state.stories, params['story-public-id']);
+  const comment = found(state.storyComments, params['comment-public-id']);
+  if (comment.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
+  return comment;
+};
+export const storyCommentHandlers: Handlers<
+  { 'story-comments': typeof storyComments },
+  Tracker
+>['story-comments'] = {
+  list: ({ state, params }) =>
+    found(state.stories, params['story-public-id']).comment_ids.flatMap((id) => {
+      const comment = state.storyComments.get(id);
+      return comment === undefined ? [] : [storyCommentRecord(state, comment)];
+    }),
+  create: ({ state, params, body }) => {
+    const story = found(state.stories, params['story-public-id']);
+    membersExist(state, 'author_id', body.author_id);
+    if (typeof body.parent_id === 'number')
+      commentOf(state, { ...params, 'comment-public-id': body.parent_id });
+    const at = now(state);
+    const comment: StoredStoryComment = {
+      id: newId(state),
+      story_id: story.id,
+      text: body.text,
+      author_id: body.author_id?.toLowerCase() ?? ownerId(state),
+      deleted: false,
+      entity_type: 'story-comment',
+      external_id: body.external_id ?? null,
+      position: story.comment_ids.length + 1,
+      parent_id: body.parent_id ?? null,
+      reactions: [],
+      blocker: false,
+      unblocks_parent: false,
+      ...mentions(state, body.text),
+      created_at: instant(body.created_at) ?? at,
+      updated_at: instant(body.updated_at) ?? at,
+    };
+    state.storyComments.put(comment.id, comment);
+    state.stories.put(story.id, {
+      ...story,
+      comment_ids: [...story.comment_ids, comment.id],
+      updated_at: at,
+    });
+    storyCommentEvent(state, 'create', comment);
+    return storyCommentRecord(state, comment);
+  },
+  get: ({ state, params }) => storyCommentRecord(state, commentOf(state, params)),
+  update: ({ state, params, body }) => {
+    const before = commentOf(state, params);
+    const comment = { ...before, text: body.text, ...mentions(state, body.text), updated_at: now(state) };
+    state.storyComments.put(comment.id, comment);
+    storyCommentEvent(state, 'update', comment, before);
+    return storyCommentRecord(state, comment);
+  },
+  delete: ({ state, params }) => {
+    const comment = commentOf(state, params);
+    const story = found(state.stories, comment.story_id);
+    state.storyComments.delete(comment.id);
+    state.stories.put(story.id, {
+      ...story,
+      comment_ids: story.comment_ids.filter((id) => id !== comment.id),
+      updated_at: now(state),
+    });
+    storyCommentEvent(state, 'delete', comment);
+    return undefined;
+  },
+};
+
+type Verb = StoredStoryLink['verb'];
+const storiesOfLink = (link: StoredStoryLink): readonly number[] => [link.subject_id, link.object_id];
+/** Both stories show their links; a story is blocked or a blocker by its `blocks` links to stories that are not completed. */
+const noteOn = (state: Tracker, storyId: number): void => {
+  const story = state.stories.get(storyId);
+  if (story === undefined) return;
+  const links = [...state.storyLinks.index('story', storiesOfLink).get(storyId)];
+  const isOpen = (id: number): boolean => state.stories.get(id)?.completed === false;
+  state.stories.put(storyId, {
+    ...story,
+    story_links: links.map((link) => ({ ...link, type: link.subject_id === storyId ? 'subject' : 'object' })),
+    blocker: links.some(
+      (link) => link.verb === 'blocks' && link.subject_id === storyId && isOpen(link.object_id),
+    ),
+    blocked: links.some(
+      (link) => link.verb === 'blocks' && link.object_id === storyId && isOpen(link.subject_id),
+    ),
+    updated_at: now(state),
+  });
+};
+const noteOnBoth = (state: Tracker, link: StoredStoryLink): void => {
+  noteOn(state, link.subject_id);
+  noteOn(state, link.object_id);
+};
+export const linkStories = (
+  state: Tracker,
+  subjectId: number,
+  objectId: number,
+  verb: Verb,
+): StoredStoryLink => {
+  linkJoinsTwoStories(state, subjectId, objectId);
+  const at = now(state);
+  const link: StoredStoryLink = {
+    id: newId(state),
+    subject_id: subjectId,
+    object_id: objectId,
+    verb,
+    entity_type: 'story-link',
+    created_at: at,
+    updated_at: at,
+  };
+  state.storyLinks.put(link.id, link);
+  noteOnBoth(state, link);
+  return link;
+};
+const drop = (state: Tracker, link: StoredStoryLink): void => {
+  state.storyLinks.delete(link.id);
+  noteOnBoth(state, link);
+};
+export const unlinkStory = (state: Tracker, story: StoredStory): void => {
+  for (const { id } of story.story_links) drop(state, found(state.storyLinks, id));
+};
+const linkRecord = (state: Tracker, link: StoredStoryLink) => ({
+  ...link,
+  subject_workflow_state_id: found(state.stories, link.subject_id).workflow_state_id,
+});
+export const storyLinkHandlers: Handlers<{ 'story-links': typeof storyLinks }, Tracker>['story-links'] = {
+  create: ({ state, body }) =>
+    linkRecord(state, linkStories(state, body.subject_id, body.object_id, body.verb)),
+  get: ({ state, params }) => linkRecord(state, found(state.storyLinks, params['story-link-public-id'])),
+  update: ({ state, params, body }) => {
+    const before = found(state.storyLinks, params['story-link-public-id']);
+    const link: StoredStoryLink = {
+      ...before,
+      ...given(body, 'subject_id', 'object_id', 'verb'),
+      updated_at: now(state),
+    };
+    linkJoinsTwoStories(state, link.subject_id, link.object_id);
+    state.storyLinks.put(link.id, link);
+    noteOnBoth(state, before);
+    noteOnBoth(state, link);
+    return linkRecord(state, link);
+  },
+  delete: ({ state, params }) => {
+    drop(state, found(state.storyLinks, params['story-link-public-id']));
+    return undefined;
+  },
+};
+
+type Reactions = StoredStoryComment['reactions'];
+/** spec/tracker#stories-6: a member stands once under each emoji; an emoji without members is gone. */
+const withMember = (before: Reactions, emoji: string, member: string): Reactions => {
+  const known = before.find((one) => one.emoji === emoji);
+  if (known === undefined) return [...before, { emoji, permission_ids: [member] }];
+  const ids = [...new Set([...known.permission_ids, member])];
+  return before.map((one) => (one === known ? { emoji, permission_ids: ids } : one));
+};
+const withoutMember = (before: Reactions, emoji: string, member: string): Reactions =>
+  before
+    .map((one) =>
+      one.emoji === emoji
+        ? { ...one, permission_ids: one.permission_ids.filter((id) => id !== member) }
+        : one,
+    )
+    .filter(({ permission_ids: ids }) => ids.length > 0);
+export const reactionHandlers: Handlers<{ 'story-comments': typeof reactions }, Tracker>['story-comments'] = {
+  react: ({ state, params, body }) => {
+    const comment = commentOf(state, params);
+    const after = withMember(comment.reactions, body.emoji, ownerId(state));
+    state.storyComments.put(comment.id, { ...comment, reactions: after });
+    return after;
+  },
+  unreact: ({ state, params, body }) => {
+    const comment = commentOf(state, params);
+    const after = withoutMember(comment.reactions, body.emoji, ownerId(state));
+    if (JSON.stringify(after) === JSON.stringify(comment.reactions))
+      throw new HttpError(404, 'Resource not found.');
+    state.storyComments.put(comment.id, { ...comment, reactions: after });
+    return undefined;
+  },
 };

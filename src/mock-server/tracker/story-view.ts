@@ -2,9 +2,8 @@ import type { Value } from '../../core/field.ts';
 import type { story, storySlim as storySlimRecord } from '../../api-specs/tracker/story-records.ts';
 import type { Json } from '../table-service.ts';
 import { labelsOf, slimLabel, slimLabelText } from './label-stats.ts';
-import { fileRecord, linkedFileRecord } from './file-view.ts';
-import { appUrl } from './records.ts';
-import type { Tracker } from './state.ts';
+import { fileRecord, linkedFileRecord } from './files.ts';
+import { appUrl, type Tracker } from './state.ts';
 import type { StoredLabel, StoredStory, StoredStoryComment } from './row.ts';
 
 export const labelsOfStory = (one: StoredStory): readonly number[] => one.label_ids;

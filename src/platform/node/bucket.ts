@@ -1,12 +1,10 @@
 /** The only file that knows the vendor's client library. It is loaded by the first command that names an `s3://` URL. */
 import { Readable } from 'node:stream';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
-import { pageWatch } from '../../core/next-page.ts';
+import { pageWatch } from '../../core/page.ts';
 import { AppError } from '../../core/problem.ts';
-import { BucketError } from '../bucket.ts';
-import type { Bucket, BucketPlace } from '../bucket.ts';
-import type { Bytes } from '../host.ts';
-import { readFileNow } from './read-file.ts';
+import { type Bucket, BucketError, type BucketPlace, type Bytes } from '../host.ts';
+import { readFileNow } from './files.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Library = typeof import('@aws-sdk/client-s3') & typeof import('@aws-sdk/lib-storage');

@@ -1,13 +1,221 @@
 import fs from 'node:fs';
-import { dirname, isAbsolute, join } from 'node:path';
-import type { FileInfo, FileParts, Files } from '../host.ts';
-import { aboutFile } from './about-file.ts';
-import { openAppend } from './append-file.ts';
-import { builtin } from './builtin.ts';
-import { makeDirectory } from './make-directory.ts';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { limits } from '../../core/limits.ts';
+import { writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/utf8.ts';
-import { readFile, readFileNow, refuseOtherThanFileNow, streamFile } from './read-file.ts';
-import { replace, replaceStream } from './replace.ts';
+import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
+import { builtin } from './builtin.ts';
+
+/** An error of an open file names no file; nobody could tell which disk is full. */
+export const aboutFile = (thrown: unknown, path: string): unknown => {
+  const { path: named } = thrown as NodeJS.ErrnoException;
+  if (!(thrown instanceof Error) || named !== undefined || writeFailure(thrown) === undefined) return thrown;
+  thrown.message = `${thrown.message} '${path}'`;
+  return Object.assign(thrown, { path });
+};
+
+/** How a shell names a pipe that it made for a command: `-f <(…)`. */
+const PIPE_OF_A_SHELL = /^\/(dev|proc\/self)\/(fd\/\d+|stdin)$/;
+/** Where bytes are sent that no file is to take the place of: `--out /dev/stdout`. */
+const PLACE_TO_WRITE = /^\/(dev|proc\/self)\/(fd\/\d+|stdout|stderr|null)$/;
+export const isPlaceToWrite = (path: string): boolean => PLACE_TO_WRITE.test(path);
+const systemError = (code: string, message: string, path: string): Error =>
+  Object.assign(new Error(`${code}: ${message}, open '${path}'`), { code, path, syscall: 'open' });
+/** A pipe that nobody is at the other end of would be waited for for ever, and a device never ends. */
+const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
+  if (stats.isDirectory()) throw systemError('EISDIR', 'illegal operation on a directory', path);
+  if (!stats.isFile() && path !== '/dev/null')
+    throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
+};
+/** The same for a file that may be missing: it is about to be made. */
+export const refuseOtherThanFileNow = (
+  path: string,
+  isAllowed: (stats: fs.Stats) => boolean = () => false,
+): void => {
+  const stats = fs.statSync(path, { throwIfNoEntry: false });
+  if (stats !== undefined && !isAllowed(stats) && !isPlaceToWrite(path)) refuseOtherThanFile(stats, path);
+};
+/** What is appended to may be a device: that waits for nobody, and stays what it is. */
+export const refuseToAppend = (path: string): void => {
+  refuseOtherThanFileNow(path, (stats) => stats.isCharacterDevice());
+};
+const refuseUnreadable = (stats: fs.Stats, path: string): void => {
+  refuseOtherThanFile(stats, path);
+  if (stats.size > limits.fileBytes)
+    throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
+};
+/** The whole of a file. Rejects with EISDIR, ENOTFILE or EFBIG for what cannot be read whole. */
+export const readFile = async (path: string): Promise<Buffer> => {
+  if (!PIPE_OF_A_SHELL.test(path)) refuseUnreadable(await fs.promises.stat(path), path);
+  return fs.promises.readFile(path);
+};
+/** The same without waiting, for small files on the way of every command. */
+export const readFileNow = (path: string): string => {
+  refuseUnreadable(fs.statSync(path), path);
+  return decodeUtf8(fs.readFileSync(path), path);
+};
+/** The bytes of a file of any size. */
+export async function* streamFile(path: string): AsyncGenerator<Buffer> {
+  if (!PIPE_OF_A_SHELL.test(path)) refuseOtherThanFile(await fs.promises.stat(path), path);
+  yield* fs.createReadStream(path) as AsyncIterable<Buffer>;
+}
+
+const cutBack = (file: number, size: number): void => {
+  try {
+    fs.ftruncateSync(file, size);
+  } catch {
+    // Not every file can be cut; why it could not be written is what counts.
+  }
+};
+/** A device has nothing that could be synced. */
+const sync = (file: number): void => {
+  try {
+    fs.fdatasyncSync(file);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EINVAL') throw error;
+  }
+};
+/** See `Files.append`. Synchronous on purpose: an acknowledged write is in the operating system's hands before the answer goes out. */
+export const openAppend = (path: string, mode = 0o666): AppendFile => {
+  refuseToAppend(path);
+  const file = fs.openSync(path, 'a', mode);
+  let size = fs.fstatSync(file).size;
+  return {
+    write(data) {
+      const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+      try {
+        for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);
+      } catch (error) {
+        // A full disk takes the first part of a line: what is written next must not be joined to it.
+        cutBack(file, size);
+        throw aboutFile(error, path);
+      }
+      size += bytes.length;
+    },
+    sync: () => sync(file),
+    sizeBytes: () => size,
+    close: () => fs.closeSync(file),
+  };
+};
+
+const isDirectory = (path: string): Promise<boolean> =>
+  fs.promises.stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+/** A directory with its parents. Node's own recursive `mkdir` never ends where a directory that is there lets none be made in it (/proc, automounts). */
+export const makeDirectory = async (path: string, mode?: number): Promise<void> => {
+  try {
+    await fs.promises.mkdir(path, mode);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (await isDirectory(path)) return;
+    const parent = dirname(path);
+    if (code !== 'ENOENT' || parent === path) throw error;
+    // Somebody else may have made the parent since: then one more try shows whether a directory can be made in it.
+    if (!(await isDirectory(parent))) await makeDirectory(parent, mode);
+    await fs.promises.mkdir(path, mode).catch(async (second: unknown) => {
+      if (!(await isDirectory(path))) throw second;
+    });
+  }
+};
+
+const DEFAULT_MODE = 0o666;
+/** A link is followed, so that a settings file kept elsewhere stays where its owner put it. */
+const target = (path: string): Promise<string> => fs.promises.realpath(path).catch(() => path);
+/** The mode a file had is kept; 0666 less the umask for a new one. */
+const modeFor = async (path: string, mode: number | undefined): Promise<number | undefined> => {
+  if (mode !== undefined) return mode;
+  return fs.promises.stat(path).then(
+    (stats) => stats.mode & 0o7777,
+    () => undefined,
+  );
+};
+const syncDirectory = async (directory: string): Promise<void> => {
+  // Windows cannot open a directory.
+  if (process.platform === 'win32') return;
+  const handle = await fs.promises.open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+const fill = async (
+  temporary: string,
+  mode: number | undefined,
+  write: (file: fs.promises.FileHandle) => Promise<void>,
+): Promise<void> => {
+  const file = await fs.promises.open(temporary, 'wx', mode ?? DEFAULT_MODE);
+  try {
+    await write(file);
+    if (mode !== undefined) await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+/** The same error in terms of the file that was asked for: nobody knows the temporary one. */
+const about = (thrown: unknown, temporary: string, path: string): unknown => {
+  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return aboutFile(thrown, path);
+  thrown.message = thrown.message.replaceAll(temporary, path);
+  return Object.assign(thrown, { path });
+};
+/** What stands for a stream of this process, or for nothing: the bytes go there, as a shell's `>` would send them. */
+const passThrough = async (
+  path: string,
+  write: (file: fs.promises.FileHandle) => Promise<void>,
+): Promise<void> => {
+  const file = await fs.promises.open(path, 'a');
+  try {
+    await write(file);
+  } catch (error) {
+    throw aboutFile(error, path);
+  } finally {
+    await file.close();
+  }
+};
+const replaceWith = async (
+  path: string,
+  mode: number | undefined,
+  write: (file: fs.promises.FileHandle) => Promise<void>,
+): Promise<void> => {
+  if (isPlaceToWrite(path)) return passThrough(path, write);
+  // A file must not take the place of a device, which root could: every program of the machine would miss it.
+  refuseOtherThanFileNow(path);
+  const real = await target(path);
+  const directory = dirname(real);
+  const temporary = join(
+    directory,
+    `.${basename(real)}.${process.pid}.${builtin.crypto.randomBytes(4).toString('hex')}.tmp`,
+  );
+  try {
+    await fill(temporary, await modeFor(real, mode), write);
+    await fs.promises.rename(temporary, real);
+  } catch (error) {
+    await fs.promises.rm(temporary, { force: true });
+    throw about(error, temporary, path);
+  }
+  await syncDirectory(directory);
+};
+/** See `Files.replace`. */
+export const replace = (path: string, data: string | Bytes, mode?: number): Promise<void> =>
+  replaceWith(path, mode, (file) => file.writeFile(data));
+/** See `Files.replaceStream`. */
+export const replaceStream = async (
+  path: string,
+  data: AsyncIterable<Bytes>,
+  mode?: number,
+): Promise<number> => {
+  let size = 0;
+  await replaceWith(path, mode, async (file) => {
+    for await (const chunk of data) {
+      await file.writeFile(chunk);
+      size += chunk.length;
+    }
+  });
+  return size;
+};
 
 const isMissing = (error: unknown): boolean => {
   const { code } = error as { code?: string };
@@ -21,10 +229,8 @@ const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
     throw error;
   }
 };
-
 const kindOf = (stats: fs.Stats): FileInfo['kind'] =>
   stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'other';
-
 const infoFrom = (stats: fs.Stats): FileInfo => ({
   kind: kindOf(stats),
   sizeBytes: stats.size,
@@ -36,7 +242,6 @@ const infoFrom = (stats: fs.Stats): FileInfo => ({
     ? { change: [stats.dev, stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join() }
     : {}),
 });
-
 /** `fs.cp` keeps the times of files only; a directory's change when it is filled. */
 const copyDirectoryTimes = async (from: string, to: string): Promise<void> => {
   for (const entry of await fs.promises.readdir(from, { withFileTypes: true })) {
@@ -45,12 +250,10 @@ const copyDirectoryTimes = async (from: string, to: string): Promise<void> => {
   const { atime, mtime } = await fs.promises.stat(from);
   await fs.promises.utimes(to, atime, mtime);
 };
-
 const copy = async (from: string, to: string): Promise<void> => {
   await fs.promises.cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
   if ((await fs.promises.lstat(from)).isDirectory()) await copyDirectoryTimes(from, to);
 };
-
 const create = async (path: string, data: string, mode = 0o666, passing = false): Promise<boolean> => {
   try {
     const file = await fs.promises.open(path, 'wx', mode);
@@ -70,7 +273,6 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
     throw error;
   }
 };
-
 const truncate = async (path: string, sizeBytes: number): Promise<void> => {
   refuseOtherThanFileNow(path);
   const file = await fs.promises.open(path, 'r+');
@@ -81,7 +283,6 @@ const truncate = async (path: string, sizeBytes: number): Promise<void> => {
     await file.close();
   }
 };
-
 const readNow = (path: string): string | undefined => {
   try {
     return readFileNow(path);
@@ -90,31 +291,25 @@ const readNow = (path: string): string | undefined => {
     throw error;
   }
 };
-
 const freeBytes = async (path: string): Promise<number> => {
   const { bavail, bsize } = await fs.promises.statfs(path);
   return bavail * bsize;
 };
-
 const diskOf = (path: string): Promise<string | undefined> =>
   fs.promises.stat(path).then(
     ({ dev }) => String(dev),
     () => undefined,
   );
-
 const isWritable = (path: string): Promise<boolean> =>
   fs.promises.access(path, fs.constants.W_OK).then(
     () => true,
     () => false,
   );
-
 /** Read at once: a thread of the pool is late on a busy machine, and the time between a stop and a start is down time. */
 const realPath = (path: string): Promise<string | undefined> =>
   orMissing(Promise.resolve(path).then((named) => fs.realpathSync.native(named)));
-
 /** To open a pipe waits for whoever writes into it. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
-
 const openParts = (path: string): FileParts | undefined => {
   let file: number;
   try {
@@ -142,7 +337,6 @@ const openParts = (path: string): FileParts | undefined => {
     close: () => fs.closeSync(file),
   };
 };
-
 /** Node takes HOME as it is, also an empty one, and throws for a user that the system does not know (a container's made-up user id). */
 const homeDirectory = (): string | undefined => {
   try {
@@ -151,7 +345,6 @@ const homeDirectory = (): string | undefined => {
     return undefined;
   }
 };
-
 /** The machine's own files. */
 export const nodeFiles: Files = {
   read: (path) => orMissing(readFile(path).then((bytes) => decodeUtf8(bytes, path))),

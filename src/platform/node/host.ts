@@ -2,19 +2,54 @@ import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Host, Network } from '../host.ts';
-import { isSingleExecutable } from './build-files.ts';
-import { builtin } from './builtin.ts';
-import { elapsedMs } from './elapsed.ts';
+import type { Host, Keychain, Network } from '../host.ts';
+import { builtin, elapsedMs, isSingleExecutable, keepHeapSmall } from './builtin.ts';
 import { nodeFiles } from './files.ts';
-import { nodeKeychain } from './keychain.ts';
 import { nodeProcesses } from './processes.ts';
-import { keepHeapSmall } from './small-heap.ts';
 import { nodeTerminal } from './terminal.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
-export type NodeHostOptions = { readonly env?: Env; readonly cwd?: string };
+const LIMIT_MS = 3000;
+const within = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const stop = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`no answer within ${LIMIT_MS / 1000} s`));
+      stop.abort();
+    }, LIMIT_MS);
+  });
+  try {
+    return await Promise.race([work(stop.signal), limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+/** Asking a Linux keychain without a session bus would start one with every command; then there is none. Pure. */
+export const hasKeychain = (env: Env, platform: string): boolean =>
+  platform === 'darwin' || platform === 'win32' || !!env['DBUS_SESSION_BUS_ADDRESS'];
+/**
+ * The package is optional: a platform without its native part has no keychain here. Left to itself it falls back to the
+ * kernel's keyring, which forgets everything at a restart; a keychain that is away must be an error instead.
+ */
+const entry = async (service: string, account: string) => {
+  const { AsyncEntry } = await import('@napi-rs/keyring');
+  return new AsyncEntry(service, account, { linux: { store: 'secret-service' } });
+};
+export const nodeKeychain = (env: Env, platform: string): Keychain | undefined =>
+  hasKeychain(env, platform)
+    ? {
+        get: async (service, account) =>
+          (await within(async (signal) => (await entry(service, account)).getPassword(signal))) ?? undefined,
+        set: (service, account, secret) =>
+          within(async (signal) => (await entry(service, account)).setPassword(secret, signal)),
+        remove: async (service, account) => {
+          await within(async (signal) => (await entry(service, account)).deletePassword(signal));
+        },
+      }
+    : undefined;
 
+export type NodeHostOptions = { readonly env?: Env; readonly cwd?: string };
 /** The network's parts are loaded by the first request or server, not at start. */
 const lazyNetwork = (env: Env): Network => {
   type Outgoing = Pick<Network, 'request' | 'close'>;
@@ -37,7 +72,6 @@ const lazyNetwork = (env: Env): Network => {
     close: async () => (await outgoing)?.close(),
   };
 };
-
 /** The built program, wherever this file stands: in `src` or in a chunk of the bundle. */
 const program = (): string => {
   for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
@@ -46,7 +80,6 @@ const program = (): string => {
     if (directory === dirname(directory)) return process.argv[1] ?? '';
   }
 };
-
 const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -63,7 +96,6 @@ const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
     setMaxListeners(0, signal);
     signal.addEventListener('abort', stop, { once: true });
   });
-
 const onSignal: Host['onSignal'] = (listener) => {
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const handlers = names.map((name) => [name, () => listener(name)] as const);
@@ -72,7 +104,6 @@ const onSignal: Host['onSignal'] = (listener) => {
     for (const [name, handler] of handlers) process.off(name, handler);
   };
 };
-
 /** This machine. Cheap to make: packages and sockets are loaded by the method that needs them. */
 export const nodeHost = (options: NodeHostOptions = {}): Host => {
   const env = options.env ?? process.env;
@@ -89,7 +120,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     get self(): [string, ...string[]] {
       return isSingleExecutable ? [process.execPath] : [process.execPath, program()];
     },
-    buildText: async (name) => (await import('./build-text.ts')).buildText(name),
+    buildText: async (name) => (await import('./builtin.ts')).buildText(name),
     now: () => Date.now(),
     elapsed: elapsedMs,
     sleep,

@@ -1,19 +1,19 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Bytes } from '../host.ts';
-import { usualAuthorities } from './authorities.ts';
-import { builtin } from './builtin.ts';
 import {
   type Attempt,
-  type Prepared,
-  type Progress,
-  type Transport,
-  type Wire,
   flatHeaders,
   headersWithLength,
   isStream,
   noBytes,
+  type Prepared,
+  type Progress,
   tlsOptions,
+  type Transport,
+  usualAuthorities,
+  type Wire,
 } from './transport.ts';
+import { builtin } from './builtin.ts';
 
 /** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
 const windowBytes = 8 * 1024 * 1024;

@@ -1,8 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { Bytes } from '../host.ts';
-import type { JqRun } from '../jq-run.ts';
-import { buildFile, isSingleExecutable } from './build-files.ts';
-import { keepHeapSmall } from './small-heap.ts';
+import type { Bytes, JqRun } from '../host.ts';
+import { buildFile, isSingleExecutable, keepHeapSmall } from './builtin.ts';
 
 /** Places in the memory that both threads see; jq-thread.mjs has the same. */
 const FILLED = 0;

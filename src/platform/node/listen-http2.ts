@@ -3,7 +3,7 @@ import type { Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Bytes, Outgoing } from '../host.ts';
 import { builtin } from './builtin.ts';
-import { drained } from './drained.ts';
+import { drained } from './transport.ts';
 
 /** The first bytes of HTTP/2 with prior knowledge (RFC 9113, 3.4), which no request of HTTP/1.1 begins with. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0');

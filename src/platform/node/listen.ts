@@ -1,17 +1,208 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Address, type Handler, type Listener, NetworkError, type Outgoing } from '../host.ts';
 import { limits } from '../../core/limits.ts';
-import { answer } from './answer.ts';
+import {
+  type Address,
+  type Bytes,
+  type Handler,
+  type Incoming,
+  type Listener,
+  NetworkError,
+  type Outgoing,
+} from '../host.ts';
 import { builtin } from './builtin.ts';
-import { incomingFrom } from './incoming.ts';
 import { addHttp2 } from './listen-http2.ts';
+import { drained } from './transport.ts';
+
+/** Headers as Node's raw list, which it writes without looking each one up. */
+const rawHeaders = (outgoing: Outgoing, length: number | undefined): string[] => {
+  const raw: string[] = [];
+  const { headers } = outgoing;
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === 'string') raw.push(name, value);
+    else if (value !== undefined) for (const one of value) raw.push(name, one);
+  }
+  if (length !== undefined && headers?.['content-length'] === undefined)
+    raw.push('content-length', String(length));
+  return raw;
+};
+/** A source that fails cuts the connection: the client must not take half an answer for a whole one. */
+const pump = async (response: ServerResponse, body: AsyncIterable<Bytes>): Promise<void> => {
+  try {
+    for await (const chunk of body) {
+      if (response.destroyed) return;
+      if (!response.write(chunk)) await drained(response);
+    }
+    response.end();
+  } catch {
+    response.destroy();
+  }
+};
+/** Half of the body when there is one, then the end of the connection. */
+const cut = (response: ServerResponse, outgoing: Outgoing): void => {
+  const { body } = outgoing;
+  if (typeof body !== 'string' || body === '') return void response.socket?.destroy();
+  response.writeHead(outgoing.status, rawHeaders(outgoing, Buffer.byteLength(body)));
+  response.write(body.slice(0, Math.ceil(body.length / 2)), () => response.socket?.destroy());
+};
+const sizeOf = (body: string | Bytes | undefined): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
+/** Text without a character of several bytes needs no second look at each. */
+const encodingOf = (body: string | Bytes, size: number): 'latin1' | 'utf8' =>
+  body.length === size ? 'latin1' : 'utf8';
+/** Writes one answer. Strings and bytes go out in one piece with their length. */
+export const answer = (message: IncomingMessage, response: ServerResponse, outgoing: Outgoing): void => {
+  if (response.destroyed) return;
+  if (outgoing.cut) {
+    cut(response, outgoing);
+    return;
+  }
+  const { body, status } = outgoing;
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
+    const isBodyless = status === 204 || status === 304;
+    const size = sizeOf(body);
+    response.writeHead(status, rawHeaders(outgoing, isBodyless ? undefined : size));
+    if (body === undefined || isBodyless || message.method === 'HEAD') response.end();
+    else response.end(body, encodingOf(body, size));
+    return;
+  }
+  response.writeHead(status, rawHeaders(outgoing, undefined));
+  if (message.method === 'HEAD') response.end();
+  else void pump(response, body);
+};
+
+const NOTHING = new Uint8Array(0);
+const tooLarge = (limit: number): NetworkError =>
+  new NetworkError('TOO_LARGE', `the body is larger than ${limit} bytes`, true);
+const gone = (): NetworkError =>
+  new NetworkError('RESET', 'the client closed the connection before its request was complete', true);
+const isOver = ({ headers }: IncomingMessage, limit: number): boolean =>
+  Number(headers['content-length'] ?? 0) > limit;
+/** Listens for pieces, which costs less than iterating. */
+const receive = <T>(
+  message: IncomingMessage,
+  limit: number,
+  take: (chunk: Buffer) => void,
+  whole: () => T,
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    if (isOver(message, limit)) return reject(tooLarge(limit));
+    let size = 0;
+    let isRefused = false;
+    const refuse = (error: unknown): void => {
+      isRefused = true;
+      reject(error);
+    };
+    // What comes after a refusal is read and dropped, so that the client sees the answer.
+    message.on('data', (chunk: Buffer) => {
+      if (isRefused) return;
+      size += chunk.length;
+      if (size > limit) return refuse(tooLarge(limit));
+      try {
+        take(chunk);
+      } catch (error) {
+        refuse(error);
+      }
+    });
+    message.on('end', () => resolve(whole()));
+    message.on('error', () => reject(gone()));
+    // Every request closes; making an error each time would be a tenth of the work of a small request.
+    message.on('close', () => {
+      if (!message.readableEnded) reject(gone());
+    });
+  });
+const collect = (message: IncomingMessage, limit: number): Promise<Bytes> => {
+  // Nothing of it will come, not even its end.
+  if (message.destroyed) return Promise.reject(gone());
+  const chunks: Buffer[] = [];
+  return receive(
+    message,
+    limit,
+    (chunk) => chunks.push(chunk),
+    () => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+  );
+};
+const whole = (message: IncomingMessage, limit: number): Bytes => {
+  if (message.readableLength > limit) throw tooLarge(limit);
+  return (message.read() as Buffer | null) ?? NOTHING;
+};
+/** The usual body comes in one packet with its head, and is here when the packet is parsed: it needs no listeners. */
+const readAll = (message: IncomingMessage, limit: number): Promise<Bytes> =>
+  isOver(message, limit)
+    ? Promise.reject(tooLarge(limit))
+    : Promise.resolve().then(() =>
+        message.complete && !message.destroyed ? whole(message, limit) : collect(message, limit),
+      );
+/** One request as the handler sees it; what few handlers need is made only when it is asked for. */
+class Request implements Incoming {
+  readonly method: string;
+  readonly url: string;
+  readonly isTls: boolean;
+  #message: IncomingMessage;
+  #response: ServerResponse;
+  #abort: AbortController | undefined;
+
+  constructor(message: IncomingMessage, response: ServerResponse, isTls: boolean) {
+    this.method = message.method as string;
+    this.url = message.url as string;
+    this.isTls = isTls;
+    this.#message = message;
+    this.#response = response;
+  }
+
+  get headers(): Incoming['headers'] {
+    // Only set-cookie is ever a list, and it is no request header.
+    return this.#message.headers as Incoming['headers'];
+  }
+
+  get remoteAddress(): string {
+    return this.#message.socket.remoteAddress ?? '';
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      const abort = new AbortController();
+      this.#abort = abort;
+      const response = this.#response;
+      if (response.destroyed) abort.abort(gone());
+      else response.once('close', () => !response.writableFinished && abort.abort(gone()));
+    }
+    return this.#abort.signal;
+  }
+
+  async *body(): AsyncGenerator<Bytes> {
+    try {
+      for await (const chunk of this.#message) yield chunk as Bytes;
+    } catch {
+      throw gone();
+    }
+  }
+
+  #hasBody(): boolean {
+    const { headers, httpVersionMajor } = this.#message;
+    return (
+      headers['content-length'] !== undefined ||
+      headers['transfer-encoding'] !== undefined ||
+      httpVersionMajor === 2
+    );
+  }
+
+  receive(limitBytes: number, take: (chunk: Bytes) => void): Promise<void> {
+    return this.#hasBody() ? receive(this.#message, limitBytes, take, () => undefined) : Promise.resolve();
+  }
+
+  read(limitBytes: number): Promise<Bytes> {
+    return this.#hasBody() ? readAll(this.#message, limitBytes) : Promise.resolve(NOTHING);
+  }
+}
+export const incomingFrom = (message: IncomingMessage, response: ServerResponse, isTls: boolean): Incoming =>
+  new Request(message, response, isTls);
 
 /** Longer than clients keep theirs, so that a connection is not closed under a request that is on its way. */
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_GRACE_MS = 1000;
 const IDLE_LOOK_MS = 20;
-
 const tooLong: Outgoing = {
   status: 414,
   headers: { 'content-type': 'text/plain', connection: 'close' },
@@ -22,16 +213,14 @@ const failed: Outgoing = {
   headers: { 'content-type': 'application/json' },
   body: '{"message":"internal error"}',
 };
-
-const tooLarge: Outgoing = {
+const listenTooLarge: Outgoing = {
   status: 413,
   headers: { 'content-type': 'application/json', connection: 'close' },
   body: '{"message":"the request body is too large"}',
 };
 /** What the client hears when a handler gave no answer. */
 const failureAnswer = (error: unknown): Outgoing =>
-  error instanceof NetworkError && error.code === 'TOO_LARGE' ? tooLarge : failed;
-
+  error instanceof NetworkError && error.code === 'TOO_LARGE' ? listenTooLarge : failed;
 const twoHosts: Outgoing = {
   status: 400,
   headers: { 'content-type': 'text/plain', connection: 'close' },
@@ -46,7 +235,6 @@ const hasOneHost = ({ rawHeaders }: IncomingMessage): boolean => {
   }
   return hosts <= 1;
 };
-
 const onRequest = (handler: Handler, at: Address) => {
   const maxUrl = at.maxUrlBytes ?? limits.urlBytes;
   const isTls = at.tls !== undefined;
@@ -69,7 +257,6 @@ const onRequest = (handler: Handler, at: Address) => {
     }
   };
 };
-
 /** Over HTTP/1.1. */
 const giver =
   (message: IncomingMessage, response: ServerResponse) =>
@@ -82,7 +269,6 @@ const giver =
       else answer(message, response, failed);
     }
   };
-
 const makeServer = (handler: Handler, at: Address): Server => {
   const requestTimeout = at.requestTimeoutMs ?? limits.requestMs;
   const options = {
@@ -103,7 +289,6 @@ const makeServer = (handler: Handler, at: Address): Server => {
   if (at.maxConnections !== undefined) server.maxConnections = at.maxConnections;
   return server;
 };
-
 const close = (server: Server, sockets: Set<Socket>): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {
@@ -118,7 +303,6 @@ const close = (server: Server, sockets: Set<Socket>): Promise<void> =>
     });
     server.closeIdleConnections();
   });
-
 /** Serves until closed; see `Network.listen`. */
 export const listen = (handler: Handler, at: Address): Promise<Listener> =>
   new Promise((resolve, reject) => {

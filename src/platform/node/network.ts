@@ -1,9 +1,40 @@
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
-import { proxyFor } from './proxy.ts';
-import { singleTransport } from './single.ts';
-import type { Place, Transport } from './transport.ts';
+import { type Place, singleTransport, type Transport } from './transport.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+const pick = (env: Env, name: string): string | undefined =>
+  env[name.toLowerCase()] || env[name.toUpperCase()] || undefined;
+/** Requests to this machine never go through a proxy: the proxy would look for the service on itself. */
+const isLoopback = (hostname: string): boolean =>
+  hostname === 'localhost' ||
+  hostname.endsWith('.localhost') ||
+  hostname === '[::1]' ||
+  hostname === '::1' ||
+  /^127(\.\d{1,3}){3}$/.test(hostname);
+/** One entry of NO_PROXY: `*`, `example.com` (and below it), `.example.com`, `10.0.0.5`, each with an optional `:port`. */
+const excludes = (entry: string, hostname: string, port: string): boolean => {
+  if (entry === '*') return true;
+  const at = /^(\[[^\]]*\]|[^:]*|[^[].*:.*:.*?)(?::(\d+))?$/.exec(entry);
+  const name = (at?.[1] ?? entry).replace(/^\[|\]$/g, '').replace(/^\*?\.+/, '');
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (name === '' || (at?.[2] !== undefined && at[2] !== port)) return false;
+  return host === name || host.endsWith(`.${name}`);
+};
+/** The proxy that the environment asks for, if any. Lower-case names win, as in curl. Pure. */
+export const proxyFor = (url: URL, env: Env): string | undefined => {
+  const secure = url.protocol === 'https:';
+  const proxy = pick(env, secure ? 'https_proxy' : 'http_proxy') ?? pick(env, 'all_proxy');
+  if (proxy === undefined || isLoopback(url.hostname)) return undefined;
+  const port = url.port || (secure ? '443' : '80');
+  const excluded = (pick(env, 'no_proxy') ?? '')
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== '');
+  if (excluded.some((entry) => excludes(entry, url.hostname.toLowerCase(), port))) return undefined;
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(proxy) ? proxy : `http://${proxy}`;
+};
 
 const checkProxy = (proxy: string): void => {
   if (!URL.canParse(proxy) || !/^https?:$/.test(new URL(proxy).protocol)) {
@@ -14,9 +45,7 @@ const checkProxy = (proxy: string): void => {
     );
   }
 };
-
 const KNOWN_PLACES = 200;
-
 /** Where requests go, by their URL. A run that asks the same place thousands of times reads the URL and the environment once. */
 const places = (env: Readonly<Record<string, string | undefined>>): ((url: string) => Place) => {
   const known = new Map<string, Place>();
@@ -42,13 +71,11 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
     return place;
   };
 };
-
 const makers = {
-  pooled: async () => (await import('./http1-transport.ts')).http1Transport(),
+  pooled: async () => (await import('./http1.ts')).http1Transport(),
   proxied: async () => (await import('./proxied.ts')).proxiedTransport(),
   http2: async () => (await import('./http2.ts')).http2Transport(),
 } as const;
-
 /** All transports behind one call; those that no request needs are not loaded. */
 export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   const placeOf = places(env);
@@ -75,7 +102,6 @@ export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
     },
   };
 };
-
 export const canConnect = (host: string, port: number, timeoutMs: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = builtin.net.connect({ host, port });

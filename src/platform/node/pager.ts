@@ -1,10 +1,8 @@
 import { builtin } from './builtin.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
-
 /** As git does: `less` ends when all fits on one screen, passes colours through and leaves the text on the screen. */
 const defaults = { LESS: 'FRX', LV: '-c' } as const;
-
 /** Shows text in a pager and waits for its reader. False when no pager could be started, so that the text is still to be written. */
 export const page = (command: string, text: string, env: Env): Promise<boolean> =>
   new Promise((resolve) => {
@@ -23,3 +21,34 @@ export const page = (command: string, text: string, env: Env): Promise<boolean> 
       isStarted = false;
     });
   });
+
+/** Keys as they are pressed, one by one, until the signal; the terminal is as before afterwards. */
+export async function* keys(signal: AbortSignal): AsyncGenerator<string> {
+  const { stdin } = process;
+  const waiting: string[] = [];
+  let wake: () => void = () => {};
+  const take = (chunk: Buffer): void => {
+    waiting.push(...chunk.toString('utf8'));
+    wake();
+  };
+  const stop = (): void => wake();
+  stdin.setRawMode(true);
+  stdin.on('data', take);
+  stdin.resume();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    while (!signal.aborted) {
+      const key = waiting.shift();
+      if (key !== undefined) yield key;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stdin.off('data', take);
+    stdin.setRawMode(false);
+    stdin.pause();
+  }
+}

@@ -1,10 +1,83 @@
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import fs from 'node:fs';
-import type { Processes, ProcessScope } from '../host.ts';
+import type { Exit, Processes, ProcessScope, Started } from '../host.ts';
 import { builtin } from './builtin.ts';
-import { start } from './start.ts';
+import { refuseToAppend } from './files.ts';
+
+type Options = NonNullable<Parameters<Processes['start']>[2]>;
+/** Lines that came before anybody asked are kept up to this many, so that an unread child does not fill memory. */
+const KEPT_LINES = 10_000;
+/** Reads at once, so that a full pipe never stops the child. */
+const lineQueue = (child: ChildProcess): (() => AsyncGenerator<string>) => {
+  const lines: string[] = [];
+  let isEnded = child.stdout === null;
+  let wake: () => void = () => {};
+  if (child.stdout !== null) {
+    const reader = builtin.readline.createInterface({
+      input: child.stdout,
+      crlfDelay: Number.POSITIVE_INFINITY,
+    });
+    reader.on('line', (line) => {
+      lines.push(line);
+      if (lines.length > KEPT_LINES) lines.shift();
+      wake();
+    });
+    reader.on('close', () => {
+      isEnded = true;
+      wake();
+    });
+  }
+  return async function* () {
+    for (;;) {
+      const line = lines.shift();
+      if (line !== undefined) yield line;
+      else if (isEnded) return;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  };
+};
+const spawned = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+/** See `Processes.start`. Rejects with the system's `code` when the command cannot be started. */
+export const start = async (command: string, args: readonly string[], options: Options): Promise<Started> => {
+  if (options.logFile !== undefined) refuseToAppend(options.logFile);
+  const log = options.logFile === undefined ? undefined : fs.openSync(options.logFile, 'a', 0o600);
+  try {
+    const output = log ?? (options.detached ? 'ignore' : 'pipe');
+    const settings: SpawnOptions = {
+      cwd: options.cwd,
+      env: options.env as NodeJS.ProcessEnv,
+      detached: options.detached ?? false,
+      stdio: ['ignore', output, log ?? (options.detached ? 'ignore' : 'inherit')],
+      windowsHide: true,
+    };
+    const child = builtin.childProcess.spawn(command, [...args], settings);
+    const exited = new Promise<Exit>((resolve) =>
+      child.once('exit', (code, signal) => resolve({ code, signal })),
+    );
+    const lines = lineQueue(child);
+    await spawned(child);
+    // A later failure (a signal that cannot be sent) is the answer of `kill`, not an exception nobody catches.
+    child.on('error', () => {});
+    if (options.detached) child.unref();
+    return {
+      pid: child.pid as number,
+      exited,
+      kill: (signal) => child.kill(signal as NodeJS.Signals),
+      lines,
+    };
+  } finally {
+    if (log !== undefined) fs.closeSync(log);
+  }
+};
 
 type Env = Readonly<Record<string, string | undefined>>;
-
 /** Fields of /proc/PID/stat after the name, which may itself hold spaces and parentheses. */
 const stat = (pid: number): string[] | undefined => {
   try {
@@ -16,7 +89,6 @@ const stat = (pid: number): string[] | undefined => {
 };
 const STATE = 0;
 const START_TIME = 19;
-
 const textOf = (path: string): string | undefined => {
   try {
     return fs.readFileSync(path, 'utf8').trim() || undefined;
@@ -25,7 +97,6 @@ const textOf = (path: string): string | undefined => {
   }
 };
 const bootId = (): string => textOf('/proc/sys/kernel/random/boot_id') ?? '';
-
 const pidNamespace = (): string | undefined => {
   try {
     return fs.readlinkSync('/proc/self/ns/pid');
@@ -33,7 +104,6 @@ const pidNamespace = (): string | undefined => {
     return undefined;
   }
 };
-
 /** machine-id(5): only a hash of the ID, keyed by the program, may leave the machine. */
 const hashedMachineId = (): string | undefined => {
   const id = textOf('/etc/machine-id') ?? textOf('/var/lib/dbus/machine-id');
@@ -41,7 +111,6 @@ const hashedMachineId = (): string | undefined => {
     ? undefined
     : builtin.crypto.createHmac('sha256', id).update('opsctl').digest('hex').slice(0, 32);
 };
-
 let known: ProcessScope | undefined;
 /** Without machine ID, boot ID and namespaces (macOS, Windows) the host name is all there is. */
 const scope = (): ProcessScope => {
@@ -51,7 +120,6 @@ const scope = (): ProcessScope => {
       : {};
   return known;
 };
-
 const answers = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
@@ -60,7 +128,6 @@ const answers = (pid: number): boolean => {
     return (error as { code?: string }).code === 'EPERM';
   }
 };
-
 /**
  * A process that has ended and waits for its parent to notice still answers signal 0. When its /proc entry is not there, the parent
  * has noticed between the two looks, or the entry is hidden from this user: signal 0 tells which.
@@ -71,7 +138,6 @@ const isAlive = (pid: number): boolean => {
   const state = stat(pid)?.[STATE];
   return state === undefined ? answers(pid) : state !== 'Z';
 };
-
 const signal = (pid: number, name: string): boolean => {
   try {
     return process.kill(pid, name);
@@ -79,7 +145,6 @@ const signal = (pid: number, name: string): boolean => {
     return false;
   }
 };
-
 const startMark = (pid: number): string | undefined => {
   if (process.platform === 'linux') {
     const fields = stat(pid);
@@ -92,7 +157,6 @@ const startMark = (pid: number): string | undefined => {
   });
   return stdout?.trim() || undefined;
 };
-
 /** Child processes see `env` and what a call adds to it. */
 export const nodeProcesses = (env: Env): Processes => ({
   async run(command, args, options = {}) {

@@ -1,13 +1,25 @@
+import type { Interface } from 'node:readline';
 import { confirm, input, password, search, select } from '@inquirer/prompts';
-import type { Prompts } from '../terminal.ts';
-import { askAllowed, interrupted } from './ask-allowed.ts';
+import ora from 'ora';
+import { AppError } from '../../core/problem.ts';
+import type { Choice, Prompts } from '../host.ts';
+import { builtin } from './builtin.ts';
+
+/** Prompts need a person at both ends: the question goes to stderr, the answer comes from stdin. */
+export const askAllowed = (): void => {
+  if (builtin.tty.isatty(0) && builtin.tty.isatty(2)) return;
+  throw new AppError('usage', 'cannot ask a question: stdin and stderr are not both terminals', {
+    code: 'NOT_INTERACTIVE',
+    tryThis: ['give the value with a flag', '--yes to confirm'],
+  });
+};
+export const interrupted = (cause?: unknown): AppError =>
+  new AppError('interrupted', 'cancelled at the prompt', { code: 'CANCELLED', cause });
 
 /** More choices than this are searched by typing. */
 const LONG_LIST = 12;
-
 /** Its own default is stdout, which belongs to the data. */
 const context = () => ({ input: process.stdin, output: process.stderr });
-
 const ask = async <T>(question: () => Promise<T>): Promise<T> => {
   askAllowed();
   try {
@@ -21,7 +33,6 @@ const ask = async <T>(question: () => Promise<T>): Promise<T> => {
     process.stdin.pause();
   }
 };
-
 /** Questions drawn by @inquirer/prompts. */
 export const inquirerPrompts = (): Prompts => ({
   confirm: (message, fallback) => ask(() => confirm({ message, default: fallback }, context())),
@@ -39,3 +50,78 @@ export const inquirerPrompts = (): Prompts => ({
     return ask(() => search({ message, source: async (typed) => source(typed) }, context()));
   },
 });
+
+const log = (text: string): void => void process.stderr.write(text);
+/** One line from the terminal; nothing is redrawn, so that a screen reader reads each text once. */
+const readLine = (question: string, isSecret = false, signal?: AbortSignal): Promise<string> =>
+  new Promise((resolve, reject) => {
+    askAllowed();
+    // A terminal in raw mode whose output goes nowhere does not show what is typed.
+    const nowhere = new builtin.stream.Writable({ write: (_chunk, _encoding, done) => done() });
+    const reader: Interface = builtin.readline.createInterface({
+      input: process.stdin,
+      output: isSecret ? nowhere : process.stderr,
+      terminal: isSecret,
+    });
+    let line: string | undefined;
+    reader.once('line', (typed) => {
+      line = typed;
+      reader.close();
+    });
+    reader.once('SIGINT', () => reader.close());
+    const takenBack = (): void => reader.close();
+    signal?.addEventListener('abort', takenBack, { once: true });
+    reader.once('close', () => {
+      signal?.removeEventListener('abort', takenBack);
+      process.stdin.pause();
+      if (isSecret) log('\n');
+      if (line === undefined) reject(interrupted());
+      else resolve(line);
+    });
+    // Only now: what somebody types at once must not be shown either.
+    log(question);
+  });
+const confirmInPlainText = async (question: string, fallback: boolean): Promise<boolean> => {
+  for (;;) {
+    const answer = (await readLine(`${question} Type y or n, or Enter for ${fallback ? 'yes' : 'no'}: `))
+      .trim()
+      .toLowerCase();
+    if (answer === '') return fallback;
+    if (answer === 'y' || answer === 'yes') return true;
+    if (answer === 'n' || answer === 'no') return false;
+  }
+};
+const selectInPlainText = async (question: string, choices: readonly Choice[]): Promise<string> => {
+  const list = `${question}\n${choices.map(({ label }, i) => `  ${i + 1}. ${label}\n`).join('')}`;
+  const prompt = `Type a number from 1 to ${choices.length}: `;
+  for (let text = list + prompt; ; text = prompt) {
+    const chosen = choices[Number((await readLine(text)).trim()) - 1];
+    if (chosen !== undefined) return chosen.value;
+  }
+};
+/** Questions as plain lines on stderr, choices by number. */
+export const plainPrompts = (): Prompts => ({
+  confirm: confirmInPlainText,
+  select: selectInPlainText,
+  async text(question, { secret, fallback, signal } = {}) {
+    const prompt = fallback === undefined ? `${question} ` : `${question} (Enter for ${fallback}) `;
+    return (await readLine(prompt, secret, signal)) || (fallback ?? '');
+  },
+});
+
+/** A turning line on stderr. Only for terminals: ora colours by the environment, not by the stream it writes to. */
+export const spinner = (text: string, isColored: boolean): { update(text: string): void; stop(): void } => {
+  // Raw mode would swallow Ctrl-C while a request is waiting.
+  const line = ora({
+    text,
+    stream: process.stderr,
+    discardStdin: false,
+    color: isColored ? 'cyan' : false,
+  }).start();
+  return {
+    update(next) {
+      line.text = next;
+    },
+    stop: () => void line.stop(),
+  };
+};

@@ -1,20 +1,20 @@
 import type { Dispatcher } from 'undici';
 import type { Bytes, Tls } from '../host.ts';
-import { usualAuthorities } from './authorities.ts';
-import { ChunkQueue } from './chunk-queue.ts';
 import {
   type Attempt,
-  type Prepared,
-  type Progress,
-  type Transport,
-  type Wire,
+  ChunkQueue,
   flatHeaders,
   hasNoBody,
   headersWithLength,
   isStream,
   noBytes,
+  type Prepared,
+  type Progress,
   tlsOptions,
+  type Transport,
   trusted,
+  usualAuthorities,
+  type Wire,
 } from './transport.ts';
 import { ProxyAgent } from './undici.ts';
 

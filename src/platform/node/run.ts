@@ -1,5 +1,4 @@
-import { execa } from 'execa';
-import type { ResultPromise } from 'execa';
+import { execa, type ResultPromise } from 'execa';
 import type { Finished, RunOptions } from '../host.ts';
 import { limits } from '../../core/limits.ts';
 

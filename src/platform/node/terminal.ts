@@ -1,6 +1,5 @@
-import { isAccessible } from '../../core/accessible.ts';
-import type { Bytes } from '../host.ts';
-import type { Output, Prompts, Terminal } from '../terminal.ts';
+import { isAccessible } from '../../core/text.ts';
+import type { Bytes, Output, Prompts, Terminal } from '../host.ts';
 import { builtin } from './builtin.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -63,7 +62,7 @@ async function* stdinLines(signal?: AbortSignal): AsyncGenerator<string> {
 
 const lazyPrompts = (env: Env): Prompts => {
   const load = async (): Promise<Prompts> => {
-    if (isAccessible(env) || env.TERM === 'dumb') return (await import('./plain-prompts.ts')).plainPrompts();
+    if (isAccessible(env) || env.TERM === 'dumb') return (await import('./prompts.ts')).plainPrompts();
     return (await import('./prompts.ts')).inquirerPrompts();
   };
   return {
@@ -86,14 +85,14 @@ export const nodeTerminal = (env: Env): Terminal => {
       bytes: stdinBytes,
       lines: stdinLines,
       async *keys(signal) {
-        yield* (await import('./keys.ts')).keys(signal);
+        yield* (await import('./pager.ts')).keys(signal);
       },
     },
     prompts: lazyPrompts(env),
     page: async (command, text) => (await import('./pager.ts')).page(command, text, env),
     async spinner(text) {
       const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb';
-      if (!isPlain) return (await import('./spinner.ts')).spinner(text, !env.NO_COLOR);
+      if (!isPlain) return (await import('./prompts.ts')).spinner(text, !env.NO_COLOR);
       await stderr.write(`${text}\n`);
       return { update: () => {}, stop: () => {} };
     },

@@ -1,4 +1,8 @@
+import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
+import { builtin } from './builtin.ts';
+import { readFileNow } from './files.ts';
 
 export type Wire = {
   readonly status: number;
@@ -26,13 +30,10 @@ export type Prepared = { readonly to: Place; readonly request: HttpRequest };
 export type Attempt = { readonly reply: Promise<Wire>; destroy(reason: Error): void };
 /** One way of carrying requests; timeouts, limits and error names are the same for all (exchange.ts). */
 export type Transport = { start(prepared: Prepared, progress: Progress): Attempt; close(): Promise<void> };
-
 export const isStream = (body: HttpRequest['body']): body is AsyncIterable<Bytes> =>
   typeof body === 'object' && !(body instanceof Uint8Array);
-
 /** Methods whose requests say that they have no body, as servers expect one of them (RFC 9110 8.6). */
 export const statesItsLength = (method: string): boolean => /^(POST|PUT|PATCH)$/.test(method);
-
 /** Headers of a request with names in lower case and the length of its body. */
 export const headersWithLength = ({
   method,
@@ -46,7 +47,6 @@ export const headersWithLength = ({
   else if (body === undefined && statesItsLength(method)) headers['content-length'] = '0';
   return headers;
 };
-
 export const flatHeaders = (
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): Record<string, string> => {
@@ -57,7 +57,6 @@ export const flatHeaders = (
   }
   return flat;
 };
-
 /** RFC 9112 6.3: these answers have no body whatever their headers say. */
 export const isBodyless = (method: string, status: number): boolean =>
   method === 'HEAD' || status === 204 || status === 304;
@@ -66,18 +65,190 @@ export const hasNoBody = (
   status: number,
   headers: Readonly<Record<string, string>>,
 ): boolean => isBodyless(method, status) || headers['content-length'] === '0';
-
 export const noBytes: Bytes = new Uint8Array();
-
 /** The authorities a connection trusts: only `ca` when it is given, else the usual ones and `extraCa`. */
 export const trusted = (given: Tls | undefined, usual: () => readonly string[]): { ca?: string[] } => {
   if (given?.ca !== undefined) return { ca: [given.ca] };
   return given?.extraCa === undefined ? {} : { ca: [...usual(), given.extraCa] };
 };
-
 /** What a secure connection is made with: whom it trusts, who this side is, and the name that the certificate must have. */
 export const tlsOptions = (tls: Tls | undefined, usual: () => readonly string[]) => ({
   ...trusted(tls, usual),
   ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
   ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
 });
+
+type Sink = {
+  on(event: 'drain' | 'close', listener: () => void): unknown;
+  off(event: 'drain' | 'close', listener: () => void): unknown;
+};
+/** Resolves when the sink takes more, or never will. */
+export const drained = (sink: Sink): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      sink.off('drain', done);
+      sink.off('close', done);
+      resolve();
+    };
+    sink.on('drain', done);
+    sink.on('close', done);
+  });
+
+/** Chunks that wait to be read before the sender is asked to pause. */
+const MOST_BYTES = 64 * 1024;
+type Source = { resume(): void; abort(why: Error): void };
+type Step = IteratorResult<Bytes, undefined>;
+type Reader = { resolve(step: Step): void; reject(error: Error): void };
+/** A body that is read once, as fast as it is consumed: what a Node stream does, at a small part of its cost per request. */
+export class ChunkQueue {
+  readonly #source: Source;
+  readonly #waiting: Bytes[] = [];
+  #size = 0;
+  #isOver = false;
+  #failure: Error | undefined;
+  #reader: Reader | undefined;
+  readonly chunks: AsyncIterable<Bytes> = {
+    [Symbol.asyncIterator]: () => ({ next: () => this.#next(), return: () => this.#close() }),
+  };
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  /** False when the sender should pause. */
+  push(chunk: Bytes): boolean {
+    this.#waiting.push(chunk);
+    this.#size += chunk.length;
+    if (this.#reader !== undefined) this.#wake();
+    return this.#size < MOST_BYTES;
+  }
+  end(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+  fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#failure ??= error;
+    this.#wake();
+  }
+
+  #take(): Step | undefined {
+    const value = this.#waiting.shift();
+    if (value === undefined) return this.#isOver ? { done: true, value: undefined } : undefined;
+    if (this.#size >= MOST_BYTES && this.#size - value.length < MOST_BYTES) this.#source.resume();
+    this.#size -= value.length;
+    return { done: false, value };
+  }
+  #next(): Promise<Step> {
+    // What has arrived whole is given before the failure that follows it.
+    const step = this.#waiting.length > 0 || this.#failure === undefined ? this.#take() : undefined;
+    if (step !== undefined) return Promise.resolve(step);
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+  async #close(): Promise<Step> {
+    if (!this.#isOver && this.#failure === undefined) this.#source.abort(new Error('closed'));
+    this.#isOver = true;
+    return { done: true, value: undefined };
+  }
+  #wake(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (this.#failure !== undefined) reader?.reject(this.#failure);
+    else if (reader !== undefined) reader.resolve(this.#take() as Step);
+  }
+}
+
+/** What Node trusts without being told: its own list and NODE_EXTRA_CA_CERTS (both known to Node itself from 22.15 on). */
+export const usualAuthorities = (): readonly string[] => {
+  const tls = builtin.tls as typeof builtin.tls & { getCACertificates?(type: 'default'): string[] };
+  if (tls.getCACertificates !== undefined) return tls.getCACertificates('default');
+  const extra = process.env.NODE_EXTRA_CA_CERTS;
+  if (!extra) return tls.rootCertificates;
+  try {
+    return [...tls.rootCertificates, readFileNow(extra)];
+  } catch {
+    // Node has said at start that the file cannot be read.
+    return tls.rootCertificates;
+  }
+};
+
+const wireFrom = (method: string, message: IncomingMessage): Wire => {
+  const headers = flatHeaders(message.headers);
+  const status = message.statusCode ?? 0;
+  const isEmpty = hasNoBody(method, status, headers);
+  if (isEmpty) message.resume();
+  return { status, headers, body: isEmpty ? noBytes : message };
+};
+const upload = async (call: ClientRequest, body: AsyncIterable<Bytes>, progress: Progress): Promise<void> => {
+  try {
+    for await (const chunk of body) {
+      if (call.destroyed || call.writableEnded) return;
+      if (!call.write(chunk)) await drained(call);
+      progress.moved();
+    }
+    call.end();
+  } catch (error) {
+    call.destroy(error as Error);
+  }
+};
+const watchConnection = (call: ClientRequest, isSecure: boolean, progress: Progress): void => {
+  call.once('socket', (socket) => {
+    if (call.reusedSocket || (!isSecure && !socket.connecting)) progress.connected();
+    else socket.once(isSecure ? 'secureConnect' : 'connect', () => progress.connected());
+  });
+};
+const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+/** Opens requests on connections that are kept alive; the agents are made by the first that needs them. */
+const opener = () => {
+  let plain: HttpAgent | undefined;
+  let secure: HttpsAgent | undefined;
+  return {
+    open({ to: { url, path }, request }: Prepared): ClientRequest {
+      const { method, tls } = request;
+      const target = {
+        method,
+        headers: headersWithLength(request),
+        hostname: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port,
+        path,
+      };
+      if (url.protocol !== 'https:') {
+        plain ??= new builtin.http.Agent({ keepAlive: true });
+        return builtin.http.request({ ...target, agent: plain });
+      }
+      secure ??= new builtin.https.Agent({ keepAlive: true });
+      return builtin.https.request({ ...target, agent: secure, ...tlsOptions(tls, usualAuthorities) });
+    },
+    close(): void {
+      plain?.destroy();
+      secure?.destroy();
+    },
+  };
+};
+/** node:http(s) with kept-alive connections: 17 ms for a first request, where undici costs 85 to 240 (spec/program#startup). */
+export const singleTransport = (): Transport => {
+  const { open, close } = opener();
+  return {
+    start(prepared: Prepared, progress: Progress): Attempt {
+      const call = open(prepared);
+      watchConnection(call, prepared.to.url.protocol === 'https:', progress);
+      const reply = new Promise<Wire>((resolve, reject) => {
+        call.once('response', (message) => resolve(wireFrom(prepared.request.method, message)));
+        call.on('error', reject);
+        call.once('close', () => reject(closedEarly()));
+      });
+      const { body } = prepared.request;
+      if (!isStream(body)) call.end(body);
+      else {
+        // A body shorter or longer than announced must fail here, not corrupt the next request on the connection.
+        Object.assign(call, { strictContentLength: true });
+        void upload(call, body, progress);
+      }
+      return { reply, destroy: (reason) => void call.destroy(reason) };
+    },
+    close: async () => close(),
+  };
+};

@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path';
 import { lossyText } from '../../core/utf8.ts';
 import { keys } from '../../config/keys.ts';
 import { secretsOf } from '../../config/load.ts';
-import { messageOf } from '../../core/error-message.ts';
+import { messageOf } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import { makeRedactor } from '../../output/redact.ts';
-import type { Context } from '../../cli/command.ts';
+import type { Context } from '../../api/context.ts';
 import { limits } from '../../core/limits.ts';
 
 type Looks = Readonly<Record<string, () => Promise<readonly unknown[]>>>;

@@ -1,7 +1,100 @@
-import type { Context } from '../../cli/command.ts';
-import type { Finding } from './finding.ts';
-import { browserless, directoryFinding, proxyFinding } from './machine.ts';
-import { serviceFinding } from './service.ts';
+import type { Context, ServiceName } from '../../api/context.ts';
+import { fails, type Finding as SignInFinding } from '../../auth/doctor.ts';
+import type { AskedServer } from '../../auth/login/plan.ts';
+import { resolveTarget } from '../../config/resolve-target.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import type { Level } from '../../core/result.ts';
+import { NetworkError } from '../../platform/host.ts';
+
+export const directoryFinding = async (
+  context: Context,
+  name: 'config' | 'state' | 'cache',
+): Promise<Finding> => {
+  const path = context.settings.directories[name];
+  const { files } = context.host;
+  try {
+    await files.makeDirectory(path, 0o700);
+    if (await files.isWritable(path)) {
+      if ((await files.freeBytes(path)) > 0)
+        return { check: `${name} directory`, state: 'pass', found: path };
+      return {
+        check: `${name} directory`,
+        state: 'fail',
+        found: `${path}: the disk is full`,
+        remedy: 'make room there, or set OPSCTL_HOME to a directory on another disk',
+      };
+    }
+    return {
+      check: `${name} directory`,
+      state: 'fail',
+      found: `${path} cannot be written`,
+      remedy: `give yourself write access, or set OPSCTL_HOME`,
+    };
+  } catch (error) {
+    return {
+      check: `${name} directory`,
+      state: 'fail',
+      found: `${path}: ${messageOf(error)}`,
+      remedy: 'set OPSCTL_HOME to a directory of yours',
+    };
+  }
+};
+export const proxyFinding = ({ host }: Context): Finding => {
+  const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter(
+    (name) => host.env[name],
+  );
+  return { check: 'proxy', state: 'pass', found: set.length === 0 ? 'none' : set.join(', ') };
+};
+export const browserless = ({ host }: Context): Finding => ({
+  check: 'terminal',
+  state: 'pass',
+  found: `stdin ${host.terminal.stdin.isTty ? 'terminal' : 'pipe'}, stdout ${host.terminal.stdout.isTty ? 'terminal' : 'pipe'}, stderr ${host.terminal.stderr.isTty ? 'terminal' : 'pipe'}`,
+});
+
+const remedyOf = (error: unknown): string =>
+  error instanceof NetworkError && error.code === 'TLS'
+    ? 'name the certificate authority with NODE_EXTRA_CA_CERTS or ca_file'
+    : 'check the URL and your network';
+const asError = (error: unknown): { found: string; remedy: string } =>
+  error instanceof AppError
+    ? { found: error.message, remedy: error.detail.tryThis?.[0] ?? '' }
+    : { found: messageOf(error), remedy: remedyOf(error) };
+/** A service is reachable when it answers anything at all; whether the token is good shows its status. */
+export const serviceFinding = async (
+  context: Context,
+  service: ServiceName,
+  probe: string,
+): Promise<Finding> => {
+  const check = `${service} service`;
+  try {
+    const found = resolveTarget(context.settings, service);
+    if (found.kind === 'mock')
+      return {
+        check,
+        state: 'warn',
+        found: 'not configured: the embedded mock server is used',
+        remedy: `opsctl config set ${service}.url https://…`,
+      };
+    const { headers } = await context.target(service);
+    const reply = await context.host.network.request({
+      method: 'GET',
+      url: new URL(probe, found.baseUrl).href,
+      headers,
+      timeoutMs: 10_000,
+    });
+    await reply.bytes();
+    if (reply.status === 401 || reply.status === 403)
+      return {
+        check,
+        state: 'fail',
+        found: `${found.baseUrl} refuses the token (${reply.status})`,
+        remedy: 'give a token that is valid',
+      };
+    return { check, state: 'pass', found: `${found.baseUrl} answers (${reply.status})` };
+  } catch (error) {
+    return { check, state: 'fail', ...asError(error) };
+  }
+};
 
 /** The machine, the settings and whether each service answers. */
 export const generalFindings = async (context: Context): Promise<readonly Finding[]> => {
@@ -25,5 +118,63 @@ export const generalFindings = async (context: Context): Promise<readonly Findin
       serviceFinding(context, 'tracker', '/api/v3/member'),
       serviceFinding(context, 'labels', '/v2beta/limits/label'),
     ])),
+  ];
+};
+
+export type Finding = {
+  readonly check: string;
+  readonly state: Level;
+  readonly found: string;
+  readonly remedy?: string;
+};
+
+type Given = AskedServer & {
+  readonly scope?: readonly string[] | undefined;
+  readonly port?: number | undefined;
+  readonly 'redirect-path'?: string | undefined;
+};
+/** Settings that are missing or wrong are a finding like any other: the machine's own checks are shown all the same. */
+const settingsFinding = (error: unknown): SignInFinding[] => {
+  if (!(error instanceof AppError) || (error.category !== 'config' && error.category !== 'usage'))
+    throw error;
+  const { problems = [], tryThis = [] } = error.detail;
+  return [
+    fails(
+      'settings',
+      [error.message, ...problems.map(({ path, message }) => `${path} ${message}`)].join('; '),
+      tryThis[0] ?? 'opsctl config list',
+    ),
+  ];
+};
+const serverRows = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
+  const { serverFindings } = await import('../../auth/doctor.ts');
+  const { probeFor } = await import('../../auth/probe.ts');
+  const { loginServer } = await import('../../auth/settings.ts');
+  const { givenServer } = await import('../../auth/login/plan.ts');
+  const { fullScope } = await import('../../api-specs/oauth/endpoints.ts');
+  const server = await loginServer(context, await givenServer(context, values)).catch(settingsFinding);
+  if (!('endpoints' in server)) return server;
+  return serverFindings(
+    context,
+    probeFor(
+      context.host,
+      server,
+      values.scope ?? [fullScope('media.readonly')],
+      values['redirect-path'] ?? '',
+      context.signal,
+    ),
+  );
+};
+/** Everything that signing in depends on; nobody has to sign in. */
+export const signInFindings = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
+  const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
+    '../../auth/doctor.ts'
+  );
+  return [
+    ...(await portFindings(context, values.port ?? 0)),
+    await browserFinding(context, context.isInteractive),
+    await keychainFinding(context),
+    await credentialStoreFinding(context),
+    ...(await serverRows(context, values)),
   ];
 };

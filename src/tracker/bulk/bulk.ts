@@ -1,20 +1,62 @@
-import type { CheckFinding } from '../../core/finding.ts';
-import type { Category } from '../../core/problem.ts';
-import type { Result } from '../../core/result.ts';
-import type { Context } from '../../cli/command.ts';
-import { trackerNaming } from '../names/tracker-naming.ts';
-import type { Defaults } from './change.ts';
+import { resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { type Category, invalidArguments, problem } from '../../core/problem.ts';
+import type { CheckFinding, Result } from '../../core/result.ts';
+import type { Host } from '../../platform/host.ts';
+import { trackerNaming } from '../names/naming.ts';
+import { type Defaults, makeKnownNames, makeObserver } from './change.ts';
+import {
+  type BulkOptions,
+  journalPath,
+  lockJournal,
+  refuseContradiction,
+  refuseRepeat,
+  resumeLineOf,
+  scanInput,
+  targetMark,
+} from './earlier-run.ts';
 import { type Journal, openJournal } from './journal.ts';
-import { journalPath } from './journal-path.ts';
-import { makeKnownNames } from './known-labels.ts';
-import { makeObserver } from './observe.ts';
-import { lockJournal, refuseContradiction, refuseRepeat, scanInput, targetMark } from './earlier-run.ts';
-import { open } from './open-input.ts';
-import { Lost } from './lost-rows.ts';
-import type { BulkOptions } from './options.ts';
 import { type Input, outcomes } from './outcomes.ts';
-import { resumeLineOf } from './resume-line.ts';
-import type { Counts, Outcome, Run } from './run.ts';
+import { type Counts, Lost, type Outcome, type Run } from './run.ts';
+
+/** `.tsv` and `.csv` are CSV; everything else is NDJSON unless a flag says more. */
+const formatFor = (values: BulkOptions): Pick<Input, 'format' | 'delimiter'> => {
+  const named = values.delimiter;
+  const delimiter = named === undefined ? undefined : delimiterWords[named];
+  const isTable = /\.(csv|tsv)$/i.test(values.file) || delimiter !== undefined;
+  return { format: values['input-format'] ?? (isTable ? 'csv' : 'ndjson'), delimiter };
+};
+const delimiterWords = { comma: ',', semicolon: ';', tab: '\t' } as const;
+/** Pipes of a shell (`<(…)`) and devices can be read once only. */
+const isRereadable = async ({ files }: Host, path: string): Promise<boolean> =>
+  !/^\/(dev|proc)\//.test((await files.realPath(path)) ?? path) && !/^\/(dev|proc)\//.test(path);
+export const open = async ({ host }: Context, values: BulkOptions): Promise<Input> => {
+  const given = values.file;
+  const format = formatFor(values);
+  if (given === '-')
+    return {
+      bytes: host.terminal.stdin.bytes(),
+      ...format,
+      sizeBytes: undefined,
+      path: '-',
+      name: 'standard input',
+      isFile: false,
+    };
+  const path = resolve(host.cwd, given);
+  const info = await host.files.info(path);
+  if (info === undefined)
+    throw invalidArguments([problem('--file', 'rule', `names ${given}, which does not exist`)]);
+  if (info.kind === 'directory')
+    throw invalidArguments([problem('--file', 'rule', `names ${given}, which is a directory`)]);
+  return {
+    bytes: host.files.stream(path),
+    ...format,
+    sizeBytes: info.sizeBytes,
+    path,
+    name: given,
+    isFile: await isRereadable(host, path),
+  };
+};
 
 /** Rows that no request was sent for are wrong usage, not a refusal of the service. */
 const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' => {
@@ -22,10 +64,8 @@ const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' =
   if (done + skipped > 0) return 'partial';
   return invalid === failed ? 'usage' : 'refused';
 };
-
 /** A CI service shows no more, and memory does not grow with the file. */
 const MOST_FAILURES = 100;
-
 /** The same rows; the first failures are kept for a report, each with the line of the file. */
 async function* noted(
   batches: AsyncIterable<Outcome[]>,
@@ -42,9 +82,7 @@ async function* noted(
     yield batch;
   }
 }
-
 type Begun = { readonly input: Input; readonly journal?: Journal; readonly release?: () => Promise<void> };
-
 /** Checks the whole file and an earlier run of it before the first row is sent, and opens the journal. */
 const begin = async (
   context: Context,
@@ -68,7 +106,6 @@ const begin = async (
     throw error;
   }
 };
-
 export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
   const defaults: Defaults = { resource: values.resource, op: values.op };

@@ -1,9 +1,13 @@
-import { type Field, bare } from '../../core/field.ts';
-import { nearest } from '../../core/nearest.ts';
-import { momentOf } from '../../core/format.ts';
-import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
-import { type Problem, problem } from '../../core/problem.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Context } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
+import { bare, type Field } from '../../core/field.ts';
+import { momentOf } from '../../core/format.ts';
+import { jsonRow } from '../../core/json.ts';
+import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
+import { heldRows } from '../../core/page.ts';
+import { type Problem, problem } from '../../core/problem.ts';
+import { nearest } from '../../core/text.ts';
 
 /** What one row asks for. */
 export type Change = {
@@ -15,7 +19,6 @@ export type Change = {
 export type Defaults = { readonly resource?: string; readonly op?: string };
 /** Values are texts (CSV) and take the type of their field, or are JSON already. */
 export type Source = 'csv' | 'ndjson';
-
 const VERBS = ['create', 'update', 'delete'] as const;
 const OWN = new Set(['op', 'action', 'resource', 'id', 'params', 'body']);
 const words: Readonly<Record<string, string>> = {
@@ -25,7 +28,6 @@ const words: Readonly<Record<string, string>> = {
   put: 'update',
   remove: 'delete',
 };
-
 /** A cell of a list or an object: JSON, or items with `;` or `|` between them. */
 const structured = (inner: Field, value: string): unknown => {
   if (/^[[{]/.test(value)) {
@@ -50,12 +52,10 @@ export const isListColumn = (table: Table, { resource }: Defaults, column: strin
     }),
   );
 };
-
 /** Spreadsheets write the words in capitals. */
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false, TRUE: true, FALSE: false };
 const numberOf = (value: string): unknown =>
   value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
-
 /** A cell as the type of its field; what does not fit stays the text that it is, and the checks of the table say so. */
 const typed = (field: Field | undefined, value: unknown, source: Source): unknown => {
   if (source === 'ndjson' || field === undefined) return value;
@@ -69,13 +69,11 @@ const typed = (field: Field | undefined, value: unknown, source: Source): unknow
   if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
   return structured(inner, value);
 };
-
 /** Names of labels stand for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */
 const inputs = (name: string, value: unknown): unknown =>
   (name === 'labels' || name === 'categories') && Array.isArray(value)
     ? value.map((item) => (typeof item === 'string' ? { name: item } : item))
     : value;
-
 const bodyOf = (
   operation: Operation,
   row: Readonly<Record<string, unknown>>,
@@ -88,7 +86,6 @@ const bodyOf = (
     names.map((name) => [name, inputs(name, typed(operation.body?.[name], given[name], source))]),
   );
 };
-
 const paramsOf = (
   operation: Operation,
   row: Readonly<Record<string, unknown>>,
@@ -104,10 +101,8 @@ const paramsOf = (
     }),
   );
 };
-
 const known = (table: Table, name: string): Resource | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
-
 const unknownResource = (table: Table, resource: string): Problem => {
   const close = nearest(resource, Object.keys(table));
   return resource === ''
@@ -119,14 +114,12 @@ const unknownResource = (table: Table, resource: string): Problem => {
         close && `did you mean ${close}?`,
       );
 };
-
 const unknownVerb = (verbs: Resource, resource: string, asked: string): Problem => {
   const can = VERBS.filter((v) => verbs[v] !== undefined).join(', ');
   return asked === ''
     ? problem('op', 'required', `is required: ${can}`)
     : problem('op', 'enum', `${JSON.stringify(asked)} is not possible for ${resource}; possible: ${can}`);
 };
-
 /** In CSV the word null unsets a field. Where a field cannot be unset it would be stored as that word, in many rows at once. */
 const nullsThatCannotBe = (
   { body = {} }: Operation,
@@ -145,7 +138,6 @@ const nullsThatCannotBe = (
             'leave the cell empty to leave the field as it is; NDJSON stores the word null',
           ),
         );
-
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
 export const changeFrom = (
   table: Table,
@@ -170,9 +162,143 @@ export const changeFrom = (
     input: operation.body ? { params, body: bodyOf(operation, row, source) } : { params },
   };
 };
-
 /** The checks of the table, once names have become ids. */
 export const changeProblems = (change: Change): Problem[] =>
   inputProblems(change.operation, change.input).map((found) =>
     Object.hasOwn(change.operation.params ?? {}, found.path) ? { ...found, path: 'id' } : found,
   );
+
+type Row = Readonly<Record<string, unknown>>;
+const second = (ms: number): string =>
+  `${new Date(Math.floor(ms / 1000) * 1000 - 1000).toISOString().slice(0, 19)}Z`;
+const rowsOf = async (context: Context, resource: string, startedAt: number): Promise<readonly Row[]> => {
+  const verbs = (tracker.table as Readonly<Record<string, Readonly<Record<string, unknown>>>>)[resource];
+  const { list, search } = tracker.table.stories as {
+    list?: never;
+    search: (typeof tracker.table.stories)['search'];
+  };
+  const input: LooseInput = resource === 'stories' ? { body: { created_at_start: second(startedAt) } } : {};
+  const operation = resource === 'stories' ? (list ?? search) : verbs?.list;
+  if (operation === undefined) return [];
+  const answer = await context.call(tracker, operation as typeof search, input);
+  return Array.isArray(answer) ? (answer as Row[]) : [];
+};
+const same = (given: unknown, found: unknown): boolean => {
+  if (given === null || given === undefined) return true;
+  if (typeof given === 'string' && typeof found === 'string' && given !== found)
+    return Date.parse(given) === Date.parse(found);
+  return typeof given === 'object' || given === found;
+};
+/** Whether a record is the one that a create asked for: every plain field that was given is the same. */
+export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
+  const made = typeof found.created_at === 'string' ? Date.parse(found.created_at) : startedAt;
+  const isRecent = body.created_at !== undefined || made >= Math.floor(startedAt / 1000) * 1000 - 1000;
+  return (
+    isRecent && Object.entries(body).every(([name, value]) => !(name in found) || same(value, found[name]))
+  );
+};
+/**
+ * Creates that a killed run had sent without hearing an answer: looks whether the record is there. Each record answers for one
+ * row only; those whose ids the journal knows are spoken for.
+ */
+export const makeObserver = (context: Context, startedAt: number, takenIds: Iterable<string>) => {
+  const taken = new Set(takenIds);
+  const seen = new Map<string, Promise<readonly Row[]>>();
+  const observe = async (change: Change, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
+    const kept = how === 'kept' ? seen.get(change.resource) : undefined;
+    const rows = kept ?? rowsOf(context, change.resource, startedAt);
+    if (how === 'kept') seen.set(change.resource, rows);
+    const found = (await rows).find(
+      (row) => !taken.has(String(row.id)) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
+    );
+    if (found !== undefined) taken.add(String(found.id));
+    return found?.id;
+  };
+  /** A record of this run stands for the row that made it, and for no other row. */
+  const take = (id: unknown): void => void taken.add(String(id));
+  return Object.assign(observe, { take });
+};
+
+/** Rows may name labels and categories that the service would make: a mistyped name in many rows makes many records. */
+const lists = {
+  labels: { operation: tracker.table.labels.list, query: { slim: true } },
+  categories: { operation: tracker.table.categories.list, query: {} },
+} as const;
+type LabelField = keyof typeof lists;
+/** New names of one file that are remembered. */
+const MOST_NAMES = 200_000;
+const fieldsOfRows = Object.keys(lists) as LabelField[];
+const namesIn = (value: unknown): string[] =>
+  Array.isArray(value)
+    ? value.flatMap((one) => (typeof one?.name === 'string' ? [one.name as string] : []))
+    : [];
+export type KnownNames = {
+  /** What a row may not name: empty when all names exist, or when a row before makes them. */
+  problems(change: Change): Promise<readonly Problem[]>;
+};
+const namesOfService = async (context: Context, field: LabelField): Promise<ReadonlySet<string>> => {
+  const { operation, query } = lists[field];
+  const found = new Set<string>();
+  const held = heldRows(`GET ${operation.path}`);
+  for await (const rows of await context.rows(tracker, operation, { query }, { evenInDryRun: true })) {
+    held.refuseMore(rows.length);
+    for (const row of rows) found.add(String((jsonRow(row) as { name?: unknown }).name));
+  }
+  return found;
+};
+/** Names that rows of the same file make, in the order of the file. */
+class MadeNames {
+  readonly #names = new Map<string, Set<string>>(fieldsOfRows.map((field) => [field, new Set()]));
+  /** A file of that many new labels is not read for a mistyped one: memory does not grow with it. */
+  isOver = false;
+  readonly #most: number;
+  constructor(most: number) {
+    this.#most = most;
+  }
+  of(field: LabelField): ReadonlySet<string> {
+    return this.#names.get(field) ?? new Set();
+  }
+  note({ resource, verb, input }: Change): void {
+    const own = verb === 'create' ? this.#names.get(resource) : undefined;
+    if (own === undefined || this.isOver || typeof input.body?.name !== 'string') return;
+    own.add(input.body.name);
+    this.isOver = own.size > this.#most;
+  }
+}
+const unknownName = (field: LabelField, name: string, known: Iterable<string>): Problem => {
+  const close = nearest(name, [...known]);
+  return problem(
+    field,
+    'rule',
+    `names ${JSON.stringify(name)}, which does not exist; --create-${field} makes it`,
+    close && `did you mean ${close}?`,
+  );
+};
+/** The names that the service has are read once for the run, when the first row needs them. */
+export const makeKnownNames = (
+  context: Context,
+  mayCreate: readonly string[],
+  mostNames = MOST_NAMES,
+): KnownNames => {
+  const known = new Map<LabelField, Promise<ReadonlySet<string>>>();
+  const made = new MadeNames(mostNames);
+  const namesOf = (field: LabelField): Promise<ReadonlySet<string>> => {
+    const names = known.get(field) ?? namesOfService(context, field);
+    known.set(field, names);
+    return names;
+  };
+  const unknown = async (field: LabelField, change: Change): Promise<Problem[]> => {
+    const wanted = namesIn(change.input.body?.[field]);
+    if (wanted.length === 0 || made.isOver || mayCreate.includes(field)) return [];
+    const [names, own] = [await namesOf(field), made.of(field)];
+    return wanted
+      .filter((name) => !names.has(name) && !own.has(name))
+      .map((name) => unknownName(field, name, [...names, ...own]));
+  };
+  return {
+    problems: async (change) => {
+      made.note(change);
+      return (await Promise.all(fieldsOfRows.map((field) => unknown(field, change)))).flat();
+    },
+  };
+};

@@ -1,5 +1,28 @@
 import { AppError, type Problem, problem } from '../../core/problem.ts';
-import { type Delimiter, type Line, type ReadOptions, type Reader, delimiters } from './line.ts';
+
+/** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1; `bytes` were read up to it. */
+export type Line = {
+  readonly line: number;
+  readonly bytes: number;
+  readonly text: string;
+  readonly row?: Readonly<Record<string, unknown>>;
+  readonly problem?: Problem;
+};
+export type Format = 'ndjson' | 'csv';
+/** The delimiters of spreadsheets, in words. */
+export const delimiters = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' } as const;
+export type Delimiter = keyof typeof delimiters;
+/** Takes one text line after the other; a record may need several. */
+export type Reader = { take(text: string, bytes: number): Line | undefined; end(): Line | undefined };
+export type ReadOptions = {
+  /** The file as the user named it, for errors (default: standard input). */
+  readonly name?: string;
+  /** Found in the header when it is not given. */
+  readonly delimiter?: Delimiter | undefined;
+  readonly onDelimiter?: (delimiter: Delimiter) => void;
+  /** Columns of CSV that may repeat: their cells become one list. All other columns have one name each. */
+  readonly isList?: (column: string) => boolean;
+};
 
 /** What breaks a record, and where: `at` counts UTF-16 units from the start of the record. */
 type Fault = { readonly at: number; readonly what: string; readonly hint: string };
@@ -8,14 +31,12 @@ type Split =
   /** A quoted cell continues in the next line; `at` is its first quote. */
   | { readonly openAt: number }
   | { readonly fault: Fault };
-
 /** Where the quoted cell ends that starts there; a doubled quote is one of its characters. */
 const closingQuote = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start); end !== -1; end = text.indexOf('"', end + 2))
     if (text[end + 1] !== '"') return end;
   return -1;
 };
-
 const afterQuote = (at: number): Fault => ({
   at,
   what: 'text follows the closing quote of a cell',
@@ -31,7 +52,6 @@ const bareReturn = (at: number): Fault => ({
   what: 'a carriage return is outside quotes',
   hint: 'end lines with LF or CRLF, and put a cell that contains a line end in quotes',
 });
-
 /** A cell without quotes, and what RFC 4180 does not allow in it. */
 const plainFault = (cell: string, at: number): Fault | undefined => {
   const quote = cell.indexOf('"');
@@ -39,9 +59,7 @@ const plainFault = (cell: string, at: number): Fault | undefined => {
   const end = cell.indexOf('\r');
   return end === -1 ? undefined : bareReturn(at + end);
 };
-
 type Cell = { readonly cell: string; readonly end: number };
-
 const quotedCell = (
   text: string,
   at: number,
@@ -53,7 +71,6 @@ const quotedCell = (
   if (!isLast && text[end + 1] !== delimiter) return { fault: afterQuote(end + 1) };
   return { cell: text.slice(at + 1, end).replaceAll('""', '"'), end: end + 1 };
 };
-
 const plainCell = (text: string, at: number, delimiter: string): Cell | { readonly fault: Fault } => {
   const next = text.indexOf(delimiter, at);
   const end = next === -1 ? text.length : next;
@@ -61,7 +78,6 @@ const plainCell = (text: string, at: number, delimiter: string): Cell | { readon
   const fault = plainFault(cell, at);
   return fault === undefined ? { cell, end } : { fault };
 };
-
 /** Splits one record of RFC 4180 without its line end. Pure. */
 export const splitCsv = (text: string, delimiter = ','): Split => {
   if (!/["\r]/.test(text)) return { cells: text.split(delimiter) };
@@ -74,7 +90,6 @@ export const splitCsv = (text: string, delimiter = ','): Split => {
     at = found.end + 1;
   }
 };
-
 /** The delimiter that splits the header into the most names. */
 const delimiterOf = (header: string): Delimiter => {
   const counted = (Object.keys(delimiters) as Delimiter[]).map((delimiter) => {
@@ -83,10 +98,8 @@ const delimiterOf = (header: string): Delimiter => {
   });
   return counted.reduce((best, one) => (one.count > best.count ? one : best)).delimiter;
 };
-
 /** RFC 4180: a line ends with CRLF or LF; within quotes both are part of the cell. */
 const withoutEnd = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text);
-
 /** A malformed table is rejected whole: after a wrong quote nothing tells where the next row starts. */
 const malformed = (name: string, found: readonly Problem[]): AppError => {
   const [first] = found;
@@ -97,7 +110,6 @@ const malformed = (name: string, found: readonly Problem[]): AppError => {
     tryThis: [...new Set(found.flatMap(({ hint }) => hint ?? []))],
   });
 };
-
 /** The place of a fault in the file: a record may have several lines. */
 const placed = (start: number, record: string, { at, what, hint }: Fault): Problem => {
   const before = record.slice(0, at).split('\n');
@@ -107,15 +119,12 @@ const placed = (start: number, record: string, { at, what, hint }: Fault): Probl
     column: (before.at(-1) ?? '').length + 1,
   };
 };
-
 /** The mark of the byte order is no part of a name, and neither are spaces at the end of the line. */
 const headerText = (whole: string): string =>
   withoutEnd(whole)
     .replace(/^\uFEFF/, '')
     .replace(/" +$/, '"');
-
 type Header = { readonly names: readonly string[]; readonly repeated: ReadonlySet<string> };
-
 /** Names of the columns. A column that may not repeat is an error that names both columns. */
 const headerFrom = (cells: readonly string[], line: number, isList: (column: string) => boolean) => {
   const names = cells.map((cell) => cell.trim());
@@ -139,7 +148,6 @@ const headerFrom = (cells: readonly string[], line: number, isList: (column: str
   }
   return { header: { names, repeated } satisfies Header, problems };
 };
-
 /** The cells by name; empty cells are left out, and the cells of repeated columns become one list. */
 const rowFrom = ({ names, repeated }: Header, cells: readonly string[]): Record<string, unknown> => {
   const row: Record<string, unknown> = {};
@@ -151,7 +159,6 @@ const rowFrom = ({ names, repeated }: Header, cells: readonly string[]): Record<
   }
   return row;
 };
-
 /** A value below no name would go nowhere, and a row of another length is a row that was cut or shifted. */
 const rowFault = (
   { names }: Header,
@@ -170,7 +177,6 @@ const rowFault = (
         hint: 'name the column, or empty it',
       };
 };
-
 class CsvReader implements Reader {
   readonly #name: string;
   readonly #options: ReadOptions;
@@ -237,6 +243,5 @@ class CsvReader implements Reader {
     };
   }
 }
-
 /** Reads a table of RFC 4180, line by line. */
 export const csvReader = (name: string, options: ReadOptions): Reader => new CsvReader(name, options);

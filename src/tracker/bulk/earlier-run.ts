@@ -1,18 +1,31 @@
 import { createHash } from 'node:crypto';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Context, Target } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { utf8Decoder } from '../../core/utf8.ts';
-import type { Context, Target } from '../../cli/command.ts';
 import { thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
-import { type Past, journalUnwritable, lineMark, parseJournal, readJournalText } from './journal.ts';
-import type { BulkOptions } from './options.ts';
+import type { Line } from './csv.ts';
+import { journalUnwritable, lineMark, parseJournal, type Past, readJournalText } from './journal.ts';
 import { type Input, readOptions } from './outcomes.ts';
-import { bulkLineOf } from './resume-line.ts';
-import type { Line } from './line.ts';
 import { readRows } from './rows.ts';
+
+/** One word of a line that is typed into a shell. */
+const shellWord = (text: string): string =>
+  /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+/** What decides what a row means is said again, and so is the place of the journal. */
+export const bulkLineOf = (values: BulkOptions): string => {
+  const again = (['input-format', 'delimiter', 'resource', 'op', 'journal'] as const).flatMap((name) =>
+    values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`],
+  );
+  const made = (['create-labels', 'create-categories'] as const).flatMap((name) =>
+    values[name] ? [` --${name}`] : [],
+  );
+  return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')}${made.join('')}`;
+};
+export const resumeLineOf = (values: BulkOptions): string => `${bulkLineOf(values)} --resume`;
 
 /** Service and account of a run as one word: rows that were sent to one are not there in another. */
 export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
@@ -20,7 +33,6 @@ export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
     .update(isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers]))
     .digest('hex')
     .slice(0, 16);
-
 /** One run of a file at a time: two would send every row twice. Returns what gives the lock back. */
 export const lockJournal = async (host: Host, journal: string): Promise<() => Promise<void>> => {
   const path = `${journal}.lock`;
@@ -35,9 +47,7 @@ export const lockJournal = async (host: Host, journal: string): Promise<() => Pr
     tryThis: ['wait until that run exits, then run the command again with --resume'],
   });
 };
-
 type Scan = { readonly digest: string; readonly marks: ReadonlySet<string> };
-
 /** Passes bytes on and adds them to a digest. */
 async function* digested(
   bytes: AsyncIterable<Uint8Array>,
@@ -48,13 +58,11 @@ async function* digested(
     yield piece;
   }
 }
-
 const assertUtf8 = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<void> => {
   const decoder = utf8Decoder(name);
   for await (const piece of bytes) decoder.push(piece);
   decoder.end();
 };
-
 const marksIn = async (
   rows: AsyncIterable<readonly Line[]>,
   wanted: ReadonlySet<string>,
@@ -69,7 +77,6 @@ const marksIn = async (
   }
   return found;
 };
-
 /**
  * Reads a file once before the first row is sent. Throws for text that is not UTF-8 and for malformed CSV, so that no file is
  * applied in part. `wanted` are the marks of rows to look for.
@@ -90,13 +97,11 @@ export const scanInput = async (
   if (!isRead) await assertUtf8(bytes, input.name ?? input.path);
   return { digest: hash.digest('hex').slice(0, 32), marks };
 };
-
 /** Marks of the rows that an earlier run sent; a refused row left nothing behind. */
 const sentMarks = ({ lines }: Past): Set<string> =>
   new Set([...lines.values()].flatMap(({ state, hash }) => (state === 'failed' ? [] : [hash])));
 const doneCount = ({ lines }: Past): number =>
   [...lines.values()].filter(({ state }) => state === 'done').length;
-
 const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
   const done = doneCount(past);
   const line = bulkLineOf(values);
@@ -106,7 +111,6 @@ const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
     { code: 'UNFINISHED_RUN', tryThis: [`${line} --resume`, `${line} --restart`], data: { completed: done } },
   );
 };
-
 const HEAD_BYTES = 120;
 /** The first line of a journal; it holds the digest of its input. */
 const headOf = async ({ files }: Host, path: string): Promise<string> => {
@@ -118,7 +122,6 @@ const headOf = async ({ files }: Host, path: string): Promise<string> => {
     parts.close();
   }
 };
-
 /** An unfinished run of the same content under another path: a CI job checks out into a new directory each time. */
 const runElsewhere = async (
   host: Host,
@@ -135,7 +138,6 @@ const runElsewhere = async (
   }
   return undefined;
 };
-
 /** The first piece of a stream, and the whole stream. */
 const peeked = async (bytes: AsyncIterable<Uint8Array>) => {
   const at = bytes[Symbol.asyncIterator]();
@@ -146,7 +148,6 @@ const peeked = async (bytes: AsyncIterable<Uint8Array>) => {
   })();
   return { first: first.done === true ? new Uint8Array() : first.value, whole };
 };
-
 /** Whether the first rows of a stream are rows that an earlier run sent. */
 const startsLike = async (
   first: Uint8Array,
@@ -168,7 +169,6 @@ const startsLike = async (
   }
   return false;
 };
-
 export type Begin = {
   readonly context: Context;
   readonly values: BulkOptions;
@@ -177,7 +177,6 @@ export type Begin = {
   readonly journal: string;
   readonly target: string;
 };
-
 /** The earlier run of a journal that is in the way of a new run; undefined when it is finished or is to be continued. */
 const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undefined> => {
   if (values.resume === true || values.restart === true) return undefined;
@@ -185,7 +184,6 @@ const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undef
   const past = text?.includes('\n') ? parseJournal(text, journal) : undefined;
   return past === undefined || past.isFinished ? undefined : past;
 };
-
 /** Refuses to send rows again that an interrupted run has sent. Returns the input, and the digest of a file. */
 export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest: string | undefined }> => {
   const { context, values, input, defaults, journal, target } = begin;
@@ -205,8 +203,45 @@ export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest
   if (elsewhere !== undefined) throw unfinishedRun(elsewhere.past, { ...values, journal: elsewhere.path });
   return { input, digest };
 };
-
 export const refuseContradiction = ({ resume, restart }: BulkOptions): void => {
   if (resume === true && restart === true)
     throw invalidArguments([problem('--restart', 'exclusive', 'cannot be combined with --resume')]);
+};
+
+export const journalPath = async (
+  context: Context,
+  values: BulkOptions,
+  input: Input,
+  target = '',
+): Promise<string> => {
+  const { host, settings } = context;
+  if (values.journal !== undefined) return resolve(host.cwd, values.journal);
+  if (input.path === '-' && values.resume)
+    throw invalidArguments([
+      problem('--journal', 'required', 'is required to resume a run from standard input'),
+    ]);
+  const directory = join(settings.directories.state, 'bulk');
+  await host.files.makeDirectory(directory, 0o700).catch((error: Error) => {
+    throw new AppError('config', `the directory of journals cannot be made: ${error.message}`, {
+      tryThis: ['name a file with --journal'],
+    });
+  });
+  const run = `${settings.profile.name} ${input.path} ${target}`;
+  const mark = createHash('sha256').update(run).digest('hex');
+  return childPath(directory, pathPart(`${mark.slice(0, 16)}.journal`));
+};
+
+/** What a run is asked to do; the names are those of its flags, which the line that resumes it repeats. */
+export type BulkOptions = {
+  readonly file: string;
+  readonly 'input-format'?: 'ndjson' | 'csv' | undefined;
+  readonly delimiter?: 'comma' | 'semicolon' | 'tab' | undefined;
+  readonly resource?: string | undefined;
+  readonly op?: 'create' | 'update' | 'delete' | undefined;
+  readonly concurrency?: number | undefined;
+  readonly 'create-labels'?: boolean | undefined;
+  readonly 'create-categories'?: boolean | undefined;
+  readonly resume?: boolean | undefined;
+  readonly restart?: boolean | undefined;
+  readonly journal?: string | undefined;
 };

@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../../platform/host.ts';
-import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import { whyUnwritable } from '../../core/write-failure.ts';
+import { AppError, invalidArguments, problem, whyUnwritable } from '../../core/problem.ts';
 
 /** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
 export type LineState = {

@@ -1,12 +1,191 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
+import { durationText } from '../../core/format.ts';
 import { AppError, reworded } from '../../core/problem.ts';
-import { trackerNaming } from '../names/tracker-naming.ts';
+import { trackerNaming } from '../names/naming.ts';
 import { type Defaults, isListColumn } from './change.ts';
-import { pooled } from './pool.ts';
-import { type Known, counted, progressText } from './progress.ts';
-import { type Delimiter, type Format, type Line, type ReadOptions, delimiters } from './line.ts';
+import { type Delimiter, delimiters, type Format, type Line, type ReadOptions } from './csv.ts';
 import { readRows } from './rows.ts';
-import { type Counts, type Outcome, type Run, count, runLine } from './run.ts';
+import { count, type Counts, type Outcome, type Run, runLine } from './run.ts';
+
+/** How a stream of lists of items is worked off. */
+export type Pool<I, O> = {
+  /** Most that is under way at once. */
+  readonly size: number;
+  /** What is known at once need not be waited for. */
+  readonly work: (item: I) => O | Promise<O>;
+  /** See `Host.turn`: results that come together are handed on together. */
+  readonly turn: () => Promise<void>;
+  /** No new item is begun once it is aborted. */
+  readonly signal: AbortSignal;
+};
+/** Results that wait for a slow reader before no more work is begun. */
+const MOST_READY = 500;
+/** What is under way: work that gives results, and the one read that brings the next items. */
+class Underway<I, O> {
+  readonly #source: AsyncIterator<readonly I[]>;
+  readonly #pool: Pool<I, O>;
+  #items: readonly I[] = [];
+  #at = 0;
+  #ready: O[] = [];
+  #running = 0;
+  #isOver = false;
+  #isReading = false;
+  #wake: () => void = () => undefined;
+  failure: { readonly error: unknown } | undefined;
+
+  constructor(source: AsyncIterator<readonly I[]>, pool: Pool<I, O>) {
+    this.#source = source;
+    this.#pool = pool;
+  }
+
+  get hasReady(): boolean {
+    return this.#ready.length > 0;
+  }
+  get isDone(): boolean {
+    const { aborted } = this.#pool.signal;
+    const willStart = !this.#isOver && this.failure === undefined && !aborted;
+    return !willStart && this.#running === 0 && (!this.#isReading || aborted);
+  }
+  /** Begins as much as there is room for. */
+  fill(): void {
+    const { size, signal } = this.#pool;
+    while (
+      this.#running < size &&
+      this.#ready.length < MOST_READY &&
+      !this.#isOver &&
+      this.failure === undefined &&
+      !signal.aborted
+    ) {
+      const item = this.#items[this.#at];
+      if (item === undefined) {
+        this.#read();
+        return;
+      }
+      this.#at += 1;
+      this.#begin(item);
+    }
+  }
+  take(): O[] {
+    const taken = this.#ready;
+    this.#ready = [];
+    return taken;
+  }
+  /** The reader has gone. */
+  stop(): void {
+    this.#isOver = true;
+  }
+  /** Until something was read or done. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+  readonly wake = (): void => this.#wake();
+
+  readonly #fail = (error: unknown): void => {
+    this.failure ??= { error };
+    this.#wake();
+  };
+  readonly #finished = (result: O): void => {
+    this.#running -= 1;
+    this.#ready.push(result);
+    this.fill();
+    this.#wake();
+  };
+  readonly #broke = (error: unknown): void => {
+    this.#running -= 1;
+    this.#fail(error);
+  };
+  #begin(item: I): void {
+    try {
+      const result = this.#pool.work(item);
+      if (!(result instanceof Promise)) this.#ready.push(result);
+      else {
+        this.#running += 1;
+        result.then(this.#finished, this.#broke);
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+  readonly #arrived = (next: IteratorResult<readonly I[]>): void => {
+    this.#isReading = false;
+    this.#at = 0;
+    this.#items = next.done === true ? [] : next.value;
+    if (next.done === true) this.#isOver = true;
+    this.fill();
+    this.#wake();
+  };
+  #read(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#source.next().then(this.#arrived, (error: unknown) => {
+      this.#isReading = false;
+      this.#fail(error);
+    });
+  }
+}
+/**
+ * Works off a stream, at most `size` at a time, and yields results when they are ready, even while the stream has nothing
+ * new. The stream is read no faster than the work goes, and the work goes no faster than its results are taken.
+ */
+export async function* pooled<I, O>(
+  items: AsyncIterable<readonly I[]>,
+  pool: Pool<I, O>,
+): AsyncGenerator<O[]> {
+  const at = new Underway(items[Symbol.asyncIterator](), pool);
+  pool.signal.addEventListener('abort', at.wake);
+  try {
+    for (at.fill(); !at.isDone || at.hasReady; at.fill()) {
+      if (!at.hasReady) await at.changed();
+      else {
+        await pool.turn();
+        yield at.take();
+      }
+    }
+  } finally {
+    at.stop();
+    pool.signal.removeEventListener('abort', at.wake);
+  }
+  if (at.failure) throw at.failure.error;
+}
+
+/** How much of the input is known: rows that were read, bytes up to them, and whether that is all. */
+export type Known = { rows: number; bytes: number; isWhole: boolean };
+/** Passes the lines on and counts them. */
+export async function* counted(
+  lines: AsyncIterable<readonly Line[]>,
+  known: Known,
+): AsyncIterable<readonly Line[]> {
+  for await (const some of lines) {
+    known.rows += some.length;
+    known.bytes = Math.max(known.bytes, some.at(-1)?.bytes ?? 0);
+    yield some;
+  }
+  known.isWhole = true;
+}
+/** Rows of the whole file: counted when it was read to its end, else estimated from the part that was read. */
+const totalOf = ({ rows, bytes, isWhole }: Known, sizeBytes: number | undefined): number | undefined => {
+  if (isWhole) return rows;
+  return sizeBytes === undefined || bytes === 0
+    ? undefined
+    : Math.max(rows, Math.round((rows * sizeBytes) / bytes));
+};
+/** Rows done of rows known, and how long the rest will take at the speed so far. Pure. */
+export const progressText = (
+  counts: Counts,
+  known: Known,
+  sizeBytes: number | undefined,
+  elapsedMs: number,
+): string => {
+  const done = counts.done + counts.failed + counts.skipped;
+  const total = totalOf(known, sizeBytes);
+  const failed = `${counts.failed} failed`;
+  if (total === undefined || total === 0 || done === 0) return `${done} rows, ${failed}`;
+  const of = known.isWhole ? `${total}` : `about ${total}`;
+  const leftMs = (Math.max(0, total - done) / done) * elapsedMs;
+  return `${done} of ${of} rows (${Math.floor((done / total) * 100)} %), ${failed}, about ${durationText(leftMs)} left`;
+};
 
 export type Input = {
   readonly bytes: AsyncIterable<Uint8Array>;
@@ -19,7 +198,6 @@ export type Input = {
   /** False for standard input and pipes, which can be read once only. */
   readonly isFile?: boolean;
 };
-
 export type Work = {
   readonly run: Run;
   readonly input: Input;
@@ -29,7 +207,6 @@ export type Work = {
   /** Gives the lock of the journal back. */
   readonly release?: () => Promise<void>;
 };
-
 /** What was under way when the run was stopped stands in the journal; going on looks whether it arrived. */
 const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppError =>
   new AppError(
@@ -37,7 +214,6 @@ const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppErro
     `stopped after ${done + failed + skipped} rows; no row is done twice when the run goes on`,
     { tryThis: [resumeLine] },
   );
-
 /** What ended a run, with the line that goes on with it. */
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   if (run.context.signal.aborted && run.journal !== undefined) return stopped(counts, resumeLine);
@@ -51,14 +227,12 @@ const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
         : [...(error.detail.tryThis ?? []), `go on with: ${resumeLine}`],
   });
 };
-
 /** How the rows of an input are read: the check before a run and the run itself read the same. */
 export const readOptions = ({ name, delimiter }: Input, defaults: Defaults): ReadOptions => ({
   ...(name === undefined ? {} : { name }),
   delimiter,
   isList: (column) => isListColumn(tracker.table, defaults, column),
 });
-
 /** A delimiter that nobody named is said, so that a wrong guess is seen. */
 const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
   const onDelimiter = (found: Delimiter): void => {
@@ -70,7 +244,6 @@ const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
     onDelimiter,
   });
 };
-
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   const { run, input, counts, concurrency, resumeLine } = work;

@@ -1,10 +1,8 @@
-import { messageOf } from '../../core/error-message.ts';
+import { messageOf, type Problem, problem, usageError } from '../../core/problem.ts';
 import { repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { type Problem, problem, usageError } from '../../core/problem.ts';
 import { utf8Decoder } from '../../core/utf8.ts';
-import { csvReader } from './csv.ts';
-import type { Format, Line, ReadOptions, Reader } from './line.ts';
+import { csvReader, type Format, type Line, type Reader, type ReadOptions } from './csv.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {

@@ -1,17 +1,63 @@
-import type { LooseInput, Operation, Table } from '../../core/operation.ts';
-import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
-import { fill } from '../../core/path.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../cli/command.ts';
-import { resolveParams } from '../names/naming.ts';
-import { fieldReferences } from '../names/references.ts';
-import { trackerNaming } from '../names/tracker-naming.ts';
-import { type Change, type Defaults, type Source, changeFrom, changeProblems } from './change.ts';
-import { type Journal, type LineState, lineMark } from './journal.ts';
-import { Lost } from './lost-rows.ts';
-import type { makeObserver } from './observe.ts';
-import type { KnownNames } from './known-labels.ts';
-import type { Line } from './line.ts';
+import type { Context } from '../../api/context.ts';
+import type { LooseInput, Operation, Table } from '../../core/operation.ts';
+import { fill } from '../../core/path.ts';
+import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
+import { fieldReferences, resolveParams, trackerNaming } from '../names/naming.ts';
+import {
+  type Change,
+  changeFrom,
+  changeProblems,
+  type Defaults,
+  type KnownNames,
+  type makeObserver,
+  type Source,
+} from './change.ts';
+import type { Line } from './csv.ts';
+import { type Journal, lineMark, type LineState } from './journal.ts';
+
+/** Tries of one row whose connection is lost each time, before the run ends. */
+const MOST_TRIES = 4;
+/**
+ * Requests of a run whose response was lost. A lookup runs alone: while it does, no row is sent and no response is
+ * awaited, so that a record that is found belongs to no other row of the same content.
+ */
+export class Lost {
+  /** Connections that were lost so far. */
+  count = 0;
+  readonly #calls = new Set<Promise<unknown>>();
+  #lookup: Promise<unknown> | undefined;
+
+  /** True for an error after which the row may or may not be applied, while there are tries left. */
+  mayRecover(error: AppError, tries: number, signal: AbortSignal): boolean {
+    if (error.detail.outcome !== 'unknown') return false;
+    this.count += 1;
+    return tries < MOST_TRIES && !signal.aborted;
+  }
+  async call<T>(send: () => Promise<T>): Promise<T> {
+    await this.#pass();
+    const sent = send();
+    this.#calls.add(sent);
+    try {
+      return await sent;
+    } finally {
+      this.#calls.delete(sent);
+    }
+  }
+  async alone<T>(look: () => Promise<T>): Promise<T> {
+    await this.#pass();
+    const lookup = Promise.allSettled(this.#calls).then(look);
+    this.#lookup = lookup.catch(() => undefined);
+    try {
+      return await lookup;
+    } finally {
+      this.#lookup = undefined;
+    }
+  }
+  async #pass(): Promise<void> {
+    while (this.#lookup !== undefined) await this.#lookup;
+  }
+}
 
 /** What became of one line, in the order in which they were finished. */
 export type Outcome = {
@@ -25,7 +71,6 @@ export type Outcome = {
 };
 /** `invalid` are the failed rows that nothing was sent for. */
 export type Counts = { done: number; failed: number; skipped: number; invalid: number };
-
 export type Run = {
   readonly context: Context;
   readonly source: Source;
@@ -42,9 +87,7 @@ export type Run = {
   /** What sends the rows of one operation, made at its first row. */
   readonly callers: Map<Operation, ReturnType<Context['caller']>>;
 };
-
 const TABLE: Table = tracker.table;
-
 const callerOf = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
   const known = callers.get(operation);
   if (known !== undefined) return known;
@@ -52,7 +95,6 @@ const callerOf = ({ context, callers }: Run, operation: Operation): ReturnType<C
   callers.set(operation, caller);
   return caller;
 };
-
 const isText = (value: unknown): boolean =>
   typeof value === 'string' || (Array.isArray(value) && value.some((item) => typeof item === 'string'));
 /** Whether something in a row may be a name; ids need no question. */
@@ -62,7 +104,6 @@ const mayHaveNames = ({ input }: Change): boolean => {
     if (fieldReferences[name] !== undefined && isText(input.body[name])) return true;
   return false;
 };
-
 /** Names in a row's path and body as ids; ids stay what they are. */
 const resolved = async (context: Context, change: Change): Promise<Change> => {
   const input = await resolveParams(trackerNaming, context, change.operation, change.input);
@@ -76,7 +117,6 @@ const resolved = async (context: Context, change: Change): Promise<Change> => {
   }
   return { ...change, input: { ...input, ...(change.operation.body ? { body } : {}) } };
 };
-
 const failed = (line: number, change: Partial<Change>, error: AppError): Outcome => ({
   line,
   status: 'failed',
@@ -89,14 +129,11 @@ const failed = (line: number, change: Partial<Change>, error: AppError): Outcome
 });
 const invalid = (problems: readonly Problem[]): AppError =>
   new AppError('usage', problems.map(problemText).join('; '), { code: 'INVALID_ROW', problems });
-
 /** A failure that the next rows would meet as well ends the run; it can be resumed. */
 const endsRun = (error: AppError): boolean =>
   ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
-
 /** A line and what tells it from others. */
 type Marked = { readonly line: number; readonly hash: string };
-
 /** The row of a run before, that was sent without an answer and has arrived all the same. */
 const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<Outcome | undefined> => {
   const id = await run.observe?.(change);
@@ -104,7 +141,6 @@ const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<
   run.journal?.done(line, hash, id);
   return { line, status: 'found', op: change.verb, resource: change.resource, id };
 };
-
 /** After a lost connection: the record that the row made, or undefined when the row is to be sent again. */
 const recovered = async (
   run: Run,
@@ -124,10 +160,8 @@ const recovered = async (
 };
 /** A proxy that drops a connection mostly takes the next one. */
 const PAUSE_MS = 100;
-
 const idOf = (answer: unknown, { params = {} }: LooseInput): unknown =>
   (answer as { id?: unknown } | undefined)?.id ?? Object.values(params)[0];
-
 /** Sends a row once and notes its record. */
 const sendOnce = async (
   run: Run,
@@ -143,7 +177,6 @@ const sendOnce = async (
   if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
   return { line, status: 'done', op, resource, id };
 };
-
 /** What a refusal of the service means for a row. Throws what ends the run. */
 const refusedRow = (
   journal: Journal,
@@ -162,7 +195,6 @@ const refusedRow = (
   journal.failed(line, hash);
   return failed(line, change, error);
 };
-
 /** Sends a row. After a lost connection it is looked up, and sent again only when the service does not have it. */
 const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
   await journal.sent(marked.line, marked.hash);
@@ -178,12 +210,10 @@ const send = async (run: Run, journal: Journal, marked: Marked, change: Change):
     }
   }
 };
-
 /** spec/tracker: the service takes each name of these once. */
 const UNIQUE_NAMES: ReadonlySet<string> = new Set(['labels', 'categories']);
 /** Names that a dry run remembers: memory does not grow with the file. */
 const MOST_NAMES = 200_000;
-
 /** A name that another row of the same file creates as well: the service would refuse the second. */
 const twice = ({ names }: Run, line: number, change: Change): Outcome | undefined => {
   const name = change.input.body?.name;
@@ -196,7 +226,6 @@ const twice = ({ names }: Run, line: number, change: Change): Outcome | undefine
     ? undefined
     : failed(line, change, invalid([problem('name', 'rule', `is created by line ${before} as well`)]));
 };
-
 /** What a row would send, in a dry run. */
 const would = (line: number, { operation, input, verb: op, resource }: Change): Outcome => {
   const path = tracker.basePath + fill(operation.path, input.params ?? {});
@@ -209,7 +238,6 @@ const would = (line: number, { operation, input, verb: op, resource }: Change): 
     request: body === undefined ? { method, path } : { method, path, body: input.body ?? {} },
   };
 };
-
 const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Outcome> => {
   const { line } = marked;
   try {
@@ -228,7 +256,6 @@ const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Out
     throw error;
   }
 };
-
 /** What the journal knows of a line; a line that was another one then ends the run. */
 const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined => {
   const known = journal?.past.lines.get(line);
@@ -242,7 +269,6 @@ const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined
     },
   );
 };
-
 /** One line from text to outcome. Throws only what ends the whole run. */
 export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Outcome | Promise<Outcome> => {
   if (row === undefined) return failed(line, {}, invalid(wrong ? [wrong] : []));
@@ -252,7 +278,6 @@ export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Ou
   const change = changeFrom(TABLE, row, run.source, run.defaults);
   return 'operation' in change ? carriedOut(run, marked, change) : failed(line, {}, invalid(change));
 };
-
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {
   if (outcome.status === 'failed') {

@@ -1,9 +1,72 @@
-import { type Field, type Fields, bare, list, orNull, str } from '../../core/field.ts';
+import type { Context } from '../../api/context.ts';
+import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
+import { type Flag, flagName, type Flags, type Values } from '../../core/flag.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
-import { AppError } from '../../core/problem.ts';
-import type { Context, Flag, Flags, Values } from '../../cli/command.ts';
-import { flagName } from '../../core/field-flags.ts';
-import { createFlags, withoutNewNames } from './new-names.ts';
+import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+
+/** Which fields take inputs that the service makes records of, and who finds a name. */
+type Resolving = {
+  readonly inputs: Readonly<Record<string, { readonly kind: string }>>;
+  readonly resolve: (context: Context, kind: string, text: string, path: string) => Promise<unknown>;
+};
+/** The flag that lets a name make a record: `--create-labels`. */
+const createFlag = (field: string): string => `create-${flagName(field)}`;
+const inputsOf = ({ inputs }: Resolving, fields: Fields): string[] =>
+  Object.keys(fields).filter((name) => inputs[name] !== undefined);
+export const createFlags = (naming: Resolving, fields: Fields): Record<string, Flag> =>
+  Object.fromEntries(
+    inputsOf(naming, fields).map((name) => [
+      createFlag(name),
+      {
+        field: bool(),
+        summary: `Make ${name} that do not exist yet; without it an unknown name is an error`,
+      },
+    ]),
+  );
+const namesOf = (inputs: unknown): string[] =>
+  Array.isArray(inputs)
+    ? inputs.flatMap((one) => (typeof one?.name === 'string' ? [one.name as string] : []))
+    : [];
+/** What is wrong with a name, when nothing is called so. */
+const newName = async (
+  { resolve }: Resolving,
+  context: Context,
+  kind: string,
+  name: string,
+): Promise<Problem | undefined> => {
+  try {
+    await resolve(context, kind, `name:${name}`, `--${kind}`);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
+    const close = error.detail.problems?.[0]?.hint;
+    return problem(`--${kind}`, 'rule', `no ${kind} is called ${JSON.stringify(name)}`, close);
+  }
+};
+/** The service makes what it does not know, so a mistyped name would make a record: that has to be asked for. */
+export const withoutNewNames = async (
+  naming: Resolving,
+  context: Context,
+  fields: Fields,
+  values: Values,
+): Promise<Values> => {
+  const out: Record<string, unknown> = { ...values };
+  for (const field of inputsOf(naming, fields)) {
+    const kind = naming.inputs[field]?.kind ?? field;
+    const mayCreate = out[createFlag(field)] === true;
+    delete out[createFlag(field)];
+    const problems: Problem[] = [];
+    for (const name of mayCreate ? [] : namesOf(out[flagName(field)])) {
+      const found = await newName(naming, context, kind, name);
+      if (found !== undefined) problems.push(found);
+    }
+    if (problems.length > 0)
+      throw usageError(`there is no such ${kind}, and the service would make it`, problems, [
+        `--${createFlag(field)} makes what is not there yet`,
+      ]);
+  }
+  return out;
+};
 
 /** How a service's things are called by name: which fields point at what, and who finds the id. */
 export type Naming = {
@@ -30,7 +93,6 @@ export type Naming = {
   /** After a change: names that were read before may mean other things now. */
   readonly forget: (context: Context) => Promise<void>;
 };
-
 const textField = (field: Field): Field => {
   const text = bare(field).type === 'array' ? list(str()) : str();
   const kept = {
@@ -43,7 +105,6 @@ const textField = (field: Field): Field => {
     ...(field.summary ? { summary: field.summary } : {}),
   };
 };
-
 /** The field that the short flag stands for: of `group_id` and `group_ids` the one that is not deprecated. */
 const owners = (naming: Naming, fields: Fields): Map<string, string> => {
   const found = new Map<string, string>();
@@ -57,7 +118,6 @@ const owners = (naming: Naming, fields: Fields): Map<string, string> => {
   }
   return found;
 };
-
 /** Flags with ids widened to names, and a short flag for each: `--owner @ana` beside `--owner-ids`. */
 export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record<string, Flag> => {
   const out: Record<string, Flag> = { ...flags };
@@ -85,7 +145,6 @@ export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record
   }
   return { ...out, ...createFlags(naming, fields) };
 };
-
 const texts = (naming: Naming, value: unknown): unknown[] =>
   (Array.isArray(value) ? value : [value]).flatMap((item) => {
     const parts = String(item).split(',');
@@ -94,7 +153,6 @@ const texts = (naming: Naming, value: unknown): unknown[] =>
       ? parts.map((part) => part.trim())
       : [item];
   });
-
 /** `ana,ben` is two names when no single thing is called so. */
 const oneOrMore = async (
   naming: Naming,
@@ -120,7 +178,6 @@ const oneOrMore = async (
     return found;
   }
 };
-
 const ids = async (
   naming: Naming,
   context: Context,
@@ -135,7 +192,6 @@ const ids = async (
     found.push(...(await oneOrMore(naming, context, kind, String(text), path)));
   return found;
 };
-
 /** Values with names turned into ids and short flags folded into the fields they stand for. */
 export const resolveValues = async (
   naming: Naming,
@@ -164,7 +220,6 @@ export const resolveValues = async (
   }
   return withoutNewNames(naming, context, fields, out);
 };
-
 /** Path parameters given by name become ids. */
 export const resolveParams = async (
   naming: Naming,
@@ -186,4 +241,80 @@ export const resolveParams = async (
       );
   }
   return { ...input, params };
+};
+
+/** Which kind a field points at, and the short flag that stands for it. `label` of `labels` makes inputs, not ids. */
+export type Reference = { readonly kind: string; readonly alias?: string };
+/** Fields of bodies and queries, by name. */
+export const fieldReferences: Readonly<Record<string, Reference>> = {
+  author_id: { kind: 'member', alias: 'author' },
+  default_workflow_id: { kind: 'workflow' },
+  epic_id: { kind: 'epic', alias: 'epic' },
+  epic_ids: { kind: 'epic' },
+  epic_state_id: { kind: 'epic-state', alias: 'epic-state' },
+  follower_ids_add: { kind: 'member' },
+  follower_ids_remove: { kind: 'member' },
+  follower_ids: { kind: 'member', alias: 'follower' },
+  group_id: { kind: 'group', alias: 'group' },
+  group_ids: { kind: 'group', alias: 'group' },
+  iteration_id: { kind: 'iteration', alias: 'iteration' },
+  iteration_ids: { kind: 'iteration' },
+  label_ids: { kind: 'label', alias: 'label' },
+  member_ids: { kind: 'member', alias: 'member' },
+  milestone_id: { kind: 'objective', alias: 'milestone' },
+  objective_ids: { kind: 'objective', alias: 'objective' },
+  owner_id: { kind: 'member' },
+  owner_ids_add: { kind: 'member' },
+  owner_ids_remove: { kind: 'member' },
+  owner_ids: { kind: 'member', alias: 'owner' },
+  project_id: { kind: 'project', alias: 'project' },
+  project_ids: { kind: 'project' },
+  requested_by_id: { kind: 'member', alias: 'requested-by' },
+  uploader_id: { kind: 'member', alias: 'uploader' },
+  workflow_ids: { kind: 'workflow' },
+  workflow_state_id: { kind: 'workflow-state', alias: 'workflow-state' },
+};
+/** Path parameters: `{label-public-id}` is a label. */
+export const paramKind = (param: string): string | undefined => {
+  const word = param.replace(/-public-id$/, '');
+  const kind = { milestone: 'objective', repo: 'repository' }[word] ?? word;
+  return [
+    'category',
+    'custom-field',
+    'entity-template',
+    'epic',
+    'group',
+    'iteration',
+    'label',
+    'member',
+    'objective',
+    'project',
+    'repository',
+  ].includes(kind)
+    ? kind
+    : undefined;
+};
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Text that is an id already. A name of digits only is written `name:123`. */
+export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || UUID.test(text);
+/** Names of the tracker's things; what looks them up is loaded when a name is given. */
+export const trackerNaming: Naming = {
+  paramKind,
+  fields: fieldReferences,
+  inputs: { labels: { kind: 'label', alias: 'label' }, categories: { kind: 'category', alias: 'category' } },
+  isId,
+  resolve: async (context, kind, text, path, isFresh = false) => {
+    if (isId(text)) return UUID.test(text) ? text : Number(text);
+    const { resolveName } = await import('./resolve.ts');
+    return resolveName(context, kind, text, path, isFresh);
+  },
+  learn: async (context, operation, input, answer) => {
+    const { learnNames } = await import('./resolve.ts');
+    await learnNames(context, operation, input, answer);
+  },
+  forget: async (context) => {
+    const { forgetNames } = await import('./resolve.ts');
+    await forgetNames(context);
+  },
 };

@@ -1,17 +1,135 @@
-import { bare } from '../../core/field.ts';
-import { heldRows } from '../../core/held-rows.ts';
-import { jsonRow } from '../../core/json.ts';
-import { nearest } from '../../core/nearest.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { entityTemplates } from '../../api-specs/tracker/entity-templates.ts';
+import { epics } from '../../api-specs/tracker/epics.ts';
+import { groups, projects } from '../../api-specs/tracker/groups.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../cli/command.ts';
-import { readCache, writeCache } from './cache.ts';
-import { type Kind, type Named, kinds } from './kinds.ts';
+import { categories, labels } from '../../api-specs/tracker/labels.ts';
+import { iterations, objectives } from '../../api-specs/tracker/planning.ts';
+import { workflows } from '../../api-specs/tracker/stories.ts';
+import { customFields, epicWorkflow, members, repositories } from '../../api-specs/tracker/workspace.ts';
+import type { Context } from '../../api/context.ts';
+import { bare } from '../../core/field.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
+import { jsonRow } from '../../core/json.ts';
+import type { LooseInput, Operation } from '../../core/operation.ts';
+import { heldRows } from '../../core/page.ts';
+import { AppError, messageOf, problem, usageError } from '../../core/problem.ts';
+import { fittingJson } from '../../core/shape.ts';
+import { nearest } from '../../core/text.ts';
+
+/** Names older than this are asked for again. */
+const MAX_AGE_MS = 5 * 60_000;
+type Cached = { readonly readAt: number; readonly things: readonly Named[] };
+const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
+const directoryOf = (context: Context, baseUrl: string): string =>
+  childPath(
+    join(context.settings.directories.cache, 'tracker'),
+    pathPart(createHash('sha256').update(baseUrl).digest('hex').slice(0, 16)),
+  );
+const fileOf = (context: Context, baseUrl: string, kind: string): string =>
+  childPath(directoryOf(context, baseUrl), pathPart(`${kind}.json`));
+export const readCache = async (
+  context: Context,
+  baseUrl: string,
+  kind: string,
+): Promise<readonly Named[] | undefined> => {
+  const text = await context.host.files.read(fileOf(context, baseUrl, kind)).catch(() => undefined);
+  if (text === undefined) return undefined;
+  const cached = fittingJson<Cached>(text, shape);
+  if (cached === undefined) return undefined;
+  const age = context.host.now() - cached.readAt;
+  return age >= 0 && age < MAX_AGE_MS ? cached.things : undefined;
+};
+/** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
+export const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
+  const { files } = context.host;
+  const directory = join(context.settings.directories.cache, 'names');
+  const lines = things
+    .map(({ names: [first = ''] }) => first)
+    .filter((name) => name !== '' && !/[\r\n]/.test(name));
+  const text = `${lines.join('\n')}\n`;
+  try {
+    if ((await files.read(childPath(directory, pathPart(kind)))) === text) return;
+    await files.makeDirectory(directory, 0o700);
+    await files.replace(childPath(directory, pathPart(kind)), text, 0o600);
+  } catch (error) {
+    context.log.debug(`the names for TAB were not written: ${messageOf(error)}`);
+  }
+};
+/** Also writes the list that TAB reads. A cache that cannot be written is no reason to fail. */
+export const writeCache = async (
+  context: Context,
+  baseUrl: string,
+  kind: string,
+  things: readonly Named[],
+): Promise<void> => {
+  const { files } = context.host;
+  const path = fileOf(context, baseUrl, kind);
+  try {
+    await files.makeDirectory(join(path, '..'), 0o700);
+    await files.replace(path, JSON.stringify({ readAt: context.host.now(), things }), 0o600);
+  } catch (error) {
+    context.log.debug(`the cache of names was not written: ${messageOf(error)}`);
+  }
+  await writeNames(context, kind, things);
+};
+/** After a change nothing that was read before is trusted: a name may be gone, new, or that of another record. */
+export const forgetNames = async (context: Context): Promise<void> => {
+  const { baseUrl, isMock } = await context.target('tracker');
+  if (!isMock) await context.host.files.remove(directoryOf(context, baseUrl)).catch(() => undefined);
+};
+
+/** One thing that has an id and names. */
+export type Named = { readonly id: string | number; readonly names: readonly string[] };
+export type Kind = {
+  readonly list: Operation;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Records of one answer as ids and names; the first name is what completion offers. */
+  readonly read: (answer: unknown) => Named[];
+};
+type Row = Record<string, unknown>;
+const rows = (answer: unknown): Row[] => (Array.isArray(answer) ? (answer as Row[]) : []);
+const texts = (...values: unknown[]): string[] =>
+  values.filter((value): value is string => typeof value === 'string' && value !== '');
+const byName = (answer: unknown): Named[] =>
+  rows(answer).map((row) => ({ id: row.id as string | number, names: texts(row.name) }));
+const named = (list: Operation): Kind => ({ list, read: byName });
+const member = (row: Row): Named => {
+  const profile = (row.profile ?? {}) as Row;
+  return { id: row.id as string, names: texts(profile.mention_name, profile.name, profile.email_address) };
+};
+const states = (field: string) => (answer: unknown) =>
+  (Array.isArray(answer) ? rows(answer) : [answer as Row]).flatMap((workflow) => byName(workflow?.[field]));
+/** Everything of the tracker that people call by name. */
+export const kinds: Readonly<Record<string, Kind>> = {
+  category: named(categories.list),
+  'custom-field': named(customFields.list),
+  'entity-template': named(entityTemplates.list),
+  epic: named(epics.list),
+  'epic-state': { list: epicWorkflow.get, read: states('epic_states') },
+  group: {
+    list: groups.list,
+    read: (answer) =>
+      rows(answer).map((row) => ({ id: row.id as string, names: texts(row.mention_name, row.name) })),
+  },
+  iteration: named(iterations.list),
+  label: { list: labels.list, query: { slim: true }, read: byName },
+  member: { list: members.list, read: (answer) => rows(answer).map(member) },
+  objective: named(objectives.list),
+  project: named(projects.list),
+  repository: {
+    list: repositories.list,
+    read: (answer) =>
+      rows(answer).map((row) => ({ id: row.id as number, names: texts(row.full_name, row.name) })),
+  },
+  workflow: named(workflows.list),
+  'workflow-state': { list: workflows.list, read: states('states') },
+};
 
 const folded = (text: string): string => text.toLowerCase();
 /** `@ana` and `name:ana` are `ana`. */
 const wanted = (text: string): string => text.replace(/^(name:|@)/, '');
-
 /** The things that a text may mean: equal names first, else names that differ in upper and lower case only. */
 export const candidates = (things: readonly Named[], text: string): Named[] => {
   const name = wanted(text);
@@ -20,10 +138,8 @@ export const candidates = (things: readonly Named[], text: string): Named[] => {
     ? exact
     : things.filter(({ names }) => names.some((n) => folded(n) === folded(name)));
 };
-
 /** Names that are kept and cached; of a longer list only those that the text may mean. */
 const MOST_KEPT = 50_000;
-
 /** Reads the names of a list while it arrives. */
 const scan = async (
   context: Context,
@@ -48,7 +164,6 @@ const scan = async (
   }
   return { things, isWhole };
 };
-
 const load = async (
   context: Context,
   kind: string,
@@ -65,10 +180,8 @@ const load = async (
   if (isWhole) await writeCache(context, baseUrl, kind, things);
   return { things, wasCached: false };
 };
-
 /** A kind as people write it: a workflow state. */
 const words = (kind: string): string => kind.replaceAll('-', ' ');
-
 const none = (kind: string, text: string, things: readonly Named[], path: string): AppError => {
   const close = nearest(
     wanted(text),
@@ -89,7 +202,6 @@ const none = (kind: string, text: string, things: readonly Named[], path: string
       : [],
   });
 };
-
 /** The id behind a name. Ambiguity is an error that lists the candidates; a cached list that lacks the name is read again. */
 export const resolveName = async (
   context: Context,
@@ -113,4 +225,20 @@ export const resolveName = async (
     ]);
   }
   return only.id;
+};
+
+/** Parameters that leave no record out. */
+const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
+/** Whoever lists the labels has their names under TAB afterwards. */
+export const learnNames = async (
+  context: Context,
+  operation: Operation,
+  { query = {} }: LooseInput,
+  answer: unknown,
+): Promise<void> => {
+  if (Object.keys(query).some((name) => query[name] !== undefined && !WHOLE.has(name))) return;
+  for (const [kind, { list, read }] of Object.entries(kinds)) {
+    if (list.path === operation.path && list.method === operation.method)
+      await writeNames(context, kind, read(answer));
+  }
 };

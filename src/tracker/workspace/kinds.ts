@@ -1,12 +1,147 @@
-import { type Fields, list, obj, req, str, bare } from '../../core/field.ts';
-import type { Operation } from '../../core/operation.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import { type TemplateLookup, contentsShown } from './template-contents.ts';
-import { storyFields } from './template-fields.ts';
-import { fieldsOfRows, namesOfRecords } from './fields.ts';
+import { bare, type Field, type Fields, list, obj, orNull, req, str } from '../../core/field.ts';
+import type { Operation } from '../../core/operation.ts';
+
+type Rows = { readonly create?: Operation; readonly update: Operation };
+/**
+ * The fields of one list of a workspace file, taken from the rows that will carry them: what the file allows is what both the
+ * create and the update take, so that no value is found wrong half-way through an apply. Names by which entries are told apart
+ * are required.
+ */
+export const fieldsOfRows = ({ create, update }: Rows, names: readonly string[]): Fields =>
+  Object.fromEntries(
+    names.map((name): [string, Field] => {
+      const made = create?.body?.[name];
+      const changed = update.body?.[name];
+      const field = changed ?? made;
+      if (field === undefined) throw new Error(`neither ${update.path} nor its create has ${name}`);
+      return [name, made?.required || name === 'name' ? req(field) : field];
+    }),
+  );
+/** A list of names that stand for inputs or ids: each name has the limits of the record that it names. */
+export const namesOfRecords = (named: Operation, key: string): Field => {
+  const field = named.body?.[key];
+  if (field === undefined) throw new Error(`${named.path} has no ${key}`);
+  const { required: _, ...name } = bare(field) as Field & { required?: true };
+  return list(name as Field);
+};
 
 const { table } = tracker;
+const contents = bare(table['entity-templates'].update.body.story_contents);
+const rows: Fields = contents.type === 'object' ? contents.fields : {};
+const taskRow = (): Fields => {
+  const tasks = rows.tasks === undefined ? undefined : bare(rows.tasks);
+  const item = tasks?.type === 'array' ? bare(tasks.items) : undefined;
+  return item?.type === 'object' ? item.fields : {};
+};
+const of = (...names: readonly string[]): Fields =>
+  Object.fromEntries(names.map((name) => [name, rows[name] ?? str()]));
+const name = str(undefined, { min: 1 });
+/** What a template puts into a story: the values of the endpoint, and everything else by the names of the other lists. */
+export const storyFields: Fields = {
+  ...of('name', 'description', 'story_type', 'deadline', 'estimate', 'external_links'),
+  state: name,
+  epic: orNull(name),
+  iteration: orNull(name),
+  project: orNull(name),
+  group: orNull(name),
+  labels: namesOfRecords(table.labels.create, 'name'),
+  linked_files: list(name),
+  owner_ids: list(name),
+  follower_ids: list(name),
+  custom_fields: list(obj({ field: req(name), value: req(name) })),
+  tasks: list(obj({ ...taskRow(), owner_ids: list(name) })),
+};
+/** Members of a template's contents that name one record of another list: the field of the endpoint, the list and its key. */
+export const storyReferences = {
+  epic: { body: 'epic_id', kind: 'epics', key: 'name' },
+  iteration: { body: 'iteration_id', kind: 'iterations', key: 'name' },
+  project: { body: 'project_id', kind: 'projects', key: 'name' },
+  group: { body: 'group_id', kind: 'groups', key: 'mention_name' },
+} as const;
+
 export type Row = Readonly<Record<string, unknown>>;
+/** What must be known to turn the ids of a template into names and back. */
+export type TemplateLookup = {
+  readonly epics: readonly Row[];
+  readonly iterations: readonly Row[];
+  readonly projects: readonly Row[];
+  readonly groups: readonly Row[];
+  readonly custom_fields: readonly Row[];
+  readonly linked_files: readonly Row[];
+  readonly workflowStates: readonly Row[];
+};
+type Given = { readonly [name: string]: any };
+const PLAIN = [
+  'name',
+  'description',
+  'story_type',
+  'deadline',
+  'estimate',
+  'external_links',
+  'owner_ids',
+  'follower_ids',
+] as const;
+const nameOf = (rows: readonly Row[], id: unknown, key = 'name'): unknown =>
+  rows.find((row) => row.id === id)?.[key] ?? id;
+const idOf = (rows: readonly Row[], name: unknown, key = 'name'): unknown =>
+  name === null ? null : (rows.find((row) => row[key] === name)?.id ?? name);
+const taskShown = ({ description, complete, external_id: externalId, owner_ids: owners }: Given): Row => ({
+  description,
+  complete: complete ?? false,
+  ...(externalId ? { external_id: externalId } : {}),
+  owner_ids: owners ?? [],
+});
+const valueShown = (fields: readonly Row[], { field_id: id, value }: Given): Row => ({
+  field: nameOf(fields, id),
+  value,
+});
+/** The contents of a template as the file has them: only what the template sets. */
+export const contentsShown = (contents: Given, lookup: TemplateLookup): Row => {
+  const out: Record<string, unknown> = {};
+  for (const key of PLAIN) if (contents[key] !== undefined) out[key] = contents[key];
+  for (const [key, { body, kind, key: by }] of Object.entries(storyReferences))
+    if (contents[body] !== undefined) out[key] = nameOf(lookup[kind], contents[body], by);
+  if (contents.workflow_state_id !== undefined)
+    out.state = nameOf(lookup.workflowStates, contents.workflow_state_id);
+  for (const key of ['labels', 'linked_files'])
+    if (contents[key] !== undefined) out[key] = contents[key].map(({ name }: Given) => name);
+  if (contents.custom_fields !== undefined)
+    out.custom_fields = contents.custom_fields.map((one: Given) => valueShown(lookup.custom_fields, one));
+  if (contents.tasks !== undefined) out.tasks = contents.tasks.map(taskShown);
+  return out;
+};
+const comparable = (key: string, value: any): string => {
+  if (key === 'tasks') return JSON.stringify(value.map(taskShown));
+  if (key === 'deadline' && typeof value === 'string') return String(Date.parse(value));
+  if (Array.isArray(value)) return JSON.stringify(value.map((one) => JSON.stringify(one)).sort());
+  return JSON.stringify(value ?? '');
+};
+/** What the file says and the template does not have; a key that the file leaves out stays as it is. */
+export const contentsDiffer = (wanted: Given, now: Given): boolean =>
+  Object.entries(wanted).some(
+    ([key, value]) =>
+      comparable(key, value ?? '') !== comparable(key, now[key] ?? (key === 'tasks' ? [] : '')),
+  );
+/** The contents as the endpoint wants them. A create has no null: what is not there yet cannot be unset. */
+export const contentsBody = (wanted: Given, lookup: TemplateLookup, isNew: boolean): Row => {
+  const out: Record<string, unknown> = {};
+  for (const key of PLAIN) if (wanted[key] !== undefined) out[key] = wanted[key];
+  for (const [key, { body, kind, key: by }] of Object.entries(storyReferences))
+    if (wanted[key] !== undefined) out[body] = idOf(lookup[kind], wanted[key], by);
+  if (wanted.state !== undefined) out.workflow_state_id = idOf(lookup.workflowStates, wanted.state);
+  if (wanted.labels !== undefined) out.labels = wanted.labels.map((name: string) => ({ name }));
+  if (wanted.linked_files !== undefined)
+    out.linked_file_ids = wanted.linked_files.map((name: string) => idOf(lookup.linked_files, name));
+  if (wanted.custom_fields !== undefined)
+    out.custom_fields = wanted.custom_fields.map(({ field, value }: Given) => ({
+      field_id: idOf(lookup.custom_fields, field),
+      value,
+    }));
+  if (wanted.tasks !== undefined) out.tasks = wanted.tasks;
+  return isNew ? Object.fromEntries(Object.entries(out).filter(([, value]) => value !== null)) : out;
+};
+
 /** A workspace file: only the lists that stand in it are looked at. */
 export type Workspace = Readonly<Record<string, readonly Row[] | undefined>>;
 /** What the service has, by list. */
@@ -21,7 +156,6 @@ export type Lookup = {
   /** Only where the file has templates. */
   readonly templates?: TemplateLookup;
 };
-
 /** One list of a workspace file: its fields, its endpoints, and how a record of the service reads in the file. */
 export type WorkspaceKind = {
   readonly fields: Fields;
@@ -37,9 +171,8 @@ export type WorkspaceKind = {
   /** Why a record must not be pruned without --force; undefined when nothing uses it. */
   readonly usedBy: (row: Row, lookup: Lookup) => string | undefined;
 };
-
-const rows = (value: unknown): Row[] => (Array.isArray(value) ? (value as Row[]) : []);
-const names = (value: unknown): unknown[] => rows(value).map((row) => row.name);
+const rowsKinds = (value: unknown): Row[] => (Array.isArray(value) ? (value as Row[]) : []);
+const names = (value: unknown): unknown[] => rowsKinds(value).map((row) => row.name);
 const pick = (row: Row, keys: readonly string[]): Row =>
   Object.fromEntries(keys.map((key) => [key, row[key]]));
 /** Ids of one record as the names that the file has for them. */
@@ -49,7 +182,6 @@ const number = (row: Row, ...path: string[]): number =>
   Number(path.reduce<unknown>((at, key) => (at as Row | undefined)?.[key], row) ?? 0);
 const stories = (count: number): string | undefined =>
   count > 0 ? `${count} ${count === 1 ? 'story' : 'stories'}` : undefined;
-
 /** One value of a custom field: what its row takes but the id, which the service gives. */
 const valueFields = (): Fields => {
   const values = bare(table['custom-fields'].update.body.values);
@@ -59,7 +191,6 @@ const valueFields = (): Fields => {
   return { value: req(text), color_key: { ...color, nullable: true } };
 };
 const value = obj(valueFields());
-
 /** In the order in which they are applied: what others refer to comes first. */
 export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
   labels: {
@@ -80,7 +211,7 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     show: (row) => pick(row, ['name', 'external_id', 'color', 'archived']),
     usedBy: (row, { objectives }) => {
       const using = objectives.filter((objective) =>
-        rows(objective.categories).some(({ id }) => id === row.id),
+        rowsKinds(objective.categories).some(({ id }) => id === row.id),
       ).length;
       return using > 0 ? `${using} objectives` : undefined;
     },
@@ -117,7 +248,7 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     },
     show: (row) => ({
       ...pick(row, ['name', 'description', 'enabled', 'icon_set_identifier']),
-      values: rows(row.values).map((v) => pick(v, ['value', 'color_key'])),
+      values: rowsKinds(row.values).map((v) => pick(v, ['value', 'color_key'])),
     }),
     usedBy: () => 'its values',
   },
@@ -233,7 +364,7 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     ]),
     once: ['content_type'],
     show: (row) => pick(row, ['name', 'type', 'url', 'description', 'thumbnail_url', 'size', 'content_type']),
-    usedBy: (row) => stories(rows(row.story_ids).length),
+    usedBy: (row) => stories(rowsKinds(row.story_ids).length),
   },
   entity_templates: {
     ...table['entity-templates'],

@@ -1,16 +1,142 @@
 import type { Field } from '../../core/field.ts';
-import { AppError, problem, type Problem, usageError } from '../../core/problem.ts';
-import { type Names, afterRenames, dangling, matcher, namesOf } from './plan-names.ts';
-import { contentsDiffer } from './template-contents.ts';
+import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+import { nearest } from '../../core/text.ts';
 import {
+  contentsDiffer,
   type Current,
+  kindNames,
   type Lookup,
   type Row,
   type Workspace,
   type WorkspaceKind,
-  kindNames,
   workspaceKinds,
 } from './kinds.ts';
+
+/** The rows of one list by one of their keys, in the order of the service. */
+const byKey = (rows: readonly Row[], key: string): Map<unknown, Row[]> => {
+  const found = new Map<unknown, Row[]>();
+  for (const row of rows) {
+    const same = found.get(row[key]);
+    if (same === undefined) found.set(row[key], [row]);
+    else same.push(row);
+  }
+  // The last is taken off first: cheap however many are called alike.
+  for (const same of found.values()) same.reverse();
+  return found;
+};
+/**
+ * Finds the record of an entry: by external_id first, so that a changed name is a rename; then by name. Each record answers for
+ * one entry.
+ */
+export const matcher = (rows: readonly Row[]) => {
+  const [byId, byName] = [byKey(rows, 'external_id'), byKey(rows, 'name')];
+  const taken = new Set<Row>();
+  const next = (index: Map<unknown, Row[]>, key: unknown): Row | undefined => {
+    const same = index.get(key) ?? [];
+    for (let last = same.at(-1); last !== undefined; last = same.at(-1)) {
+      if (!taken.has(last)) return last;
+      same.pop();
+    }
+    return undefined;
+  };
+  return {
+    take(wanted: Row): Row | undefined {
+      const row =
+        (wanted.external_id === undefined ? undefined : next(byId, wanted.external_id)) ??
+        next(byName, wanted.name);
+      if (row !== undefined) taken.add(row);
+      return row;
+    },
+    rest: (): Row[] => rows.filter((row) => !taken.has(row)),
+  };
+};
+/** Lists of names in one list of the file that point into another. */
+const references: Readonly<
+  Record<string, Readonly<Record<string, { readonly kind: string; readonly key: string }>>>
+> = {
+  objectives: { categories: { kind: 'categories', key: 'name' } },
+  epics: {
+    labels: { kind: 'labels', key: 'name' },
+    groups: { kind: 'groups', key: 'mention_name' },
+    objectives: { kind: 'objectives', key: 'name' },
+  },
+  iterations: { labels: { kind: 'labels', key: 'name' }, groups: { kind: 'groups', key: 'mention_name' } },
+  entity_templates: {
+    'story.labels': { kind: 'labels', key: 'name' },
+    'story.linked_files': { kind: 'linked_files', key: 'name' },
+    'story.epic': { kind: 'epics', key: 'name' },
+    'story.iteration': { kind: 'iterations', key: 'name' },
+    'story.project': { kind: 'projects', key: 'name' },
+    'story.group': { kind: 'groups', key: 'mention_name' },
+  },
+};
+/** What stands at `labels` or at `story.labels`: one name or a list of them. */
+const at = (entry: Row, path: string): unknown => {
+  const [first = '', second] = path.split('.');
+  return second === undefined ? entry[first] : (entry[first] as Row | undefined)?.[second];
+};
+const namesAt = (entry: Row, path: string): string[] => {
+  const value = at(entry, path);
+  return Array.isArray(value) ? (value as string[]) : typeof value === 'string' ? [value] : [];
+};
+const withAt = (entry: Row, path: string, value: unknown): Row => {
+  const [first = '', second] = path.split('.');
+  return { ...entry, [first]: second === undefined ? value : { ...(entry[first] as Row), [second]: value } };
+};
+export type Names = { readonly known: ReadonlySet<string>; readonly renamed: ReadonlyMap<string, string> };
+/** What the things of one list will be called, and what they were called before. */
+const namesAfter = (wanted: readonly Row[], rows: readonly Row[], key: string): Names => {
+  const records = matcher(rows);
+  const renamed = new Map<string, string>();
+  for (const entry of wanted) {
+    const row = records.take(entry);
+    if (row === undefined) continue;
+    if (entry[key] !== undefined && row[key] !== entry[key])
+      renamed.set(String(row[key]), String(entry[key]));
+  }
+  return { known: new Set([...wanted, ...records.rest()].map((row) => String(row[key]))), renamed };
+};
+/** For each list that others point into: its names after this plan. Lists that the file does not have cannot be checked. */
+export const namesOf = (workspace: Workspace, current: Current): ReadonlyMap<string, Names> => {
+  const found = new Map<string, Names>();
+  for (const fields of Object.values(references)) {
+    for (const { kind, key } of Object.values(fields)) {
+      const wanted = workspace[kind];
+      if (wanted !== undefined) found.set(kind, namesAfter(wanted, current[kind] ?? [], key));
+    }
+  }
+  return found;
+};
+/** A record as it will read once the renames of this plan are done. */
+export const afterRenames = (kindName: string, shown: Row, names: ReadonlyMap<string, Names>): Row => {
+  let out = shown;
+  for (const [field, { kind }] of Object.entries(references[kindName] ?? {})) {
+    const { renamed } = names.get(kind) ?? { renamed: new Map<string, string>() };
+    const value = at(out, field);
+    const after = (name: string): string => renamed.get(name) ?? name;
+    if (Array.isArray(value)) out = withAt(out, field, (value as string[]).map(after));
+    else if (typeof value === 'string') out = withAt(out, field, after(value));
+  }
+  return out;
+};
+export const dangling = (workspace: Workspace, names: ReadonlyMap<string, Names>): Problem[] =>
+  Object.entries(references).flatMap(([kindName, fields]) =>
+    (workspace[kindName] ?? []).flatMap((entry, i) =>
+      Object.entries(fields).flatMap(([field, { kind }]) => {
+        const found = names.get(kind);
+        const unknown = found ? namesAt(entry, field).filter((name) => !found.known.has(name)) : [];
+        return unknown.map((name) => {
+          const hint = found?.renamed.get(name) ?? nearest(name, found?.known ?? []);
+          return problem(
+            `${kindName}[${i}].${field}`,
+            'rule',
+            `names ${JSON.stringify(name)}, which is not in ${kind}`,
+            hint && `did you mean ${hint}?`,
+          );
+        });
+      }),
+    ),
+  );
 
 export type FieldChange = { readonly from: unknown; readonly to: unknown };
 export type Action = {
@@ -27,13 +153,11 @@ export type Plan = {
   readonly refused: readonly Problem[];
   readonly extra: readonly { readonly kind: string; readonly name: string }[];
 };
-
 const sorted = (value: unknown): unknown =>
   Array.isArray(value) && value.every((item) => typeof item !== 'object') ? [...value].sort() : value;
 /** Absent, null and empty text mean the same for a text that was never set; the order of names in a list means nothing. */
 const same = (a: unknown, b: unknown): boolean =>
   JSON.stringify(sorted(a ?? '') ?? '') === JSON.stringify(sorted(b ?? '') ?? '');
-
 type ValueRow = { readonly value: string; readonly color_key?: unknown };
 /** Without --prune a value that the file leaves out stays, behind those that it names. */
 const keptValues = (wanted: unknown, now: unknown, prune: boolean): unknown => {
@@ -54,7 +178,6 @@ const sameValues = (wanted: unknown, now: unknown): boolean => {
     )
   );
 };
-
 /** Moments are the same however their offsets are written. */
 const isAsWanted = (field: Field | undefined, name: string, to: unknown, now: unknown): boolean => {
   if (name === 'values') return sameValues(to, now);
@@ -64,7 +187,6 @@ const isAsWanted = (field: Field | undefined, name: string, to: unknown, now: un
     ? Date.parse(to) === Date.parse(now)
     : same(to, now);
 };
-
 const changesOf = (
   kind: WorkspaceKind,
   wanted: Row,
@@ -80,9 +202,7 @@ const changesOf = (
   }
   return found;
 };
-
 type Part = { actions: Action[]; kept: number; refused: Problem[]; extra: { kind: string; name: string }[] };
-
 /** Everything that planning one list needs, and where it puts what it finds. */
 type Planning = {
   readonly lookup: Lookup;
@@ -90,7 +210,6 @@ type Planning = {
   readonly names: ReadonlyMap<string, Names>;
   readonly part: Part;
 };
-
 const planRest = (
   kindName: string,
   kind: WorkspaceKind,
@@ -125,7 +244,6 @@ const planRest = (
       });
   }
 };
-
 const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, part: Part): void => {
   const name = String(entry.name);
   if (kind.create === undefined) {
@@ -137,7 +255,6 @@ const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, part: Part):
   const changes = Object.fromEntries(Object.entries(entry).map(([field, to]) => [field, { from: null, to }]));
   part.actions.push({ action: 'create', kind: kindName, name, changes });
 };
-
 const planKind = (
   kindName: string,
   wanted: readonly Row[],
@@ -165,7 +282,6 @@ const planKind = (
   }
   planRest(kindName, kind, records.rest(), planning);
 };
-
 /** A name may stand as often as the service has it already (two sprints called alike), else once. */
 const doubled = (workspace: Workspace, current: Current): Problem[] =>
   Object.entries(workspace).flatMap(([kind, entries = []]) => {
@@ -180,7 +296,6 @@ const doubled = (workspace: Workspace, current: Current): Problem[] =>
         : [];
     });
   });
-
 /** The smallest list of changes that makes the service what the file says. Deletes come last, in reverse order. Pure. */
 export const planWorkspace = (
   workspace: Workspace,
@@ -199,7 +314,6 @@ export const planWorkspace = (
   const removals = part.actions.filter(({ action }) => action === 'delete').reverse();
   return { ...part, actions: [...part.actions.filter(({ action }) => action !== 'delete'), ...removals] };
 };
-
 /** A plan that would do less than was asked is not carried out at all. */
 export const refusal = (plan: Plan): AppError | undefined =>
   plan.refused.length === 0
@@ -208,13 +322,11 @@ export const refusal = (plan: Plan): AppError | undefined =>
         code: 'PLAN_REFUSED',
         problems: plan.refused,
       });
-
 const shown = (value: unknown): string => {
   const text = JSON.stringify(value) ?? '';
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
 const sign = { create: '+', update: '~', delete: '-', archive: '-' } as const;
-
 /** The plan as people read it: one line an action, its changes below. */
 export const planText = (plan: Plan): string => {
   const lines = plan.actions.flatMap(({ action, kind, name, changes }) => [

@@ -1,9 +1,221 @@
-import type { Context } from '../../cli/command.ts';
-import type { Workspace } from './kinds.ts';
-import { withMemberIds } from './members.ts';
-import { type Plan, type PlanOptions, planWorkspace } from './plan.ts';
+import { resolve } from 'node:path';
+import type { Context } from '../../api/context.ts';
+import { textFile } from '../../api/input.ts';
+import { check } from '../../core/check.ts';
+import { bare, type Field, list, obj } from '../../core/field.ts';
+import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+import type { CheckFinding } from '../../core/result.ts';
+import { nearest } from '../../core/text.ts';
+import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
+import { pairNamed, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
+import { trackerNaming } from '../names/naming.ts';
+import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
+import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
 import { readCurrent } from './read.ts';
-import { readWorkspace } from './read-file.ts';
+
+/** Lists of members: they may stand in the file as people call them, so that one file fits several workspaces. */
+const members: Readonly<Record<string, string>> = { groups: 'member_ids', epics: 'owner_ids' };
+const idsOf = async (context: Context, names: readonly unknown[], path: string): Promise<unknown[]> => {
+  const ids: unknown[] = [];
+  for (const [i, name] of names.entries())
+    ids.push(await trackerNaming.resolve(context, 'member', String(name), `${path}[${i}]`));
+  return ids;
+};
+/** The members of a template's contents: those of the story and those of its tasks. */
+const withStoryMembers = async (context: Context, entry: Row, path: string): Promise<Row> => {
+  const story = { ...(entry.story as Record<string, unknown>) };
+  for (const field of ['owner_ids', 'follower_ids'])
+    if (Array.isArray(story[field]))
+      story[field] = await idsOf(context, story[field] as unknown[], `${path}.${field}`);
+  if (typeof story.state === 'string')
+    await trackerNaming.resolve(context, 'workflow-state', `name:${story.state}`, `${path}.state`);
+  if (Array.isArray(story.tasks)) {
+    const tasks: Row[] = [];
+    for (const [i, task] of (story.tasks as Row[]).entries())
+      tasks.push(
+        Array.isArray(task.owner_ids)
+          ? { ...task, owner_ids: await idsOf(context, task.owner_ids, `${path}.tasks[${i}].owner_ids`) }
+          : task,
+      );
+    story.tasks = tasks;
+  }
+  return { ...entry, story };
+};
+/** A state that the workflow does not have is found before anything is planned. */
+const checkState = async (context: Context, entry: Row, path: string): Promise<void> => {
+  if (typeof entry.state === 'string')
+    await trackerNaming.resolve(context, 'epic-state', `name:${entry.state}`, path);
+};
+export const withMemberIds = async (context: Context, workspace: Workspace): Promise<Workspace> => {
+  const out: Record<string, readonly Row[] | undefined> = { ...workspace };
+  for (const [kind, field] of Object.entries(members)) {
+    const entries = workspace[kind];
+    if (entries === undefined) continue;
+    const known: Row[] = [];
+    for (const [i, entry] of entries.entries()) {
+      const names = entry[field];
+      if (kind === 'epics') await checkState(context, entry, `epics[${i}].state`);
+      known.push(
+        Array.isArray(names)
+          ? { ...entry, [field]: await idsOf(context, names, `${kind}[${i}].${field}`) }
+          : entry,
+      );
+    }
+    out[kind] = known;
+  }
+  const templates: Row[] = [];
+  for (const [i, entry] of (workspace.entity_templates ?? []).entries())
+    templates.push(await withStoryMembers(context, entry, `entity_templates[${i}].story`));
+  return workspace.entity_templates === undefined ? out : { ...out, entity_templates: templates };
+};
+
+const problemsOf = (file: Row): Problem[] =>
+  Object.entries(file).flatMap(([key, value]) => {
+    const kind = workspaceKinds[key];
+    if (key.startsWith('x-')) return [];
+    if (key === 'version') return value === 1 ? [] : [problem('version', 'enum', 'must be 1')];
+    if (kind === undefined) {
+      const close = nearest(key, kindNames);
+      return [
+        problem(
+          key,
+          'unknown',
+          `is not a list of a workspace; known: ${kindNames.join(', ')}`,
+          close && `did you mean ${close}?`,
+        ),
+      ];
+    }
+    if (value === null)
+      return [
+        problem(
+          key,
+          'null',
+          'has no value',
+          `write \`${key}: []\` for an empty list, or remove the key to leave the list unchanged`,
+        ),
+      ];
+    return check(list(obj(kind.fields)), value, key);
+  });
+/** A number that reads like its source is text where text is expected: `name: 42`. */
+const asText = (field: Field | undefined, value: unknown, path: string, shown: ShownTexts): unknown => {
+  if (field === undefined) return value;
+  const inner = bare(field);
+  if (inner.type === 'array' && Array.isArray(value))
+    return value.map((item, i) => asText(inner.items, item, `${path}[${i}]`, shown));
+  return inner.type === 'string' && typeof value === 'number' && !shown.has(path) ? String(value) : value;
+};
+/** `description:` with nothing behind it is an empty text; only where null means something of its own does it stay null. */
+const emptied = (file: Row, shown: ShownTexts): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(file).map(([key, entries]) => {
+      const fields = workspaceKinds[key]?.fields;
+      if (fields === undefined || !Array.isArray(entries)) return [key, entries];
+      const isEmpty = (name: string, value: unknown) =>
+        value === null && fields[name]?.nullable !== true && fields[name]?.type === 'string';
+      const clean = (entry: Row, path: string) =>
+        Object.fromEntries(
+          Object.entries(entry).map(([name, value]) => [
+            name,
+            isEmpty(name, value) ? '' : asText(fields[name], value, `${path}.${name}`, shown),
+          ]),
+        );
+      return [
+        key,
+        entries.map((entry: unknown, i) =>
+          typeof entry === 'object' && entry !== null && !Array.isArray(entry)
+            ? clean(entry as Row, `${key}[${i}]`)
+            : entry,
+        ),
+      ];
+    }),
+  );
+type Yaml = typeof import('./yaml-package.ts');
+/** The line of the deepest part of a path that stands in the file. */
+const locator =
+  ({ isMap, isNode, isSeq }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
+  (path: string): number | undefined => {
+    let at = root;
+    for (const step of path.split(/[.[\]]+/).filter((part) => part !== '')) {
+      const next: unknown = isMap(at)
+        ? pairNamed(at.items, step)?.value
+        : isSeq(at)
+          ? at.items[Number(step)]
+          : undefined;
+      if (!isNode(next)) break;
+      at = next;
+    }
+    return isNode(at) && at.range ? lines.linePos(at.range[0]).line : undefined;
+  };
+type Read = {
+  readonly value: unknown;
+  readonly lineOf: (path: string) => number | undefined;
+  readonly shown: ShownTexts;
+};
+const tooLarge = (given: string, why: string): AppError =>
+  new AppError('usage', `${given} ${why}; nothing was sent`, {
+    code: 'YAML_TOO_LARGE',
+    tryThis: [
+      'give the lists files of their own, and apply one after the other (opsctl tracker export --only epics)',
+      'write it as `opsctl tracker export` does (block style, no comments between the lines): such files may have any size',
+    ],
+  });
+const readWithPackage = async (given: string, text: string): Promise<Read> => {
+  const why = tooLargeYaml(text);
+  if (why !== undefined) throw tooLarge(given, why);
+  const yaml = await import('./yaml-package.ts');
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, lines);
+  if (document.errors.length > 0)
+    throw usageError(
+      `${given} is not YAML`,
+      document.errors.map((error) => ({
+        ...problem(
+          '',
+          'format',
+          (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
+        ),
+        ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
+      })),
+    );
+  const parsed = yamlValue(document);
+  if ('problem' in parsed) throw usageError(`${given} is not YAML: ${parsed.problem}`);
+  const { contents } = document;
+  return { value: parsed.value, lineOf: locator(yaml, contents, lines), shown: shownTexts(contents) };
+};
+/** An export has no lines until something in it is wrong. */
+const linesOf = async (given: string, text: string): Promise<Read['lineOf']> =>
+  tooLargeYaml(text) === undefined ? (await readWithPackage(given, text)).lineOf : () => undefined;
+/** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
+export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
+  const text = await textFile(context, given, '--file');
+  const plain = plainYaml(text);
+  const {
+    value: read,
+    lineOf,
+    shown,
+  } = plain === undefined
+    ? await readWithPackage(given, text)
+    : { ...plain, lineOf: undefined, shown: noShownTexts };
+  if (typeof read !== 'object' || read === null || Array.isArray(read))
+    throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
+  const file = emptied(read as Row, shown);
+  const problems = inWordsOfFile(problemsOf(file), shown);
+  if (problems.length > 0) {
+    const lineOfProblem = lineOf ?? (await linesOf(given, text));
+    throw usageError(
+      `${given} is not a workspace file`,
+      problems.map((found) => {
+        const line = lineOfProblem(found.path);
+        return line === undefined ? found : { ...found, line };
+      }),
+    );
+  }
+  return Object.fromEntries(
+    Object.entries(file)
+      .filter(([key]) => key !== 'version' && !key.startsWith('x-'))
+      .map(([key, value]) => [key, (value ?? []) as Row[]]),
+  );
+};
 
 /** Reads the file and the workspace as it is, and plans from both. */
 export const planned = async (
@@ -14,4 +226,88 @@ export const planned = async (
   const workspace = await withMemberIds(context, await readWorkspace(context, file));
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   return { plan: planWorkspace(workspace, current, lookup, options), workspace };
+};
+
+/** Each difference is a failure beside the file that was to be true. */
+export const planFindings = ({ actions, refused, kept }: Plan, path: string): CheckFinding[] => {
+  const file = path === '-' ? {} : { file: path };
+  const found = [
+    ...actions.map(({ action, kind, name }) => ({
+      ...{ rule: 'difference', level: 'fail' as const, subject: `${kind} ${name}` },
+      ...{ message: `${action} ${kind} ${name}`, ...file },
+    })),
+    ...refused.map((one) => ({
+      ...{ rule: 'refused', level: 'fail' as const, message: `${one.path} ${one.message}`, ...file },
+      ...(one.line === undefined ? {} : { line: one.line }),
+    })),
+  ];
+  if (found.length > 0) return found;
+  return [{ rule: 'difference', level: 'pass', message: `${kept} records are as the file says`, ...file }];
+};
+
+const cell = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  const line = text.replaceAll('|', '\\|').replace(/\s+/g, ' ').trim();
+  return line.length > 60 ? `${line.slice(0, 57)}...` : line;
+};
+/** The plan as a comment on a pull request. */
+export const planMarkdown = (plan: Plan): string => {
+  const count = `**${plan.actions.length} to change**, ${plan.kept} are as the file says`;
+  const refused = plan.refused.map(({ path, message }) => `- refused: ${cell(path)} ${cell(message)}`);
+  if (plan.actions.length === 0) return `${[count, ...refused].join('\n')}\n`;
+  const rows = plan.actions.map(({ action, kind, name, changes }) => {
+    const fields = Object.entries(changes).map(([field, { from, to }]) =>
+      action === 'update' ? `${field}: ${cell(from)} → ${cell(to)}` : field,
+    );
+    return `| ${action} | ${kind} | ${cell(name)} | ${fields.join('<br>')} |`;
+  });
+  return `${[count, '', '| action | list | name | fields |', '|---|---|---|---|', ...rows, ...refused].join('\n')}\n`;
+};
+
+/** A plan as a file: what was asked for, and what that meant when somebody read it. */
+export type SavedPlan = {
+  readonly version: 1;
+  readonly workspace: Workspace;
+  readonly options: PlanOptions;
+  readonly actions: readonly Action[];
+};
+const absolute = ({ host }: Context, path: string): string => resolve(host.cwd, path);
+export const savePlan = async (context: Context, path: string, saved: SavedPlan): Promise<void> => {
+  await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);
+  context.log.info(`the plan is in ${path}; carry it out with: opsctl tracker apply --plan ${path}`);
+};
+const parsed = (text: string): Partial<SavedPlan> | undefined => {
+  try {
+    return JSON.parse(text) as Partial<SavedPlan>;
+  } catch {
+    return undefined;
+  }
+};
+const readPlan = async (context: Context, path: string): Promise<SavedPlan> => {
+  const text = await context.host.files.read(absolute(context, path));
+  if (text === undefined) throw usageError(`--plan names ${path}, which does not exist`);
+  const saved = parsed(text);
+  if (
+    saved?.version !== 1 ||
+    saved.workspace === undefined ||
+    saved.options === undefined ||
+    !Array.isArray(saved.actions)
+  )
+    throw usageError(`${path} is not a plan of \`opsctl tracker diff --out\``);
+  return saved as SavedPlan;
+};
+/** Plans again from what is there now: only the very plan that was read may be carried out. */
+export const plannedAsSaved = async (context: Context, path: string): Promise<Plan> => {
+  const { workspace, options, actions } = await readPlan(context, path);
+  const { current, lookup } = await readCurrent(context, Object.keys(workspace));
+  const plan = planWorkspace(workspace, current, lookup, options);
+  if (JSON.stringify(plan.actions) === JSON.stringify(actions)) return plan;
+  throw new AppError(
+    'unsafe',
+    `the workspace is not what it was when ${path} was made; nothing was changed`,
+    {
+      code: 'PLAN_OUTDATED',
+      tryThis: ['make the plan again: opsctl tracker diff -f FILE --out PLAN'],
+    },
+  );
 };

@@ -1,16 +1,26 @@
-import { heldRows } from '../../core/held-rows.ts';
-import { jsonRow } from '../../core/json.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../cli/command.ts';
-import type { TemplateLookup } from './template-contents.ts';
-import { type Current, type Lookup, type Row, workspaceKinds } from './kinds.ts';
+import type { Context } from '../../api/context.ts';
+import { jsonRow } from '../../core/json.ts';
+import type { LooseInput, Operation } from '../../core/operation.ts';
+import { heldRows } from '../../core/page.ts';
+import { AppError } from '../../core/problem.ts';
+import { yamlText } from '../../core/yaml.ts';
+import { trackerNaming } from '../names/naming.ts';
+import {
+  contentsBody,
+  type Current,
+  type Lookup,
+  type Row,
+  type TemplateLookup,
+  workspaceKinds,
+} from './kinds.ts';
+import type { Action, Plan } from './plan.ts';
 
 const epicStatesOf = async (context: Context): Promise<readonly Row[]> => {
   const { get } = tracker.table['epic-workflow'];
   const workflow = (await context.call(tracker, get, {}, { evenInDryRun: true })) as unknown as Row;
   return (workflow.epic_states as Row[] | undefined) ?? [];
 };
-
 /** The rows of one list of the service, batch by batch while they arrive. */
 export async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> {
   const { list: operation, query } = workspaceKinds[kind] ?? {};
@@ -19,7 +29,6 @@ export async function* readRows(context: Context, kind: string): AsyncGenerator<
   for await (const batch of await context.rows(tracker, operation, input, { evenInDryRun: true }))
     yield batch.map(jsonRow) as Row[];
 }
-
 /** The same rows where they are held: there is an end to them. */
 export async function* heldBatches(context: Context, kind: string): AsyncGenerator<Row[]> {
   const held = heldRows(`GET ${workspaceKinds[kind]?.list.path}`);
@@ -28,13 +37,11 @@ export async function* heldBatches(context: Context, kind: string): AsyncGenerat
     yield rows;
   }
 }
-
 const allRows = async (context: Context, kind: string): Promise<Row[]> => {
   const found: Row[] = [];
   for await (const rows of heldBatches(context, kind)) for (const row of rows) found.push(row);
   return found;
 };
-
 /** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
 export const wholeRow = async (context: Context, kind: string, row: Row): Promise<Row> =>
   kind === 'iterations'
@@ -45,13 +52,11 @@ export const wholeRow = async (context: Context, kind: string, row: Row): Promis
         { evenInDryRun: true },
       )) as Row)
     : row;
-
 const workflowStatesOf = async (context: Context): Promise<Row[]> => {
   const { list: operation } = tracker.table.workflows;
   const workflows = (await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[];
   return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
 };
-
 /** The lists that templates point into; those that were read already are not read again. */
 export const readTemplateLookup = async (
   context: Context,
@@ -69,7 +74,6 @@ export const readTemplateLookup = async (
     workflowStates: await workflowStatesOf(context),
   };
 };
-
 /** What the entries of these lists need to be shown: of other lists only ids and names are held. */
 export const readLookup = async (context: Context, kinds: readonly string[]): Promise<Lookup> => {
   const needs = (kind: string) => kinds.includes(kind);
@@ -87,7 +91,6 @@ export const readLookup = async (context: Context, kinds: readonly string[]): Pr
     ...(needs('entity_templates') ? { templates: await readTemplateLookup(context, {}, named) } : {}),
   };
 };
-
 /** Everything that a plan compares with, each list read once. */
 export const readCurrent = async (
   context: Context,
@@ -112,4 +115,192 @@ export const readCurrent = async (
     current.iterations = whole;
   }
   return { current, lookup: { groups, objectives, epics, epicStates, ...(templates ? { templates } : {}) } };
+};
+
+/** What was never set is left out: an apply then leaves it alone. */
+const exported = (row: Row): Row =>
+  Object.fromEntries(
+    Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
+  );
+/** The entries of one list, batch by batch while they arrive. */
+async function* entriesOf(context: Context, name: string, lookup: Lookup): AsyncGenerator<Row[]> {
+  const kind = workspaceKinds[name];
+  if (kind === undefined) return;
+  for await (const rows of readRows(context, name)) {
+    const entries: Row[] = [];
+    for (const row of rows) entries.push(exported(kind.show(await wholeRow(context, name, row), lookup)));
+    yield entries;
+  }
+}
+/** The file as YAML text, list by list; only the names that others refer to are held. */
+export async function* exportText(context: Context, kinds: readonly string[]): AsyncGenerator<string> {
+  const lookup = await readLookup(context, kinds);
+  yield 'version: 1\n';
+  for (const name of kinds) {
+    let isEmpty = true;
+    for await (const entries of entriesOf(context, name, lookup)) {
+      if (entries.length === 0) continue;
+      const text = yamlText({ [name]: entries });
+      // The name of the list stands above the first entry only.
+      yield isEmpty ? text : text.slice(text.indexOf('\n') + 1);
+      isEmpty = false;
+    }
+    if (isEmpty) yield `${name}: []\n`;
+  }
+}
+/** The same as data. */
+export const exportData = async (context: Context, kinds: readonly string[]): Promise<Row> => {
+  const lookup = await readLookup(context, kinds);
+  const data: Record<string, unknown> = { version: 1 };
+  for (const name of kinds) {
+    const rows: Row[] = [];
+    const held = heldRows(`GET ${workspaceKinds[name]?.list.path}`);
+    for await (const entries of entriesOf(context, name, lookup)) {
+      held.refuseMore(entries.length);
+      for (const entry of entries) rows.push(entry);
+    }
+    data[name] = rows;
+  }
+  return data;
+};
+
+/** Lists of the service that names are looked up in; each is read once in an apply, after everything it holds was made. */
+export type Lists = Map<Operation, readonly Row[]>;
+const listOf = async (context: Context, lists: Lists, operation: Operation): Promise<readonly Row[]> => {
+  const known = lists.get(operation) ?? ((await context.call(tracker, operation, {})) as Row[]);
+  lists.set(operation, known);
+  return known;
+};
+const idsByName = async (
+  context: Context,
+  lists: Lists,
+  operation: Operation,
+  keys: readonly string[],
+  names: readonly string[],
+): Promise<unknown[]> => {
+  const rows = await listOf(context, lists, operation);
+  return names.map((name) => rows.find((row) => keys.some((key) => row[key] === name))?.id ?? name);
+};
+/** Names of the file as the bodies of the service want them. Groups may have been made a moment ago. */
+const bodyValue = async (
+  context: Context,
+  lists: Lists,
+  action: Action,
+  field: string,
+  to: unknown,
+): Promise<[string, unknown]> => {
+  const { groups, objectives } = tracker.table;
+  if (field === 'labels' || field === 'categories')
+    return [field, (to as string[]).map((name) => ({ name }))];
+  if (field === 'groups')
+    return [
+      'group_ids',
+      await idsByName(context, lists, groups.list, ['mention_name', 'name'], to as string[]),
+    ];
+  if (field === 'objectives')
+    return ['objective_ids', await idsByName(context, lists, objectives.list, ['name'], to as string[])];
+  if (field === 'state' && action.kind === 'epics')
+    return ['epic_state_id', await trackerNaming.resolve(context, 'epic-state', `name:${to}`, 'state')];
+  if (field === 'story') {
+    const lookup = await readTemplateLookup(context, {}, async (kind) => {
+      const operation = workspaceKinds[kind]?.list;
+      return operation === undefined ? [] : listOf(context, lists, operation);
+    });
+    return ['story_contents', contentsBody((to ?? {}) as Row, lookup, action.action === 'create')];
+  }
+  if (field === 'values') return [field, await valuesOf(context, action, to as Row[])];
+  return [field, to];
+};
+/** spec/tracker#custom-fields-2: a value that keeps its id is kept, one without id is made, one left out is deleted. */
+const valuesOf = async (context: Context, action: Action, wanted: readonly Row[]): Promise<Row[]> => {
+  const now = (await context.call(tracker, tracker.table['custom-fields'].get, {
+    params: { 'custom-field-public-id': action.id },
+  })) as {
+    values: Row[];
+  };
+  return wanted.map((row) => {
+    const id = now.values.find(({ value }) => value === row.value)?.id;
+    const { color_key, ...rest } = row;
+    return {
+      ...rest,
+      ...(color_key === undefined || color_key === null ? {} : { color_key }),
+      ...(id === undefined ? {} : { id }),
+    };
+  });
+};
+const bodyOf = async (
+  context: Context,
+  lists: Lists,
+  action: Action,
+  operation: Operation,
+): Promise<Record<string, unknown>> => {
+  const body: Record<string, unknown> = {};
+  for (const [field, { to }] of Object.entries(action.changes)) {
+    const [name, value] = await bodyValue(context, lists, action, field, to);
+    // A create has no null: what is not there yet cannot be unset.
+    if (operation.body?.[name] && !(action.action === 'create' && value === null)) body[name] = value;
+  }
+  return body;
+};
+const param = (operation: Operation, id: unknown): LooseInput => ({
+  params: { [Object.keys(operation.params ?? {})[0] ?? '']: id },
+});
+/** A record that must end archived is made first and archived then: no create takes `archived`. */
+const create = async (
+  context: Context,
+  lists: Lists,
+  action: Action,
+  kind: (typeof workspaceKinds)[string],
+): Promise<void> => {
+  if (kind.create === undefined) return;
+  const made = (await context.call(tracker, kind.create, {
+    body: await bodyOf(context, lists, action, kind.create),
+  })) as Row;
+  if (action.changes.archived?.to === true)
+    await context.call(tracker, kind.update, { ...param(kind.update, made.id), body: { archived: true } });
+};
+/** Carries out one action. */
+export const act = async (context: Context, lists: Lists, action: Action): Promise<void> => {
+  const kind = workspaceKinds[action.kind];
+  if (kind === undefined) throw new AppError('unknown', `no kind ${action.kind}`);
+  if (action.action === 'create') await create(context, lists, action, kind);
+  else if (action.action === 'delete' && kind.remove)
+    await context.call(tracker, kind.remove, param(kind.remove, action.id));
+  else
+    await context.call(tracker, kind.update, {
+      ...param(kind.update, action.id),
+      body: await bodyOf(context, lists, action, kind.update),
+    });
+};
+
+/** Makes the changes of a plan one after the other. What was made before one that fails is said with it. */
+export const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
+  const done: Action[] = [];
+  const lists: Lists = new Map();
+  for (const action of plan.actions) {
+    if (context.signal.aborted)
+      throw new AppError('stopped', `stopped after ${done.length} of ${plan.actions.length} changes`, {
+        tryThis: ['run the same apply again: it goes on from what is there'],
+      });
+    try {
+      await act(context, lists, action);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      const category = done.length > 0 ? 'partial' : error.category;
+      throw new AppError(
+        category,
+        `${action.action} ${action.kind} ${action.name}: ${error.message} (${done.length} of ${plan.actions.length} changes were made)`,
+        {
+          ...error.detail,
+          tryThis: [
+            ...(error.detail.tryThis ?? []),
+            'fix the cause and run the same apply again: it goes on from what is there',
+          ],
+        },
+      );
+    }
+    done.push(action);
+    context.log.info(`${action.action}d ${action.kind}: ${action.name}`);
+  }
+  return done;
 };

@@ -1,5 +1,5 @@
 import { type Document, LineCounter, YAMLParseError, parseDocument as parse } from 'yaml';
-import { documentFrom, yamlOptions } from '../../core/yaml-parse.ts';
+import { documentFrom, yamlOptions } from '../../core/yaml.ts';
 
 export { LineCounter, isMap, isNode, isSeq } from 'yaml';
 

@@ -4,25 +4,23 @@ import { operations } from '../../../src/core/operation.ts';
 import { clientLimits, clientTypeRows } from '../../../src/api-specs/oauth/client-types.ts';
 import { consoleTable, oauthConsole } from '../../../src/api-specs/oauth/console.ts';
 import {
+  allScopes,
   authPaths,
   challengeMethods,
-  oauthParams,
-  s256ChallengePattern,
-  verifierPattern,
-} from '../../../src/api-specs/oauth/endpoints.ts';
-import { authorizationErrors, tokenErrors } from '../../../src/api-specs/oauth/errors.ts';
-import { documentedEventTypes } from '../../../src/api-specs/oauth/events.ts';
-import { mediaScopes, mediaTable, partScopes } from '../../../src/api-specs/oauth/media.ts';
-import {
-  allScopes,
   fullScope,
   isIdentityScope,
+  oauthParams,
+  s256ChallengePattern,
   scopeBase,
   scopeName,
   scopeRow,
   scopeRows,
   splitScopes,
-} from '../../../src/api-specs/oauth/scopes.ts';
+  verifierPattern,
+} from '../../../src/api-specs/oauth/endpoints.ts';
+import { authorizationErrors, tokenErrors } from '../../../src/api-specs/oauth/errors.ts';
+import { documentedEventTypes } from '../../../src/api-specs/oauth/console-records.ts';
+import { mediaScopes, mediaTable, partScopes } from '../../../src/api-specs/oauth/media.ts';
 import { readSpec } from '../../spec/read.ts';
 
 test('scopes: the seven of the document with their meanings, in its order', () => {

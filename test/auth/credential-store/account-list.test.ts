@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import { accountLines, writeAccountList } from '../../../src/auth/credential-store/account-list.ts';
-import type { Account, StoredCredentials } from '../../../src/auth/credential-store/account.ts';
+import {
+  type Account,
+  accountLines,
+  type StoredCredentials,
+  writeAccountList,
+} from '../../../src/auth/credential-store/account.ts';
 import { realHost } from '../../support/real-host.ts';
 
 const account = (name: string, server = `https://${name}.example`): Account =>

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { Account, StoredCredentials } from '../../../src/auth/credential-store/account.ts';
 import {
+  type Account,
   numbered,
+  type StoredCredentials,
   swapEnded,
   swapRefreshed,
   swapRemoved,
   swapSignedIn,
-} from '../../../src/auth/credential-store/compare-and-swap.ts';
+} from '../../../src/auth/credential-store/account.ts';
 import type { TokenResponse } from '../../../src/auth/protocol/token-response.ts';
 
 const account = (patch: Partial<Account> = {}): Account => ({

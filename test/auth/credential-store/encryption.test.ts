@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { encrypt, parseEncrypted, decrypt } from '../../../src/auth/credential-store/encryption.ts';
+import { encrypt, parseEncrypted, decrypt } from '../../../src/auth/credential-store/store.ts';
 
 const key = randomBytes(32);
 const made = encrypt('{"accounts":[]} ü', key, randomBytes(12), 'file');

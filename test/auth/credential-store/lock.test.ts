@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Holder } from '../../../src/platform/file-lock.ts';
-import { acquire } from '../../../src/auth/credential-store/lock.ts';
+import { acquire } from '../../../src/auth/credential-store/guarded-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 

@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { AuthContext } from '../../../src/auth/auth-context.ts';
-import { makeKey, readKey } from '../../../src/auth/credential-store/key.ts';
 import {
   allPlaces,
   indexPath,
+  makeKey,
   placeIndex,
   placeNamed,
   placeOf,
   placesOfAllProfiles,
   profileOfServer,
-} from '../../../src/auth/credential-store/place.ts';
+  readKey,
+} from '../../../src/auth/credential-store/store.ts';
 import type { Keychain } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Keychain } from '../../../src/platform/host.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
-import { encrypt, keyBytes } from '../../../src/auth/credential-store/encryption.ts';
-import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
+import { encrypt, keyBytes, openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
 
 const open: TestAuthContext[] = [];

@@ -6,11 +6,11 @@ import { afterEach, expect, test } from 'vitest';
 import { probeFor } from '../../../src/auth/probe.ts';
 import {
   browserFinding,
+  credentialStoreFinding,
   keychainFinding,
   portFindings,
-  credentialStoreFinding,
-} from '../../../src/auth/machine.ts';
-import { serverFindings } from '../../../src/auth/doctor.ts';
+  serverFindings,
+} from '../../../src/auth/doctor.ts';
 import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
 import { type TokenResponse, type Asked, tokenServer } from '../token-server.ts';
 

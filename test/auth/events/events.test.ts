@@ -1,7 +1,12 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { applyEvent } from '../../../src/auth/events/effect.ts';
-import { type Key, type SecurityEvent, type Trust, verifyEvent } from '../../../src/auth/events/verify.ts';
+import {
+  applyEvent,
+  type Key,
+  type SecurityEvent,
+  type Trust,
+  verifyEvent,
+} from '../../../src/auth/events/receiver.ts';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Host, Listener } from '../../../src/platform/host.ts';
-import { bindLoopback } from '../../../src/auth/loopback/bind.ts';
+import { bindLoopback } from '../../../src/auth/loopback/listen.ts';
 
 /** A network whose ports are free or not as the test says; what was opened and closed is listed. */
 const network = (outcome: (host: string, port: number, count: number) => number | string) => {

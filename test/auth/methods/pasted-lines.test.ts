@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pastedVerdict } from '../../../src/auth/methods/pasted-lines.ts';
+import { pastedVerdict } from '../../../src/auth/methods/paste.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { contextOn } from '../schedules/environment.ts';
 

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
-import { keepAccount } from '../../../src/auth/keep-account.ts';
-import { openTokenFile } from '../../../src/auth/programs/token-file.ts';
+import { keepAccount } from '../../../src/auth/complete-login.ts';
+import { openTokenFile } from '../../../src/auth/programs/credential-protocols.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { goodTokens, tokenServer } from '../token-server.ts';
 

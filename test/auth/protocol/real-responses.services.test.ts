@@ -2,13 +2,13 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { accessToken } from '../../../src/auth/token.ts';
-import { keepAccount } from '../../../src/auth/keep-account.ts';
+import { keepAccount } from '../../../src/auth/complete-login.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { refusedByUser } from '../../../src/auth/flow.ts';
-import { serviceFailure } from '../../../src/auth/protocol/failure.ts';
-import { errorIn } from '../../../src/auth/protocol/token-body.ts';
-import { tolerances } from '../../../src/auth/protocol/tolerances.ts';
+import { serviceFailure } from '../../../src/auth/protocol/send.ts';
+import { errorIn } from '../../../src/auth/protocol/read-response.ts';
+import { tolerances } from '../../../src/auth/protocol/token-client.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { type TokenResponse, tokenServer } from '../token-server.ts';
 

@@ -2,8 +2,7 @@ import { createSign, generateKeyPairSync } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { metadataFrom } from '../../../src/auth/protocol/discovery.ts';
 import { formRequest, type TokenClient } from '../../../src/auth/protocol/token-client.ts';
-import { processExchange } from '../../../src/auth/protocol/exchange.ts';
-import { processRevoke } from '../../../src/auth/protocol/revoke.ts';
+import { processExchange, processRevoke } from '../../../src/auth/protocol/token-response.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { tokenServer } from '../token-server.ts';
 

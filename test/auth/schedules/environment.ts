@@ -1,7 +1,7 @@
 import type { AuthContext } from '../../../src/auth/auth-context.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
-import type { SecurityEvent } from '../../../src/auth/events/verify.ts';
+import type { SecurityEvent } from '../../../src/auth/events/receiver.ts';
 import type { LoginServer } from '../../../src/auth/settings.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';

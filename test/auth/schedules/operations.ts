@@ -3,7 +3,7 @@ import type { AuthContext } from '../../../src/auth/auth-context.ts';
 import { checkCallback } from '../../../src/auth/callback.ts';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
-import { applyEvent } from '../../../src/auth/events/effect.ts';
+import { applyEvent } from '../../../src/auth/events/receiver.ts';
 import { complete } from '../../../src/auth/complete-login.ts';
 import { renewed } from '../../../src/auth/renew.ts';
 import { signOut } from '../../../src/auth/sign-out.ts';

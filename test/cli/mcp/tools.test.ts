@@ -1,13 +1,12 @@
 /** Which commands become tools, and what a call of a tool may contain. */
 import { describe, expect, it } from 'vitest';
-import type { Argument, Flag } from '../../../src/cli/command.ts';
+import type { Argument, Flag } from '../../../src/core/flag.ts';
 import { effectsOf } from '../../../src/cli/effects.ts';
-import { globalFlags } from '../../../src/cli/globals.ts';
+import { globalFlags } from '../../../src/cli/options.ts';
 import { groups } from '../../../src/cli/manifest.ts';
 import { argvOf, checkArguments } from '../../../src/cli/mcp/arguments.ts';
 import { withVisibleNames } from '../../../src/cli/mcp/serve.ts';
-import { type Allowed, type Tool, toolsOf } from '../../../src/cli/mcp/tools.ts';
-import { MAX_USUAL_TOOLS, usualTools } from '../../../src/cli/mcp/usual-tools.ts';
+import { type Allowed, MAX_USUAL_TOOLS, type Tool, toolsOf, usualTools } from '../../../src/cli/mcp/tools.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Context } from '../../../src/cli/command.ts';
-import { askAny } from '../../../src/commands/kv/ask.ts';
-import type { Opened } from '../../../src/commands/kv/open-cluster.ts';
+import type { Context } from '../../../src/api/context.ts';
+import { askAny, type Opened } from '../../../src/commands/kv/prepare.ts';
 import type { Listener } from '../../../src/platform/host.ts';
 import { freePorts } from '../../../src/platform/node/free-ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';

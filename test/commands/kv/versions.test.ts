@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { versionTable } from '../../../src/api-specs/etcd/version-rules.ts';
+import { versionTable } from '../../../src/api-specs/etcd/versions.ts';
 import { opsctl } from '../../support/program.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'opsctl-versions-'));

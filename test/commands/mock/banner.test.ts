@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { banner } from '../../../src/commands/mock/banner.ts';
+import { banner } from '../../../src/commands/mock/serve.ts';
 
 test('the start banner names the documents of the tracker and of the labels', () => {
   const url = 'http://127.0.0.1:1234';

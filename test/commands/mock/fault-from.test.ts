@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultFrom } from '../../../src/commands/mock/fault-from.ts';
+import { faultFrom } from '../../../src/commands/mock/faults.ts';
 import { AppError } from '../../../src/core/problem.ts';
 
 const problemsOf = (act: () => unknown): readonly string[] => {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { commands } from '../../../src/commands/mock/oauth-commands.ts';
+import { commands } from '../../../src/commands/mock/oauth.ts';
 import { type AuthServer, ada, ask, authServer, clients, location, raw } from '../../support/auth-server.ts';
 import { opsctl } from '../../support/program.ts';
 

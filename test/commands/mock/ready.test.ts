@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { isOwnUnlimitedMock } from '../../../src/commands/mock/own-unlimited.ts';
-import { type Ready, readyIn } from '../../../src/commands/mock/ready.ts';
-import { stopCommand } from '../../../src/commands/mock/stop.ts';
-import type { Context } from '../../../src/cli/command.ts';
+import { isOwnUnlimitedMock } from '../../../src/commands/mock/embedded.ts';
+import { type Ready, readyIn } from '../../../src/commands/mock/start.ts';
+import { stopCommand } from '../../../src/commands/mock/start-command.ts';
+import type { Context } from '../../../src/api/context.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Command } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/commands/tracker/commands.ts';
-import { matching } from '../../../src/tracker/find-or-create.ts';
+import { matching } from '../../../src/tracker/ensure.ts';
 import { candidates } from '../../../src/tracker/names/resolve.ts';
-import { isId } from '../../../src/tracker/names/tracker-naming.ts';
+import { isId } from '../../../src/tracker/names/naming.ts';
 import { load, oneCommand } from '../../../src/commands/tracker/lazy-resource.ts';
-import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/tracker/webhook-event.ts';
-import { multipart } from '../../../src/api/upload.ts';
+import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/tracker/webhooks.ts';
+import { multipart } from '../../../src/api/send.ts';
 import { operations } from '../../../src/core/operation.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 

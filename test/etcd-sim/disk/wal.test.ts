@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { Wal, entryLine, storedFrom, walPath } from '../../../src/etcd-sim/disk/wal.ts';
-import { clusterId, decimal, hexFrom, memberId } from '../../../src/etcd-sim/disk/identity.ts';
+import {
+  clusterId,
+  decimal,
+  entryLine,
+  hexFrom,
+  memberId,
+  storedFrom,
+  Wal,
+  walPath,
+} from '../../../src/etcd-sim/disk/wal.ts';
 import { realHost } from '../../support/real-host.ts';
 
 const put = (index: number, key: string) => ({

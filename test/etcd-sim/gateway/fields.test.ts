@@ -6,9 +6,9 @@ import {
   bytesField,
   enumField,
   listField,
+  requestIn,
   unsignedField,
-} from '../../../src/etcd-sim/gateway/fields.ts';
-import { requestIn } from '../../../src/etcd-sim/gateway/go-json.ts';
+} from '../../../src/etcd-sim/gateway/rpc.ts';
 
 const body = (value: unknown) =>
   requestIn(`{"a_b":${typeof value === 'string' ? value : JSON.stringify(value)}}`, false);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NumberText, requestIn } from '../../../src/etcd-sim/gateway/go-json.ts';
+import { NumberText, requestIn } from '../../../src/etcd-sim/gateway/rpc.ts';
 
 /** What a real 3.3 gateway answered to these bodies. */
 describe('the request of a gateway call', () => {

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
-import { watchMessages } from '../../../src/kv/client/watch.ts';
-import type { WatchMessage, WatchOptions } from '../../../src/kv/client/watch.ts';
-import { realHost } from '../../support/real-host.ts';
-import type { RealHost } from '../../support/real-host.ts';
+import { type WatchMessage, watchMessages, type WatchOptions } from '../../../src/kv/client/watch.ts';
+import { realHost, type RealHost } from '../../support/real-host.ts';
 import { type TestCluster, type TestMember, b64, testCluster } from '../members.ts';
 
 describe('watch and the size of the file on a simulated member', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formOf } from '../../../src/etcd-sim/forms.ts';
-import { logLine } from '../../../src/etcd-sim/log.ts';
+import { formOf, logLine } from '../../../src/etcd-sim/forms.ts';
 import { decided } from '../../../src/etcd-sim/member/monitor.ts';
 
 const peer = (version: string) => ({ id: 'a', name: 'n', version, applied: 1, now: 0 });

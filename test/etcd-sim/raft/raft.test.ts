@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Configuration, Entry, HardState, Message } from '../../../src/etcd-sim/raft/message.ts';
+import type { Configuration, Entry, HardState, Message } from '../../../src/etcd-sim/raft/progress.ts';
 import { Raft } from '../../../src/etcd-sim/raft/raft.ts';
 
 type Stored = { hard?: HardState; entries: Entry<string>[] };

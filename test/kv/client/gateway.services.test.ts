@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { accessWith } from '../../../src/kv/engine/access.ts';
 import { errorIn, storeError } from '../../../src/kv/client/errors.ts';
-import { jsonObjects } from '../../../src/kv/client/json-stream.ts';
+import { jsonObjects } from '../../../src/kv/client/watch.ts';
 import { saveSnapshot, trailerCheck } from '../../../src/kv/client/snapshot.ts';
 import { healthFrom, openStore, putSizeBytes } from '../../../src/kv/client/etcd-client.ts';
 import type { Endpoint } from '../../../src/kv/client/endpoint.ts';
-import { realHost } from '../../support/real-host.ts';
-import type { RealHost } from '../../support/real-host.ts';
+import { realHost, type RealHost } from '../../support/real-host.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, body: string) => void;
 let real: RealHost;

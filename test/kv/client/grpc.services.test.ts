@@ -1,22 +1,20 @@
 import { createHash } from 'node:crypto';
-import { createServer } from 'node:http2';
-import type { Http2Server, ServerHttp2Stream } from 'node:http2';
+import { createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createPlain } from 'node:http';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   bytesField,
+  grpcCall,
   grpcFrame,
   grpcMessages,
   numberField,
   numberMessage,
 } from '../../../src/kv/client/grpc.ts';
-import { grpcCall } from '../../../src/kv/client/grpc-call.ts';
 import { saveSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
-import { realHost } from '../../support/real-host.ts';
-import type { RealHost } from '../../support/real-host.ts';
+import { realHost, type RealHost } from '../../support/real-host.ts';
 
 const frame = (message: Buffer, flags = 0): Buffer => {
   const prefix = Buffer.alloc(5);

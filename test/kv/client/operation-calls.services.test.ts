@@ -1,17 +1,14 @@
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeError } from '../../../src/kv/client/errors.ts';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
-import { refuseFailure } from '../../../src/kv/client/grpc-call.ts';
+import { refuseFailure } from '../../../src/kv/client/grpc.ts';
 import { directCalls } from '../../../src/kv/client/messages.ts';
-import { decode, encode } from '../../../src/core/protobuf.ts';
+import { decode, encode, type Shape } from '../../../src/core/protobuf.ts';
 import { watchMessages } from '../../../src/kv/client/watch.ts';
-import { oldestRevision } from '../../../src/kv/client/compacted-revision.ts';
+import { oldestRevision } from '../../../src/kv/client/revisions.ts';
 import { AppError } from '../../../src/core/problem.ts';
-import type { Shape } from '../../../src/core/protobuf.ts';
-import { realHost } from '../../support/real-host.ts';
-import type { RealHost } from '../../support/real-host.ts';
+import { realHost, type RealHost } from '../../support/real-host.ts';
 
 let real: RealHost;
 let server: Server | undefined;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
-import { fakeHost } from '../../support/fake-host.ts';
-import type { ScriptedReply } from '../../support/fake-host.ts';
+import { fakeHost, type ScriptedReply } from '../../support/fake-host.ts';
 
 const grpc = { 'content-type': 'application/grpc' };
 /** An answer to a put: a header with revision 7. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { snapshotContent, snapshotRevision } from '../../../src/kv/client/snapshot-content.ts';
-import { withSnapshot } from '../../../src/kv/client/snapshot-file.ts';
+import { withSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
 

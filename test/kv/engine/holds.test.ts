@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { heldBy, isHeldForWindow, resumedOptions } from '../../../src/kv/engine/holds.ts';
-import { refuseOtherMembers } from '../../../src/kv/engine/same-members.ts';
-import { refuseUnseenHold } from '../../../src/kv/engine/unseen-hold.ts';
-import type { JournalEntry, PlanOptions } from '../../../src/kv/engine/types.ts';
+import {
+  heldBy,
+  isHeldForWindow,
+  refuseOtherMembers,
+  refuseUnseenHold,
+  resumedOptions,
+} from '../../../src/kv/engine/progress.ts';
+import type { JournalEntry, PlanOptions } from '../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, planned } from '../../support/observations.ts';
 
 const at = '2026-01-01T00:00:00.000Z';

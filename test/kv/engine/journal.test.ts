@@ -13,10 +13,9 @@ import {
   runDirectory,
   nextRunId,
 } from '../../../src/kv/engine/journal.ts';
-import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { planned } from '../../support/observations.ts';
-import { realHost } from '../../support/real-host.ts';
-import type { RealHost } from '../../support/real-host.ts';
+import { realHost, type RealHost } from '../../support/real-host.ts';
 
 let real: RealHost;
 beforeEach(async () => {

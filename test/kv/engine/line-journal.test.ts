@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openLines, parseLines } from '../../../src/kv/engine/line-journal.ts';
+import { openLines, parseLines } from '../../../src/kv/engine/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 type Line = { readonly at: string; readonly n: number };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownerOf, taken } from '../../../src/kv/engine/lock-holder.ts';
+import { ownerOf, taken } from '../../../src/kv/engine/locks.ts';
 import type { Host } from '../../../src/platform/host.ts';
 
 const host = (env: Record<string, string>, uid = 1000): Host =>

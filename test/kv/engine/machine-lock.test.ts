@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lockMachine } from '../../../src/kv/engine/machine-lock.ts';
+import { lockMachine } from '../../../src/kv/engine/locks.ts';
 import { realHost } from '../../support/real-host.ts';
 
 const held = { run: 'run-1', owner: 'ada', since: '2026-01-01T00:00:00Z' } as never;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hasFreshSnapshot, progressOf } from '../../../src/kv/engine/progress.ts';
-import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const takenMs = Date.parse(at);

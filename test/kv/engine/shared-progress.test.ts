@@ -7,7 +7,7 @@ import {
   sharedRun,
 } from '../../../src/kv/engine/shared-progress.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
-import type { ClusterFile, JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { ClusterFile, JournalEntry } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, observed, planned, seen } from '../../support/observations.ts';
 

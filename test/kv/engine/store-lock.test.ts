@@ -2,9 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import type { KeyValue, Store } from '../../../src/kv/client/etcd-client.ts';
-import { ownerOf } from '../../../src/kv/engine/lock-holder.ts';
-import type { Held } from '../../../src/kv/engine/lock-holder.ts';
-import { lockStore, refuseOtherIn } from '../../../src/kv/engine/locks.ts';
+import { type Held, lockStore, ownerOf, refuseOtherIn } from '../../../src/kv/engine/locks.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 let real: RealHost;

@@ -1,12 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../src/core/problem.ts';
 import { shareProgress } from '../../../src/kv/engine/shared-progress.ts';
-import { ownerOf } from '../../../src/kv/engine/lock-holder.ts';
-import { refuseOtherHere, whoIsAt } from '../../../src/kv/engine/machine-lock.ts';
-import { dropLock, whoIsIn } from '../../../src/kv/engine/locks.ts';
-import { refuseOther, takeLocks } from '../../../src/kv/engine/take-locks.ts';
-import { takeOver } from '../../../src/kv/engine/take-over.ts';
-import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import {
+  dropLock,
+  ownerOf,
+  refuseOther,
+  refuseOtherHere,
+  takeLocks,
+  takeOver,
+  whoIsAt,
+  whoIsIn,
+} from '../../../src/kv/engine/locks.ts';
+import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { planned } from '../../support/observations.ts';
 import { STATE, smallCluster } from '../../support/small-cluster.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/problem.ts';
-import { takeOver } from '../../../src/kv/engine/take-over.ts';
+import { takeOver } from '../../../src/kv/engine/locks.ts';
 import type { Access } from '../../../src/kv/engine/access.ts';
-import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, planned } from '../../support/observations.ts';
 

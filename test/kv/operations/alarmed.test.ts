@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { disarmStep, healthBeyondCorrupt, noOtherIsCorrupt } from '../../../src/kv/operations/alarmed.ts';
-import { alarmMessages } from '../../../src/kv/upgrade/guards/no-alarms.ts';
-import type { Observation } from '../../../src/kv/engine/types.ts';
+import { disarmStep, healthBeyondCorrupt, noOtherIsCorrupt } from '../../../src/kv/operations/plan.ts';
+import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
+import type { Observation } from '../../../src/kv/engine/model.ts';
 import { observationOf } from './observed.ts';
 
 /** Three members that all say they are not healthy, as they do while an alarm is raised. */

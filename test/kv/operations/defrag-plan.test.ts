@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defragPlan } from '../../../src/kv/operations/defrag.ts';
-import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations/types.ts';
-import type { MemberSeen, Observation } from '../../../src/kv/engine/types.ts';
+import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations/journal.ts';
+import type { MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
 import { clusterOf, observationOf } from './observed.ts';
 
 const options = { id: 'r1', maxBlockedMs: 120_000, minFreePercent: 0 };

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { refuseDuringUpgrade } from '../../../src/kv/operations/during-upgrade.ts';
-import { operationRow } from '../../../src/kv/operations/history.ts';
+import { refuseDuringUpgrade } from '../../../src/kv/operations/perform.ts';
+import { operationRecord, operationRow, recordMarkdown } from '../../../src/kv/operations/record.ts';
 import { findOperations, newOperationId } from '../../../src/kv/operations/journal.ts';
-import { operationRecord } from '../../../src/kv/operations/record.ts';
-import { recordMarkdown } from '../../../src/kv/operations/record-text.ts';
 import { findRuns } from '../../../src/kv/engine/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { observationOf } from './observed.ts';

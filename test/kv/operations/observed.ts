@@ -1,4 +1,4 @@
-import type { ClusterFile, MemberSeen, Observation } from '../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
 
 /** A healthy 3.5 cluster; n1 leads. */
 export const observationOf = (

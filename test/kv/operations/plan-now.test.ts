@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { planNow } from '../../../src/kv/operations/plan-now.ts';
-import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations/types.ts';
+import { planNow } from '../../../src/kv/operations/plan.ts';
+import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations/journal.ts';
 import type { Access } from '../../../src/kv/engine/access.ts';
-import type { Observation } from '../../../src/kv/engine/types.ts';
+import type { Observation } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
 

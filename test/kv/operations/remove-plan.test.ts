@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { removePlan } from '../../../src/kv/operations/remove-plan.ts';
+import { removePlan } from '../../../src/kv/operations/membership-plan.ts';
 import { isRefused } from '../../../src/kv/operations/plan.ts';
-import type { ListedMember, MemberSeen } from '../../../src/kv/engine/types.ts';
+import type { ListedMember } from '../../../src/kv/client/etcd-client.ts';
+import type { MemberSeen } from '../../../src/kv/engine/model.ts';
 import { clusterOf, observationOf } from './observed.ts';
 
 const removed = (size: number, name: string, away: readonly string[] = []) => {

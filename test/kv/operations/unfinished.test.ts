@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { planned } from '../../../src/kv/operations/plan.ts';
-import type { OperationEntry, OperationKind, OperationPlan } from '../../../src/kv/operations/types.ts';
-import { operationLine, operationToResume } from '../../../src/kv/operations/unfinished.ts';
+import { operationLine, operationToResume, planned } from '../../../src/kv/operations/plan.ts';
+import type { OperationEntry, OperationKind, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterOf, observationOf } from './observed.ts';
 

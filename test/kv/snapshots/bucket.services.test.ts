@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../support/built-program.ts';
 import { opsctl } from '../../support/program.ts';
-import { startS3 } from '../../support/s3-server.ts';
-import type { S3Server } from '../../support/s3-server.ts';
+import { type S3Server, startS3 } from '../../support/s3-server.ts';
 
 let s3: S3Server;
 let home: string;
@@ -235,8 +234,8 @@ describe('a machine whose clock is wrong', () => {
 
 describe('what a service answers', () => {
   it('has an exit code by who can fix it, and every word one way out', async () => {
-    const { bucketFailure } = await import('../../../src/kv/snapshots/bucket-failure.ts');
-    const { BucketError } = await import('../../../src/platform/bucket.ts');
+    const { bucketFailure } = await import('../../../src/kv/snapshots/destination.ts');
+    const { BucketError } = await import('../../../src/platform/host.ts');
     const place = { bucket: 'b', endpoint: 'http://s3', addressing: 'path' } as const;
     const seen = (code: string, status?: number): unknown[] => {
       const failure = bucketFailure(place, new BucketError(code, 'because', status)) as {

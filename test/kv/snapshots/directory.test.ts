@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { directoryDestination } from '../../../src/kv/snapshots/directory-destination.ts';
+import { directoryDestination } from '../../../src/kv/snapshots/destination.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
 

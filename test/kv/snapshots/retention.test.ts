@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { retained } from '../../../src/kv/snapshots/catalog.ts';
-import type { Retention } from '../../../src/kv/snapshots/catalog.ts';
-import { parseName, snapshotName } from '../../../src/kv/snapshots/snapshot-manifest.ts';
-import type { SnapshotManifest, StoredSnapshot } from '../../../src/kv/snapshots/snapshot-manifest.ts';
+import {
+  parseName,
+  retained,
+  type Retention,
+  type SnapshotManifest,
+  snapshotName,
+  type StoredSnapshot,
+} from '../../../src/kv/snapshots/catalog.ts';
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-01T01:00:00Z');

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { schedulers, scheduleText } from '../../../src/kv/snapshots/schedule.ts';
-import { calendarOf, everyProblem } from '../../../src/kv/snapshots/every.ts';
+import { calendarOf, everyProblem, schedulers, scheduleText } from '../../../src/kv/snapshots/schedule.ts';
 
 const minute = 60_000;
 const calendar = { cron: '7 */6 * * *', systemd: '*-*-* 00/6:07:00' };

@@ -1,15 +1,15 @@
 /** Files beside the journal of a run: a torn tail is tolerated and said, damage is an error with the file and the line, never "unexpected". */
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readRehearsal } from '../../../src/etcd-sim/cluster/processes.ts';
+import { readRehearsal } from '../../../src/etcd-sim/cluster/layout.ts';
 import { historyRow } from '../../../src/kv/engine/history.ts';
 import { findRuns } from '../../../src/kv/engine/journal.ts';
-import { readFaults } from '../../../src/etcd-sim/faults.ts';
+import { readFaults } from '../../../src/etcd-sim/forms.ts';
 import { placementOf, recordPlacement } from '../../../src/kv/upgrade/placement.ts';
 import { migrateConfig } from '../../../src/kv/upgrade/configuration/migrate.ts';
 import { findOperations } from '../../../src/kv/operations/journal.ts';
-import { readReport } from '../../../src/kv/upgrade/present/write.ts';
-import { readRestore } from '../../../src/kv/upgrade/restore/restore-journal.ts';
+import { readReport } from '../../../src/kv/upgrade/present/markdown.ts';
+import { readRestore } from '../../../src/kv/upgrade/restore/execute.ts';
 import { opsctl } from '../../support/program.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../src/kv/upgrade/decide.ts';
-import type { Decision } from '../../../src/kv/upgrade/decide.ts';
+import { decide, type Decision } from '../../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
-import type { JournalEntry, MemberSeen, Plan } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry, MemberSeen, Plan } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 
 const at = '2026-01-01T00:00:00.000Z';

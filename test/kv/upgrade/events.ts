@@ -5,7 +5,7 @@ import type {
   Step,
   Unstamped,
   UpgradeEvent,
-} from '../../../src/kv/engine/types.ts';
+} from '../../../src/kv/engine/model.ts';
 
 const seen = (name: string, isLeader: boolean): Observation['members'][number] => ({
   name,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { memberSteps } from '../../../src/kv/upgrade/member-steps.ts';
+import { memberSteps } from '../../../src/kv/upgrade/plan.ts';
 import type {
   ClusterFile,
   MemberSeen,
@@ -7,7 +7,7 @@ import type {
   PlanKind,
   PlanOptions,
   Step,
-} from '../../../src/kv/engine/types.ts';
+} from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 
 type Given = {

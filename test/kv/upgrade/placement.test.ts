@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { discarded, discardStaged } from '../../../src/kv/upgrade/discard-staged.ts';
-import { placementOf, recordPlacement } from '../../../src/kv/upgrade/placement.ts';
-import { configOn, startVersion } from '../../../src/kv/upgrade/switch-version.ts';
+import {
+  configOn,
+  discarded,
+  discardStaged,
+  placementOf,
+  recordPlacement,
+  startVersion,
+} from '../../../src/kv/upgrade/placement.ts';
 import type { Driver } from '../../../src/kv/upgrade/supervisors/driver.ts';
-import type { JournalEntry, MemberSpec, Placement } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry, MemberSpec, Placement } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../src/core/problem.ts';
-import { versionTable } from '../../../src/api-specs/etcd/version-rules.ts';
-import { readPlan } from '../../../src/kv/upgrade/plan-file.ts';
-import { acceptedGuards, planOptions as optionsFrom } from '../../../src/kv/upgrade/plan-options.ts';
-import { refusalError } from '../../../src/kv/upgrade/refusal-error.ts';
+import { versionTable } from '../../../src/api-specs/etcd/versions.ts';
+import { readPlan, refusalError } from '../../../src/kv/upgrade/plan-kind.ts';
+import { acceptedGuards, planOptions as optionsFrom } from '../../../src/kv/upgrade/plan.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, planOptions, planned } from '../../support/observations.ts';
 

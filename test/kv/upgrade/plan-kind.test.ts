@@ -1,7 +1,7 @@
 /** Downgrades and restarts: the same plan, decisions and journal, with other questions asked. */
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/kv/upgrade/decide.ts';
-import { nextSteps } from '../../../src/kv/upgrade/execute/next-steps.ts';
+import { nextSteps } from '../../../src/kv/upgrade/execute/session.ts';
 import { planText } from '../../../src/kv/upgrade/present/text.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
@@ -14,7 +14,7 @@ import type {
   PlanKind,
   PlanOptions,
   Refusal,
-} from '../../../src/kv/engine/types.ts';
+} from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 
 const at36 = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen =>

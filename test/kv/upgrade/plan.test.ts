@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isArrived, planFrom } from '../../../src/kv/upgrade/plan.ts';
-import type { MemberSeen, Observation } from '../../../src/kv/engine/types.ts';
+import type { MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 
 const ids = (

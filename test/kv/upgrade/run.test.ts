@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { identityOf, stopReason } from '../../../src/kv/upgrade/run.ts';
-import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { planned } from '../../support/observations.ts';
 
 const reasonAfter = (...ended: string[]) => {

@@ -1,5 +1,5 @@
 // Checked by the compiler alone: what a step of each kind has.
-import type { Step } from '../../../src/kv/engine/types.ts';
+import type { Step } from '../../../src/kv/engine/model.ts';
 
 const text = { id: 'n1.stop', title: 'stop n1', why: 'one at a time', commands: [] };
 export const steps: readonly Step[] = [

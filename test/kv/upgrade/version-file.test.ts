@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../../src/api-specs/etcd/version-rules.ts';
+import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../../src/api-specs/etcd/versions.ts';
 import { readVersions, versionFileProblems } from '../../../src/kv/upgrade/version-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pageOf } from '../../../src/mock-server/labels/page.ts';
+import { pageOf } from '../../../src/mock-server/labels/permission-handlers.ts';
 
 const items = (count: number) => Array.from({ length: count }, (_, i) => ({ seq: i + 1 }));
 

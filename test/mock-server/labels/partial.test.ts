@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { list, obj, str } from '../../../src/core/field.ts';
-import { select, selectionFrom, unknownNames } from '../../../src/mock-server/labels/partial.ts';
+import { select, selectionFrom, unknownNames } from '../../../src/mock-server/labels/service.ts';
 
 const label = {
   id: 'a',

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { answerUri } from '../../../src/mock-server/oauth/answer.ts';
-import { readParams, reencoded } from '../../../src/mock-server/oauth/params.ts';
+import { answerUri } from '../../../src/mock-server/oauth/flow.ts';
+import { readParams, reencoded } from '../../../src/mock-server/oauth/errors.ts';
 import { html, Html } from '../../../src/mock-server/html.ts';
-import { formTarget } from '../../../src/mock-server/oauth/layout.ts';
+import { formTarget } from '../../../src/mock-server/oauth/pages.ts';
 
 test('names, values, repeats, blanks, and what is broken', () => {
   const params = readParams('a=1&b=x+y%20z&a=2&&c&=d&e=a%3Db=c');

@@ -4,7 +4,7 @@ import {
   customSchemeProblem,
   isAuthorizedRedirect,
   redirectForm,
-} from '../../../src/mock-server/oauth/redirect-uri.ts';
+} from '../../../src/mock-server/oauth/errors.ts';
 import type { Client } from '../../../src/mock-server/oauth/state.ts';
 
 const client = (more: Partial<Client>): Client =>

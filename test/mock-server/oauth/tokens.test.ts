@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { defaultOptions } from '../../../src/mock-server/defaults.ts';
-import type { Environment } from '../../../src/mock-server/service.ts';
+import { defaultOptions } from '../../../src/mock-server/environment.ts';
+import type { Environment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
-import { sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/digest.ts';
+import { sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/keys.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
 import { type Auth, type Code, authState } from '../../../src/mock-server/oauth/state.ts';
-import { makeSweeper } from '../../../src/mock-server/oauth/sweep.ts';
 import {
   issueFamily,
   liveAccess,
   makeAccess,
+  makeSweeper,
   readAccess,
   readRefresh,
 } from '../../../src/mock-server/oauth/tokens.ts';

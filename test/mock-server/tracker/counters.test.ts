@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { defaultOptions } from '../../../src/mock-server/defaults.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
 import { type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
 import type { StoredStory } from '../../../src/mock-server/tracker/row.ts';
 import { createStory } from '../../../src/mock-server/tracker/stories.ts';
 import { StoryCounters } from '../../../src/mock-server/tracker/counters.ts';
-import { makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const env = (store: Store) => {

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
-import { defaultOptions } from '../../../src/mock-server/defaults.ts';
-import { makeEnvironment } from '../../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { Store } from '../../../src/mock-server/store.ts';
-import { newLabel } from '../../../src/mock-server/tracker/label-inputs.ts';
-import { fullLabel, fullLabelText, labelText } from '../../../src/mock-server/tracker/label-stats.ts';
-import { now } from '../../../src/mock-server/tracker/records.ts';
+import {
+  fullLabel,
+  fullLabelText,
+  labelText,
+  newLabel,
+} from '../../../src/mock-server/tracker/label-stats.ts';
+import { now, type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
 import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
-import { type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const workspace = (): Tracker => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LongList, type Shown } from '../../../src/mock-server/tracker/long-list.ts';
+import { LongList, type Shown } from '../../../src/mock-server/tracker/state.ts';
 
 type Row = { readonly n: number };
 const shown = (record: Row): Shown => ({ record, seen: [] });

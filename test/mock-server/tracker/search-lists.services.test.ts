@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defaultOptions } from '../../../src/mock-server/defaults.ts';
-import { makeEnvironment } from '../../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { Store } from '../../../src/mock-server/store.ts';
-import { SearchLists } from '../../../src/mock-server/tracker/search-lists.ts';
-import { matches, storySubject } from '../../../src/mock-server/tracker/search-match.ts';
-import { termsFrom } from '../../../src/mock-server/tracker/search-query.ts';
+import { SearchLists } from '../../../src/mock-server/tracker/search.ts';
+import { matches, storySubject, termsFrom } from '../../../src/mock-server/tracker/search-match.ts';
 import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
 import { type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
 import { fakeHost } from '../../support/fake-host.ts';

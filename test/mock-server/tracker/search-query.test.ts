@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { daysFrom, termsFrom } from '../../../src/mock-server/tracker/search-query.ts';
+import { daysFrom, termsFrom } from '../../../src/mock-server/tracker/search-match.ts';
 
 const word = (value: string, not = false) => ({ operator: '', value, not });
 const term = (operator: string, value: string, not = false) => ({ operator, value, not });

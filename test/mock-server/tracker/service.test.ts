@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { defaultOptions } from '../../../src/mock-server/defaults.ts';
-import type { MockReply, MockRequest } from '../../../src/mock-server/service.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
+import type { MockReply, MockRequest } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { makeTracker } from '../../../src/mock-server/tracker/service.ts';
-import { makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const at = (origin: string, ratePerMinute?: number) => {

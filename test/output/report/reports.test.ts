@@ -1,13 +1,16 @@
 /** What a check found, in the forms that CI services read. */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, it } from 'vitest';
-import type { CheckFinding } from '../../../src/core/finding.ts';
-import { annotations } from '../../../src/output/annotations.ts';
-import { codeQualityText } from '../../../src/output/code-quality.ts';
-import { junitText } from '../../../src/output/junit.ts';
-import { markdownText } from '../../../src/output/markdown.ts';
-import { sarifText } from '../../../src/output/sarif.ts';
-import { ciLines, reportsOf } from '../../../src/output/reports.ts';
+import type { CheckFinding } from '../../../src/core/result.ts';
+import {
+  annotations,
+  ciLines,
+  codeQualityText,
+  junitText,
+  markdownText,
+  reportsOf,
+  sarifText,
+} from '../../../src/output/reports.ts';
 
 const nasty = 'a <b> & "c" | %d\nnext \u0007 ]]> ü';
 const findings: readonly CheckFinding[] = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Chunked } from '../../../src/platform/node/chunked.ts';
+import { Chunked } from '../../../src/platform/node/http1-answer.ts';
 
 /** Feeds the text in pieces of these sizes, over and over. */
 const read = (text: string, sizes: readonly number[]): { data: string; rest: string; isDone: boolean } => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseHead } from '../../../src/platform/node/head.ts';
+import { parseHead } from '../../../src/platform/node/http1-answer.ts';
 
 const head = (lines: readonly string[], method = 'GET') => parseHead(lines.join('\r\n'), method);
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkMethod, headerLines } from '../../../src/platform/node/request-lines.ts';
+import { checkMethod, headerLines } from '../../../src/platform/node/http1.ts';
 
 test('names in lower case, the connection kept, the length left to the sender', () => {
   const linesOf = headerLines();

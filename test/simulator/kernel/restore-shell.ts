@@ -3,10 +3,9 @@
  * directories. Each change of the disk is an effect, so that a crash can leave a directory half built or half swapped.
  */
 import { inMemory } from '../../../src/kv/client/snapshot-content.ts';
-import { clusterId, memberId } from '../../../src/etcd-sim/disk/identity.ts';
-import { walPath } from '../../../src/etcd-sim/disk/wal.ts';
+import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/wal.ts';
 import { wordsOf } from '../../../src/kv/upgrade/cluster/command-line.ts';
-import { snapshotKeys } from '../../../src/kv/upgrade/rehearse/snapshot-keys.ts';
+import { snapshotKeys } from '../../../src/kv/upgrade/rehearse/rehearse.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import * as calls from './file-system.ts';
 import { kernelNow } from './kernel.ts';

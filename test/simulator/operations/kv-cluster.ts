@@ -1,5 +1,5 @@
 /** Three simulated members, the commands that a person runs on them, and what is seen of the members meanwhile. */
-import type { JournalEntry } from '../../../src/kv/engine/types.ts';
+import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { History } from '../history.ts';
 import {
   aHealthCheckPassesOnlyWhatIsHealthy,

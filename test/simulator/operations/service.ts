@@ -1,6 +1,6 @@
 /** The mock server on a machine of its own that never fails, and the whole program that talks to it. */
 import { runProgram } from '../../../src/cli/run.ts';
-import { defaultOptions } from '../../../src/mock-server/defaults.ts';
+import { defaultOptions } from '../../../src/mock-server/environment.ts';
 import { makeLabels } from '../../../src/mock-server/labels/service.ts';
 import { type RunningMock, startMock } from '../../../src/mock-server/server.ts';
 import { Store } from '../../../src/mock-server/store.ts';

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { journalPath } from '../../../src/tracker/bulk/journal-path.ts';
-import { open } from '../../../src/tracker/bulk/open-input.ts';
+import { type BulkOptions, journalPath } from '../../../src/tracker/bulk/earlier-run.ts';
+import { open } from '../../../src/tracker/bulk/bulk.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { readRows } from '../../../src/tracker/bulk/rows.ts';
-import type { BulkOptions } from '../../../src/tracker/bulk/options.ts';
-import type { Context } from '../../../src/cli/command.ts';
+import type { Context } from '../../../src/api/context.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const host = fakeHost({ files: { '/work/rows.csv': 'name\n', '/work/rows.txt': '' } });

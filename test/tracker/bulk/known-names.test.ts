@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
-import { changeFrom } from '../../../src/tracker/bulk/change.ts';
-import type { Change } from '../../../src/tracker/bulk/change.ts';
-import { makeKnownNames } from '../../../src/tracker/bulk/known-labels.ts';
-import type { Context } from '../../../src/cli/command.ts';
+import { type Change, changeFrom, makeKnownNames } from '../../../src/tracker/bulk/change.ts';
+import type { Context } from '../../../src/api/context.ts';
 
 const change = (resource: string, body: Record<string, unknown>, op = 'create'): Change => {
   const made = changeFrom(tracker.table, { id: 1, body }, 'ndjson', { resource, op });

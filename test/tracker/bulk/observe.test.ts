@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
-import { changeFrom } from '../../../src/tracker/bulk/change.ts';
-import { isMadeBy, makeObserver } from '../../../src/tracker/bulk/observe.ts';
-import type { Change } from '../../../src/tracker/bulk/change.ts';
-import type { Context } from '../../../src/cli/command.ts';
+import { type Change, changeFrom, isMadeBy, makeObserver } from '../../../src/tracker/bulk/change.ts';
+import type { Context } from '../../../src/api/context.ts';
 
 const startedAt = Date.parse('2026-01-01T00:00:10Z');
 const created = { created_at: '2026-01-01T00:00:11Z' };

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Journal } from '../../../src/tracker/bulk/journal.ts';
 import { type Input, outcomes } from '../../../src/tracker/bulk/outcomes.ts';
 import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
-import type { Context } from '../../../src/cli/command.ts';
+import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

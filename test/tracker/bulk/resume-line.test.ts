@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resumeLineOf } from '../../../src/tracker/bulk/resume-line.ts';
+import { resumeLineOf } from '../../../src/tracker/bulk/earlier-run.ts';
 
 test('the line that resumes a run says again what decides what a row means', () => {
   expect(

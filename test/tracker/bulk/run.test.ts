@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Line } from '../../../src/tracker/bulk/line.ts';
+import type { Line } from '../../../src/tracker/bulk/csv.ts';
 import { type Counts, type Outcome, type Run, count, runLine } from '../../../src/tracker/bulk/run.ts';
-import type { Context } from '../../../src/cli/command.ts';
+import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 

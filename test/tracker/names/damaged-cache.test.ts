@@ -1,7 +1,7 @@
 /** The cache of names is a help only: one that is damaged is as if it were not there. */
 import { expect, test } from 'vitest';
-import type { Context } from '../../../src/cli/command.ts';
-import { readCache, writeCache } from '../../../src/tracker/names/cache.ts';
+import type { Context } from '../../../src/api/context.ts';
+import { readCache, writeCache } from '../../../src/tracker/names/resolve.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const host = fakeHost();

@@ -1,10 +1,368 @@
-import { join } from 'node:path';
-import type { ListedMember } from '../../client/etcd-client.ts';
+import { basename, dirname, join, resolve } from 'node:path';
+import { isPathVariable, isServerVariable } from '../../../api-specs/etcd/settings.ts';
+import {
+  childPath,
+  type FileName,
+  fileNameKey,
+  pathPart,
+  safeFileName,
+  uniqueFileName,
+} from '../../../core/file-name.ts';
+import { AppError } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import type { ClusterFile } from '../../engine/types.ts';
-import { clusterProblems, clusterSchema } from './cluster-file.ts';
-import { ctlBeside, describeMembers, nameFor } from './describe-members.ts';
+import { containedPath, findDistrust, userText } from '../../../platform/trust.ts';
+import type { ListedMember } from '../../client/etcd-client.ts';
+import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
+import { flagsOf, parseConfig } from '../configuration/configuration.ts';
+import { clusterProblems, clusterSchema, namePattern } from './cluster-file.ts';
+import { servesUrl } from './listening-sockets.ts';
 import { stringify } from './yaml.ts';
+
+/** A member's process on this machine, with everything that is needed to start it again from any directory. */
+export type FoundProcess = {
+  readonly pid: number;
+  /** The effective user of the process. */
+  readonly uid?: number;
+  readonly binary: string;
+  /** Without the program; paths are absolute. */
+  readonly flags: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly data_dir: string;
+  readonly config_file?: string;
+  readonly log_file?: string;
+  readonly pid_file?: string;
+  /** The systemd unit whose main process it is. */
+  readonly unit?: string;
+  /** Settings of its configuration file that only hold in the directory it was started from. */
+  readonly relative: readonly string[];
+};
+type Running = { readonly pid: number; readonly uid?: number | undefined; readonly argv: readonly string[] };
+const wordsAt = (host: Host, path: string): string[] => {
+  let text: string | undefined;
+  try {
+    text = host.files.readNow(path);
+  } catch {
+    // The environment of another user's process is not ours to read.
+  }
+  return text === undefined || text === '' ? [] : text.replace(/\0$/, '').split('\0');
+};
+const effectiveUser = (status: string): number | undefined => {
+  const uid = /^Uid:\t\d+\t(\d+)/m.exec(status)?.[1];
+  return uid === undefined ? undefined : Number(uid);
+};
+const running = async (host: Host): Promise<Running[]> => {
+  const names = await host.files.list('/proc').catch(() => []);
+  return names
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({
+      pid: Number(name),
+      uid: effectiveUser(wordsAt(host, `/proc/${name}/status`).join('')),
+      argv: wordsAt(host, `/proc/${name}/cmdline`),
+    }))
+    .filter(({ argv }) => argv.length > 0);
+};
+/**
+ * Settings in the environment count only for a server: the shell of somebody who exported them is none. Paths in them are made whole: the successor may be started elsewhere. Names that no server reads stay away: images keep passwords
+ * beside them.
+ */
+const environmentOf = (host: Host, { pid, argv }: Running, cwd: string): Record<string, string> =>
+  /etcd/.test(basename(argv[0] as string))
+    ? Object.fromEntries(
+        wordsAt(host, `/proc/${pid}/environ`)
+          .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const)
+          .filter(([name]) => isServerVariable(name))
+          .map(([name, value]) => [name, isPathVariable(name) ? resolve(cwd, value) : value]),
+      )
+    : {};
+type Settings = { readonly config_file?: string; get(key: string): string | undefined };
+/** As the server reads them: a configuration file alone, else flags before the environment. */
+const settingsOf = async (
+  host: Host,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<Settings> => {
+  const flags = flagsOf(argv.slice(1));
+  const given = flags.get('config-file') ?? env['ETCD_CONFIG_FILE'];
+  if (given === undefined)
+    return { get: (key) => flags.get(key) ?? env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] };
+  const config_file = resolve(cwd, given);
+  const text = await host.files.read(config_file).catch(() => undefined);
+  const read = text === undefined ? { broken: 'not there' } : await parseConfig(text);
+  return {
+    config_file,
+    get: (key) => ('broken' in read || read.file[key] === undefined ? undefined : String(read.file[key])),
+  };
+};
+const isPathFlag = (name: string): boolean => /^(data-dir|wal-dir|config-file)$|-file$/.test(name);
+/** The driver starts members in a directory of its own. */
+const withAbsolutePaths = (words: readonly string[], cwd: string): string[] =>
+  words.map((word, i) => {
+    const [, dashes, name, value] = /^(--?)([a-z][a-z0-9-]*)=([\s\S]+)$/.exec(word) ?? [];
+    if (name !== undefined)
+      return isPathFlag(name) ? `${dashes}${name}=${resolve(cwd, value as string)}` : word;
+    const before = /^--?([a-z][a-z0-9-]*)$/.exec(words[i - 1] ?? '')?.[1];
+    return before !== undefined && isPathFlag(before) ? resolve(cwd, word) : word;
+  });
+/** The file that its output goes to. */
+const logOf = async (host: Host, pid: number): Promise<string | undefined> => {
+  for (const fd of [2, 1]) {
+    const path = await host.files.realPath(`/proc/${pid}/fd/${fd}`).catch(() => undefined);
+    if (path !== undefined && (await host.files.info(path))?.kind === 'file') return path;
+  }
+  return undefined;
+};
+/** A file near the member, or where such files are, that names its process: whoever started it keeps one there. */
+const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Promise<string | undefined> => {
+  for (const directory of new Set([...near, '/run', '/var/run'])) {
+    const names = (await host.files.list(directory).catch(() => [])).filter((name) => /pid$/i.test(name));
+    const found = names
+      .map((name) => childPath(directory, pathPart(name)))
+      .find((path) => wordsAt(host, path)[0]?.trim() === String(pid));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+/**
+ * The service that it is the main process of. What a shell or a job starts is in the group of a service too, and to stop that one would end the
+ * job: the service manager itself has to name this process.
+ */
+const unitOf = async (host: Host, pid: number): Promise<string | undefined> => {
+  const group = wordsAt(host, `/proc/${pid}/cgroup`).join('').split('\n');
+  const unit = group
+    .map((line) => /^(?:0:|\d+:name=systemd):.*\/([^/]+\.service)$/.exec(line)?.[1])
+    .find((name) => name !== undefined);
+  if (unit === undefined) return undefined;
+  const { code, stdout } = await host.processes.run(
+    'systemctl',
+    ['show', '--property=MainPID', '--value', '--', unit],
+    { timeoutMs: 2000 },
+  );
+  return code === 0 && stdout.trim() === String(pid) ? unit : undefined;
+};
+const isMember = ({ get }: Settings, { client_urls, name }: ListedMember): boolean => {
+  const urls = `${get('advertise-client-urls') ?? ''},${get('listen-client-urls') ?? ''}`
+    .split(',')
+    .map((url) => url.trim());
+  return client_urls.some((url) => urls.includes(url)) && (get('name') ?? name) === name;
+};
+const described = async (
+  host: Host,
+  { pid, uid, argv }: Running,
+  settings: Settings,
+  env: Record<string, string>,
+  cwd: string,
+  name: string,
+): Promise<FoundProcess> => {
+  const { config_file, get } = settings;
+  const given = get('data-dir');
+  const data_dir = resolve(cwd, given ?? `${get('name') ?? name}.etcd`);
+  const log_file = await logOf(host, pid);
+  const pid_file = await pidFileOf(host, pid, [
+    ...(log_file === undefined ? [] : [dirname(log_file)]),
+    data_dir,
+    dirname(data_dir),
+    cwd,
+  ]);
+  const unit = await unitOf(host, pid);
+  const flags = withAbsolutePaths(argv.slice(1), cwd);
+  // Without one the server makes its directory where it was started.
+  const isImplied = given === undefined && config_file === undefined;
+  const relative = ['data-dir', 'wal-dir'].filter(
+    (key) => config_file !== undefined && get(key) !== undefined && !(get(key) as string).startsWith('/'),
+  );
+  return {
+    pid,
+    ...(uid === undefined ? {} : { uid }),
+    binary: (await host.files.realPath(`/proc/${pid}/exe`).catch(() => undefined)) ?? (argv[0] as string),
+    flags: isImplied ? [...flags, '--data-dir', data_dir] : flags,
+    env,
+    data_dir,
+    relative,
+    ...(config_file === undefined ? {} : { config_file }),
+    ...(log_file === undefined ? {} : { log_file }),
+    ...(pid_file === undefined ? {} : { pid_file }),
+    ...(unit === undefined ? {} : { unit }),
+  };
+};
+/**
+ * Any user can start a process whose arguments name a client URL. A process of root or of this user counts. A process of another user
+ * counts only if it owns the socket of the URL. The kernel always shows the user of a process whose arguments it shows.
+ */
+const isBelievable = async (host: Host, { pid, uid }: Running, urls: readonly string[]): Promise<boolean> =>
+  uid === undefined || uid === 0 || uid === host.uid || servesUrl(host, { pid, uid }, urls);
+/** The process of a member on this machine: the one whose flags, environment or configuration file name its client URL. */
+export const findProcess = async (host: Host, listed: ListedMember): Promise<FoundProcess | undefined> => {
+  for (const one of await running(host)) {
+    if (!(await isBelievable(host, one, listed.client_urls))) continue;
+    const cwd = (await host.files.realPath(`/proc/${one.pid}/cwd`).catch(() => undefined)) ?? '/';
+    const env = environmentOf(host, one, cwd);
+    const settings = await settingsOf(host, one.argv, env, cwd);
+    if (isMember(settings, listed)) return described(host, one, settings, env, cwd, listed.name);
+  }
+  return undefined;
+};
+
+export type Described = {
+  readonly spec: MemberSpec;
+  /** What nobody but the operator can fill in or set right. */
+  readonly left: readonly string[];
+  readonly isSeen: boolean;
+  /** The process of the member on this machine and its user, for people: `process 812 of etcd (uid 112)`. */
+  readonly process?: string;
+};
+type Driver = NonNullable<ClusterFile['driver']>;
+export type Describing = {
+  /** Where pid files of members go that have none. */
+  readonly directory: string;
+  readonly driver?: Driver | undefined;
+  readonly newBinary?: string | undefined;
+  readonly oldBinary?: string | undefined;
+};
+/** Processes of this machine; whether they are those of units decides how they are stopped and started, when no driver is named. */
+const seenHere = async (host: Host, listed: readonly ListedMember[], named: Driver | undefined) => {
+  const isLooked = named === undefined || named === 'local' || named === 'systemd';
+  const found = await Promise.all(
+    listed.map(async (member) => (isLooked ? findProcess(host, member) : undefined)),
+  );
+  const units = found.flatMap((one) => (one === undefined ? [] : [one.unit !== undefined]));
+  const driver: Driver = named ?? (units.length > 0 && units.every(Boolean) ? 'systemd' : 'local');
+  return { found, driver };
+};
+type Common = Partial<MemberSpec> & Pick<MemberSpec, 'name' | 'client_url'>;
+/** A program that a drop-in of an earlier upgrade selects is no path to put another one at: the next drop-in selects the next program. */
+const unitSpec = (common: Common, { unit, binary, data_dir, config_file }: FoundProcess): MemberSpec => ({
+  ...common,
+  ...(unit === undefined ? {} : { unit }),
+  ...(binary.includes('.opsctl-') ? {} : { binary_path: binary }),
+  data_dir,
+  ...(config_file === undefined ? {} : { config_file }),
+});
+type Files = { readonly directory: string; readonly pid: FileName; readonly log: FileName };
+const processSpec = async (
+  host: Host,
+  common: Common,
+  found: FoundProcess,
+  { directory, pid, log }: Files,
+): Promise<MemberSpec> => {
+  const pid_file = found.pid_file ?? (await containedPath(host.files, directory, pid));
+  if (found.pid_file === undefined) await host.files.replace(pid_file, `${found.pid}\n`);
+  const { data_dir, config_file, env, flags } = found;
+  return {
+    old_binary: found.binary,
+    ...common,
+    data_dir,
+    pid_file,
+    log_file: found.log_file ?? childPath(directory, log),
+    ...(config_file === undefined ? {} : { config_file }),
+    ...(Object.keys(env).length === 0 ? {} : { env }),
+    ...{ old_command: flags, new_command: flags },
+  };
+};
+/** The operator would run the program: the file does not name one that another user can replace. */
+const withoutProgram = (spec: MemberSpec, program: string): MemberSpec => {
+  const { old_binary, binary_path, ...others } = spec;
+  return {
+    ...others,
+    ...(old_binary === undefined || old_binary === program ? {} : { old_binary }),
+    ...(binary_path === undefined || binary_path === program ? {} : { binary_path }),
+  };
+};
+/** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
+const describedDescribeMembers = async (
+  host: Host,
+  listed: ListedMember,
+  found: FoundProcess | undefined,
+  { files, driver, newBinary, oldBinary }: Omit<Describing, 'directory'> & { readonly files: Files },
+): Promise<Described> => {
+  const [peer_url] = listed.peer_urls;
+  const common: Common = {
+    name: listed.name,
+    client_url: listed.client_urls[0] ?? '',
+    ...(peer_url === undefined ? {} : { peer_url }),
+    ...(oldBinary === undefined ? {} : { old_binary: resolve(host.cwd, oldBinary) }),
+    ...(newBinary === undefined ? {} : { new_binary: resolve(host.cwd, newBinary) }),
+  };
+  if (found === undefined) return { spec: common, left: [], isSeen: false };
+  const distrust = await findDistrust(host, found.binary);
+  const left = [
+    ...found.relative.map((key) => `${found.config_file}: ${key} is relative; write the whole path`),
+    ...(distrust === undefined
+      ? []
+      : [`the program of ${listed.name}: ${distrust.reason}; if you trust its content: ${distrust.fix}`]),
+  ];
+  const all = driver === 'systemd' ? unitSpec(common, found) : await processSpec(host, common, found, files);
+  return {
+    spec: distrust === undefined ? all : withoutProgram(all, found.binary),
+    left,
+    isSeen: true,
+    ...(found.uid === undefined ? {} : { process: `process ${found.pid} of ${userText(host, found.uid)}` }),
+  };
+};
+/** Any client of the cluster can name a member. A member that never started has no name yet. */
+const refuseWrongNames = (listed: readonly ListedMember[]): void => {
+  const wrong = listed.filter(({ name }) => name !== '' && !new RegExp(namePattern).test(name));
+  if (wrong.length === 0) return;
+  throw new AppError(
+    'unsafe',
+    `invalid member name ${wrong.map(({ name }) => JSON.stringify(name)).join(', ')}: a cluster file accepts letters, digits, ".", "_" and "-", and neither "." nor "-" as the first character; no file was written`,
+    {
+      code: 'MEMBER_NAME',
+      tryThis: ['restart the member with another name: etcd --name NAME', 'etcdctl member list'],
+    },
+  );
+};
+/** One name for the files of each member: names that differ only in case are one file on some file systems. */
+const fileStems = (listed: readonly ListedMember[]): readonly FileName[] => {
+  const taken = new Set<string>();
+  return listed.map(({ name }) => {
+    const stem = uniqueFileName([name], '', taken);
+    taken.add(fileNameKey(stem));
+    return stem;
+  });
+};
+export const describeMembers = async (
+  host: Host,
+  listed: readonly ListedMember[],
+  describing: Describing,
+): Promise<{ readonly driver: Driver; readonly members: readonly Described[] }> => {
+  refuseWrongNames(listed);
+  const { found, driver } = await seenHere(host, listed, describing.driver);
+  const stems = fileStems(listed);
+  const filesOf = (stem: string): Files => ({
+    directory: describing.directory,
+    pid: safeFileName(`${stem}.pid`, 'member.pid'),
+    log: safeFileName(`${stem}.log`, 'member.log'),
+  });
+  const members = await Promise.all(
+    listed.map((member, i) =>
+      describedDescribeMembers(host, member, found[i], {
+        ...describing,
+        driver,
+        files: filesOf(stems[i] ?? 'member'),
+      }),
+    ),
+  );
+  return { driver, members };
+};
+/** The old version's ctl program usually lies beside its server; `kv restore` and `kv rehearse` need it. */
+export const ctlBeside = async (host: Host, members: readonly MemberSpec[]): Promise<string | undefined> => {
+  const programs = members.flatMap(({ old_binary, binary_path }) =>
+    [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
+  );
+  for (const directory of new Set(programs)) {
+    const path = join(directory, 'etcdctl');
+    if ((await host.files.info(path))?.kind === 'file' && (await findDistrust(host, path)) === undefined)
+      return path;
+  }
+  return undefined;
+};
+/** Runs and snapshots are kept by this name: the directory's says more than that of the file that everybody calls cluster.yaml. */
+export const nameFor = (file: string | undefined): string => {
+  const own = basename(file ?? 'cluster').replace(/\.ya?ml$/, '');
+  const name = own === 'cluster' && file !== undefined ? basename(dirname(file)) : own;
+  return new RegExp(namePattern).test(name) ? name : 'cluster';
+};
 
 type Given = Parameters<typeof describeMembers>[2] & {
   /** Where it will be written; its name gives the cluster one. */
@@ -21,7 +379,6 @@ export type Draft = {
   /** Members with their processes on this machine and the users of those. */
   readonly processes: readonly { readonly member: string; readonly process: string }[];
 };
-
 /** A cluster file made of the member list and of what is seen on this machine. */
 export const draftCluster = async (
   host: Host,
@@ -48,7 +405,6 @@ export const draftCluster = async (
     unseen: members.filter(({ isSeen }) => !isSeen).map(({ spec }) => spec.name),
   };
 };
-
 /** Editors complete and check the values of a YAML file whose first line names its schema. */
 const head = async (host: Host, cache: string): Promise<string> => {
   const path = join(cache, 'cluster.schema.json');
@@ -56,7 +412,6 @@ const head = async (host: Host, cache: string): Promise<string> => {
   await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
   return `# yaml-language-server: $schema=${path}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
 };
-
 /** The text of the file; its schema is written into the cache. */
 export const draftText = async (host: Host, cache: string, { content }: Draft): Promise<string> =>
   `${await head(host, cache)}\n${stringify(content, { lineWidth: 0 })}`;

@@ -1,4 +1,4 @@
-import type { DriverKind, MemberSpec } from '../../engine/types.ts';
+import type { DriverKind, MemberSpec } from '../../engine/model.ts';
 
 /** One row per driver: the cluster file, its schema, `kv init` and the help derive from it. */
 export type DriverRow = {

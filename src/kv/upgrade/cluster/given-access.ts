@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { invalidArguments, problem } from '../../../core/problem.ts';
 import type { Flagged } from '../../client/certificates.ts';
-import type { ClusterFile } from '../../engine/types.ts';
+import type { ClusterFile } from '../../engine/model.ts';
 
 /** How members are reached and how to be let in, as flags say it: each under the name of its flag. */
 export type GivenAccess = {

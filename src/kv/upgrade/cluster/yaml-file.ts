@@ -1,9 +1,6 @@
-import { tooLargeYaml } from '../../../core/yaml-parse.ts';
-import { pairNamed } from '../../../core/yaml-place.ts';
+import { pairNamed, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
 import { inWordsOfFile, shownTexts } from '../../../core/yaml-shown.ts';
-import { yamlValue } from '../../../core/yaml-value.ts';
-import { AppError, problemText } from '../../../core/problem.ts';
-import type { Problem } from '../../../core/problem.ts';
+import { AppError, type Problem, problemText } from '../../../core/problem.ts';
 
 type Pair = {
   readonly key: { readonly range?: readonly number[] | null; readonly value?: unknown };

@@ -1,5 +1,5 @@
 import { type Document, LineCounter, YAMLParseError, parseDocument as parse } from 'yaml';
-import { documentFrom, yamlOptions } from '../../../core/yaml-parse.ts';
+import { documentFrom, yamlOptions } from '../../../core/yaml.ts';
 
 /** The package is CommonJS: this static re-export keeps its names when it is imported lazily. */
 export { LineCounter, isMap, isScalar, stringify } from 'yaml';

@@ -1,15 +1,15 @@
-import { yamlValue } from '../../../core/yaml-value.ts';
-import { rowOf } from '../../../api-specs/etcd/versions.ts';
-import type { Minor } from '../../../api-specs/etcd/versions.ts';
-import { accessInFile, accessInFlags } from './access.ts';
-import { finding } from './finding.ts';
-import type { ConfigFinding } from './finding.ts';
-import { MODE, RETENTION, isDuration, modeFindings, retentionFindings } from './retention.ts';
-import { typeFindings } from './configuration-types.ts';
+import { refusedValues } from '../../../api-specs/etcd/settings.ts';
+import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
+import { AppError } from '../../../core/problem.ts';
+import { yamlValue } from '../../../core/yaml.ts';
+import type { Host } from '../../../platform/host.ts';
+import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../engine/model.ts';
+import { accessInEnvironment, accessInFile, accessInFlags } from './access.ts';
+import { type ConfigFinding, finding, typeFindings } from './finding.ts';
+import { isDuration, MODE, modeFindings, RETENTION, retentionFindings } from './retention.ts';
 import { fileFindings36, flagFindings36 } from './settings-36.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
-
 /** spec/store#items-5: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
 const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const [old, list] = [file['log-output'], file['log-outputs']];
@@ -40,7 +40,6 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const message = `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`;
   return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
-
 export const GATEWAY = 'enable-grpc-gateway';
 /** spec/store#interfaces: clients put through the gateway; without this line they would get 404 from every member that is upgraded. */
 const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
@@ -55,7 +54,6 @@ const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
         ),
       ]
     : [];
-
 /** What the version `to` would make of a configuration file. `from`: the version that reads it now (default: the minor before). Pure. */
 export const lintFile = (file: Settings, to: Minor, from?: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
@@ -75,7 +73,6 @@ export const lintFile = (file: Settings, to: Minor, from?: Minor): ConfigFinding
     ...fileFindings36(file, to).filter(isRead),
   ];
 };
-
 /** Flags of a command line by name, without the dashes. */
 export const flagsOf = (words: readonly string[]): Map<string, string> => {
   const flags = new Map<string, string>();
@@ -87,7 +84,6 @@ export const flagsOf = (words: readonly string[]): Map<string, string> => {
   });
   return flags;
 };
-
 /** Values of flags that the version `to` does not read. */
 const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
@@ -122,7 +118,6 @@ const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFin
     found.push(finding('fail', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
   return found;
 };
-
 /** What the version `to` would make of a command line, beside these variables (spec/store#measured-configuration). Pure. */
 export const lintFlags = (
   words: readonly string[],
@@ -153,7 +148,6 @@ export const lintFlags = (
   );
   return found;
 };
-
 /** The content of a configuration file, or why it cannot be read. */
 export const parseConfig = async (
   text: string,
@@ -169,3 +163,76 @@ export const parseConfig = async (
     ? { file: file as Settings }
     : { broken: 'it is not a mapping of settings' };
 };
+
+/** A configuration file of a server that some version can read. `named` is its path as it was typed. */
+export const readServerFile = async (
+  host: Host,
+  path: string,
+  named: string,
+): Promise<{ readonly text: string; readonly file: Readonly<Record<string, unknown>> }> => {
+  const text = await host.files.read(path);
+  if (text === undefined) throw new AppError('not-found', `there is no file ${named}`, { code: 'NO_FILE' });
+  const parsed = await parseConfig(text);
+  if ('file' in parsed) return { text, file: parsed.file };
+  throw new AppError('no', `${named} cannot be read by any version: ${parsed.broken}`, {
+    code: 'CONFIG_BROKEN',
+  });
+};
+
+const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+/** Versions that exit when a flag and a variable set the same (seen on real servers). */
+const refusesBoth: readonly Minor[] = ['3.4', '3.5', '3.6'];
+/** What the version `to` would make of a server's environment. With a configuration file it is not read at all. Pure. */
+export const lintEnvironment = (
+  env: Readonly<Record<string, string>>,
+  flags: ReadonlyMap<string, string>,
+  to: Minor,
+  from?: Minor,
+): ConfigFinding[] => {
+  if (flags.has('config-file')) return [];
+  const removed = (rowOf(to)?.removed ?? [])
+    .filter(({ key }) => env[variableOf(key)] !== undefined)
+    .map(({ key, instead }) => finding('warn', variableOf(key), `is ignored from ${to} on`, instead));
+  const values = refusedValues
+    .filter(({ minor, key, value }) => minor === to && env[variableOf(key)] === value)
+    .map(({ key, value, instead }) =>
+      finding('fail', variableOf(key), `is ${value}: the server would not start`, instead),
+    );
+  const both = [...flags.keys()]
+    .filter((key) => refusesBoth.includes(to) && env[variableOf(key)] !== undefined)
+    .map((key) =>
+      finding(
+        'fail',
+        variableOf(key),
+        `and --${key} set the same: the server would not start`,
+        'keep one of the two',
+      ),
+    );
+  return [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
+};
+
+/** What the next start will read, as far as it is new. */
+const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
+  const text = await files.read(path);
+  if (text === undefined) return { config_error: `there is no new_config_file ${path}` };
+  const read = await parseConfig(text);
+  return 'broken' in read
+    ? { config_error: `${path} is not a configuration file: ${read.broken}` }
+    : { config: read.file };
+};
+/** Before a restart the guards look at the text that is put in the place of the configuration file, and not at the one that is replaced. */
+export const withNewConfiguration = async (
+  host: Host,
+  { members: specs }: ClusterFile,
+  observation: Observation,
+): Promise<Observation> => ({
+  ...observation,
+  members: await Promise.all(
+    observation.members.map(async (seen): Promise<MemberSeen> => {
+      const path = specs.find(({ name }) => name === seen.name)?.new_config_file;
+      if (path === undefined) return seen;
+      const { config: _, config_error: __, ...others } = seen.host ?? {};
+      return { ...seen, host: { ...others, ...(await factsOf(host, path)) } };
+    }),
+  ),
+});

@@ -1,12 +1,73 @@
-import { messageOf } from '../../../core/error-message.ts';
-import { AppError } from '../../../core/problem.ts';
+import { durationsInFile, gatedIn36, renamedIn36 } from '../../../api-specs/etcd/settings.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import type { Host } from '../../../platform/host.ts';
 import { caFileIn, type Section } from './access.ts';
 import { GATEWAY, lintFile, parseConfig } from './configuration.ts';
-import { fixSetting36, isSetting36 } from './migrate-36.ts';
 import { MODE, RETENTION } from './retention.ts';
+import { GATES, nanosecondsOf } from './settings-36.ts';
 
+type Document = {
+  readonly contents: unknown;
+  get(key: string, keepScalar: true): unknown;
+  set(key: string, value: unknown): void;
+  delete(key: string): unknown;
+  createNode(value: unknown): unknown;
+};
 type Settings = Readonly<Record<string, unknown>>;
+type Pair = { key: { value?: unknown }; value: unknown };
+/** In place, so that the comments around the line stay where they are. */
+const renameKey = (document: Document, from: string, to: string): void => {
+  const items = (document.contents as { readonly items?: readonly Pair[] }).items ?? [];
+  const pair = items.find(({ key }) => String(key.value) === from);
+  if (pair !== undefined) pair.key.value = to;
+};
+const setText = (document: Document, key: string, text: string): void => {
+  const node = document.createNode(text) as { type?: string };
+  node.type = 'QUOTE_DOUBLE';
+  document.set(key, node);
+};
+const mapToText = (file: Settings): string =>
+  Object.entries(file[GATES] as object)
+    .map(([gate, on]) => `${gate}=${String(on)}`)
+    .join(',');
+const gateInstead = (document: Document, old: string, gate: string): string[] => {
+  const now = document.get(GATES, true) as { value?: unknown } | undefined;
+  const on = String((document.get(old, true) as { value?: unknown }).value);
+  const text = typeof now?.value === 'string' && now.value !== '' ? `${now.value},` : '';
+  if (now === undefined) renameKey(document, old, GATES);
+  else document.delete(old);
+  setText(document, GATES, `${text}${gate}=${on}`);
+  return [`${old}: ${on} → ${GATES}: ${gate}=${on}`];
+};
+const ruleFor = (key: string) => ({
+  renamed: renamedIn36.find(({ old }) => old === key),
+  gated: gatedIn36.find(({ old }) => old === key),
+});
+export const isSetting36 = (key: string): boolean => {
+  const { renamed, gated } = ruleFor(key);
+  return renamed !== undefined || gated !== undefined || key === GATES || durationsInFile.includes(key);
+};
+/** One setting as 3.6 wants it; what was changed, for people. */
+export const fixSetting36 = (document: Document, file: Settings, key: string): string[] => {
+  const node = document.get(key, true) as { value?: unknown; type?: string } | undefined;
+  if (durationsInFile.includes(key) && typeof node?.value === 'string') {
+    const was = node.value;
+    node.value = nanosecondsOf(was);
+    node.type = 'PLAIN';
+    return [`${key}: "${was}" → ${String(node.value)}`];
+  }
+  if (key === GATES) {
+    setText(document, GATES, mapToText(file));
+    return [`${GATES}: a mapping → "${mapToText(file)}"`];
+  }
+  const { renamed, gated } = ruleFor(key);
+  if (gated !== undefined) return gateInstead(document, key, gated.gate);
+  if (renamed === undefined) return [];
+  renameKey(document, key, renamed.now);
+  return [`${key} → ${renamed.now}`];
+};
 
 type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
 /** In place, so that the comments around the line stay where they are. */
@@ -24,9 +85,8 @@ const renameToList = (
   (pair.key as { value: unknown }).value = 'log-outputs';
   pair.value = Object.assign(document.createNode(values, { flow: true }) as object, { comment: old.comment });
 };
-
 type Scalar = { value: unknown; type?: string };
-type Document = {
+type MigrateDocument = {
   readonly contents: unknown;
   get(key: string, keepScalar: true): unknown;
   set(key: string, value: unknown): void;
@@ -37,7 +97,7 @@ type Document = {
   deleteIn(path: readonly string[]): unknown;
 };
 /** The CA that 3.3 reads as `ca-file`, in the form that every version reads; the comments of the line stay with it. */
-const fixCaFile = (document: Document, key: string, section: Section, isTop: boolean): string[] => {
+const fixCaFile = (document: MigrateDocument, key: string, section: Section, isTop: boolean): string[] => {
   const [from, to] = [isTop ? [key] : [section, 'ca-file'], [section, 'trusted-ca-file']];
   const value = document.getIn(from);
   const pair = isTop
@@ -55,8 +115,7 @@ const fixCaFile = (document: Document, key: string, section: Section, isTop: boo
     : '';
   return [`${key} → ${to.join('.')}, with client-cert-auth: true${note}`];
 };
-
-const fixRetention = (document: Document, file: Settings): string[] => {
+const fixRetention = (document: MigrateDocument, file: Settings): string[] => {
   const changes: string[] = [];
   const node = document.get(RETENTION, true) as Partial<Scalar> | undefined;
   if (typeof node?.value === 'number') {
@@ -70,9 +129,8 @@ const fixRetention = (document: Document, file: Settings): string[] => {
   }
   return changes;
 };
-
 /** One finding put right in the document; what was changed, for people. */
-const fix = (document: Document, file: Settings, key: string): string[] => {
+const fix = (document: MigrateDocument, file: Settings, key: string): string[] => {
   if (key === RETENTION) return fixRetention(document, file);
   const ca = caFileIn(key);
   if (ca !== undefined) return fixCaFile(document, key, ca.section, ca.isTop);
@@ -84,7 +142,6 @@ const fix = (document: Document, file: Settings, key: string): string[] => {
   renameToList(document.contents, key, [file[key]].flat(), document);
   return [`${key} → log-outputs`];
 };
-
 export type Migrated = { readonly text: string; readonly changes: readonly string[] };
 /** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
 export const migrateConfig = async (
@@ -113,3 +170,12 @@ export const migrateConfig = async (
     });
   }
 };
+
+const pathOf = (directory: string, member: string): string =>
+  childPath(directory, pathPart(`${member}.config.before`));
+/** The text of a member's configuration file as a run of an earlier opsctl kept it in its own directory; today's are on the member's host. */
+export const configBefore = (
+  host: Pick<Host, 'files'>,
+  directory: string,
+  member: string,
+): Promise<string | undefined> => host.files.read(pathOf(directory, member));

@@ -1,6 +1,5 @@
 import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
-import { finding } from './finding.ts';
-import type { ConfigFinding } from './finding.ts';
+import { type ConfigFinding, finding } from './finding.ts';
 
 export const RETENTION = 'auto-compaction-retention';
 export const MODE = 'auto-compaction-mode';

@@ -1,26 +1,85 @@
-import { stopGraceMs } from '../cluster/stop-grace.ts';
-import { durationText } from '../../../core/duration.ts';
+import { durationText } from '../../../core/format.ts';
+import type { Observation, Step } from '../../engine/model.ts';
+import { progressOf } from '../../engine/progress.ts';
+import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { shellLine } from '../cluster/command-line.ts';
-import type { Decision } from '../decide.ts';
+import { type Decision, upgradedIn } from '../decide.ts';
+import type { MemberWatch } from '../observe/member-watch.ts';
+import type { Crossing } from '../present/live.ts';
 import type { Run } from '../run.ts';
-import { askImpact } from '../window/window.ts';
-import type { Impact } from '../window/window.ts';
-import { memberDurations, neededMs } from '../window/learned.ts';
-import { untilText } from '../window/until.ts';
-import type { Window } from '../window/window-types.ts';
-import { stableBeforeLastMs } from './crossing.ts';
-import { heldWith } from './ending.ts';
-import type { Ending } from './ending.ts';
-import { gateMs } from './health-verdict.ts';
+import {
+  askImpact,
+  type Impact,
+  memberDurations,
+  neededMs,
+  untilText,
+  type Window,
+} from '../window/window.ts';
+import { type Ending, heldWith } from './ending.ts';
+import { electionPatienceMs, gateMs } from './health-verdict.ts';
 
-const pollMs = 15_000;
+/** Asks before the last member. False: the run holds there. Rejects with the signal's reason when it is aborted. */
+export type Confirmation = (crossing: Crossing, signal: AbortSignal) => Promise<boolean>;
+const defaultSeconds = 10;
+export const stableBeforeLastMs = ({ options }: Run['plan']): number =>
+  (options.stable_before_last_seconds ?? defaultSeconds) * 1000;
+const pollMs = 100;
+const tellMs = 1000;
+/** Members that are good and sick in turn for so long will not become good together. */
+const flappingMs = 120_000;
+type Waiting = { readonly run: Run; readonly step: Step; readonly upgraded: readonly string[] };
+const goodFor = ({ run: { host, members }, upgraded }: Waiting): number => {
+  const since = members.goodSince(upgraded);
+  return since === undefined ? 0 : host.elapsed() - since;
+};
+/** `look-again`: a member is down or sick, or the run was asked to stop: the next decision says what follows. */
+export type Stability = 'good' | 'look-again' | 'never';
+/** Whoever was upgraded before this process began is watched from now on. */
+const watchAll = (members: MemberWatch, names: readonly string[]): void => {
+  for (const name of names) if (!members.isWatched(name)) members.add(name);
+};
+/**
+ * Before the point of no return all upgraded members must have been good together for a time: what comes late (a leak, a delayed panic) is to
+ * come while the old version can still be started.
+ */
+export const stableTogether = async (run: Run, step: Step, observation: Observation): Promise<Stability> => {
+  const { host, members, signal, plan } = run;
+  const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
+  if (upgraded.length === 0) return 'good';
+  watchAll(members, upgraded);
+  const waiting = { run, step, upgraded };
+  const needed = stableBeforeLastMs(plan);
+  const either = AbortSignal.any([signal, members.signal()]);
+  const until = host.elapsed() + needed + flappingMs;
+  let [goodAt, toldAt] = [host.elapsed(), Number.NEGATIVE_INFINITY];
+  for (;;) {
+    if (either.aborted) return 'look-again';
+    const good = goodFor(waiting);
+    if (good >= needed) return 'good';
+    if (host.elapsed() > until) return 'never';
+    if (good > 0) goodAt = host.elapsed();
+    else if (host.elapsed() - goodAt > electionPatienceMs) return 'look-again';
+    if (host.elapsed() - toldAt >= tellMs) {
+      toldAt = host.elapsed();
+      const reason = `${upgraded.join(', ')} must be good together before ${step.member} is stopped`;
+      run.emit({ event: 'waiting', step, remaining_ms: Math.round(needed - good), reason });
+    }
+    await host.sleep(Math.min(pollMs, needed - good), either).catch(() => {});
+  }
+};
+/** What the operator sees while he decides. */
+export const crossingOf = (run: Run, member: string, observation: Observation): Crossing => {
+  const upgraded = upgradedIn(run.plan, progressOf(run.journal.entries), observation);
+  const since = run.members.goodSince(upgraded);
+  const goodForMs = since === undefined || upgraded.length === 0 ? 0 : run.host.elapsed() - since;
+  return { member, upgraded, goodForMs, observation };
+};
 
+const beforeMemberPollMs = 15_000;
 /** Ends the run, or has it look at the cluster again because time has passed. */
 export type Before = Ending | 'look-again' | undefined;
-
 /** What the limits of the cluster file allow a member to take, and as much again for its snapshot. */
 const limitsMs = (run: Run, member: string): number => stopGraceMs(run.cluster) + 2 * gateMs(run, member);
-
 /** A member is started on only when it can be finished before the window ends. */
 const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string, isLast: boolean) => {
   if (until === undefined) return undefined;
@@ -35,7 +94,6 @@ const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string
     'window',
   );
 };
-
 const worstOf = async ({ host }: Run, { probes }: Window): Promise<Impact | undefined> => {
   for (const probe of probes) {
     const impact = await askImpact(host, probe);
@@ -43,12 +101,10 @@ const worstOf = async ({ host }: Run, { probes }: Window): Promise<Impact | unde
   }
   return undefined;
 };
-
 const impactText = ({ state, reason }: Impact): string =>
   state === 'yes'
     ? `users are affected (${reason})`
     : `whether users are affected cannot be told (${reason})`;
-
 /** Waits while users are affected; never for ever, and never past the window. */
 const pausedForUsers = async (run: Run, window: Window, member: string, isLast: boolean): Promise<Before> => {
   const { host, journal } = run;
@@ -81,10 +137,9 @@ const pausedForUsers = async (run: Run, window: Window, member: string, isLast: 
     const over = memberFitsWindow(run, window, member, isLast);
     if (over !== undefined) return over;
     const left = window.pauseAtMostMs - waited;
-    await host.sleep(Math.min(pollMs, Math.max(left, 1)), run.signal).catch(() => undefined);
+    await host.sleep(Math.min(beforeMemberPollMs, Math.max(left, 1)), run.signal).catch(() => undefined);
   }
 };
-
 const confirmedEach = async (run: Run, window: Window, member: string): Promise<Before> => {
   if (window.confirmEach === undefined) return undefined;
   const ended = run.members.signal();
@@ -95,7 +150,6 @@ const confirmedEach = async (run: Run, window: Window, member: string): Promise<
   run.admitted.add(member);
   return 'look-again';
 };
-
 /** What an operator wants asked before a member is stopped; undefined when nothing speaks against it now. */
 export const beforeMember = async (run: Run, member: string, isLast: boolean): Promise<Before> => {
   const { window } = run;
@@ -106,14 +160,12 @@ export const beforeMember = async (run: Run, member: string, isLast: boolean): P
   if (paused !== undefined || run.admitted.has(member)) return paused;
   return confirmedEach(run, window, member);
 };
-
 /**
  * A rollback is the way out of a mixed cluster, and users may be affected by just that: no window and no pause cuts it half-way.
  * Only the operator may, who is asked before each member where he wanted it.
  */
 export const beforeReturn = async (run: Run, member: string): Promise<Before> =>
   run.window === undefined || run.admitted.has(member) ? undefined : confirmedEach(run, run.window, member);
-
 /** The member that this decision would begin with; undefined when it brings one to its end, or touches none. */
 export const memberToBegin = (
   decision: Decision,

@@ -1,18 +1,157 @@
+import { minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import type { Store } from '../../client/etcd-client.ts';
+import type { MemberSeen, Observation } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import { crosses } from '../plan-kind.ts';
-import { endingOf } from './downgrade-over.ts';
+import { isReadyFor, notReady } from '../decide.ts';
 import { observe } from '../observe/observe.ts';
 import { versionsSeen, type VersionsSeen } from '../observe/see-member.ts';
+import { crosses, kindOf } from '../plan-kind.ts';
 import type { Act, Run } from '../run.ts';
-import type { MemberSeen } from '../../engine/types.ts';
 
+/** Without a quorum the store answers after seven seconds. */
+const answerMs = 10_000;
+/** The leader looks every four seconds; measured 3.2 to 4.0 s. */
 const withinMs = 30_000;
 const pollMs = 100;
+type Part = Pick<Run, 'host' | 'cluster' | 'access'>;
+/** Only a member that knows downgrades is asked: 3.5 answers an error and enables one all the same. */
+const ableStore = ({ access }: Part, { members }: Observation): Store | undefined => {
+  const able = members.find(
+    ({ is_reachable, server_version }) => is_reachable && rowOf(server_version)?.can.downgrade === true,
+  );
+  return able === undefined ? undefined : access.store(able.client_url, answerMs);
+};
+/** Members only: what their hosts say does not matter here. */
+const looked = ({ host, cluster, access }: Part): Promise<Observation> => observe({ host, cluster, access });
+const stopped = (message: string, tryThis: readonly string[]): AppError =>
+  new AppError('stopped', message, { code: 'NOT_READY', tryThis });
+/** Waits until every member, and not only most of them, is as wanted. */
+const awaited = async (
+  part: Part & { readonly signal?: AbortSignal },
+  isGood: (members: readonly MemberSeen[]) => boolean,
+  message: (members: readonly MemberSeen[]) => string,
+): Promise<void> => {
+  const { host, cluster, access, signal } = part;
+  const until = host.elapsed() + withinMs;
+  for (;;) {
+    const { members } = await observe({ host, cluster, access });
+    if (members.every(({ is_reachable }) => is_reachable) && isGood(members)) return;
+    if (host.elapsed() > until || signal?.aborted === true)
+      throw stopped(message(members), ['opsctl kv status', 'opsctl kv resume', 'opsctl kv rollback']);
+    await host.sleep(pollMs);
+  }
+};
+/**
+ * Validate, enable, and wait. A member of the older version that starts before every member reports the older version keeps the cluster at the
+ * newer one (spec/store#measured-later-8). May be repeated: a second ENABLE is refused by the store, so what is on is looked at first.
+ */
+export const enableDowngrade: Act = async (run) => {
+  const { to } = run.plan;
+  const observation = await looked(run);
+  const isOn = observation.members.some(({ downgrade_to }) => minorOf(downgrade_to) === to);
+  if (!isOn && !isReadyFor(to, observation.members)) {
+    const store = ableStore(run, observation);
+    if (store === undefined)
+      throw stopped(`no member that can downgrade the cluster answers`, [
+        'opsctl kv status',
+        'opsctl kv resume',
+      ]);
+    await store.downgrade('VALIDATE', to);
+    await store.downgrade('ENABLE', to);
+  }
+  await awaited(
+    run,
+    (members) => isReadyFor(to, members),
+    (members) => `the cluster is not ready to run ${to}: ${notReady(to, members)}; no member was stopped`,
+  );
+  return { cluster_version: `${to}.0` };
+};
+/** One that somebody left on. */
+export const cancelStale = async ({ access }: Part, { client_url }: MemberSeen): Promise<void> =>
+  access.store(client_url, answerMs).downgrade('CANCEL', '');
+/** The store answers 200 in any case: only what members report afterwards counts. */
+export const cancelDowngrade = async (part: Part, to: string): Promise<void> => {
+  const observation = await looked(part);
+  const isBack = (members: readonly MemberSeen[]): boolean =>
+    members.every(
+      ({ downgrade_to, cluster_version }) => downgrade_to === undefined && minorOf(cluster_version) === to,
+    );
+  if (isBack(observation.members)) return;
+  const store = ableStore(part, observation);
+  if (store === undefined)
+    throw stopped('no member that can cancel the downgrade answers', ['opsctl kv status']);
+  await store.downgrade('CANCEL', '');
+  await awaited(part, isBack, (members) => {
+    const on = members.filter(({ downgrade_to }) => downgrade_to !== undefined).map(({ name }) => name);
+    return on.length > 0
+      ? `the downgrade is still on after it was cancelled: ${on.join(', ')}`
+      : `the cluster has not come back to ${to}: ${notReady(to, members)}`;
+  });
+};
+
+const downgradeOverAnswerMs = 1000;
+/** The store looks every five seconds whether a downgrade is over; this is twice that and a bit, for where nobody can be asked. */
+const blindMs = 12_000;
+/** 3.5 does not say in its status whether a downgrade is on; to its peers it does. */
+const isOnAt = async ({ host, access }: Run, peerUrl: string): Promise<boolean | undefined> => {
+  const request = {
+    method: 'GET',
+    url: `${peerUrl.replace(/\/+$/, '')}/downgrade/enabled`,
+    timeoutMs: downgradeOverAnswerMs,
+    connectTimeoutMs: downgradeOverAnswerMs,
+    maxReplyBytes: 1024,
+    ...(access.tls === undefined ? {} : { tls: access.tls }),
+  };
+  const text = await host.network
+    .request(request)
+    .then(async (reply) => (reply.status === 200 ? (await reply.text()).trim() : ''))
+    .catch(() => '');
+  return text === 'true' ? true : text === 'false' ? false : undefined;
+};
+export type Ending = { isOver(observation: Observation): Promise<boolean>; readonly what: string };
+/**
+ * Every member runs the older version, and the store still takes the downgrade for unfinished until it looks again. Who upgraded in between would
+ * have members of 3.6 in a cluster that is kept at 3.5: spec/store#measured-later-12.
+ */
+const downgradeEnding = (run: Run): Ending => {
+  let since: number | undefined;
+  return {
+    what: 'and the store still holds the downgrade for unfinished',
+    isOver: async ({ listed }) => {
+      since ??= run.host.elapsed();
+      const urls = listed.flatMap(({ peer_urls }) => peer_urls.slice(0, 1));
+      const answers = await Promise.all(urls.map((url) => isOnAt(run, url)));
+      if (answers.includes(true)) return false;
+      return answers.includes(false) || run.host.elapsed() - since >= blindMs;
+    },
+  };
+};
+/** A downgrade that was left on keeps the cluster where it is, whatever its members run: an upgrade to the end takes it back. */
+const upgradeEnding = (run: Run): Ending => {
+  let isCancelled = false;
+  return {
+    what: '',
+    isOver: async ({ members }) => {
+      const left = members.find(({ downgrade_to }) => downgrade_to !== undefined);
+      if (left === undefined) return true;
+      if (isCancelled) return false;
+      isCancelled = true;
+      run.emit({
+        event: 'note',
+        level: 'warn',
+        text: `a downgrade to ${left.downgrade_to} was left on and keeps the cluster there: it is cancelled`,
+      });
+      await cancelStale(run, left);
+      return false;
+    },
+  };
+};
+export const endingOf = (run: Run): Ending =>
+  kindOf(run.plan) === 'downgrade' ? downgradeEnding(run) : upgradeEnding(run);
+
 /** Between two whole looks at the cluster only the versions are asked: they are what is awaited. */
 const wholeLookMs = 1000;
-
 /** From here on the old version cannot start any more: a crash after this line knows it without a member that answers. */
 export const noteCrossing = (
   run: Run,
@@ -22,12 +161,10 @@ export const noteCrossing = (
   if (!crosses(run.plan) || moved === undefined || progressOf(run.journal.entries).hasCrossed) return;
   run.journal.tell({ kind: 'crossed', cluster_version: moved.cluster_version as string });
 };
-
 const allVersions = ({ access, cluster }: Run): Promise<VersionsSeen[]> =>
   Promise.all(
     cluster.members.map(({ client_url }) => versionsSeen(access.store(client_url)).catch(() => ({}))),
   );
-
 /** The leader's monitor runs every five seconds (spec/store#measured-upgrade): one look at the end would see the old version. A process that ends meanwhile breaks the wait off. */
 const hasArrived = (
   { cluster_version, storage_version, server_version }: VersionsSeen,
@@ -36,7 +173,6 @@ const hasArrived = (
   minorOf(server_version) === to &&
   minorOf(cluster_version) === to &&
   (storage_version === undefined || minorOf(storage_version) === to);
-
 const versionsArrive = async (run: Run, untilMs: number, ended: AbortSignal): Promise<void> => {
   while (run.host.elapsed() < untilMs) {
     const members = await allVersions(run);
@@ -46,7 +182,6 @@ const versionsArrive = async (run: Run, untilMs: number, ended: AbortSignal): Pr
     await run.host.sleep(pollMs, ended).catch(() => {});
   }
 };
-
 export const confirm: Act = async (run) => {
   const { host, cluster, access, plan, members: watch } = run;
   const until = host.elapsed() + withinMs;

@@ -1,9 +1,21 @@
 import { AppError } from '../../../core/problem.ts';
+import { hexId } from '../../client/endpoint.ts';
+import type { Status, Store } from '../../client/etcd-client.ts';
+import type { Step } from '../../engine/model.ts';
+import { linksInLog, peerErrors, type PeerLinks, readLinks } from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
-import { memberOf, type Checking } from '../run.ts';
-import type { Step } from '../../engine/types.ts';
-import type { Run } from '../run.ts';
-import { bad, failed, good, skipped, type Check } from './gate-verdict.ts';
+import { type Checking, memberOf, type Run } from '../run.ts';
+import { newLines } from '../watch/log-lines.ts';
+import {
+  bad,
+  type Check,
+  failed,
+  type Gate,
+  good,
+  skipped,
+  unknown,
+  type Verdict,
+} from './health-verdict.ts';
 
 /** How a member treats a connection without credentials; absent if that could not be seen. */
 type Answer = 'accepted' | 'rejected';
@@ -17,14 +29,11 @@ const probes = {
 type Probe = keyof typeof probes;
 export type AccessSeen = Readonly<Partial<Record<Probe, Answer>>>;
 const names = Object.keys(probes) as Probe[];
-
 const probeMs = 2000;
 const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
-
 type Asking = Pick<Checking, 'host' | 'access' | 'cluster' | 'plan'>;
 const answerAt = async ({ host }: Asking, url: string): Promise<Answer | undefined> =>
   (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs)).answer;
-
 /** A read of a key without a user, by whoever has the certificate. */
 const userAnswer = async ({ access }: Asking, url: string): Promise<Answer | undefined> => {
   try {
@@ -37,7 +46,6 @@ const userAnswer = async ({ access }: Asking, url: string): Promise<Answer | und
       : undefined;
   }
 };
-
 const peerUrlOf = ({ cluster, plan }: Asking, name: string): string | undefined => {
   const { members, listed } = plan.observation;
   const id = members.find((one) => one.name === name)?.member_id;
@@ -46,7 +54,6 @@ const peerUrlOf = ({ cluster, plan }: Asking, name: string): string | undefined 
     cluster.members.find((one) => one.name === name)?.peer_url
   );
 };
-
 /** How this member treats clients and peers without credentials. Read-only: nothing secret is sent. */
 export const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
   const { client_url } = memberOf(asking, name);
@@ -63,7 +70,6 @@ export const seeAccess = async (asking: Asking, name: string): Promise<AccessSee
   const seen = await Promise.all(names.map(async (name_) => [name_, await answers[name_]] as const));
   return Object.fromEntries(seen.filter(([, answer]) => answer !== undefined)) as AccessSeen;
 };
-
 /** Before the stop: what the member that runs rejects, its successor must reject too. */
 export const recordAccess = async (run: Run, step: Step): Promise<void> => {
   const name = step.member as string;
@@ -77,7 +83,6 @@ export const recordAccess = async (run: Run, step: Step): Promise<void> => {
   if (Object.values(access).includes('rejected'))
     run.journal.write({ kind: 'begin', step: step.id, note: { access } });
 };
-
 /** How the member treated such connections when this run stopped it first. Absent if it rejected none, and in journals of earlier versions. */
 const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): AccessSeen | undefined => {
   const noted = journal.entries.find(
@@ -86,13 +91,11 @@ const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): A
   );
   return noted?.kind === 'begin' ? (noted.note?.['access'] as AccessSeen) : undefined;
 };
-
 /** An operator who restarts with another configuration may mean it, and says so. */
 const isIntended = ({ plan }: Checking): boolean =>
   'options' in plan &&
   kindOf(plan as Run['plan']) === 'restart' &&
   (plan as Run['plan']).options.accept.includes('configuration-fits');
-
 /** Whoever was rejected before is rejected still: a version that ignores a setting about access opens the store without a message. */
 export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
@@ -110,4 +113,79 @@ export const accessIsKept: Check = async ({ run, member }) => {
   return unseen.length > 0
     ? bad(`did not answer ${unseen.join(', ')} in time`)
     : good(`rejects ${rejected.map((name) => probes[name]).join(', ')}, as before`);
+};
+
+const tailLines = 400;
+/** A server that starts logs an error or two before its peers know it; an error that lasts comes with every attempt. */
+const mostErrors = 3;
+type Member = { readonly name: string; readonly store: Store; readonly status: Status };
+type Link = { readonly from: Member; readonly to: Member };
+const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> => {
+  const lines = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
+  const mark = run.logMarks?.get(name);
+  return mark === undefined ? lines : newLines(mark, lines);
+};
+/** A leader that its follower knows has reached it; versions before 3.4 do not report their peers. */
+const isLeaderOf = ({ from, to }: Link): boolean =>
+  to.status.leader_id === from.status.member_id && from.status.leader_id === from.status.member_id;
+/** Undefined: neither the metrics nor the log nor the raft state of the members shows it. */
+const works = async (gate: Gate, link: Link, links: PeerLinks | undefined): Promise<boolean | undefined> => {
+  const id = hexId(link.to.status.member_id);
+  if (links !== undefined) return links.get(id) ?? false;
+  const logged = linksInLog(await logOf(gate, link.from.name)).get(id);
+  return logged ?? (isLeaderOf(link) ? true : undefined);
+};
+const answering = async ({ member, store, others }: Gate): Promise<readonly Member[]> => {
+  const seen = await Promise.all(
+    [{ name: member.name, store }, ...others].map(async (one) => ({
+      ...one,
+      status: await one.store.status().catch(() => undefined),
+    })),
+  );
+  return seen.flatMap(({ status, ...one }) => (status === undefined ? [] : [{ ...one, status }]));
+};
+const shown = ({ from, to }: Link): string => `${from.name} to ${to.name}`;
+type State = { readonly link: Link; readonly ok: boolean | undefined };
+const verdictOf = (
+  state: readonly State[],
+  errors: readonly string[],
+  others: readonly Member[],
+): Verdict => {
+  const names = (wanted: boolean | undefined): string =>
+    state
+      .filter(({ ok }) => ok === wanted)
+      .map(({ link }) => shown(link))
+      .join(', ');
+  const last =
+    errors.length >= mostErrors
+      ? ` (${errors.length} errors in its log, the last: ${errors.at(-1)?.slice(0, 300)})`
+      : '';
+  const [broken, unseen] = [names(false), names(undefined)];
+  if (broken !== '') return bad(`no connection between members: ${broken}${last}`);
+  if (last !== '') return bad(`connections to other members fail again and again${last}`);
+  return unseen === ''
+    ? good(`connected with ${others.map(({ name }) => name).join(', ')} in both directions`)
+    : unknown(`neither metrics nor logs show the connections ${unseen}`);
+};
+/**
+ * Every connection between this member and the others, in both directions. A member that reaches no peer still follows a leader that reaches it,
+ * and answers every request of a client. Members that do not answer are not counted here.
+ */
+export const peerLinksWork: Check = async (gate) => {
+  const [own, ...others] = await answering(gate);
+  if (own === undefined || own.name !== gate.member.name) return bad('does not report its status');
+  if (others.length === 0) return good('no other member answers');
+  const pages = new Map(
+    await Promise.all(
+      [own, ...others].map(async ({ name, store }) => [name, await readLinks(store)] as const),
+    ),
+  );
+  const links = others.flatMap((other): Link[] => [
+    { from: own, to: other },
+    { from: other, to: own },
+  ]);
+  const state = await Promise.all(
+    links.map(async (link) => ({ link, ok: await works(gate, link, pages.get(link.from.name)) })),
+  );
+  return verdictOf(state, peerErrors(await logOf(gate, own.name)), others);
 };

@@ -1,11 +1,16 @@
-import { messageOf } from '../../../core/error-message.ts';
-import { AppError } from '../../../core/problem.ts';
-import type { Category } from '../../../core/problem.ts';
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import { AppError, type Category, messageOf } from '../../../core/problem.ts';
+import { removeOwnKeys } from '../../client/etcd-client.ts';
+import { type FoundRun, openJournal } from '../../engine/journal.ts';
+import type { Finding, HeldFor, MemberSeen, Outcome, Plan } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import { newWay, oldWay } from '../plan-kind.ts';
+import { removeShared } from '../../engine/shared-progress.ts';
+import { upgradedIn } from '../decide.ts';
+import { discardStaged } from '../placement.ts';
+import { kindOf, newWay, oldWay } from '../plan-kind.ts';
 import type { Run } from '../run.ts';
 import { cureFor } from '../watch/log-lines.ts';
-import type { Finding, HeldFor, Outcome } from '../../engine/types.ts';
+import { cancelDowngrade } from './confirm.ts';
 
 export type Ending = {
   readonly outcome: Outcome;
@@ -15,7 +20,6 @@ export type Ending = {
   /** It held, and not because the plan says so. */
   readonly heldFor?: HeldFor;
 };
-
 /** The run ends here and can go on; `error` is what the command exits with. */
 export const stoppedWith = (error: AppError, outcome: Outcome = 'stopped'): Ending => ({
   outcome,
@@ -23,7 +27,6 @@ export const stoppedWith = (error: AppError, outcome: Outcome = 'stopped'): Endi
   category: 'stopped',
   error,
 });
-
 /** No error: somebody wanted it. */
 export const heldWith = (message: string, heldFor?: HeldFor): Ending => ({
   outcome: 'held',
@@ -31,7 +34,6 @@ export const heldWith = (message: string, heldFor?: HeldFor): Ending => ({
   message,
   ...(heldFor === undefined ? {} : { heldFor }),
 });
-
 export const refusedBy = (findings: readonly Finding[]): Ending => {
   const [first, ...rest] = findings;
   const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
@@ -44,7 +46,6 @@ export const refusedBy = (findings: readonly Finding[]): Ending => {
     }),
   );
 };
-
 /** Whatever ended the work on a member that is as it was, or that is brought to its end by a resume. */
 export const stoppedBy = (error: unknown, member: string | undefined): Ending => {
   const known =
@@ -64,7 +65,6 @@ export const stoppedBy = (error: unknown, member: string | undefined): Ending =>
     }),
   );
 };
-
 export const revertedAfter = ({ journal, plan }: Run, member: string, reason: string): Ending => {
   const { ended } = progressOf(journal.entries);
   const others = plan.order.filter((name) => name !== member && ended.has(`${name}.gate`));
@@ -87,7 +87,6 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
     }),
   };
 };
-
 export const revertFailed = ({ plan }: Run, member: string, reason: string, cause: unknown): Ending => {
   const why = messageOf(cause);
   const message = `${reason}; its automatic rollback to ${oldWay(plan)} failed too: ${why}`;
@@ -100,7 +99,6 @@ export const revertFailed = ({ plan }: Run, member: string, reason: string, caus
     'failed',
   );
 };
-
 /** Past the point of no return only the new version can be started, and that once more only when the operator says so. */
 export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): Ending =>
   stoppedWith(
@@ -117,3 +115,82 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
     ),
     'failed',
   );
+
+/** A run that the operator gives up: what it left in the store and on the hosts goes, members stay as they are. */
+
+/** What becomes of the downgrade that the run enabled in the store. */
+export type DowngradeLeft = 'cancelled' | 'enabled';
+/** A member that the run stopped would stay down. */
+export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
+  const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
+  if (away.length > 0)
+    throw new AppError(
+      'unsafe',
+      `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`,
+      { code: 'MEMBER_DOWN', tryThis: ['opsctl kv resume', 'opsctl kv rollback'] },
+    );
+};
+/**
+ * spec/store#measured-later-9: while one member runs the older version the downgrade is what keeps the cluster there, so it stays. While all run the
+ * newer one it only keeps new members out. After the last member the store ends it by itself. Undefined: nothing is on. Pure.
+ */
+export const downgradeLeft = (
+  plan: Pick<Plan, 'kind' | 'from' | 'to'>,
+  members: readonly MemberSeen[],
+): DowngradeLeft | undefined => {
+  if (kindOf(plan) !== 'downgrade' || members.every((seen) => minorOf(seen.server_version) === plan.to))
+    return undefined;
+  if (members.some((seen) => minorOf(seen.server_version) === plan.to)) return 'enabled';
+  // One that was enabled or cancelled a moment ago moves the version of the cluster seconds later.
+  const isOn = members.some(
+    ({ downgrade_to, cluster_version }) => downgrade_to !== undefined || minorOf(cluster_version) === plan.to,
+  );
+  return isOn ? 'cancelled' : undefined;
+};
+const leftText = ({ from, to }: Plan, left: DowngradeLeft | undefined): string =>
+  ({
+    none: '',
+    cancelled: `; the downgrade to ${to} was cancelled, the cluster is ${from}`,
+    enabled: `; the downgrade to ${to} stays enabled in the store, and no new run can go on with it: opsctl kv upgrade goes to ${from} and cancels it`,
+  })[left ?? 'none'];
+type GivenUp = Pick<Run, 'host' | 'cluster' | 'access' | 'driver'> & {
+  readonly found: FoundRun;
+  readonly plan: Plan;
+  readonly members: readonly MemberSeen[];
+};
+export type GiveUpReport = {
+  readonly run: string;
+  readonly outcome: 'aborted';
+  readonly upgraded: readonly string[];
+  readonly downgrade: DowngradeLeft | null;
+  readonly message: string;
+};
+/** The downgrade goes before the journal is closed: when that fails the run is still there to be given up again. */
+export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
+  const { host, cluster, access, driver, found, plan, members } = given;
+  const upgraded = upgradedIn(plan, progressOf(found.entries), { members });
+  const left = downgradeLeft(plan, members);
+  const journal = await openJournal(host, found.directory);
+  try {
+    if (left === 'cancelled') {
+      journal.write({ kind: 'begin', step: 'cancel-downgrade' });
+      await cancelDowngrade(given, plan.from).catch((error: unknown) => {
+        throw new AppError('stopped', `run ${found.run} was not given up: ${messageOf(error)}`, {
+          code: 'NOT_CANCELLED',
+          tryThis: ['opsctl kv status', 'opsctl kv abort', 'opsctl kv downgrade --cancel'],
+        });
+      });
+      journal.tell({ kind: 'end', step: 'cancel-downgrade' });
+    }
+    await discardStaged({ driver, cluster }, journal.entries, 'aborted');
+    const who = upgraded.length === 0 ? 'nobody' : upgraded.join(', ');
+    const message = `run ${found.run} given up; on ${newWay(plan)}: ${who}${leftText(plan, left)}`;
+    journal.write({ kind: 'closed', outcome: 'aborted', message });
+    const stores = members.map(({ client_url }) => access.store(client_url));
+    await removeOwnKeys(stores, found.run);
+    await removeShared({ host, cluster, stores });
+    return { run: found.run, outcome: 'aborted', upgraded, downgrade: left ?? null, message };
+  } finally {
+    journal.close();
+  }
+};

@@ -1,18 +1,156 @@
 import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
-import { alarmError, alarmMessages } from '../guards/no-alarms.ts';
-import { lagLimits } from '../guards/members-keep-up.ts';
-import { quorumOf } from '../guards/quorum-survives.ts';
-import { hexId } from '../../client/hex-id.ts';
-import type { Status } from '../../client/etcd-client.ts';
-import { identityOf } from '../run.ts';
-import type { GateCheck } from '../../engine/types.ts';
-import { bad, failed, good, keyOf } from './gate-verdict.ts';
-import type { Check, Gate } from './gate-verdict.ts';
-import { accessIsKept } from './connection-checks.ts';
-import { peerLinksWork } from './peer-link-check.ts';
-import { hashesAgree } from './hash-check.ts';
-import { isReady, membershipIsKept } from './membership-check.ts';
-import { processRuns } from './process-check.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import { hexId } from '../../client/endpoint.ts';
+import type { ListedMember, Status, Store } from '../../client/etcd-client.ts';
+import type { GateCheck, MemberHash } from '../../engine/model.ts';
+import { mebibytes } from '../guards/guard.ts';
+import { lagLimits, quorumOf } from '../guards/membership.ts';
+import { alarmError, alarmMessages } from '../guards/store.ts';
+import {
+  cannotHash,
+  compareHashes,
+  type Comparison,
+  hashMembers,
+  mostHashedBytes,
+} from '../observe/observe.ts';
+import { type Checking, identityOf, MemberFailure, memberOf } from '../run.ts';
+import type { ProcessState } from '../supervisors/driver.ts';
+import { accessIsKept, peerLinksWork } from './connection-checks.ts';
+import {
+  bad,
+  type Check,
+  electionPatienceMs,
+  failed,
+  type Gate,
+  good,
+  keyOf,
+  type ProgressWatch,
+  skipped,
+  type Verdict,
+  watchProgress,
+} from './health-verdict.ts';
+
+/** One that does not answer may do so in the next try; one of a version without hashes never will. */
+const mayHash = async ({ store }: { readonly store: Store }): Promise<boolean> => {
+  const versions = await store.versions().catch(() => undefined);
+  return versions === undefined || !cannotHash(versions.server);
+};
+const mostHashTries = 5;
+/** All data of this member against the others', at one revision (spec/store#measured-versions: from 3.3 on). */
+export const hashesAgree: Check = async (gate) => {
+  const { member, store, others } = gate;
+  const { db_size_bytes } = await store.status();
+  if ((await store.row()).can.hashKv === false) return skipped('this version cannot hash its data');
+  if (db_size_bytes > mostHashedBytes)
+    return skipped(`${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
+  const may = await Promise.all(others.map(mayHash));
+  const peers = others.filter((_, at) => may[at]);
+  if (others.length > 0 && peers.length === 0)
+    return skipped('no other member runs a version that can hash its data');
+  for (let tries = 0; tries < mostHashTries; tries += 1) {
+    const { revision } = await store.range(keyOf(gate));
+    const rows = await hashMembers([{ name: member.name, store }, ...peers], revision);
+    const found = compareHashes(rows);
+    if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
+      return hashVerdict(gate, revision, rows, found);
+  }
+  return skipped('no other member could be asked at the same revision');
+};
+const hashVerdict = (
+  { run, member }: Gate,
+  revision: number,
+  rows: readonly MemberHash[],
+  found: Comparison,
+): Verdict => {
+  if (found.kind === 'unproved') {
+    run.emit({
+      event: 'note',
+      level: 'warn',
+      text: `different hashes at revision ${revision}, after a compaction, on different versions: ${found.detail}; compare them again when all run ${run.plan.to}: opsctl kv endpoint hashkv`,
+    });
+    return good(`different versions hash what a compaction left differently: ${found.detail}`);
+  }
+  if (found.kind !== 'different')
+    return good(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
+  // This member is with the majority: its new version is not what has to go.
+  if (found.odd.length > 0 && !found.odd.includes(member.name))
+    throw new AppError(
+      'stopped',
+      `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'} other data at revision ${revision}: ${found.detail}`,
+      {
+        code: 'DATA_DIFFERS',
+        tryThis: [`opsctl kv replace-member ${found.odd[0]}, then opsctl kv resume`],
+      },
+    );
+  return failed(
+    `different data at revision ${revision}: ${found.detail}; opsctl kv replace-member ${member.name} gives it the data of the others`,
+  );
+};
+
+/** Later patches of 3.4 and 3.5, and every 3.6: it says more than /health, which is true on a member that cannot vote. */
+export const isReady: Check = async ({ store }) => {
+  const { status, text } = await store.connection.get('/readyz');
+  if (status === 404) return skipped('this version has no /readyz');
+  return status === 200
+    ? good('/readyz says ok')
+    : bad(`/readyz answers ${status}: ${text.trim().slice(0, 200)}`);
+};
+const listed = (store: Store): Promise<ListedMember[] | undefined> => store.members().catch(() => undefined);
+const inWords = ({ id, is_learner }: ListedMember): string => `${hexId(id)}${is_learner ? ' (learner)' : ''}`;
+const sorted = (rows: readonly ListedMember[]): string[] => rows.map(inWords).toSorted();
+/**
+ * The version before kept the truth about members in its old data, the new one in its new data; the two may disagree after faults that were
+ * mended long ago. So the first member of the new version must list exactly the members that the others list, learners too.
+ */
+export const membershipIsKept: Check = async ({ run, store, others }) => {
+  const own = await store.members();
+  for (const { name, store: other } of others) {
+    const theirs = await listed(other);
+    if (theirs !== undefined) return sameAs(name, own, theirs);
+  }
+  const before = run.plan.observation.listed;
+  return others.length === 0 && before.length > 0
+    ? sameAs('it did before', own, before)
+    : skipped('no other member could be asked for its list');
+};
+const sameAs = (whom: string, own: readonly ListedMember[], theirs: readonly ListedMember[]): Verdict => {
+  const [here, there] = [sorted(own), sorted(theirs)];
+  return here.join() === there.join()
+    ? good(`lists the same ${own.length} members as ${whom}`)
+    : bad(`lists ${here.join(', ')}, not the same as ${whom}: ${there.join(', ')}`);
+};
+
+/** The process may be gone before its exit code has been noticed, and a start command that puts the server into the background before its server is there. */
+const goneWithinMs = 1500;
+const goneLookMs = 50;
+/** Over ssh every look costs: between two failed checks the process is looked at this often, and its exit is noticed at once anyway. */
+const processLookMs = 250;
+const wasJustSeen = ({ exit, lookedAt, run }: Gate): boolean =>
+  exit === undefined && lookedAt !== undefined && run.host.elapsed() - lookedAt < processLookMs;
+/** Whatever a service manager waits for: only the gate's time, which counts from the start, ends it. */
+const alive = (seen: Exclude<ProcessState, { state: 'gone' }>): Verdict =>
+  seen.state === 'starting'
+    ? { ...bad(`it is being started: ${seen.awaits}`), isStarting: true }
+    : good('its process runs');
+const gone = (reason: string | undefined): Verdict =>
+  failed(reason === undefined ? 'its process is not there' : `its process is not there: ${reason}`);
+export const processRuns: Check = async (gate) => {
+  const { run, member } = gate;
+  const { host, driver } = run;
+  if (wasJustSeen(gate)) return gate.lookedLike ?? good('its process runs');
+  const until = host.elapsed() + (gate.exited === undefined ? 0 : goneWithinMs);
+  while (gate.exit === undefined) {
+    const seen = await driver.process(member);
+    if (seen.state !== 'gone') {
+      gate.lookedAt = host.elapsed();
+      gate.lookedLike = alive(seen);
+      return gate.lookedLike;
+    }
+    if (host.elapsed() >= until) return gone(seen.reason);
+    await Promise.race([gate.exited, host.sleep(goneLookMs)]);
+  }
+  return failed(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
+};
 
 const versionIsRight: Check = async ({ store, minor, exact }) => {
   const { server } = await store.versions();
@@ -22,7 +160,6 @@ const versionIsRight: Check = async ({ store, minor, exact }) => {
     ? good(`runs ${server}`)
     : failed(`runs ${server}, not ${minor}: the wrong program was started`);
 };
-
 /** spec/store#measured-upgrade: a member with another data directory joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
@@ -34,17 +171,14 @@ const identityIsKept: Check = async ({ run, member, store }) => {
     return failed(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
   return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
 };
-
 export const healthIsTrue: Check = async ({ store }) => {
   const health = await store.health();
   return health.is_healthy ? good('/health says true') : bad(`/health says ${health.reason ?? 'false'}`);
 };
-
 const leaderIsKnown: Check = async ({ store }) => {
   const { leader_id } = await store.status();
   return leader_id === undefined ? bad('knows no leader') : good(`follows ${hexId(leader_id)}`);
 };
-
 /** A serializable read answers without a quorum (spec/store#measured-answers), so the read is linearizable. */
 const readWorks: Check = async (gate) => {
   const { revision } = await gate.store.range(keyOf(gate));
@@ -71,7 +205,6 @@ const readBackWorks: Check = async (gate) => {
     ? good(`read back through ${seen.join(', ')}`)
     : bad(`${found.map(({ name }) => name).join(', ')} did not show its write`);
 };
-
 const statuses = async ({
   store,
   others,
@@ -117,7 +250,6 @@ export const noAlarm: Check = async ({ run, member, store }) => {
   if (said === undefined) return good('no alarm');
   throw alarmError(said, `; ${member.name} runs, and is not proved good yet`);
 };
-
 export type Checks = readonly (readonly [GateCheck, Check])[];
 /** In the order in which they count. Those of one stage need nothing of each other: their first tries are made at the same time. */
 export const stages: readonly Checks[] = [
@@ -147,3 +279,152 @@ export const stages: readonly Checks[] = [
     ['peer-links', peerLinksWork],
   ],
 ];
+
+/** A start that takes longer than this does not wait for a heartbeat. */
+const forMs = 1000;
+const everyMs = 15;
+/**
+ * Linearizable reads through the other members, one at a time, until `over` or for a second. A member that starts serves clients once it has
+ * heard its leader. The leader sends a heartbeat every interval (100 ms), and at once for a read that needs a quorum: with
+ * them the member is down for a shorter time (spec/store#measured-upgrade-6). What they answer is of no interest.
+ */
+export const readThroughOthers = async (gate: Gate, over: AbortSignal): Promise<void> => {
+  const { host } = gate.run;
+  const until = host.elapsed() + forMs;
+  for (let at = 0; gate.others.length > 0 && !over.aborted && host.elapsed() < until; ) {
+    const began = host.elapsed();
+    const { store } = gate.others[at % gate.others.length] as Gate['others'][number];
+    const isAnswered = await store.range(keyOf(gate)).then(
+      () => true,
+      () => false,
+    );
+    if (!isAnswered) at += 1;
+    // On a busy machine the member needs the time itself.
+    await host.sleep(Math.max(everyMs, host.elapsed() - began), over).catch(() => {});
+  }
+};
+
+/** From one look to the next at least this, and as long as the look took: on a busy machine the member needs the time itself. */
+const pollMs = 15;
+export const openGate = (run: Checking, name: string, minor: string): Gate => {
+  const member = memberOf(run, name);
+  const others = run.cluster.members.filter(
+    (other) => other.name !== name && run.plan.observation.members.some((seen) => seen.name === other.name),
+  );
+  return {
+    run,
+    member,
+    minor,
+    store: run.access.store(member.client_url),
+    others: others.map(({ name: other, client_url }) => ({
+      name: other,
+      store: run.access.store(client_url),
+    })),
+  };
+};
+/** A check throws `stopped` when something else than this member is wrong: that ends the run, and the member stays as it is. */
+const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
+  check(gate).catch((error: unknown) => {
+    if (error instanceof AppError && error.category === 'stopped') throw error;
+    return bad(messageOf(error));
+  });
+const stablePollMs = 150;
+/** An alarm may be why a check does not become good. */
+const alarmsEveryMs = 1000;
+/** Repeats one check until it is good, failed, or the time is over; `first` is how its first try ended. The process is looked at every time. */
+const passCheck = async (
+  gate: Gate,
+  check: Check,
+  untilMs: number,
+  progress: ProgressWatch,
+  first: Verdict,
+): Promise<Verdict> => {
+  const { host } = gate.run;
+  let alarmsAt = host.elapsed() + alarmsEveryMs;
+  let [verdict, tookMs] = [first, 0];
+  for (;;) {
+    if (verdict.ok !== false || verdict.isFinal) return verdict;
+    gate.goodSince = host.elapsed();
+    const alive = await attempt(processRuns, gate);
+    if (!alive.ok && alive.isStarting !== true) return alive;
+    if (host.elapsed() > alarmsAt && gate.skips?.has('alarms') !== true) {
+      await attempt(noAlarm, gate);
+      alarmsAt = host.elapsed() + alarmsEveryMs;
+    }
+    await progress.look();
+    if (host.elapsed() > untilMs && !progress.isMoving()) return verdict;
+    await host.sleep(Math.max(pollMs, Math.min(tookMs, stablePollMs)));
+    const began = host.elapsed();
+    verdict = await attempt(check, gate);
+    tookMs = host.elapsed() - began;
+  }
+};
+/** Every check, in order, within `withinMs` together. Throws MemberFailure with the first that does not become good. */
+export const passGate = async (
+  gate: Gate,
+  withinMs: number,
+  onPassed: (check: GateCheck) => void = () => {},
+): Promise<void> => {
+  const { run, member } = gate;
+  const until = run.host.elapsed() + withinMs;
+  const progress = watchProgress(run, member.name);
+  const answering = new AbortController();
+  const passStage = async (stage: Checks): Promise<void> => {
+    const first = await Promise.all(stage.map(([, check]) => attempt(check, gate)));
+    for (const [at, [name, check]] of stage.entries()) {
+      const { ok, detail } = await passCheck(gate, check, until, progress, first[at] as Verdict);
+      run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
+      if (ok === null && detail.startsWith('unknown: '))
+        run.emit({ event: 'note', level: 'warn', text: `${member.name}: ${name}: ${detail}` });
+      if (ok === false)
+        throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
+      if (name === 'health') gate.goodSince = run.host.elapsed();
+      onPassed(name);
+      // Its first answer: it has heard its leader.
+      if (name === 'version') answering.abort();
+    }
+  };
+  void readThroughOthers(gate, answering.signal);
+  try {
+    for (const stage of stages) await passStage(stage.filter(([one]) => gate.skips?.has(one) !== true));
+  } finally {
+    answering.abort();
+  }
+  await gate.store.del(keyOf(gate)).catch(() => {});
+};
+/** The checks since its health are part of the time in which it has to stay good. */
+const stableUntil = ({ goodSince, run: { host } }: Gate, forMs: number): number =>
+  (goodSince ?? host.elapsed()) + forMs;
+/** spec/store#procedure-3: verify health of member and cluster; and again for a time, because a process may end late. */
+export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
+  const { run, member } = gate;
+  const { host } = run;
+  const until = stableUntil(gate, forMs);
+  let goodAt = host.elapsed();
+  for (;;) {
+    const alive = await attempt(processRuns, gate);
+    const health = alive.ok ? await attempt(healthIsTrue, gate) : alive;
+    if (health.ok) goodAt = host.elapsed();
+    else if (alive.ok) await attempt(noAlarm, gate);
+    if (alive.isFinal || host.elapsed() - goodAt > electionPatienceMs) {
+      run.emit({
+        event: 'gate-check',
+        member: member.name,
+        check: 'stable',
+        ok: false,
+        detail: health.detail,
+      });
+      throw new MemberFailure(member.name, `${member.name} was good and then was not: ${health.detail}`);
+    }
+    if (health.ok && host.elapsed() >= until) break;
+    const left = until - host.elapsed();
+    await host.sleep(left > 0 ? Math.min(stablePollMs, left) : stablePollMs);
+  }
+  run.emit({
+    event: 'gate-check',
+    member: member.name,
+    check: 'stable',
+    ok: true,
+    detail: `good for ${forMs / 1000} s`,
+  });
+};

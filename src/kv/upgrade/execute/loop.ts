@@ -1,27 +1,112 @@
-import { durationText } from '../../../core/duration.ts';
-import { AppError } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { decide, upgradedIn } from '../decide.ts';
-import type { Decision } from '../decide.ts';
+import { durationText } from '../../../core/format.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import type { Finding, Observation, Step } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import { observe } from '../observe/observe.ts';
-import { hasProcess } from '../supervisors/driver.ts';
-import { MemberFailure, memberOf, seenIn, stopReason } from '../run.ts';
-import type { Run } from '../run.ts';
-import { kindOf, newWay, oldWay } from '../plan-kind.ts';
-import type { Observation, Step } from '../../engine/types.ts';
-import { beforeMember, memberToBegin } from './before-member.ts';
+import { decide, type Decision, upgradedIn } from '../decide.ts';
+import { findingsOf } from '../guards/all.ts';
 import { isMemberEnded } from '../observe/member-watch.ts';
+import { observe } from '../observe/observe.ts';
+import { crosses, kindOf, newWay, oldWay } from '../plan-kind.ts';
+import { MemberFailure, memberOf, type Run, seenIn, stopReason } from '../run.ts';
+import { hasProcess } from '../supervisors/driver.ts';
+import {
+  beforeMember,
+  type Confirmation,
+  crossingOf,
+  memberToBegin,
+  stableBeforeLastMs,
+  stableTogether,
+} from './before-member.ts';
 import { noteCrossing } from './confirm.ts';
-import { crossingOf, stableBeforeLastMs, stableTogether } from './crossing.ts';
-import type { Confirmation } from './crossing.ts';
-import { endedAfterCrossing, heldWith, refusedBy, stoppedBy, stoppedWith } from './ending.ts';
-import type { Ending } from './ending.ts';
-import { guardsAgain } from './guards-again.ts';
-import { logExcerpt } from './log-excerpt.ts';
-import { memberFailed } from './member-failed.ts';
-import { electionPatienceMs } from './patience.ts';
+import {
+  endedAfterCrossing,
+  type Ending,
+  heldWith,
+  refusedBy,
+  revertedAfter,
+  revertFailed,
+  stoppedBy,
+  stoppedWith,
+} from './ending.ts';
+import { electionPatienceMs } from './health-verdict.ts';
+import { logExcerpt, refusedDowngrade } from './member.ts';
+import { revertMember } from './rollback.ts';
 import { performSteps } from './steps.ts';
+
+/** An election, or packets that are lost for a moment, look like these. */
+const transient: ReadonlySet<string> = new Set([
+  'all-members-healthy',
+  'leader-agreed',
+  'quorum-survives',
+  'members-keep-up',
+]);
+/** What prepares a member for the new version: one that runs it already was prepared well enough. */
+const preparing: ReadonlySet<string> = new Set([
+  'binaries-are-right',
+  'configuration-fits',
+  'data-directories',
+  'db-file-present',
+  'disk-space',
+]);
+const look = async ({ host, cluster, access, driver, directory, plan }: Run): Promise<Observation> =>
+  observe({
+    host,
+    cluster,
+    access,
+    driver,
+    sizes: plan.options.copy_data,
+    isDeep: true,
+    runDirectory: directory,
+  });
+const failuresIn = (run: Run, observation: Observation): Finding[] => {
+  const { cluster, plan } = run;
+  const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
+  const { from, to, options } = plan;
+  return findingsOf({ observation, cluster, options, from, to, kind: plan.kind, isUnderWay: true }).filter(
+    ({ level, guard, member }) =>
+      level === 'fail' && !(preparing.has(guard) && member !== undefined && upgraded.includes(member)),
+  );
+};
+const pollMs = 200;
+/** Every guard on what is true now: hours or days may lie between a plan and the resume that carries on with it. */
+export const guardsAgain = async (run: Run): Promise<readonly Finding[]> => {
+  const until = run.host.elapsed() + electionPatienceMs;
+  for (;;) {
+    const failures = failuresIn(run, await look(run));
+    const mayPass = failures.length > 0 && failures.every(({ guard }) => transient.has(guard));
+    if (!mayPass || run.signal.aborted || run.host.elapsed() > until) return failures;
+    await run.host.sleep(pollMs);
+  }
+};
+
+/** Nobody answered, and the old version itself says that it is too old: the cluster's version has moved. Only the new version can be started. */
+const crossedUnseen = async (run: Run, member: string, reason: string): Promise<boolean> => {
+  if (!crosses(run.plan) || !(await refusedDowngrade(run, member))) return false;
+  run.journal.tell({ kind: 'crossed', cluster_version: `${run.plan.to}.0` });
+  run.journal.tell({ kind: 'revert-dropped', member, reason });
+  run.emit({
+    event: 'note',
+    level: 'warn',
+    text: `${member} cannot run ${run.plan.from} any more: the cluster is ${run.plan.to} already; it is started with ${run.plan.to} again`,
+  });
+  return true;
+};
+/** A member that did not do what it should gets its old version back. Undefined: it cannot, and the run has to look again. */
+export const memberFailed = async (
+  run: Run,
+  { member, message }: MemberFailure,
+): Promise<Ending | undefined> => {
+  try {
+    await revertMember(run, member, message);
+    return revertedAfter(run, member, message);
+  } catch (error) {
+    if (error instanceof AppError) return stoppedWith(error, 'failed');
+    const log = await logExcerpt(run, member);
+    if (await crossedUnseen(run, member, message)) return undefined;
+    return revertFailed(run, member, message, new Error(`${messageOf(error)}${log}`));
+  }
+};
 
 /** Members by API; those that do not answer also by their driver: is a process there? */
 const lookAgain = async (run: Run): Promise<Observation> => {
@@ -35,14 +120,12 @@ const lookAgain = async (run: Run): Promise<Observation> => {
   );
   return { ...seen, members };
 };
-
 /** Members that passed their gate before this process began are watched like those that pass it now. */
 const watchUpgraded = (run: Run, observation: Observation): void => {
   const progress = progressOf(run.journal.entries);
   for (const name of upgradedIn(run.plan, progress, observation))
     if (progress.ended.has(`${name}.gate`) && !run.members.isWatched(name)) run.members.add(name);
 };
-
 const lookPollMs = 200;
 /** Who watches is told why nothing happens. */
 const tellAfterMs = 1000;
@@ -74,7 +157,6 @@ const patientDecision = async (run: Run): Promise<Looked> => {
     await run.host.sleep(lookPollMs);
   }
 };
-
 /** The operator was told that the revert failed, and resumed: whatever was in its way, the run is to go on. After a crash nobody was told. */
 const wasRevertTold = ({ journal }: Run): boolean => {
   const kinds = journal.entries.map(({ kind }) => kind);
@@ -95,7 +177,6 @@ const reverted = async (
   });
   return undefined;
 };
-
 /** Begun, and the cluster's version has moved since: the old version cannot start, and the new one may be as good as ever. */
 const revertDropped = (
   run: Run,
@@ -109,7 +190,6 @@ const revertDropped = (
   run.emit({ event: 'note', level: 'warn', text: `${text} (it was begun because ${reason})` });
   return undefined;
 };
-
 /** Once in a process, and only when the operator resumed. */
 const restarted = async (
   run: Run,
@@ -128,7 +208,6 @@ const restarted = async (
   run.emit({ event: 'member-down', member, was_leader: false });
   return performed(run, steps);
 };
-
 const heldBefore = (run: Run, member: string, isLast: boolean, observation: Observation): Ending => {
   const { plan } = run;
   const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
@@ -137,7 +216,6 @@ const heldBefore = (run: Run, member: string, isLast: boolean, observation: Obse
     : `held after ${upgraded.length} of ${plan.order.length} members (${upgraded.join(', ')} on ${newWay(plan)})`;
   return heldWith(`${where}: everything can still go back to ${oldWay(plan)}; go on with opsctl kv resume`);
 };
-
 const neverStable = ({ plan, members }: Run, name: string): Ending => {
   const again = plan.order
     .filter((one) => members.restartsOf(one) > 0)
@@ -150,7 +228,6 @@ const neverStable = ({ plan, members }: Run, name: string): Ending => {
     ),
   );
 };
-
 /** The question before the point of no return. A member whose process ends meanwhile breaks it off; a question that the operator broke off is answered: no. */
 const asked = async (
   run: Run,
@@ -174,7 +251,6 @@ const asked = async (
     `held before ${name}, the last member of ${plan.from}: nobody confirmed the point of no return; everything can still go back to ${plan.from}`,
   );
 };
-
 /** Once in a process: what comes and goes must not keep a run going for ever. */
 const isFirstTime = ({ journal }: Run, steps: readonly Step[]): boolean => {
   const begun = journal.entries.findLastIndex(({ kind }) => kind === 'opened' || kind === 'resumed');
@@ -183,7 +259,6 @@ const isFirstTime = ({ journal }: Run, steps: readonly Step[]): boolean => {
     .filter((entry) => entry.kind === 'failed' && steps.some(({ id }) => id === entry.step));
   return failed.length <= 1;
 };
-
 const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {
   const ended = run.members.signal();
   try {
@@ -202,7 +277,6 @@ const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | und
     return stoppedBy(error, steps[0]?.member);
   }
 };
-
 /** Confirmed, by this process or by one that crashed since: the upgraded members have to be good together now. */
 const crossed = async (
   run: Run,
@@ -217,7 +291,6 @@ const crossed = async (
   if (stability === 'good') return performed(run, steps);
   return stability === 'never' ? neverStable(run, member as string) : undefined;
 };
-
 /** A resume asks every guard before it touches the next member. One that is down already is brought to its end first. */
 const guardsBefore = async (run: Run, decision: Decision): Promise<Ending | undefined> => {
   const isNext =
@@ -228,12 +301,10 @@ const guardsBefore = async (run: Run, decision: Decision): Promise<Ending | unde
   const failures = await guardsAgain(run);
   return failures.length === 0 ? undefined : refusedBy(failures);
 };
-
 const doneMessage = ({ cluster, plan }: Run): string =>
   kindOf(plan) === 'restart'
     ? `every member of ${cluster.name} was restarted`
     : `cluster ${cluster.name} runs ${plan.to}`;
-
 /** One decision and what follows from it; undefined when the run goes on. */
 const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
   const looked = await patientDecision(run);
@@ -249,7 +320,6 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
   if (before !== undefined) return before === 'look-again' ? undefined : before;
   return carriedOut(run, confirmed, looked);
 };
-
 const carriedOut = async (run: Run, confirmed: Confirmation, looked: Looked): Promise<Ending | undefined> => {
   const { decision, observation } = looked;
   switch (decision.kind) {
@@ -273,7 +343,6 @@ const carriedOut = async (run: Run, confirmed: Confirmation, looked: Looked): Pr
         : performed(run, decision.steps);
   }
 };
-
 /** The loop of every run: look, decide, do; until it is done or something speaks against the next step. */
 export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending> => {
   for (;;) {

@@ -1,16 +1,179 @@
-import { AppError } from '../../../core/problem.ts';
-import { stopGraceMs } from '../cluster/stop-grace.ts';
-import { hexId } from '../../client/hex-id.ts';
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import { assertTrustedProgram } from '../../../platform/trust.ts';
+import { hexId } from '../../client/endpoint.ts';
+import type {
+  ClusterFile,
+  HostFacts,
+  MemberSeen,
+  MemberSpec,
+  Observation,
+  Placement,
+  Step,
+} from '../../engine/model.ts';
+import { stopGraceMs } from '../cluster/cluster-file.ts';
+import { filled } from '../cluster/command-line.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
-import { recordPlacement } from '../placement.ts';
-import { identityOf, memberOf } from '../run.ts';
-import type { Act, Run } from '../run.ts';
-import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Placement, Step } from '../../engine/types.ts';
+import { notReadyToLead, stopFinding } from '../guards/membership.ts';
+import { alarmError, alarmMessages } from '../guards/store.ts';
+import { observe } from '../observe/observe.ts';
+import { recordPlacement, startVersion } from '../placement.ts';
+import { kindOf, namesProgram } from '../plan-kind.ts';
+import {
+  type Act,
+  type Checking,
+  type Detail,
+  identityOf,
+  MemberFailure,
+  memberOf,
+  type Run,
+  seenIn,
+} from '../run.ts';
+import { mayBeDown, type Which } from '../supervisors/driver.ts';
+import { classify, newLines, withoutTokens } from '../watch/log-lines.ts';
 import { recordAccess } from './connection-checks.ts';
-import { runHook } from './hook.ts';
-import { justAfterWrite } from './move-leader.ts';
-import { hostOf, wrongBinary } from './new-binary.ts';
-import { safeToStop } from './safe-to-stop.ts';
+import { openGate, passGate, stayStable } from './health-check.ts';
+import { electionPatienceMs, type Gate, gateMs } from './health-verdict.ts';
+
+const hookMs = 600_000;
+/** Hooks of the operator's own, on the operator's machine. One that fails stops the run: it was put there for a reason. */
+export const runHook = async (
+  run: Run,
+  name: 'before_member' | 'after_member',
+  member: string,
+): Promise<void> => {
+  const line = run.cluster.hooks?.[name];
+  if (line === undefined) return;
+  const spec = memberOf(run, member);
+  const [command, ...words] = filled(line, {
+    name: member,
+    client_url: spec.client_url,
+    data_dir: spec.data_dir,
+    host: spec.host,
+    to: run.plan.to,
+  });
+  await assertTrustedProgram(run.host, `the hook ${name}`, [command as string, ...words]);
+  const done = await run.host.processes.run(command as string, words, { timeoutMs: hookMs });
+  if (done.code === 0) return;
+  const said = done.startError ?? done.stderr.trim().split('\n').at(-1) ?? '';
+  throw new AppError(
+    'stopped',
+    `${member}: hook ${name} failed${said === '' ? ` (exit code ${done.code})` : `: ${said}`}`,
+    { code: 'HOOK_FAILED' },
+  );
+};
+
+const calmWithinMs = 100;
+/**
+ * A write that arrives while the leadership moves is answered by nobody (two to five milliseconds, measured). A client that writes all the time
+ * pauses between two of its writes: the moment just after one is the best there is. Without writes any moment is good.
+ */
+export const justAfterWrite = async (
+  { host, access }: Pick<Run, 'host' | 'access'>,
+  { client_url }: MemberSpec,
+): Promise<void> => {
+  const store = access.store(client_url);
+  const index = async (): Promise<number | undefined> =>
+    (await store.status().catch(() => undefined))?.raft_index;
+  const until = host.elapsed() + calmWithinMs;
+  const first = await index();
+  // Where a request takes no time (the simulator), the clock would stand still without a pause.
+  while (host.elapsed() < until && (await index()) === first) await host.sleep(1);
+};
+const leaderPollMs = 20;
+export const moveLeader: Act = (run, step) => handOver(run, step.member as string, step.target as string);
+/** From the leader to another member. A refused transfer is told, and no error. */
+export const handOver = async (run: Checking, name: string, to: string): Promise<Detail> => {
+  const { host, access } = run;
+  const target = { name: to, ...identityOf(run, to) };
+  const store = access.store(memberOf(run, name).client_url, 5000);
+  await justAfterWrite(run, memberOf(run, name));
+  try {
+    await store.moveLeader(target.member_id as string);
+  } catch (error) {
+    // The stop hands the leadership over too (spec/store#measured-upgrade): a refused transfer is no reason to end the run.
+    run.emit({
+      event: 'note',
+      level: 'warn',
+      text: `leadership not moved: ${messageOf(error)}; ${name} hands it over when it stops`,
+    });
+    return { moved: false };
+  }
+  const until = host.elapsed() + 5000;
+  while (host.elapsed() < until) {
+    if ((await store.status().catch(() => undefined))?.leader_id === target.member_id) break;
+    await host.sleep(leaderPollMs);
+  }
+  run.emit({ event: 'leader-changed', from: name, to: target.name });
+  return { moved: true };
+};
+
+/** The binary may have been changed since the plan: a wrong one must not get near the data directory (spec/store#measured-upgrade: the servers do not refuse it). */
+export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =>
+  wrongBinary(run, name, await hostOf(run, name, false));
+export const hostOf = (run: Run, name: string, sizes: boolean): Promise<HostFacts> =>
+  run.driver.facts(memberOf(run, name), { sizes, isPatient: true });
+export const wrongBinary = (
+  run: Run,
+  name: string,
+  { new_binary_version: version, new_binary_error: error }: HostFacts,
+): void => {
+  if (version !== undefined && minorOf(version) === run.plan.to) return;
+  if (kindOf(run.plan) === 'restart' && !namesProgram(memberOf(run, name))) return;
+  const what =
+    version === undefined ? `cannot be asked for its version: ${error ?? 'unknown'}` : `is ${version}`;
+  throw new AppError(
+    'stopped',
+    `${name}: the new binary ${what}; the ${kindOf(run.plan)} goes to ${run.plan.to}`,
+    {
+      code: 'WRONG_BINARY',
+      tryThis: ['put the right binary there'],
+    },
+  );
+};
+
+const transfereesWithinMs = 10_000;
+const transfereesPollMs = 100;
+/** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
+const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
+  const away = members.filter(({ is_reachable }) => !is_reachable);
+  const states = await Promise.all(away.map(({ name }) => run.driver.process(memberOf(run, name))));
+  return states.some(({ state }) => state === 'gone');
+};
+/**
+ * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (spec/store#measured-upgrade),
+ * and drops every write until the new leader has all entries: with a new leader far behind that takes seconds, so it waits for them first.
+ */
+export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
+  const { host, cluster, access, plan } = run;
+  const until = host.elapsed() + transfereesWithinMs;
+  const patientUntil = host.elapsed() + electionPatienceMs;
+  for (;;) {
+    const observation = await observe({ host, cluster, access });
+    const [alarm] = alarmMessages(observation);
+    if (alarm !== undefined) throw alarmError(alarm, `: ${name} was not stopped`);
+    const finding = stopFinding(observation, name, plan.options.accept);
+    if (finding !== undefined) {
+      // An election, the hand-over before this stop too, makes members unhealthy for a moment.
+      if (host.elapsed() > patientUntil || (await hasGone(run, observation)))
+        throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+      await host.sleep(transfereesPollMs);
+      continue;
+    }
+    const seen = seenIn(observation, name);
+    const behind = notReadyToLead(observation.members, seen);
+    if (behind.length === 0) return seen;
+    if (host.elapsed() > until) {
+      run.emit({
+        event: 'note',
+        level: 'warn',
+        text: `${name} leads, and ${behind.join(', ')} did not catch up with it within 10 s; it is stopped anyway`,
+      });
+      return seen;
+    }
+    await host.sleep(transfereesPollMs);
+  }
+};
 
 /** Another cluster's member behind the same URL is never stopped; one that was removed and added since the plan is, and is known by its new id from now on. */
 const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberSeen): void => {
@@ -32,7 +195,6 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   });
   run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
 };
-
 /** Everything that may still say no, and then the record: after the stop it is the only thing that says what the member ran with. */
 const lastLook = async (run: Run, step: Step, placement: Placement): Promise<MemberSeen> => {
   const [lock, look] = await Promise.allSettled([run.holdLock(), safeToStop(run, placement.member)]);
@@ -44,7 +206,6 @@ const lastLook = async (run: Run, step: Step, placement: Placement): Promise<Mem
   await recordPlacement(run, placement);
   return seen;
 };
-
 const refuseFullDisk = ({ plan }: Run, name: string, facts: HostFacts): void => {
   const room = memberRoomProblem(name, facts, plan.options);
   if (room !== undefined)
@@ -53,7 +214,6 @@ const refuseFullDisk = ({ plan }: Run, name: string, facts: HostFacts): void => 
       tryThis: ['make room there'],
     });
 };
-
 const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>
   new AppError(
     'stopped',
@@ -67,7 +227,6 @@ const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>
       ],
     },
   );
-
 export const stopMember: Act = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, step.member as string);
@@ -92,4 +251,86 @@ export const stopMember: Act = async (run, step) => {
   if (!run.canKill) throw stopIgnored(member, cluster);
   await driver.kill(member);
   return { took_ms: Math.round(host.elapsed() - began), killed: true };
+};
+
+const tailLines = 400;
+const mostCharacters = 300;
+const tailOf = (run: Run, name: string): Promise<readonly string[]> =>
+  run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
+/** Before a start: what stands in the log by then was not written by the process that is started. */
+export const markLog = async (run: Run, name: string): Promise<void> => {
+  run.logMarks.set(name, (await tailOf(run, name)).slice(-1));
+};
+/** A line of a Go stack trace says where, and not why. */
+const isOfTrace = (line: string): boolean =>
+  /^\s|^goroutine \d|^created by |^[\w./()*-]+\((\{|0x|\.\.\.|\))/.test(line);
+const isError = (line: string): boolean => {
+  const found = classify(line);
+  return found !== undefined && !found.expected && !isOfTrace(line);
+};
+/** The last line that reports an error, else the last line. Pure. */
+export const tellingLine = (lines: readonly string[]): string | undefined =>
+  lines.findLast(isError) ?? lines.at(-1);
+/** What the process that was started last wrote into its log: most of the time that is the reason. The log of the version before is none. */
+export const logExcerpt = async (run: Run, name: string): Promise<string> => {
+  const mark = run.logMarks.get(name);
+  const lines = await tailOf(run, name);
+  const fresh = mark === undefined ? lines : newLines(mark, lines);
+  const line = tellingLine(fresh);
+  if (line !== undefined) return ` (its log ends: ${withoutTokens(line).slice(0, mostCharacters)})`;
+  return mark === undefined || lines.length === 0 ? '' : ' (it wrote nothing to its log)';
+};
+const olderThanCluster = /cannot be downgraded|invalid downgrade/;
+/** Servers refuse to start below the cluster's version, and say so: the proof that it moved when no member answers. */
+export const refusedDowngrade = async (run: Run, name: string): Promise<boolean> => {
+  const lines = await tailOf(run, name);
+  return newLines(run.logMarks.get(name) ?? [], lines).some((line) => olderThanCluster.test(line));
+};
+
+/** A restart may change the patch, which the minor does not tell. */
+export const openNewGate = (run: Run, name: string): Gate => {
+  const seen = seenIn(run.plan.observation, name);
+  const exact =
+    kindOf(run.plan) === 'restart' ? (seen.host?.new_binary_version ?? seen.server_version) : undefined;
+  return { ...openGate(run, name, run.plan.to), ...(exact === undefined ? {} : { exact }) };
+};
+export const openOldGate = (run: Run, name: string): Gate => {
+  const exact =
+    kindOf(run.plan) === 'restart' ? seenIn(run.plan.observation, name).server_version : undefined;
+  return {
+    ...openGate(run, name, run.plan.from),
+    isOld: true,
+    ...(exact === undefined ? {} : { exact }),
+  };
+};
+/** Starts a member; the gate that is handed back sees when this very process ends. */
+export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
+  const gate = which === 'new' ? openNewGate(run, name) : openOldGate(run, name);
+  await markLog(run, name);
+  const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
+    (error: unknown) => {
+      if (mayBeDown(error)) throw error;
+      throw new MemberFailure(name, `${name} could not be started: ${messageOf(error)}`);
+    },
+  );
+  gate.exited = started.exited?.then((exit) => (gate.exit = exit));
+  return gate;
+};
+/** The member's gate, and the time in which it must stay good. The last member stays under watch while the cluster's version is awaited. `onGood`: at the begin of that time. */
+export const prove = async (run: Run, gate: Gate, onGood: () => void = () => {}): Promise<Detail> => {
+  const { name } = gate.member;
+  let down_ms: number | undefined;
+  await passGate(gate, gateMs(run, name), (check) => {
+    const since = run.downSince.get(name);
+    if (check !== 'health' || since === undefined) return;
+    down_ms = Math.round(run.host.elapsed() - since);
+    run.downSince.delete(name);
+    run.emit({ event: 'member-up', member: name, down_ms });
+  });
+  run.replacing.set(name, 'proved');
+  onGood();
+  await stayStable(gate, run.plan.options.stable_seconds * 1000);
+  // Reverted to the old version there is nothing to watch for: it has been good for long.
+  if (gate.isOld !== true) run.members.add(name, gate.exited);
+  return { down_ms, version: (await gate.store.versions()).server };
 };

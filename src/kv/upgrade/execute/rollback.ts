@@ -1,17 +1,79 @@
-import { messageOf } from '../../../core/error-message.ts';
-import { AppError } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { beforeReturn } from './before-member.ts';
-import type { Ending } from './ending.ts';
-import { revertMember } from './revert-member.ts';
-import { stopFinding } from '../guards/quorum-survives.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import type { MemberSeen, Observation } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import { isSwitched, kindOf, oldWay } from '../plan-kind.ts';
-import { cancelDowngrade } from './enable-downgrade.ts';
+import { stopGraceMs } from '../cluster/cluster-file.ts';
+import { isGood, stopFinding } from '../guards/membership.ts';
 import { observe } from '../observe/observe.ts';
-import { stopReason } from '../run.ts';
-import type { Run } from '../run.ts';
-import type { MemberSeen, Observation } from '../../engine/types.ts';
+import { configOn } from '../placement.ts';
+import { crosses, isSwitched, kindOf, oldWay } from '../plan-kind.ts';
+import { memberOf, type Run, stopReason } from '../run.ts';
+import { beforeReturn } from './before-member.ts';
+import { cancelDowngrade } from './confirm.ts';
+import type { Ending } from './ending.ts';
+import { openOldGate, prove, startMember } from './member.ts';
+
+/**
+ * Whether a member may still get its old version back: spec/store#versions-2, while the cluster's version has not moved.
+ * Nobody else answering is no proof that it moved: the old server itself refuses to start then.
+ */
+const refuseReturn = (run: Run, name: string, reason: string, observation: Observation): void => {
+  const { members } = observation;
+  const { plan } = run;
+  if (crosses(plan) && members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
+    throw new AppError(
+      'stopped',
+      `${reason}. The cluster is ${plan.to}: ${name} cannot run ${plan.from} any more`,
+      {
+        code: 'PAST_POINT_OF_NO_RETURN',
+        tryThis: [
+          `fix ${name} on ${plan.to}, then opsctl kv resume`,
+          'opsctl kv restore, to rebuild the cluster from a snapshot',
+        ],
+      },
+    );
+  }
+  // It may fail its gate and still be one of those that make the majority.
+  const seen = members.find((member) => member.name === name);
+  const finding =
+    seen !== undefined && isGood(seen) ? stopFinding(observation, name, plan.options.accept) : undefined;
+  if (finding !== undefined)
+    throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, {
+      code: 'QUORUM',
+      tryThis: [finding.hint as string],
+    });
+};
+const silentGraceMs = 15_000;
+/** Old binary, old configuration, same data directory. Returns when the member has passed the gate on its old version. */
+export const revertMember = async (run: Run, name: string, reason: string): Promise<void> => {
+  const { host, driver, cluster, access, plan, journal } = run;
+  const member = memberOf(run, name);
+  const began = host.elapsed();
+  const observation = await observe({ host, cluster, access });
+  run.members.remove(name);
+  run.replacing.set(name, 'changing');
+  run.emit({ event: 'reverting', member: name, reason });
+  // After a crash of ours the return may have been done already: then it only has to be proved.
+  // After a crash of ours that of a restart cannot be told from the process before: it is stopped once more.
+  const isBack =
+    kindOf(plan) !== 'restart' &&
+    minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
+  if (!isBack) {
+    refuseReturn(run, name, reason, observation);
+    // What it goes back to is read before it is stopped: a damaged record would leave it down.
+    await configOn(run, member);
+    journal.tell({ kind: 'reverting', member: name, reason });
+    await run.shareProgress();
+    const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
+    // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
+    const grace = isSilent ? Math.min(silentGraceMs, stopGraceMs(cluster)) : stopGraceMs(cluster);
+    if (!(await driver.stop(member, grace))) await driver.kill(member);
+  }
+  await prove(run, isBack ? openOldGate(run, name) : await startMember(run, name, 'old'));
+  run.replacing.delete(name);
+  journal.tell({ kind: 'reverted', member: name });
+  run.emit({ event: 'reverted', member: name, duration_ms: Math.round(host.elapsed() - began) });
+};
 
 /** Members that are down first, then followers of the new version, its leader last; undefined when every member runs the old version. Pure. */
 const nextToReturn = (
@@ -28,21 +90,18 @@ const nextToReturn = (
   const rank = (member: MemberSeen): number => (!member.is_reachable ? 0 : member.is_leader ? 2 : 1);
   return members.filter((member) => !isOld(member)).toSorted((a, b) => rank(a) - rank(b))[0];
 };
-
 const stopped = (message: string, tryThis: readonly string[]): Ending => ({
   outcome: 'stopped',
   message,
   category: 'stopped',
   error: new AppError('stopped', message, { code: 'ROLLBACK_STOPPED', tryThis }),
 });
-
 /** Every member runs the newer version again: the store does not have to take the older one in any more. */
 const cancelled = async (run: Run): Promise<void> => {
   run.journal.write({ kind: 'begin', step: 'cancel-downgrade' });
   await cancelDowngrade(run, run.plan.from);
   run.journal.tell({ kind: 'end', step: 'cancel-downgrade' });
 };
-
 /** Why the next member may not be stopped now; undefined when nothing speaks against it. */
 const refusalNow = async (
   run: Run,
@@ -58,7 +117,6 @@ const refusalNow = async (
     ? beforeReturn(run, seen.name)
     : stopped(finding.message, ['bring the other members back, then opsctl kv resume']);
 };
-
 /** Undefined when the member runs its old version again. */
 const returned = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
   run.downSince.set(name, run.host.elapsed());
@@ -74,7 +132,6 @@ const returned = async (run: Run, { name, is_leader }: MemberSeen): Promise<Endi
     return stopped(messageOf(error), tryThis);
   }
 };
-
 const allReturned = ({ plan, cluster, journal }: Run): Ending => {
   const reverted = journal.entries.flatMap((entry) => (entry.kind === 'reverted' ? [entry.member] : []));
   return {
@@ -83,7 +140,6 @@ const allReturned = ({ plan, cluster, journal }: Run): Ending => {
     message: `every member of ${cluster.name} runs ${oldWay(plan)} again (${new Set(reverted).size} rolled back)`,
   };
 };
-
 /** spec/store#states: while a member still runs the old version, every other one can go back to it: one at a time, with the same gate. */
 export const rollBack = async (run: Run): Promise<Ending> => {
   const { host, cluster, access } = run;

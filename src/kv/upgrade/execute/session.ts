@@ -1,20 +1,310 @@
-import { removeOwnKeys } from '../../client/own-keys.ts';
-import { discardStaged } from '../discard-staged.ts';
-import type { Run } from '../run.ts';
-import type { CanaryReport, Report } from '../../engine/types.ts';
-import { paceOf, startCanary } from '../watch/canary.ts';
-import { watchLeader } from '../watch/leader-watch.ts';
-import { watchLogs } from '../watch/log-watch.ts';
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import { AppError, whyUnwritable } from '../../../core/problem.ts';
+import type { Host } from '../../../platform/host.ts';
+import { removeOwnKeys, type Store } from '../../client/etcd-client.ts';
+import type { Access } from '../../engine/access.ts';
+import {
+  crashedRun,
+  type Journal,
+  openJournal,
+  runDirectory,
+  unfinishedError,
+} from '../../engine/journal.ts';
+import { type Lock, ownerOf, takeLocks } from '../../engine/locks.ts';
+import type {
+  CanaryReport,
+  ClusterFile,
+  Observation,
+  Outcome,
+  Plan,
+  Report,
+  Sink,
+  SnapshotRecord,
+  Unstamped,
+  UpgradeEvent,
+} from '../../engine/model.ts';
+import { progressOf } from '../../engine/progress.ts';
+import { type Shared, shareProgress } from '../../engine/shared-progress.ts';
+import { watchMembers } from '../observe/member-watch.ts';
+import { observe } from '../observe/observe.ts';
+import { discardStaged } from '../placement.ts';
+import { crosses, kindOf } from '../plan-kind.ts';
+import { writeReports } from '../present/markdown.ts';
+import { joined, partsBefore, reportFrom } from '../present/report.ts';
+import { detailText } from '../present/text.ts';
+import { lockLost, type Replacing, type Run } from '../run.ts';
+import type { Driver } from '../supervisors/driver.ts';
+import { paceOf, startCanary, watchLeader } from '../watch/canary.ts';
+import { watchLogs } from '../watch/log-lines.ts';
+import type { Window } from '../window/window.ts';
+import type { Confirmation } from './before-member.ts';
 import type { Ending } from './ending.ts';
 import { execute } from './loop.ts';
-import { recorder } from './recorder.ts';
-import { locked, openRun, refuseUnfinished, unbegun } from './session-opening.ts';
-import type { OpenRun, SessionInput } from './session-opening.ts';
-import { reportRun } from './session-report.ts';
 
-export type { SessionInput } from './session-opening.ts';
+const mostEvents = 200_000;
+export type Recorder = {
+  readonly events: UpgradeEvent[];
+  readonly startedAt: string;
+  readonly startedMs: number;
+  emit(event: Unstamped): void;
+};
+export const recorder = (host: Host, sink: Sink): Recorder => {
+  const [events, startedMs] = [[] as UpgradeEvent[], host.elapsed()];
+  let leader: string | undefined;
+  return {
+    events,
+    startedAt: new Date(host.now()).toISOString(),
+    startedMs,
+    emit: (event) => {
+      // The one who moves the leadership and the one who watches it see the same change.
+      if (event.event === 'leader-changed' && event.to === leader) return;
+      if (event.event === 'leader-changed') leader = event.to;
+      const stamped = {
+        ...event,
+        at: new Date(host.now()).toISOString(),
+        elapsed_ms: Math.round(host.elapsed() - startedMs),
+      } as UpgradeEvent;
+      // The report draws every write; hours of waiting must not fill the memory with them.
+      if (event.event !== 'canary' || !event.ok || events.length < mostEvents) events.push(stamped);
+      sink(stamped);
+    },
+  };
+};
+
+export type SessionInput = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly clusterFile: string;
+  readonly access: Access;
+  readonly driver: Driver;
+  /** Directory of all clusters. */
+  readonly state: string;
+  readonly plan: Plan;
+  readonly run: string;
+  readonly action: 'upgrade' | 'resume' | 'rollback';
+  readonly sink: Sink;
+  readonly signal: AbortSignal;
+  readonly confirmed: Confirmation;
+  readonly hasCanary: boolean;
+  /** Test writes a second while a member is replaced. */
+  readonly canaryRate?: number | undefined;
+  readonly canKill: boolean;
+  readonly window?: Window | undefined;
+  /** The loop to run (default: an upgrade). */
+  readonly loop?: (run: Run, confirmed: Confirmation) => Promise<Ending>;
+};
+const open = async (input: SessionInput): Promise<Journal> => {
+  const { host, state, plan, run, clusterFile } = input;
+  const journal = await openJournal(host, runDirectory(state, plan.cluster, run));
+  const owner = ownerOf(host);
+  if (journal.entries.length === 0)
+    journal.write({
+      kind: 'opened',
+      run,
+      action: input.action === 'rollback' ? 'rollback' : 'upgrade',
+      plan,
+      owner,
+      cluster_file: clusterFile,
+    });
+  else
+    journal.write({
+      kind: 'resumed',
+      owner,
+      action: input.action === 'rollback' ? 'rollback' : 'upgrade',
+      ...(input.action === 'resume'
+        ? { holds: { hold_last: plan.options.hold_last, hold_after: plan.options.hold_after } }
+        : {}),
+    });
+  return journal;
+};
+/** Both locks. A run that has to be brought to its end goes on without the one in the store. */
+export const locked = (input: SessionInput, emit: Recorder['emit'], lost: AbortController): Promise<Lock> =>
+  takeLocks({
+    ...input,
+    warn: input.action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
+    onLost: (error) => lost.abort(lockLost(error)),
+  });
+/** Two that planned at the same time: the one that comes second finds here what the first has left behind. */
+export const refuseUnfinished = async ({
+  host,
+  state,
+  cluster,
+  run,
+  action,
+}: SessionInput): Promise<void> => {
+  if (action !== 'upgrade') return;
+  const left = await crashedRun(host, state, cluster.name);
+  if (left !== undefined && left.run !== run) throw unfinishedError(left);
+};
+/** Before the first step nothing was changed, whatever the disk says. Errors that are none of the disk's stay what they are. */
+export const unbegun = (error: unknown): never => {
+  const { message, code } = error as Error & { code?: unknown };
+  const isDisk =
+    error instanceof AppError ? error.detail.code === 'JOURNAL_UNWRITABLE' : typeof code === 'string';
+  if (!isDisk) throw error;
+  const tryThis = ['make room there, or set its permissions right; OPSCTL_HOME names another directory'];
+  throw new AppError('unsafe', `refused, nothing was changed: ${message}`, {
+    code: 'DISK',
+    tryThis,
+    cause: error,
+  });
+};
+/** Who goes on with a run sees what was done before, and how the members are now. */
+const emitBefore = async (
+  { host, cluster, access, plan }: SessionInput,
+  journal: Journal,
+  emit: Recorder['emit'],
+): Promise<void> => {
+  const { ended } = progressOf(journal.entries);
+  for (const step of plan.steps) {
+    const entry = journal.entries.findLast((one) => one.kind === 'end' && one.step === step.id);
+    if (ended.has(step.id) && entry?.kind === 'end')
+      emit({
+        event: 'step-finished',
+        step,
+        duration_ms: 0,
+        detail: detailText(entry.detail),
+        was_done_before: true,
+      });
+  }
+  const observation = await observe({ host, cluster, access }).catch(() => undefined);
+  if (observation !== undefined) emit({ event: 'observed', observation });
+};
+const holding = (lock: Lock) => (): Promise<void> =>
+  lock.hold().catch((error: unknown) => {
+    throw error instanceof AppError ? lockLost(error) : error;
+  });
+/** Each line is shared as soon as it is written here. */
+const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
+  ...journal,
+  write: (entry) => {
+    journal.write(entry);
+    shared.touch();
+  },
+  tell: (entry, forced) => {
+    journal.tell(entry, forced);
+    shared.touch();
+  },
+});
+const stopText =
+  'asked to stop: a member that is down is brought to its end first. Another Ctrl-C leaves everything as it is now; then opsctl kv resume';
+/** Aborted when the operator asks for a stop, or when the lock is lost. */
+const stopSignal = (input: SessionInput, lost: AbortController, emit: Recorder['emit']): AbortSignal => {
+  const signal = AbortSignal.any([input.signal, lost.signal]);
+  signal.addEventListener('abort', () => emit({ event: 'note', level: 'warn', text: stopText }), {
+    once: true,
+  });
+  return signal;
+};
+/** What this process knows of the run at its begin. */
+const fresh = (action: SessionInput['action']) => ({
+  isResume: action === 'resume',
+  once: { areGuardsAsked: action !== 'resume' },
+  replacing: new Map<string, Replacing>(),
+  restarted: new Set<string>(),
+  admitted: new Set<string>(),
+  logMarks: new Map<string, readonly string[]>(),
+  downSince: new Map<string, number>(),
+});
+export type OpenRun = {
+  readonly run: Run;
+  readonly stores: readonly Store[];
+  readonly shared: Shared;
+};
+/** The run with its journal, its shared progress and its watch over members. Its locks are held. */
+export const openRun = async (
+  input: SessionInput,
+  { emit }: Recorder,
+  lost: AbortController,
+  lock: Lock,
+): Promise<OpenRun> => {
+  const { host, cluster, access, driver, state, plan, run, action, canKill } = input;
+  const written = await open(input).catch(unbegun);
+  const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+  const shared = shareProgress({ host, cluster, stores, run, entries: written.entries });
+  const journal = sharedJournal(written, shared);
+  shared.touch();
+  emit({ event: 'run-started', run, action, plan, journal: journal.path });
+  if (action !== 'upgrade') await emitBefore(input, journal, emit);
+  const parts = { host, cluster, plan, driver, access, canKill, window: input.window };
+  return {
+    stores,
+    shared,
+    run: {
+      ...parts,
+      ...fresh(action),
+      id: run,
+      directory: runDirectory(state, cluster.name, run),
+      journal,
+      signal: stopSignal(input, lost, emit),
+      holdLock: holding(lock),
+      shareProgress: shared.flush,
+      emit,
+      members: watchMembers(parts),
+    },
+  };
+};
+
+type Where = {
+  readonly outcome: Outcome;
+  readonly plan: Pick<Plan, 'from' | 'to' | 'kind'>;
+  readonly isRollback: boolean;
+  readonly after?: Pick<Observation, 'members'> | undefined;
+};
+/** What can be typed after the end of a run, the best first. After a hold the next command depends on what it held for. Pure. */
+export const nextSteps = ({ outcome, plan, isRollback, after }: Where): string[] => {
+  if (outcome === 'done' || outcome === 'aborted' || outcome === 'refused') return [];
+  if (outcome === 'rolled-back' && isRollback) return [`opsctl kv ${kindOf(plan)}`];
+  const hasMoved =
+    crosses(plan) &&
+    after?.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to) === true;
+  return ['opsctl kv resume', hasMoved ? 'opsctl kv restore' : 'opsctl kv rollback'];
+};
+
+const snapshotsOf = (journal: Journal): SnapshotRecord[] =>
+  journal.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
+/** What was done is done: that it could not be written down must not hide it. */
+const writtenDown = async (
+  { host, directory, journal, emit }: Run,
+  report: Report,
+  events: readonly UpgradeEvent[],
+): Promise<void> => {
+  const unwritten = await writeReports(host, directory, report, events).then(
+    () => journal.failure()?.message,
+    (error: unknown) => `the report in ${directory} could not be written: ${whyUnwritable(error)}`,
+  );
+  if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
+};
+/** The report of the whole run, the parts before this one too. It is written beside the journal. */
+export const reportRun = async (
+  action: SessionInput['action'],
+  run: Run,
+  { events, startedAt, startedMs }: Recorder,
+  { outcome, message }: Ending,
+  canary: CanaryReport | undefined,
+): Promise<Report> => {
+  const { host, cluster, access, plan, directory, journal } = run;
+  const after = await observe({ host, cluster, access }).catch(() => undefined);
+  const finishedAt = new Date(host.now()).toISOString();
+  const before = await partsBefore(host, directory, journal.entries, journal.path);
+  const whole = joined(before, { events, startedAt, durationMs: host.elapsed() - startedMs, canary });
+  const seen = { finishedAt, after, snapshots: snapshotsOf(journal) };
+  const report = reportFrom({
+    run: run.id,
+    plan,
+    owner: ownerOf(host),
+    ...whole,
+    ...seen,
+    outcome,
+    message,
+    journal: journal.path,
+    next: nextSteps({ outcome, plan, isRollback: action === 'rollback', after }),
+  });
+  await writtenDown(run, report, whole.events);
+  return report;
+};
+
 export type SessionResult = { readonly ending: Ending; readonly report: Report };
-
 /** The run itself: what it wrote, saw, and how it ended. Its journal is open and its locks are held. */
 const perform = async (
   input: SessionInput,
@@ -30,7 +320,6 @@ const perform = async (
   const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish(), parts.members.finish()]);
   return { ending, wrote };
 };
-
 /** Takes away what only an unfinished run needs, and writes the last line of the journal. */
 const conclude = async (
   { run, stores, shared }: OpenRun,
@@ -50,7 +339,6 @@ const conclude = async (
   });
   if (!isOver) await shared.end(false);
 };
-
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, sink, action } = input;

@@ -1,22 +1,28 @@
-import { childPath, pathPart } from '../../../core/file-name.ts';
 import { dirname } from 'node:path';
-import { AppError } from '../../../core/problem.ts';
-import { writeFailure } from '../../../core/write-failure.ts';
-import { saveSnapshot } from '../../client/snapshot.ts';
-import type { Verified } from '../../client/snapshot.ts';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { AppError, messageOf, writeFailure } from '../../../core/problem.ts';
+import { openStore, type Status } from '../../client/etcd-client.ts';
+import { saveSnapshot, type Verified } from '../../client/snapshot.ts';
+import type {
+  ClusterFile,
+  JournalEntry,
+  MemberSpec,
+  Observation,
+  Plan,
+  Step,
+  Unstamped,
+} from '../../engine/model.ts';
+import { progressOf } from '../../engine/progress.ts';
 import { openDestination } from '../../snapshots/destination.ts';
-import { storeFile } from '../../snapshots/take.ts';
-import { openStore } from '../../client/etcd-client.ts';
-import type { Status } from '../../client/etcd-client.ts';
+import { storeFile } from '../../snapshots/schedule.ts';
+import { decide } from '../decide.ts';
 import { mebibytes } from '../guards/guard.ts';
-import { memberOf } from '../run.ts';
-import type { Detail, Run } from '../run.ts';
-import { seeDirectory, snapshotDirectory } from '../observe/snapshot-space.ts';
-import type { ClusterFile, MemberSpec, Step } from '../../engine/types.ts';
+import { observe } from '../observe/observe.ts';
+import { seeDirectory, snapshotDirectory } from '../observe/snapshot-source.ts';
+import { type Detail, memberOf, type Run } from '../run.ts';
 
 /** Without a byte for so long a stream is dead: packets that are lost say nothing. */
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;
-
 /** A file of this machine that cannot be written: the error of the system names the path, not the member. */
 const aboutMember = (name: string, error: unknown): unknown => {
   if (!(error instanceof Error) || error instanceof AppError || writeFailure(error) === undefined)
@@ -28,7 +34,6 @@ const aboutMember = (name: string, error: unknown): unknown => {
     cause: error,
   });
 };
-
 /** What was free when the run was planned may be gone: better said at once than after a gigabyte. */
 const refuseLittleRoom = async (
   host: Run['host'],
@@ -47,12 +52,10 @@ const refuseLittleRoom = async (
     },
   );
 };
-
 const tries = 2;
 /** Cut off on its way: the next one may come through. What the member refuses or this machine cannot write stays as it is. */
 const wasCut = (error: unknown): error is AppError =>
   error instanceof AppError && error.category === 'network';
-
 type Saved = { readonly status: Status; readonly verified: Verified };
 const save = async (run: Run, member: MemberSpec, path: string, signal: AbortSignal): Promise<Saved> => {
   const { host, access, cluster } = run;
@@ -73,7 +76,6 @@ const save = async (run: Run, member: MemberSpec, path: string, signal: AbortSig
     throw aboutMember(member.name, error);
   }
 };
-
 const silentStream =
   'look at the network to it; timeouts.snapshot_seconds in the cluster file lets a stream be silent for longer';
 const notSaved = (name: string, error: AppError): AppError => {
@@ -84,7 +86,6 @@ const notSaved = (name: string, error: AppError): AppError => {
     cause: error,
   });
 };
-
 const saveOrRetry = async (
   run: Run,
   member: MemberSpec,
@@ -105,7 +106,6 @@ const saveOrRetry = async (
     }
   }
 };
-
 /** Into the bucket that the cluster file names; the copy on this machine goes when the bucket has it. Nothing of the member was touched yet. */
 const storedAway = async (run: Run, member: string, file: string, { status }: Saved): Promise<string> => {
   const { host, cluster, signal } = run;
@@ -133,7 +133,6 @@ const storedAway = async (run: Run, member: string, file: string, { status }: Sa
     destination.close();
   }
 };
-
 const patternText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /** A process that was killed leaves what it had: nobody else writes snapshots of this member while the locks are held. */
 const removePartial = async (
@@ -149,7 +148,6 @@ const removePartial = async (
   for (const name of names)
     if (partial.test(name)) await files.remove(childPath(directory, pathPart(name))).catch(() => {});
 };
-
 /** `signal` breaks off a snapshot that was begun ahead of its turn. */
 export const takeSnapshot = async (
   run: Run,
@@ -180,3 +178,53 @@ export const takeSnapshot = async (
   run.emit({ event: 'snapshot-saved', snapshot });
   return { path, revision, size_bytes: verified.size_bytes };
 };
+
+/** The snapshot of the next member while the one before it is watched. `wait` ends with it, however it ended; `cancel` breaks it off. */
+export type EarlySnapshot = { wait(): Promise<void>; cancel(): Promise<void> };
+const none: EarlySnapshot = { wait: async () => {}, cancel: async () => {} };
+/** What would be decided if this health check had ended: the snapshot step of the member that follows, when it begins with one. Pure. */
+export const snapshotAfter = (
+  plan: Plan,
+  entries: readonly JournalEntry[],
+  { id }: Step,
+  observation: Observation,
+): Step | undefined => {
+  const ended: JournalEntry = { kind: 'end', step: id, at: observation.taken_at };
+  const decision = decide(plan, progressOf([...entries, ended]), observation);
+  if (decision.kind === 'steps') return decision.steps.find(({ kind }) => kind === 'snapshot');
+  // The question before the last member is answered at once where a flag answers it.
+  return decision.kind === 'ask'
+    ? plan.steps.find(({ kind, member }) => kind === 'snapshot' && member === decision.member)
+    : undefined;
+};
+/** Nothing waits between this member and the next one: a snapshot that would be old by then is taken when its turn comes. A plan waits after every member or after none. */
+const isSoon = ({ plan, window }: Run): boolean =>
+  window === undefined && plan.steps.every(({ kind }) => kind !== 'settle');
+type Take = (step: Step, signal: AbortSignal) => Promise<void>;
+/**
+ * Begins the snapshot of the next member. A failure is no failure of anything yet: its step takes it again, and says what is wrong. `take` is the
+ * step with its lines of the journal.
+ */
+export const beginEarlySnapshot = (run: Run, gate: Step, take: Take): EarlySnapshot => {
+  const { host, cluster, access, plan, journal } = run;
+  if (!isSoon(run)) return none;
+  const over = new AbortController();
+  const taking = (async () => {
+    const step = snapshotAfter(plan, journal.entries, gate, await observe({ host, cluster, access }));
+    if (step !== undefined && !over.signal.aborted && !run.signal.aborted) await take(step, over.signal);
+  })().catch((error: unknown) => {
+    if (!over.signal.aborted) run.emit(tookNone(error));
+  });
+  return {
+    wait: () => taking,
+    cancel: async () => {
+      over.abort();
+      await taking;
+    },
+  };
+};
+const tookNone = (error: unknown): Unstamped => ({
+  event: 'note',
+  level: 'info',
+  text: `the next member's snapshot was not taken ahead (${messageOf(error)}): it is taken when its turn comes`,
+});

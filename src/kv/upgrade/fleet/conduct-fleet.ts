@@ -1,14 +1,105 @@
 import { AppError, problem } from '../../../core/problem.ts';
 import { thisProcess, tryLock, unlock } from '../../../platform/file-lock.ts';
-import { describeProcess, processState, waysPast } from '../../../platform/process-identity.ts';
 import type { Host } from '../../../platform/host.ts';
-import { checkCluster, upgradeCluster } from './fleet-child.ts';
-import type { ChildDetail } from './fleet-child.ts';
-import type { Fleet } from './fleet-file.ts';
-import { doneBefore, fleetDirectory, inProgress, openFleetJournal } from './fleet-journal.ts';
-import type { FleetJournal } from './fleet-journal.ts';
-import { runFleet } from './run-fleet.ts';
-import type { FleetRow } from './run-fleet.ts';
+import { describeProcess, processState, waysPast } from '../../../platform/process-identity.ts';
+import type { Report } from '../../engine/model.ts';
+import {
+  doneBefore,
+  type Fleet,
+  fleetDirectory,
+  type FleetJournal,
+  type FleetRow,
+  inProgress,
+  openFleetJournal,
+  runFleet,
+  type Upgraded,
+} from './fleet-file.ts';
+
+/** One cluster's own run, as this program started again ended it. */
+export type ChildDetail = {
+  readonly exit_code: number | null;
+  readonly message: string;
+  readonly report?: Report;
+};
+type Ended = {
+  readonly code: number | null;
+  readonly answer: any;
+  readonly message: string;
+  /** Of the error object that a run with -o json ends its stderr with. */
+  readonly error: string | undefined;
+};
+const parsed = (text: string): any => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => {
+  const [command, ...first] = host.self;
+  // No signal: a Ctrl-C reaches the child by itself and ends it between two members.
+  const { code, stdout, stderr } = await host.processes.run(command, [...first, ...words, '-o', 'json']);
+  const last = stderr.trim().split('\n').at(-1) ?? '';
+  const complaint = parsed(last);
+  const answer = parsed(stdout);
+  return {
+    code,
+    answer,
+    error: complaint?.code,
+    message: answer?.message ?? complaint?.message ?? last,
+  };
+};
+/** Undefined when the cluster can be upgraded or is done; else what speaks against it. */
+export const checkCluster = async (host: Host, cluster: string): Promise<string | undefined> => {
+  const { code, message } = await runSelf(host, [
+    'kv',
+    'upgrade',
+    '--cluster',
+    cluster,
+    '--dry-run',
+    '--yes',
+  ]);
+  return code === 0 ? undefined : `${cluster}: ${message}`;
+};
+const detailOf = ({ code, answer, message }: Ended): ChildDetail => ({
+  exit_code: code,
+  message,
+  ...(answer?.run === undefined || answer?.members === undefined ? {} : { report: answer as Report }),
+});
+const isHeld = ({ answer, error }: Ended): boolean => answer?.outcome === 'held' || error === 'HELD';
+const lockedForMs = 3_600_000;
+const lockedPollMs = 2000;
+/** The child of a fleet run that was killed may still be at work: it is waited for, and then looked at. */
+const whenUnlocked = async (host: Host, words: readonly string[]): Promise<Ended> => {
+  const until = host.elapsed() + lockedForMs;
+  for (;;) {
+    const ended = await runSelf(host, words);
+    if (ended.error !== 'LOCKED' || host.elapsed() > until) return ended;
+    await host.sleep(lockedPollMs);
+  }
+};
+export type ChildOptions = {
+  /** Flags that say what becomes of the last member. */
+  readonly lastMember: readonly string[];
+  /** A fleet run that was killed had begun with this cluster. */
+  readonly wasBegun: boolean;
+};
+/** Upgrades one cluster, or goes on with what a fleet run that was killed had begun there. */
+export const upgradeCluster = async (
+  host: Host,
+  cluster: string,
+  { lastMember, wasBegun }: ChildOptions,
+): Promise<Upgraded<ChildDetail>> => {
+  const flags = ['--cluster', cluster, '--yes', ...lastMember];
+  const resumed = wasBegun ? await whenUnlocked(host, ['kv', 'resume', ...flags]) : undefined;
+  // It was killed before its own run had begun, or after that had come to its end: the plan says what is left.
+  const isOver =
+    resumed === undefined ||
+    resumed.error === 'NO_RUN' ||
+    (resumed.code === 0 && resumed.answer?.members === undefined);
+  const ended = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags]) : resumed;
+  return { ok: ended.code === 0 || isHeld(ended), detail: detailOf(ended) };
+};
 
 export type FleetInput = {
   readonly host: Host;
@@ -23,7 +114,6 @@ export type FleetInput = {
   readonly label: (cluster: string) => string;
   readonly confirm: () => Promise<void>;
 };
-
 const checkedAtOnce = 4;
 /** Every cluster is looked at before the first one is touched; those that a killed run had begun are looked at by their resume. */
 const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>): Promise<void> => {
@@ -46,7 +136,6 @@ const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>)
     },
   );
 };
-
 /** The same fleet is run once at a time on this machine. */
 const locked = async (host: Host, directory: string): Promise<() => Promise<void>> => {
   const [path, mine] = [`${directory}/lock`, thisProcess(host)];
@@ -69,7 +158,6 @@ const locked = async (host: Host, directory: string): Promise<() => Promise<void
   }
   return () => unlock(host, path, mine);
 };
-
 const upgraded = async (input: FleetInput, journal: FleetJournal, cluster: string, wasBegun: boolean) => {
   const { host, lastMember, info, label } = input;
   info(`${label(cluster)}: ${wasBegun ? 'goes on' : 'begins'}`);
@@ -80,7 +168,6 @@ const upgraded = async (input: FleetInput, journal: FleetJournal, cluster: strin
   info(`${label(cluster)}: ${message}`);
   return done;
 };
-
 const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal): void => {
   if (before.length === 0) return;
   const done = doneBefore(before).length;
@@ -90,7 +177,6 @@ const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal
     `going on with a run of ${fleet.name} that was interrupted: ${done} of ${fleet.clusters.length} clusters were done${begun}`,
   );
 };
-
 /** A fleet's run, or what is left of one that was killed. What is done is found out by looking at each cluster, not from the journal. */
 export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<ChildDetail>> {
   const { host, fleet, file, state, signal } = input;
@@ -118,3 +204,14 @@ export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<
     await release();
   }
 }
+
+/** What the command prints of one cluster. */
+export const fleetRow = ({ cluster, outcome, detail }: FleetRow<ChildDetail>, label: string) => ({
+  cluster: label,
+  file: cluster,
+  outcome: detail?.report?.outcome === 'held' ? 'held' : outcome,
+  message: detail?.message ?? 'not started: a cluster before it failed, or it was asked to stop',
+  duration_ms: detail?.report?.duration_ms ?? null,
+  exit_code: detail?.exit_code ?? null,
+  report: detail?.report ?? null,
+});

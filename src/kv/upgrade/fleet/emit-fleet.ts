@@ -1,7 +1,6 @@
 import { stringify } from '../cluster/yaml.ts';
 import type { FleetEngine } from './fleet-engines.ts';
-import type { Fleet } from './fleet-file.ts';
-import { orderOf } from './run-fleet.ts';
+import { type Fleet, orderOf } from './fleet-file.ts';
 
 export type EmitOptions = {
   readonly fleet: Fleet;

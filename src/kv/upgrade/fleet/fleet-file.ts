@@ -1,8 +1,13 @@
-import { resolve } from 'node:path';
-import type { Host } from '../../../platform/host.ts';
+import { createHash } from 'node:crypto';
+import { join, resolve } from 'node:path';
 import { checkFields } from '../../../core/check.ts';
 import { type Fields, help, int, list, req, str } from '../../../core/field.ts';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { limits } from '../../../core/limits.ts';
 import { AppError, type Problem, problem } from '../../../core/problem.ts';
+import { misfit, shapeBy } from '../../../core/shape.ts';
+import type { Host } from '../../../platform/host.ts';
+import { parseLines } from '../../engine/journal.ts';
 import { contentOf } from '../cluster/yaml-file.ts';
 
 /** A fleet file: `clusters` are paths of cluster files, relative to it. */
@@ -22,7 +27,6 @@ export type Fleet = {
   readonly clusters: readonly string[];
 };
 type Content = { name?: string; canary?: string; at_once?: number; clusters: string[] };
-
 /** Everything that is wrong with the file's content, all at once. Pure. */
 export const fleetProblems = (content: unknown): Problem[] => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
@@ -36,7 +40,6 @@ export const fleetProblems = (content: unknown): Problem[] => {
     found.push(problem('canary', 'enum', `must be one of the clusters; got ${canary}`));
   return found;
 };
-
 export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
   const absolute = resolve(host.cwd, path);
   const text = await host.files.read(absolute);
@@ -53,5 +56,135 @@ export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
     canary: at(canary ?? (clusters[0] as string)),
     atOnce: at_once ?? 1,
     clusters: clusters.map(at),
+  };
+};
+
+export type ClusterOutcome = 'done' | 'failed' | 'not started';
+export type FleetRow<T> = { readonly cluster: string; readonly outcome: ClusterOutcome; readonly detail?: T };
+export type Upgraded<T> = { readonly ok: boolean; readonly detail: T };
+/** The canary, then the others in their order. Pure. */
+export const orderOf = ({ canary, clusters }: Pick<Fleet, 'canary' | 'clusters'>): string[] => [
+  canary,
+  ...clusters.filter((cluster) => cluster !== canary),
+];
+/**
+ * Upgrades the canary alone, then so many at once. After the first failure nothing new begins; what is in work goes to its end.
+ * Rows come in the order in which clusters end; those that were not started come last.
+ */
+export async function* runFleet<T>(
+  fleet: Fleet,
+  upgrade: (cluster: string) => Promise<Upgraded<T>>,
+  mayBegin: () => boolean,
+): AsyncGenerator<FleetRow<T>> {
+  const waiting = orderOf(fleet);
+  const running = new Map<string, Promise<FleetRow<T>>>();
+  let [hasFailed, isCanaryDone] = [false, false];
+  const begin = (cluster: string): void => {
+    const row = upgrade(cluster).then(
+      ({ ok, detail }): FleetRow<T> => ({ cluster, outcome: ok ? 'done' : 'failed', detail }),
+    );
+    running.set(cluster, row);
+  };
+  for (;;) {
+    const most = isCanaryDone ? fleet.atOnce : 1;
+    while (!hasFailed && mayBegin() && running.size < most && waiting.length > 0)
+      begin(waiting.shift() as string);
+    if (running.size === 0) break;
+    const row = await Promise.race(running.values());
+    running.delete(row.cluster);
+    isCanaryDone = true;
+    hasFailed ||= row.outcome === 'failed';
+    yield row;
+  }
+  for (const cluster of waiting) yield { cluster, outcome: 'not started' };
+}
+
+/** The lines of a fleet's journal: a run that was killed is continued from it. */
+export type FleetEntry =
+  | {
+      readonly kind: 'opened';
+      readonly at: string;
+      readonly fleet: string;
+      readonly clusters: readonly string[];
+    }
+  /** Before the cluster's own run begins. */
+  | { readonly kind: 'began'; readonly at: string; readonly cluster: string }
+  | {
+      readonly kind: 'ended';
+      readonly at: string;
+      readonly cluster: string;
+      readonly outcome: ClusterOutcome;
+      readonly message: string;
+    }
+  | { readonly kind: 'closed'; readonly at: string };
+type Unstamped = FleetEntry extends infer E ? (E extends FleetEntry ? Omit<E, 'at'> : never) : never;
+export type FleetJournal = {
+  readonly path: string;
+  /** Of the run that was cut off; empty for a new one. */
+  readonly before: readonly FleetEntry[];
+  write(entry: Unstamped): void;
+  close(): void;
+};
+/** One directory a fleet file: files of one name in two places are two fleets. */
+export const fleetDirectory = (state: string, file: string, name: string): string =>
+  childPath(
+    join(state, 'fleets'),
+    pathPart(
+      `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
+    ),
+  );
+const MOVE_IT = 'move it aside: each cluster has its own journal';
+const shapeOf = shapeBy('kind', {
+  opened: { fleet: 'text', clusters: ['text'] },
+  began: { cluster: 'text' },
+  ended: { cluster: 'text', outcome: 'text', message: 'text' },
+});
+/** Where a line were left out, a cluster whose run is unfinished would not be seen to be: damage is told, as in every journal. */
+const asEntry = (line: unknown): FleetEntry => {
+  const wrong = misfit(line, { kind: 'text', ...(shapeOf(line) as object) });
+  if (wrong !== undefined) throw new Error(wrong);
+  return line as FleetEntry;
+};
+/** The lines of a run that was never closed. Pure. */
+const interrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
+  entries.slice(entries.findLastIndex(({ kind }) => kind === 'closed') + 1);
+/** Clusters whose own run was begun and of which no end is known: their runs may be unfinished, or still going on. Pure. */
+export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> => {
+  const open = new Set<string>();
+  for (const entry of entries) {
+    if (entry.kind === 'began') open.add(entry.cluster);
+    if (entry.kind === 'ended') open.delete(entry.cluster);
+  }
+  return open;
+};
+/** Clusters that are done by what was written; each is looked at again all the same. Pure. */
+export const doneBefore = (entries: readonly FleetEntry[]): readonly string[] =>
+  entries.flatMap((entry) => (entry.kind === 'ended' && entry.outcome === 'done' ? [entry.cluster] : []));
+/** Opened under a lock: the same fleet is run once at a time. */
+export const openFleetJournal = async (host: Host, directory: string): Promise<FleetJournal> => {
+  await host.files.makeDirectory(directory, 0o700);
+  const path = join(directory, 'journal.jsonl');
+  const size = (await host.files.info(path))?.sizeBytes ?? 0;
+  if (size > limits.fleetJournalBytes)
+    throw new AppError(
+      'config',
+      `the journal of the fleet ${path} has more than ${limits.fleetJournalBytes} bytes`,
+      {
+        code: 'JOURNAL_DAMAGED',
+        tryThis: [MOVE_IT],
+      },
+    );
+  const text = (await host.files.read(path)) ?? '';
+  const { entries, wholeBytes } = parseLines(text, asEntry, path, [MOVE_IT]);
+  if (wholeBytes < Buffer.byteLength(text)) await host.files.truncate(path, wholeBytes);
+  const file = host.files.append(path, 0o600);
+  return {
+    path,
+    before: interrupted(entries),
+    write: (entry) => {
+      file.write(`${JSON.stringify({ at: new Date(host.now()).toISOString(), ...entry })}\n`);
+      file.sync();
+    },
+    close: () => file.close(),
   };
 };

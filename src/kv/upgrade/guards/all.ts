@@ -1,24 +1,11 @@
-import type { Finding } from '../../engine/types.ts';
-import { acceptable } from './acceptable.ts';
-import { allMembersHealthy } from './all-members-healthy.ts';
-import { authAndLeases } from './auth-and-leases.ts';
-import { binariesAreRight } from './binaries-are-right.ts';
-import { clocksAgree } from './clocks-agree.ts';
+import type { Finding } from '../../engine/model.ts';
+import { acceptable, type Guard, type GuardInput } from './guard.ts';
+import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster, quorumSurvives } from './membership.ts';
+import { authAndLeases, dataAgrees, noAlarms, noV2Data, quota, v2Backup, v2Settle } from './store.ts';
+import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from './hosts.ts';
 import { configurationFits } from './configuration.ts';
-import { dataAgrees } from './data-agrees.ts';
-import { dataDirectories, dbFilePresent } from './hosts.ts';
 import { diskSpace } from './disk-space.ts';
-import type { Guard, GuardInput } from './guard.ts';
-import { knownVersions, leastVersions } from './known-versions.ts';
-import { leaderAgreed } from './leader-agreed.ts';
-import { membersKeepUp } from './members-keep-up.ts';
-import { noAlarms } from './no-alarms.ts';
-import { noV2Data } from './no-v2-data.ts';
-import { oneCluster } from './membership.ts';
-import { quorumSurvives } from './quorum-survives.ts';
-import { quota } from './quota.ts';
-import { v2Backup, v2Settle } from './store.ts';
-import { versionPath } from './versions.ts';
+import { knownVersions, leastVersions, versionPath } from './versions.ts';
 
 /** In the order in which an operator wants to read them. */
 export const guards: readonly Guard[] = [

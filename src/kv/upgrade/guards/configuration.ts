@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
-import { flagsOf, lintFile, lintFlags } from '../configuration/configuration.ts';
-import { lintEnvironment } from '../configuration/environment.ts';
-import { configPath } from '../supervisors/data-dir-stats.ts';
-import type { MemberSeen, MemberSpec } from '../../engine/types.ts';
+import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
+import { configPath } from '../supervisors/host-facts.ts';
+import type { MemberSeen, MemberSpec } from '../../engine/model.ts';
 import { guard, sees, type Log } from './guard.ts';
 
 type MemberHost = MemberSeen['host'];

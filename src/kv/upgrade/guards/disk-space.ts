@@ -1,13 +1,131 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { guard, mebibytes, sees } from './guard.ts';
-import type { GuardInput } from './guard.ts';
-import { memberDisks } from './member-disks.ts';
-import { sharedDiskFindings } from './shared-disk.ts';
-import type { DirectorySeen, Finding, HostFacts, MemberSeen, PlanOptions } from '../../engine/types.ts';
+import type { DirectorySeen, Finding, HostFacts, MemberSeen, PlanOptions } from '../../engine/model.ts';
+import { guard, type GuardInput, mebibytes, sees } from './guard.ts';
+
+/** What a server takes for its next log file at each start. Without it the start fails: `read wal error (no space left on device)`, measured. */
+const walBytes = 64 * 1024 * 1024;
+/** One disk of a member, and what its replacement takes there: for good, and while it lasts. */
+export type MemberDisk = {
+  readonly disk?: string;
+  readonly free: number;
+  readonly stays: number;
+  readonly passes: number;
+  /** Room that the disk should have on top, because the database may grow. */
+  readonly growth: number;
+  /** For messages; absent for the disk of the data directory. */
+  readonly what?: string;
+};
+/** Adds up what one disk has to hold. A disk that is not known is another one. */
+const merged = (disks: readonly MemberDisk[]): MemberDisk[] => {
+  const found: MemberDisk[] = [];
+  for (const one of disks) {
+    const at = found.findIndex(({ disk }) => disk !== undefined && disk === one.disk);
+    const before = found[at];
+    if (before === undefined) found.push(one);
+    else
+      found[at] = {
+        ...before,
+        free: Math.min(before.free, one.free),
+        stays: before.stays + one.stays,
+        passes: before.passes + one.passes,
+        growth: before.growth + one.growth,
+      };
+  }
+  return found;
+};
+/**
+ * The new version may rewrite the db file, a start takes a log file, and a copy contains everything. Data, a separate write-ahead log and
+ * copies may be on three disks. Pure.
+ */
+export const memberDisks = (
+  host: HostFacts,
+  db: number,
+  { copy_data }: Pick<PlanOptions, 'copy_data'>,
+): readonly MemberDisk[] => {
+  const { free_bytes: free, disk, data_place, wal_place } = host;
+  if (free === undefined) return [];
+  const on = (id: string | undefined) => (id === undefined ? {} : { disk: id });
+  const log = { stays: 0, passes: walBytes, growth: 0 };
+  const hasOwnDisk = wal_place?.free_bytes !== undefined && wal_place.disk !== disk;
+  const copies = host.data_dir_bytes ?? db;
+  const beside = data_place?.beside;
+  const isCopiedElsewhere = copy_data && beside?.free_bytes !== undefined && beside.disk !== disk;
+  return merged([
+    {
+      ...{ ...on(disk), free, growth: db },
+      passes: db + (hasOwnDisk ? 0 : walBytes),
+      stays: copy_data && !isCopiedElsewhere ? copies : 0,
+    },
+    ...(hasOwnDisk
+      ? [
+          {
+            ...{ ...on(wal_place.disk), free: wal_place.free_bytes as number, ...log },
+            what: `the write-ahead log in ${wal_place.path}`,
+          },
+        ]
+      : []),
+    ...(isCopiedElsewhere
+      ? [
+          {
+            ...{ ...on(beside.disk), free: beside.free_bytes as number, passes: 0, growth: 0, stays: copies },
+            what: `the copy next to ${beside.path}`,
+          },
+        ]
+      : []),
+  ]);
+};
+
+/** What one user of a disk takes: for good, and for the time in which one member after the other is replaced. */
+type Share = {
+  readonly disk: string;
+  readonly free: number;
+  readonly who: string;
+  readonly stays: number;
+  readonly passes: number;
+};
+const operatorShares = ({ observation: { operator, members }, to }: GuardInput): Share[] => {
+  const { disk, free_bytes: free, path } = operator?.snapshots ?? {};
+  if (disk === undefined || free === undefined) return [];
+  const touched = members.filter(
+    ({ is_reachable, server_version }) => is_reachable && minorOf(server_version) !== to,
+  );
+  const stays = touched.reduce((sum, { db_size_bytes = 0 }) => sum + db_size_bytes, 0);
+  return [{ disk, free, who: `the snapshots in ${path}`, stays, passes: 0 }];
+};
+const memberShares = ({ observation, options, to }: GuardInput): Share[] =>
+  observation.members.flatMap(({ name, host, db_size_bytes, server_version }) => {
+    if (host === undefined || minorOf(server_version) === to) return [];
+    const db = host.db_file_bytes ?? db_size_bytes ?? 0;
+    return memberDisks(host, db, options).flatMap(({ disk, free, stays, passes, what }) =>
+      disk === undefined ? [] : [{ disk, free, stays, passes, who: nameOf(name, what, stays) }],
+    );
+  });
+const nameOf = (name: string, what: string | undefined, stays: number): string => {
+  if (what !== undefined) return `${name} (${what})`;
+  return stays > 0 ? `${name} and its copy` : name;
+};
+/** Directories that lie on one disk take its room together. */
+export const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>[] => {
+  const shares = [...operatorShares(input), ...memberShares(input)];
+  return [...new Set(shares.map(({ disk }) => disk))].flatMap((disk) => {
+    const here = shares.filter((share) => share.disk === disk);
+    const free = Math.min(...here.map((share) => share.free));
+    const wanted =
+      here.reduce((sum, { stays }) => sum + stays, 0) + Math.max(...here.map(({ passes }) => passes));
+    // One alone was looked at by itself, and so was whoever needs more than there is.
+    if (here.length < 2 || free >= wanted || here.some(({ stays, passes }) => stays + passes > free))
+      return [];
+    return [
+      {
+        message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${mebibytes(free)} free, ${mebibytes(wanted)} are wanted together`,
+        hint: 'make room there, or name a directory on another disk with snapshot_dir in the cluster file',
+      },
+    ];
+  });
+};
 
 /** Journal, events and report of a run: some hundred KiB, more when it waits for long. */
 const runBytes = 1024 * 1024;
-
 type Logger = {
   fail(said: Omit<Finding, 'guard' | 'level'>): void;
   warn(said: Omit<Finding, 'guard' | 'level'>): void;
@@ -24,7 +142,6 @@ const sayRoom = (
   else if (free_bytes < wanted) log.fail({ message, hint });
   else if (free_bytes < wanted * 2) log.warn({ message, hint });
 };
-
 /** The operator's own machine holds a snapshot of every member that will be touched, and what the run writes about itself. */
 const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, log: Logger): void => {
   if (operator === undefined) return;
@@ -51,7 +168,6 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
     );
   }
 };
-
 const memberRoom = (
   seen: Pick<MemberSeen, 'name' | 'host' | 'db_size_bytes'>,
   options: Pick<PlanOptions, 'copy_data'>,
@@ -68,7 +184,6 @@ const memberRoom = (
     else if (free < needed + growth) log.warn({ member: name, message, hint });
   }
 };
-
 /** The same, just before a member is stopped: what speaks against it now. */
 export const memberRoomProblem = (
   name: string,
@@ -82,7 +197,6 @@ export const memberRoomProblem = (
   if (!accept.includes('disk-space')) memberRoom({ name, host }, { copy_data }, { fail, warn: () => {} });
   return problem;
 };
-
 export const diskSpace = guard(
   'disk-space',
   'there is room for the new version, the snapshots and the copies',

@@ -1,12 +1,15 @@
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import type { CheckFinding } from '../../../core/result.ts';
 import type {
   ClusterFile,
   Finding,
+  HostFacts,
   MemberSeen,
+  MemberSpec,
   Observation,
   PlanKind,
   PlanOptions,
-} from '../../engine/types.ts';
+} from '../../engine/model.ts';
 
 export type GuardInput = {
   readonly observation: Observation;
@@ -22,7 +25,6 @@ export type GuardInput = {
 };
 /** One precondition. It speaks for itself: a `pass` says what was seen to be good. Pure. */
 export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
-
 type Said = Omit<Finding, 'guard' | 'level'>;
 /** `unknown` is for what could not be observed: it is never a pass. */
 export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
@@ -32,7 +34,6 @@ export const sees = {
   answer: ({ is_reachable }) => is_reachable,
   host: ({ host }) => host !== undefined,
 } as const satisfies Readonly<Record<string, Sees>>;
-
 const unseenFinding = (id: string, good: string, members: readonly MemberSeen[], isSeen: Sees): Finding[] => {
   const unseen = members.filter((member) => !isSeen(member)).map(({ name }) => name);
   if (unseen.length === 0) return [];
@@ -44,14 +45,12 @@ const unseenFinding = (id: string, good: string, members: readonly MemberSeen[],
     },
   ];
 };
-
 type Texts = {
   /** What a passed guard found; absent: the general statement. */
   readonly found?: (input: GuardInput) => string | undefined;
   /** Why the guard does not apply to this cluster or this path. Such a guard passes without a look. */
   readonly skips?: (input: GuardInput) => string | undefined;
 };
-
 /** `pass` when nothing was found, and every member was seen. */
 export const guard = (
   id: string,
@@ -76,9 +75,46 @@ export const guard = (
     },
   };
 };
-
 const mebibyte = 1024 * 1024;
 export const mebibytes = (bytes: number): string =>
   bytes < mebibyte
     ? `${Math.round(bytes / 1024)} KiB`
     : `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;
+
+/** Guards whose `fail` an operator may take as a warning. Nobody may accept a skipped version or a wrong binary. */
+export const acceptable: readonly string[] = [
+  'all-members-healthy',
+  'quorum-survives',
+  'members-keep-up',
+  'disk-space',
+  'configuration-fits',
+  'data-directories',
+  'leader-agreed',
+  'known-versions',
+  'quota',
+  'no-v2-data',
+  'v2-backup',
+];
+
+export const countsOf = (findings: readonly Finding[]) => {
+  const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
+  return { pass: count('pass'), warn: count('warn'), unknown: count('unknown'), fail: count('fail') };
+};
+/** As reports of CI services show it. */
+export const reportable = (
+  { guard, level, member, message, hint }: Finding,
+  file: string | undefined,
+): CheckFinding => ({
+  rule: guard,
+  level,
+  message,
+  ...(member === undefined ? {} : { subject: member }),
+  ...(hint === undefined ? {} : { hint }),
+  ...(file === undefined ? {} : { file }),
+});
+
+/** What helps when a host could not be looked at: a connection that failed is no mistake in the cluster file. */
+export const hintForHost = (host: HostFacts, spec: MemberSpec | undefined, otherwise: string): string =>
+  host.is_unreachable === true && spec?.host !== undefined
+    ? `ssh ${spec.host} true has to work, without a question and within 5 s`
+    : otherwise;

@@ -1,8 +1,9 @@
-import { hexId } from '../../client/hex-id.ts';
+import { hexId } from '../../client/endpoint.ts';
+import type { ClusterFile, Finding, MemberSeen, Observation } from '../../engine/model.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import type { ClusterFile, Observation } from '../../engine/types.ts';
 import { guard, type Log } from './guard.ts';
+import { alarmMessages } from './store.ts';
 
 /** Names are the operator's own, but not crosswise: then one member would be stopped and another one looked at. */
 const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Log): void => {
@@ -29,7 +30,6 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
     }
   }
 };
-
 const checkClusterIds = ({ members }: Observation, log: Log): void => {
   const clusters = new Set(members.flatMap(({ cluster_id }) => cluster_id ?? []));
   if (clusters.size > 1)
@@ -38,7 +38,6 @@ const checkClusterIds = ({ members }: Observation, log: Log): void => {
       hint: 'one of the URLs or data directories is wrong',
     });
 };
-
 const checkMemberLists = ({ members }: Observation, log: Log): void => {
   const views = new Set(members.flatMap(({ listed_ids }) => listed_ids?.join(',') ?? []));
   if (views.size > 1)
@@ -47,9 +46,7 @@ const checkMemberLists = ({ members }: Observation, log: Log): void => {
       hint: 'opsctl kv member list --endpoints URL for each',
     });
 };
-
 const memberIds = ({ members }: Observation): string[] => members.flatMap(({ member_id }) => member_id ?? []);
-
 const checkDuplicates = ({ members }: Observation, log: Log): void => {
   const twice = members.find(
     ({ member_id }, i) =>
@@ -62,7 +59,6 @@ const checkDuplicates = ({ members }: Observation, log: Log): void => {
       hint: 'check the client URLs',
     });
 };
-
 /** It answers, and its status does not come: whatever is behind its URL, nothing says which member it is. */
 const checkKnown = ({ members }: Observation, log: Log): void => {
   for (const { name, is_reachable, member_id, errors } of members)
@@ -73,7 +69,6 @@ const checkKnown = ({ members }: Observation, log: Log): void => {
         hint: 'try again; opsctl kv status',
       });
 };
-
 /** A member that never started, cannot vote, or is missing in the cluster file. */
 const checkListed = (observation: Observation, log: Log): void => {
   const { members, listed } = observation;
@@ -97,7 +92,6 @@ const checkListed = (observation: Observation, log: Log): void => {
       });
   }
 };
-
 /** The cluster file and the cluster mean the same members: nobody is unknown, unstarted, a learner, or of another cluster. */
 export const oneCluster = guard(
   'one-cluster',
@@ -111,3 +105,188 @@ export const oneCluster = guard(
     checkListed(observation, log);
   },
 );
+
+/** spec/store#procedure-1: check health and that the cluster runs the old version. */
+export const allMembersHealthy = guard(
+  'all-members-healthy',
+  'every member answers and is healthy',
+  ({ observation }, log) => {
+    // Those that are away first: without them, members that wait for a new leader are not healthy either, and the cause would come second.
+    const causesFirst = observation.members.toSorted(
+      (a, b) => Number(a.is_reachable) - Number(b.is_reachable),
+    );
+    for (const member of causesFirst) {
+      // It runs; how it is called is wrong, and the text says what to change.
+      if (member.error_code === 'TLS')
+        log.fail({
+          member: member.name,
+          message: `${member.name} cannot be asked: ${member.error}`,
+          hint: 'opsctl kv version asks again',
+        });
+      else if (!member.is_reachable && member.host?.is_suspended === true)
+        log.fail({
+          member: member.name,
+          message: `${member.name} does not answer: its process ${member.host.pid} is suspended`,
+          hint: `kill -CONT ${member.host.pid} lets it go on`,
+        });
+      else if (!member.is_reachable)
+        log.fail({
+          member: member.name,
+          message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,
+          hint: 'start it, or repair it, before an upgrade',
+        });
+      else if (!member.is_healthy) {
+        const [alarm] = alarmMessages(observation);
+        const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
+        log.fail({
+          member: member.name,
+          message: `${member.name} is not healthy: ${why}`,
+          hint: alarm?.hint ?? 'read its log; an upgrade does not fix a sick member',
+        });
+      }
+    }
+  },
+);
+
+export const leaderAgreed = guard(
+  'leader-agreed',
+  'all members follow the same leader',
+  ({ observation }, log) => {
+    const leaders = new Set(
+      observation.members.filter(({ is_reachable }) => is_reachable).map(({ leader_id }) => leader_id ?? ''),
+    );
+    const [said] = observation.members.flatMap(({ name, errors }) =>
+      errors.map((error) => ` (${name}: ${error})`),
+    );
+    const { auth, listed } = observation;
+    const [only] = leaders;
+    // A member that the cluster file leaves out leads: one-cluster says which.
+    if (observation.leader === undefined && leaders.size === 1 && listed.some(({ id }) => id === only))
+      return;
+    // Nobody told who leads because the login failed: the password is to blame, and auth-and-leases says so.
+    if (observation.leader === undefined && auth.is_on === true && auth.problem !== undefined)
+      log.fail({
+        message: `who leads cannot be seen: ${auth.problem}`,
+        hint: 'fix the user of the cluster file first',
+      });
+    else if (observation.leader === undefined)
+      log.fail({
+        message: `no leader: the cluster cannot accept writes${said ?? ''}`,
+        hint: 'opsctl kv status; a majority of the members must be up',
+      });
+    else if (leaders.size > 1)
+      log.fail({
+        message: 'the members do not agree on the leader',
+        hint: 'an election may be under way: look again in a few seconds',
+      });
+  },
+);
+
+/** Members are asked one after the other while writes go on, so a few entries of difference mean nothing. */
+export const lagLimits = { warn: 1000, stop: 5000 };
+export const membersKeepUp = guard('members-keep-up', 'no member lags behind', ({ observation }, log) => {
+  const furthest = Math.max(...observation.members.flatMap(({ raft_index }) => raft_index ?? []));
+  for (const { name, is_reachable, raft_index } of observation.members) {
+    if (!is_reachable || raft_index === undefined) continue;
+    const lag = furthest - raft_index;
+    if (lag > lagLimits.stop)
+      log.fail({
+        member: name,
+        message: `${name} is ${lag} entries behind`,
+        hint: 'wait until it has caught up',
+      });
+    else if (lag > lagLimits.warn) log.warn({ member: name, message: `${name} is ${lag} entries behind` });
+  }
+});
+const transfereeLag = 500;
+/** Members that could not take the leadership over at once: they lag, or follow somebody else. None when `leader` does not lead. Pure. */
+export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSeen): string[] =>
+  members
+    .filter(
+      ({ name, is_reachable, is_learner }) =>
+        leader.is_leader && name !== leader.name && is_reachable && !is_learner,
+    )
+    .filter(
+      ({ leader_id, raft_index = 0 }) =>
+        leader_id !== leader.member_id || (leader.raft_index ?? 0) - raft_index > transfereeLag,
+    )
+    .map(({ name }) => name);
+
+export const quorumOf = (size: number): number => Math.floor(size / 2) + 1;
+type Cluster = Pick<Observation, 'members' | 'listed'>;
+/** Members that count towards a majority now. */
+export const isGood = (member: MemberSeen): boolean =>
+  member.is_reachable && member.is_healthy && !member.is_learner;
+/**
+ * Whether this member may be stopped now: without it a majority of all members must still be good.
+ * A cluster of one or two has no majority to spare; there `accepted` (the operator said so) is needed for two, and one is what it is.
+ */
+export const stopProblem = (
+  { members, listed }: Cluster,
+  name: string,
+  accepted: boolean,
+): string | undefined => {
+  // Somebody may have added a member since the plan: it counts towards the majority, and nothing is known of it.
+  const strangers = Math.max(0, listed.filter(({ is_learner }) => !is_learner).length - members.length);
+  const [size, left] = [
+    members.length + strangers,
+    members.filter((member) => member.name !== name && isGood(member)).length,
+  ];
+  const needed = quorumOf(size);
+  if (size === 1 || left >= needed) return undefined;
+  if (size === 2 && accepted) return undefined;
+  const bad = members
+    .filter((member) => member.name !== name && !isGood(member))
+    .map((member) => member.name);
+  const others =
+    strangers > 0
+      ? ` (${strangers} of the cluster ${strangers === 1 ? 'is' : 'are'} not in the cluster file)`
+      : '';
+  return `without ${name} only ${left} of ${size} members would be good, ${needed} are needed${bad.length > 0 ? ` (${bad.join(', ')} ${bad.length === 1 ? 'is' : 'are'} not)` : ''}${others}`;
+};
+/** spec/store: without downtime. Every single stop must leave a majority. */
+export const quorumSurvives = guard(
+  'quorum-survives',
+  'any one member can be stopped and a majority stays',
+  ({ observation, options }, log) => {
+    const { members } = observation;
+    if (members.length === 1)
+      return log.warn({
+        message: 'one member: the store is away while it is replaced',
+        hint: 'add members for an upgrade without downtime',
+      });
+    if (members.length === 2 && members.every(isGood)) {
+      const said = {
+        message: 'two members: no write is possible while one of them is replaced',
+        hint: 'add a member, or take the downtime with --accept quorum-survives',
+      };
+      return options.accept.includes('quorum-survives') ? log.warn(said) : log.fail(said);
+    }
+    const found = members
+      .filter(isGood)
+      .map((member) => ({ member: member.name, problem: stopProblem(observation, member.name, false) }));
+    const first = found.find(({ problem }) => problem !== undefined);
+    if (first !== undefined)
+      log.fail({
+        member: first.member,
+        message: first.problem as string,
+        hint: 'bring the other members back first',
+      });
+  },
+);
+export const stopFinding = (
+  cluster: Cluster,
+  name: string,
+  accept: readonly string[],
+): Finding | undefined => {
+  const message = stopProblem(cluster, name, accept.includes('quorum-survives'));
+  return message === undefined
+    ? undefined
+    : {
+        guard: 'quorum-survives',
+        level: 'fail',
+        member: name,
+        message,
+        hint: 'bring the other members back, then opsctl kv resume',
+      };
+};

@@ -1,9 +1,14 @@
-import type { Observation } from '../../engine/types.ts';
+import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
+import { AppError } from '../../../core/problem.ts';
+import { hexId } from '../../client/endpoint.ts';
+import type { ClusterFile, MemberSeen, MemberSpec, Observation } from '../../engine/model.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import { compareHashes } from '../observe/observe.ts';
 import { guard, mebibytes, sees } from './guard.ts';
 
 const megabyte = 1_000_000;
 export type Settle = { readonly seconds: number; readonly why: string };
-
 /** spec/store#limits: v2 data over 50 MB: two minutes between members; 100 MB or more: longer; only v3 data: no wait. */
 export const settleOf = (v2Bytes: number): Settle | undefined => {
   if (v2Bytes <= 50 * megabyte) return undefined;
@@ -25,7 +30,6 @@ export const v2BytesOf = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>):
     v2 !== undefined && 'bytes' in v2 ? v2.bytes : 0,
     ...members.map(({ host }) => host?.v2_bytes ?? 0),
   );
-
 /** A v2 snapshot file also records the members. Up to this size it proves nothing about data of clients. */
 const memberRecordBytes = 64 * 1024;
 /**
@@ -37,17 +41,14 @@ export const clientV2Bytes = ({ members, v2 }: Pick<Observation, 'members' | 'v2
   const largest = v2BytesOf({ members });
   return largest > memberRecordBytes ? largest : 0;
 };
-
 /** A single key must not be shown as 0 KiB. */
 const v2Size = (bytes: number): string => (bytes < 1024 ? `${bytes} bytes` : mebibytes(bytes));
-
 const foundV2 = (observation: Observation): string => {
   const bytes = clientV2Bytes(observation);
   return bytes === 0
     ? 'no v2 data: no waits between members'
     : `${v2Size(bytes)} of v2 data, at most 50 MB: no waits between members`;
 };
-
 export const v2Settle = guard(
   'v2-settle',
   'at most 50 MB of v2 data: no waits between members',
@@ -65,7 +66,6 @@ export const v2Settle = guard(
   sees.answer,
   { found: ({ observation }) => foundV2(observation) },
 );
-
 /**
  * spec/store#procedure-2: a snapshot holds only v3 data, so v2 data of any amount needs a copy of the data directories. A run that has started
  * keeps the decision of its plan.
@@ -97,5 +97,203 @@ export const v2Backup = guard(
         ? `${v2Size(bytes)} of v2 data: each data directory is copied while its member is stopped`
         : undefined;
     },
+  },
+);
+
+type Said = { readonly member: string; readonly message: string; readonly hint: string };
+type Seen = Pick<Observation, 'alarms' | 'members' | 'listed'>;
+/** The store keeps an alarm after the member that raised it was removed, and goes on refusing writes. */
+export const isOfRemovedMember = (
+  { member_id }: Seen['alarms'][number],
+  { members, listed }: Pick<Seen, 'members' | 'listed'>,
+): boolean =>
+  listed.length > 0 &&
+  member_id !== '0' &&
+  [...listed.map(({ id }) => id), ...members.map((member) => member.member_id)].every(
+    (id) => id !== member_id,
+  );
+/** The next command, by who raised the alarm and what kind it is. */
+const hintFor = (alarm: string, name: string): string => {
+  if (alarm === 'NOSPACE') return 'opsctl kv recover-space; or raise the quota, then opsctl kv alarm disarm';
+  return `opsctl kv replace-member ${name} gives it the data of the others, from which its own differ`;
+};
+/** Every alarm, with the member that raised it and what to do. Pure. */
+export const alarmMessages = (seen: Seen): readonly Said[] =>
+  seen.alarms.map((raised) => {
+    const { member_id, alarm } = raised;
+    if (isOfRemovedMember(raised, seen)) {
+      const member = hexId(member_id);
+      const message = `alarm ${alarm} of member ${member} is still raised, and ${member} is no member any more`;
+      return { member, message, hint: `opsctl kv alarm disarm --alarm ${alarm}` };
+    }
+    if (member_id === '0')
+      return {
+        member: 'unknown',
+        message: `alarm ${alarm} is raised for no single member: no majority has the same data`,
+        hint: 'opsctl kv endpoint hashkv compares them; opsctl kv restore rebuilds the cluster from a snapshot',
+      };
+    const name =
+      seen.members.find((member) => member.member_id === member_id)?.name ??
+      seen.listed.find((row) => row.id === member_id)?.name ??
+      hexId(member_id);
+    return { member: name, message: `alarm ${alarm} is raised by ${name}`, hint: hintFor(alarm, name) };
+  });
+/** An alarm in the middle of a run: no member's doing that is in work, and no return fixes it. */
+export const alarmError = ({ message, hint }: Said, where: string): AppError =>
+  new AppError('stopped', `${message}${where}`, { code: 'ALARM', tryThis: [hint, 'opsctl kv alarm list'] });
+export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
+  for (const said of alarmMessages(observation)) log.fail(said);
+});
+
+/** At its quota the store refuses every write: the upgrade's own writes may be what reaches it. */
+const limits = { warn: 0.8, fail: 0.95 };
+export const quota = guard('quota', 'no database is near its quota', ({ observation }, log) => {
+  for (const { name, is_reachable, db_size_bytes: size, quota_bytes: most } of observation.members) {
+    if (!is_reachable) continue;
+    if (size === undefined || most === undefined) {
+      log.unknown({
+        member: name,
+        message: `${name}: the size of its database or its quota could not be seen`,
+      });
+      continue;
+    }
+    const share = size / most;
+    const finding = {
+      member: name,
+      message: `the database of ${name} fills ${Math.round(share * 100)} % of its quota: ${mebibytes(size)} of ${mebibytes(most)}`,
+      hint: 'opsctl kv compact, then opsctl kv defrag; or raise --quota-backend-bytes on every member',
+    };
+    if (share >= limits.fail) log.fail(finding);
+    else if (share >= limits.warn) log.warn(finding);
+  }
+});
+
+/** An upgrade of members whose data differ would carry the fault into the new version, and the snapshots would not agree with each other. */
+export const dataAgrees = guard(
+  'data-agrees',
+  'no member holds other data than the others, as far as their versions can tell',
+  ({ observation }, log) => {
+    const { hashes, not_hashed } = observation;
+    if (not_hashed !== undefined)
+      log.unknown({
+        message: `the data of the members was not compared: ${not_hashed}`,
+        hint: 'opsctl kv endpoint hashkv compares it, where the versions can',
+      });
+    const found = compareHashes(hashes ?? []);
+    if (found.kind === 'unproved')
+      return log.warn({
+        message: `members of different versions hash their data differently after a compaction, which proves nothing: ${found.detail}`,
+        hint: 'opsctl kv endpoint hashkv, when all of them run the same version',
+      });
+    if (found.kind !== 'different') return;
+    const [odd] = found.odd;
+    log.fail({
+      ...(odd === undefined ? {} : { member: odd }),
+      message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
+      hint: `opsctl kv replace-member ${odd ?? 'MEMBER'} gives it the data of the others`,
+    });
+  },
+);
+
+type Way = { readonly from?: Minor | undefined; readonly to?: Minor | undefined };
+const refusesV2 = ({ from, to }: Way): boolean => from === '3.5' && to === '3.6';
+/** The store's own program has to read the directory of a stopped member, and only on this machine it can be run. */
+export const checksV2 = ({ utl_binary, driver = 'local' }: ClusterFile, way: Way): boolean =>
+  refusesV2(way) && utl_binary !== undefined && driver === 'local';
+export const v2CheckLine = (
+  { utl_binary = 'etcdutl' }: ClusterFile,
+  dataDir: string,
+): [string, ...string[]] => [utl_binary, 'check', 'v2store', '--data-dir', dataDir];
+const isOn = (value: unknown): boolean => value === true || value === 'true' || value === '';
+const servesV2 = (spec: MemberSpec | undefined, host: MemberSeen['host']): boolean => {
+  const flags = flagsOf(argvOf(spec?.old_command, spec?.old_binary) ?? []);
+  const file = host?.config?.['enable-v2'];
+  return (
+    isOn(flags.get('enable-v2')) || isOn(spec?.env?.['ETCD_ENABLE_V2']) || (file !== undefined && isOn(file))
+  );
+};
+/** 3.6 does not start on data of the v2 interface, in its snapshot or in its log; even a read through /v2 is in the log, so it is never asked. */
+export const noV2Data = guard(
+  'no-v2-data',
+  'the v2 interface is off, and every stopped member is looked at for v2 data before its start',
+  ({ observation, cluster, from, to }, log) => {
+    for (const { name, host } of observation.members)
+      if (
+        servesV2(
+          cluster.members.find((spec) => spec.name === name),
+          host,
+        )
+      )
+        log.fail({
+          member: name,
+          message: `${name} serves the v2 interface (enable-v2): 3.6 has none and does not start with data of it`,
+          hint: 'move the clients to v3, remove the v2 data, and restart every member without enable-v2 first',
+        });
+    if (!checksV2(cluster, { from, to }))
+      log.unknown({
+        message: 'whether the data directories hold v2 data could not be seen: 3.6 does not start with it',
+        hint:
+          (cluster.driver ?? 'local') === 'local'
+            ? 'utl_binary in the cluster file, the etcdutl of 3.5.32 or later, lets each member be looked at between its stop and its start; a member that does not start gets 3.5 back'
+            : 'etcdutl check v2store --data-dir DIR on a stopped member says it (3.5.32 or later); a member that does not start gets 3.5 back',
+      });
+  },
+  sees.answer,
+  {
+    skips: ({ from, to }) =>
+      refusesV2({ from, to }) ? undefined : 'only the upgrade from 3.5 to 3.6 refuses v2 data',
+  },
+);
+
+const shortLeaseSeconds = 300;
+const safePatch = '3.2.31';
+const revokeWarning = {
+  message: 'a lease revoke without permission that reaches a 3.3 member during the upgrade can corrupt data',
+  hint: 'until every member runs 3.3, clients must not revoke leases, or must use members of 3.2 for it',
+};
+/** spec/store#limits: auth with small lease TTL: 3.2.31 first; an unauthorized revoke sent to a 3.3 member can corrupt data. */
+export const authAndLeases = guard(
+  'auth-and-leases',
+  'authentication and leases are no danger here',
+  ({ observation, cluster, from, to }, log) => {
+    const { auth, members, shortest_lease_seconds: shortest } = observation;
+    if (auth.is_on !== true) return;
+    if (from === '3.2' && to === '3.3') log.warn(revokeWarning);
+    // A client certificate can name the user too; then the read went well.
+    if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
+      log.fail({
+        message: 'authentication is on and the cluster file names no user: members could not be tested',
+        hint: 'user.name and user.password_file in the cluster file (a user with the root role)',
+      });
+    else if (auth.problem !== undefined)
+      log.fail({
+        message: `user ${cluster.user?.name} cannot read: ${auth.problem}`,
+        hint: 'a user with the root role is needed',
+      });
+    const old = members.filter(
+      ({ server_version }) =>
+        from === '3.2' && server_version !== undefined && compareVersions(server_version, safePatch) < 0,
+    );
+    const first = old[0];
+    if (first !== undefined && (shortest === undefined || shortest < shortLeaseSeconds)) {
+      const leases =
+        shortest === undefined
+          ? 'leases with a short time to live may exist (3.2 cannot list them)'
+          : `the shortest lease lives ${shortest} s`;
+      log.fail({
+        member: first.name,
+        message: `authentication is on, ${leases}, and ${first.name} runs ${first.server_version}: data can become inconsistent`,
+        hint: `upgrade every member to ${safePatch} or later first`,
+      });
+    }
+    log.warn({
+      message:
+        'authentication is on: tokens die with each member that is replaced; clients have to log in again',
+      hint: 'clients should log in once, not once per failed request',
+    });
+  },
+  sees.answer,
+  {
+    skips: ({ observation: { auth } }) => (auth.is_on === false ? 'authentication is off' : undefined),
   },
 );

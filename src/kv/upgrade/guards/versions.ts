@@ -1,8 +1,58 @@
-import { compareVersions, minorOf, nextMinor, rowOf, versionRows } from '../../../api-specs/etcd/versions.ts';
-import type { Minor } from '../../../api-specs/etcd/versions.ts';
-import type { Observation } from '../../engine/types.ts';
-import { downgradeProblems } from './downgrade-path.ts';
-import { guard, type Log } from './guard.ts';
+import {
+  compareVersions,
+  isUnknownTo,
+  type Minor,
+  minorOf,
+  nextMinor,
+  rowOf,
+  rulesFor,
+  versionRows,
+  type VersionRule,
+  versionTable,
+} from '../../../api-specs/etcd/versions.ts';
+import type { Finding, MemberSeen, Observation } from '../../engine/model.ts';
+import { guard, type GuardInput, type Log } from './guard.ts';
+
+type Problem = Omit<Finding, 'guard' | 'level'>;
+const mixed = ({ name, server_version }: MemberSeen): Problem => ({
+  member: name,
+  message: `${name} runs ${server_version}: the store refuses a downgrade of a mixed cluster`,
+  hint: 'opsctl kv rollback while an upgrade is under way, opsctl kv resume for a downgrade',
+});
+const silent = ({ name }: MemberSeen, from: Minor): Problem => ({
+  member: name,
+  message: `${name} does not answer: the cluster stays ${from} until every member does`,
+  hint: 'bring it up first',
+});
+const elsewhere = ({ name, downgrade_to }: MemberSeen): Problem => ({
+  member: name,
+  message: `a downgrade to ${downgrade_to} is on already`,
+  hint: 'opsctl kv downgrade --cancel takes it back',
+});
+/** spec/store#measured-later-8, spec/store#measured-later-11: one minor, by the store's own interface, with every member there. */
+export const downgradeProblems = (
+  { observation: { members }, to, isUnderWay = false }: GuardInput,
+  from: Minor,
+): Problem[] => {
+  if (to === undefined || rowOf(from)?.can.downgrade !== true)
+    return [
+      {
+        message: `a cluster of ${from} cannot be downgraded: the store supports downgrades from 3.6 on`,
+        hint: 'while a member still runs the old version: opsctl kv rollback; after that: opsctl kv restore',
+      },
+    ];
+  const isOther = ({ server_version }: MemberSeen): boolean =>
+    server_version !== undefined && minorOf(server_version) !== from;
+  return [
+    ...(isUnderWay ? [] : members.filter(isOther).map(mixed)),
+    ...members
+      .filter(({ downgrade_to }) => downgrade_to !== undefined && minorOf(downgrade_to) !== to)
+      .map(elsewhere),
+    ...(isUnderWay ? [] : members.filter(({ is_reachable }) => !is_reachable)).map((member) =>
+      silent(member, from),
+    ),
+  ];
+};
 
 const checkMemberVersions = ({ members }: Observation, from: Minor, to: Minor, log: Log): void => {
   for (const { name, server_version } of members) {
@@ -15,7 +65,6 @@ const checkMemberVersions = ({ members }: Observation, from: Minor, to: Minor, l
       });
   }
 };
-
 const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log: Log): void => {
   const running = minorOf(cluster_version);
   if (running === undefined) return;
@@ -32,7 +81,6 @@ const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log:
       hint: 'that member cannot start again: replace its binary by the newer one',
     });
 };
-
 /** A mixed cluster has an upgrade or a downgrade to bring to its end first. */
 const checkSettled = ({ cluster_version, members }: Observation, from: Minor, log: Log): void => {
   if (minorOf(cluster_version) !== from && cluster_version !== undefined)
@@ -48,7 +96,6 @@ const checkSettled = ({ cluster_version, members }: Observation, from: Minor, lo
       hint: 'opsctl kv downgrade goes on with it, opsctl kv downgrade --cancel takes it back',
     });
 };
-
 /** spec/store#versions-1; spec/store#versions-4: only the tool can refuse a skipped minor. */
 export const versionPath = guard('version-path', 'the way is one minor version forward', (input, log) => {
   const { observation, from, to, kind } = input;
@@ -80,3 +127,56 @@ export const versionPath = guard('version-path', 'the way is one minor version f
   if (kind === 'restart') return checkSettled(observation, from, log);
   checkClusterVersion(observation, from, log);
 });
+
+type Against = { readonly name: string; readonly what: string; readonly rule: VersionRule };
+const said = ({ name, what, rule: { reason, instead, source } }: Against) => ({
+  member: name,
+  message: `${name}: ${what}: ${reason} (${source})`,
+  hint: instead,
+});
+/** Everything that the version table says against what runs and what is to be started. */
+const against = ({ observation, options, from, to, kind }: GuardInput): Against[] => {
+  const table = options.versions ?? versionTable;
+  return observation.members.flatMap(({ name, host, server_version }) => {
+    const fresh = host?.new_binary_version;
+    const isStarted = fresh !== undefined && minorOf(fresh) === to && fresh !== server_version;
+    const isLeft =
+      server_version !== undefined && minorOf(server_version) === from && to !== from && kind !== 'downgrade';
+    return [
+      ...(isStarted ? rulesFor(table, fresh, 'arrive') : []).map((rule) => ({
+        name,
+        what: `its new version is ${fresh}`,
+        rule,
+      })),
+      ...(isLeft ? rulesFor(table, server_version, 'leave') : []).map((rule) => ({
+        name,
+        what: `it runs ${server_version}, which must not be upgraded from`,
+        rule,
+      })),
+    ];
+  });
+};
+/** Versions that its own project withdrew, or that leave something behind that harms the next one. */
+export const knownVersions = guard(
+  'known-versions',
+  'nothing is known against these versions',
+  (input, log) => {
+    for (const one of against(input)) if (one.rule.is_final !== true) log[one.rule.level](said(one));
+    const table = input.options.versions ?? versionTable;
+    const fresh = input.observation.members.flatMap(({ host }) => host?.new_binary_version ?? []);
+    for (const version of new Set(fresh.filter((one) => minorOf(one) === input.to)))
+      if (isUnknownTo(table, version))
+        log.unknown({
+          message: `${version} is newer than the version data of ${table.data_of}: what is known against it could not be looked up`,
+          hint: '--versions-file FILE supplies newer data; opsctl kv versions shows what is built in',
+        });
+  },
+);
+/** Where upstream says that there is no safe way around a version, nobody can accept it. */
+export const leastVersions = guard(
+  'least-versions',
+  'every member runs a version from which the upgrade is safe',
+  (input, log) => {
+    for (const one of against(input)) if (one.rule.is_final === true) log[one.rule.level](said(one));
+  },
+);

@@ -2,7 +2,7 @@ import type { Exit, Host } from '../../../platform/host.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Driver } from '../supervisors/driver.ts';
-import type { ClusterFile, MemberSpec } from '../../engine/types.ts';
+import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 
 /** Watches the members that passed their gate until the end of the run. */
 export type MemberWatch = {

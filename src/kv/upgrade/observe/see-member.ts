@@ -1,15 +1,23 @@
+import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import { messageOf } from '../../../core/error-message.ts';
-import { AppError } from '../../../core/problem.ts';
-import type { Status, Store } from '../../client/etcd-client.ts';
-import { busyTimeoutMs, type Access } from '../../engine/access.ts';
-import type { AlarmSeen, ListedMember, MemberSeen, MemberSpec } from '../../engine/types.ts';
+import { hexId } from '../../client/endpoint.ts';
+import {
+  type AlarmSeen,
+  type ListedMember,
+  openStore,
+  type Status,
+  type Store,
+} from '../../client/etcd-client.ts';
+import { type Access, busyTimeoutMs } from '../../engine/access.ts';
+import type { ClusterFile, MemberSeen, MemberSpec, V2Seen } from '../../engine/model.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 
 export type Seen = MemberSeen & {
   readonly listed?: readonly ListedMember[];
   readonly alarms?: readonly AlarmSeen[];
 };
-
 const errorOf = (error: unknown): Pick<MemberSeen, 'error' | 'error_code'> => {
   const code = error instanceof AppError ? error.detail.code : undefined;
   return { error: messageOf(error), ...(code === undefined ? {} : { error_code: code }) };
@@ -24,7 +32,6 @@ const healthOf = (
       ? {}
       : { health_reason: health.reason }),
 });
-
 export type VersionsSeen = Pick<MemberSeen, 'server_version' | 'cluster_version' | 'storage_version'>;
 /** What a member says of its versions, in the names of an observation. */
 export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
@@ -35,7 +42,6 @@ export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
     ...(storage === undefined ? {} : { storage_version: storage }),
   };
 };
-
 /** How a member answered what it was asked after its version. */
 type Answers = {
   readonly health: PromiseSettledResult<Awaited<ReturnType<Store['health']>>>;
@@ -51,7 +57,6 @@ const settled = async <T>(work: Promise<T>): Promise<PromiseSettledResult<T>> =>
   (await Promise.allSettled([work]))[0];
 const answerOf = <T>(answer: PromiseSettledResult<T>): T | undefined =>
   answer.status === 'fulfilled' ? answer.value : undefined;
-
 /**
  * A member that says its version and is late with the rest is on a busy machine: what was late is asked once more, with more time. Without a
  * leader its health and its lists cannot come, and a refusal must not wait for them.
@@ -72,7 +77,6 @@ const answersOf = async (store: Store, patient: Store): Promise<Answers> => {
   ]);
   return { health: lateHealth, status, listed: lateListed, alarms: lateAlarms };
 };
-
 /** One member through its gateway. An unreachable member is a value, not an exception. Without `timeoutMs` it has the time of a look. */
 export const seeMember = async (
   host: Host,
@@ -112,3 +116,122 @@ export const seeMember = async (
     ...(alarms === undefined ? {} : { alarms }),
   };
 };
+
+const defaultQuota = 2 * 1024 ** 3;
+const metric = /^etcd_server_quota_backend_bytes\s+(\S+)/m;
+/** As the server is configured: flag, environment or file; 0 and nothing mean the store's default. Pure. */
+export const configuredQuota = (spec: MemberSpec, host: MemberSeen['host']): number => {
+  const flag = flagsOf(argvOf(spec.old_command, spec.old_binary) ?? []).get('quota-backend-bytes');
+  const named = [flag, spec.env?.['ETCD_QUOTA_BACKEND_BYTES'], host?.config?.['quota-backend-bytes']];
+  const bytes = Number(named.find((value) => value !== undefined) ?? 0);
+  return bytes > 0 ? bytes : defaultQuota;
+};
+/** What a member says of its own quota; undefined when its metrics do not say it (3.2) or cannot be read. */
+const quotaOf = async (access: Access, spec: MemberSpec): Promise<number | undefined> => {
+  const answer = await access
+    .store(spec.client_url)
+    .connection.get('/metrics')
+    .catch(() => undefined);
+  const bytes = Number(metric.exec(answer?.status === 200 ? answer.text : '')?.[1]);
+  return Number.isFinite(bytes) && bytes > 0 ? bytes : undefined;
+};
+export const seeQuotas = async (
+  cluster: ClusterFile,
+  access: Access,
+  seen: readonly MemberSeen[],
+): Promise<ReadonlyMap<string, number>> => {
+  const rows = await Promise.all(
+    cluster.members.map(async (spec): Promise<readonly [string, number]> => {
+      const member = seen.find(({ name }) => name === spec.name);
+      const said = member?.is_reachable === true ? await quotaOf(access, spec) : undefined;
+      return [spec.name, said ?? configuredQuota(spec, member?.host)];
+    }),
+  );
+  return new Map(rows);
+};
+/** spec/store#limits: above this the wait is the longest anyway, so nobody needs to read more of it. */
+const mostV2Bytes = 100_000_000;
+/** From 3.5 on the interface is off, and even a read through it can keep 3.6 from starting: it is never asked there. */
+const lastWithV2 = '3.4';
+/**
+ * How much data the store's old interface holds. Its snapshot files say it only as of the last snapshot, which may be a hundred thousand writes old
+ * or not there; a plain read of the whole tree says it now. It is not replicated, so it leaves nothing behind.
+ */
+export const seeV2 = async (
+  host: Host,
+  access: Access,
+  { client_url, server_version }: MemberSeen,
+): Promise<V2Seen> => {
+  if (server_version === undefined || compareVersions(minorOf(server_version) ?? '0.0', lastWithV2) > 0)
+    return { bytes: 0 };
+  const { tls, user } = access;
+  const store = openStore(host, {
+    url: client_url,
+    tls,
+    user,
+    timeoutMs: 5000,
+    maxReceiveBytes: mostV2Bytes,
+  });
+  try {
+    const { status, text } = await store.connection.get('/v2/keys/?recursive=true');
+    // Off from 3.4 on where nobody asked for it: nothing can be written through it, and the snapshot files say the rest.
+    if (status === 404 || status === 410) return { bytes: 0 };
+    if (status === 200) return { bytes: isEmptyTree(text) ? 0 : Buffer.byteLength(text) };
+    return { unknown: `its interface answers ${status}` };
+  } catch (error) {
+    if (error instanceof AppError && error.detail.code === 'RESOURCE_EXHAUSTED')
+      return { bytes: mostV2Bytes };
+    return { unknown: messageOf(error) };
+  }
+};
+/** A tree without a single node: servers omit `nodes` or send an empty list. */
+const isEmptyTree = (text: string): boolean =>
+  !/"nodes"\s*:\s*\[\s*[^\]\s]/.test(text) && !text.includes('"value"');
+
+/**
+ * Connections of one member to the others, by the hexadecimal id of the other. A member opens a connection to every other member, so a pair of
+ * members has two: the store works with one of them for a time, and loses its quorum when the wrong member fails.
+ */
+export type PeerLinks = ReadonlyMap<string, boolean>;
+const sample = /^\w+_network_active_peers\{([^}]*)\}\s+(\S+)/gm;
+/** Undefined if the page has no such metric: 3.3 and earlier versions do not count their peers. Pure. */
+export const linksIn = (page: string): PeerLinks | undefined => {
+  const found = new Map<string, boolean>();
+  for (const [, labels = '', value] of page.matchAll(sample)) {
+    const remote = /Remote="([0-9a-f]+)"/.exec(labels)?.[1];
+    if (remote !== undefined) found.set(remote, Number(value) > 0);
+  }
+  return found.size === 0 ? undefined : found;
+};
+/** What a member reports about its connections; undefined if its metrics could not be read or do not contain them. */
+export const readLinks = async (store: Store): Promise<PeerLinks | undefined> => {
+  const page = await store.connection.get('/metrics').catch(() => undefined);
+  return page?.status === 200 ? linksIn(page.text) : undefined;
+};
+const became = /peer ([0-9a-f]+) became (in)?active|"msg":"peer became (in)?active"/;
+/** The same from lines of the member's log, as they were written since its start. Pure. */
+export const linksInLog = (lines: readonly string[]): PeerLinks => {
+  const found = new Map<string, boolean>();
+  for (const line of lines) {
+    const match = became.exec(line);
+    if (match === null) continue;
+    const id = match[1] ?? /"peer-id":"([0-9a-f]+)"/.exec(line)?.[1];
+    if (id !== undefined) found.set(id, match[2] === undefined && match[3] === undefined);
+  }
+  return found;
+};
+/** Lines about a connection between members that do not pass with time: certificates, and members of another cluster. */
+const lasting = /x509: |\btls: |bad certificate|cluster ID mismatch|remote error/;
+const betweenMembers = /rafthttp|"remote-peer|peer-id|health check for peer|prober detected/;
+export const peerErrors = (lines: readonly string[]): readonly string[] =>
+  lines.filter((line) => betweenMembers.test(line) && lasting.test(line));
+type Reported = { readonly name: string; readonly member_id: string; readonly links: PeerLinks | undefined };
+/** The members that `from` does not reach, of those that answer. Pure. */
+export const unreachedBy = (from: Reported, others: readonly Omit<Reported, 'links'>[]): readonly string[] =>
+  from.links === undefined
+    ? []
+    : others
+        .filter(
+          ({ member_id }) => member_id !== from.member_id && from.links?.get(hexId(member_id)) === false,
+        )
+        .map(({ name }) => name);

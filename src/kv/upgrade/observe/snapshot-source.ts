@@ -1,9 +1,13 @@
-import type { MemberSeen, Observation } from '../../engine/types.ts';
+import { dirname, join } from 'node:path';
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import type { Files } from '../../../platform/host.ts';
+import type { Access } from '../../engine/access.ts';
+import type { ClusterFile, DirectorySeen, MemberSeen, Observation } from '../../engine/model.ts';
+import type { Driver } from '../supervisors/driver.ts';
 
 /** Members lag by a few entries while they follow; more than so many, and one is behind. */
 const mostBehind = 1000;
 const indexOf = ({ raft_index = 0 }: MemberSeen): number => raft_index;
-
 /**
  * Whom a scheduled snapshot is read from: a healthy follower that keeps up, so that the leader's disk is left to the writes; else the leader; else
  * whoever answers. Undefined when nobody does. Pure.
@@ -20,8 +24,54 @@ export const snapshotSource = ({ members }: Pick<Observation, 'members'>): Membe
     members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0]
   );
 };
-
 /** Whom a snapshot is read from that is asked for now: the leader, because nobody is ahead of it; else whoever is nearest to it. Pure. */
 export const mostCurrent = (members: readonly MemberSeen[]): MemberSeen | undefined =>
   members.find(({ is_leader }) => is_leader) ??
   members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0];
+
+/** Where the snapshots of a run are put. */
+export const snapshotDirectory = (
+  { snapshot_dir }: Pick<ClusterFile, 'snapshot_dir'>,
+  runDirectory: string,
+): string => snapshot_dir ?? join(runDirectory, 'snapshots');
+/** Room in a directory of this machine, which need not be there yet: then in the one that will hold it. */
+export const seeDirectory = async (files: Files, path: string): Promise<DirectorySeen> => {
+  let there = path;
+  const isMissing = async (): Promise<boolean> =>
+    (await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there;
+  // A link that leads nowhere cannot become a directory.
+  while (await isMissing()) {
+    if ((await files.info(there).catch(() => undefined))?.kind === 'link')
+      return { path, is_writable: false };
+    there = dirname(there);
+  }
+  const [free_bytes, disk, is_writable] = await Promise.all([
+    files.freeBytes(there).catch(() => undefined),
+    files.diskOf(there),
+    files.isWritable(there),
+  ]);
+  return {
+    path,
+    is_writable,
+    ...(free_bytes === undefined ? {} : { free_bytes }),
+    ...(disk === undefined ? {} : { disk }),
+  };
+};
+
+/** After an upgrade the program that runs is the new one of the cluster file, before it the old one. */
+export const whichRuns = async (
+  cluster: ClusterFile,
+  access: Access,
+  driver: Driver,
+): Promise<'old' | 'new'> => {
+  const [first] = cluster.members;
+  if (first === undefined) return 'old';
+  const [{ new_binary_version: fresh }, running] = await Promise.all([
+    driver.facts(first, { sizes: false }),
+    access
+      .store(first.client_url)
+      .versions()
+      .catch(() => undefined),
+  ]);
+  return fresh !== undefined && minorOf(fresh) === minorOf(running?.server) ? 'new' : 'old';
+};

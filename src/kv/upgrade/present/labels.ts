@@ -1,13 +1,15 @@
-export { momentText } from '../../../core/duration.ts';
+import { dirname, join } from 'node:path';
+import { AppError } from '../../../core/problem.ts';
+import { wrap } from '../../../core/text.ts';
+import type { Outcome, PlanKind, Report } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
-import type { Outcome, PlanKind, Report } from '../../engine/types.ts';
+import { membersText } from './text.ts';
 
 const titles: Readonly<Record<PlanKind, string>> = {
   upgrade: 'Upgrade',
   downgrade: 'Downgrade',
   restart: 'Rolling restart',
 };
-
 /** `412 ms`, `8.3 s`, `4 min 05 s`, `9 h 30 min`. */
 export const durationText = (ms: number): string => {
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -52,14 +54,12 @@ export const gateText = (gate: Report['members'][number]['gate']): string => {
   const skipped = count(null);
   return `${count(true)} checks passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 };
-
 /** `Upgrade of prod`: a report says what the run was. Pure. */
 export const runTitle = (report: Pick<Report, 'kind' | 'cluster'>): string =>
   `${titles[kindOf(report)]} of ${report.cluster}`;
 /** `from 3.5 to 3.6`; a restart stays where it is. Pure. */
 export const runWay = (report: Pick<Report, 'kind' | 'from' | 'to'>): string =>
   kindOf(report) === 'restart' ? `on ${report.from}` : `from ${report.from} to ${report.to}`;
-
 /** The version of all members, when they agree. */
 const common = (versions: readonly (string | undefined)[]): string | undefined =>
   new Set(versions).size === 1 ? versions[0] : undefined;
@@ -79,4 +79,44 @@ export const versionNames = (
 export const wayText = (report: Parameters<typeof versionNames>[0]): string => {
   const { before, after } = versionNames(report);
   return after.startsWith(`${before},`) ? after : `${before} → ${after}`;
+};
+
+const nextLines = ({ next = [] }: Report): string[] =>
+  next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${line}`);
+/** How a run ended, in a few lines: what a log keeps, and what a terminal shows under the table. */
+export const endingText = (report: Report, columns: number): string => {
+  const { canary, members, snapshots, duration_ms } = report;
+  const downs = members.flatMap(({ name, down_ms }) =>
+    down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
+  );
+  return [
+    wrap(
+      `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshot${snapshots.length === 1 ? '' : 's'})`,
+      columns,
+      '  ',
+    ),
+    ...(downs.length === 0 ? [] : [`members unavailable: ${downs.join(', ')}`]),
+    ...(canary === undefined
+      ? []
+      : [
+          `canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`,
+        ]),
+    `members: ${membersText(members)}`,
+    `report ${join(dirname(report.journal), 'report.html')}`,
+    `journal ${report.journal}`,
+    ...nextLines(report),
+  ].join('\n');
+};
+/** The error of a run with how it left each member: what a script or a person asks first. */
+export const errorWithMembers = ({ category, message, detail }: AppError, report: Report): AppError => {
+  const members = report.members.map(({ name, version_after, state }) => ({
+    name,
+    version: version_after ?? null,
+    state: state ?? null,
+  }));
+  const findings = Array.isArray(detail.data) ? { findings: detail.data } : {};
+  return new AppError(category, message, {
+    ...detail,
+    data: { ...findings, members, next: report.next ?? [] },
+  });
 };

@@ -1,6 +1,5 @@
-import { timingAfter } from './time-left.ts';
-import type { Timing } from './time-left.ts';
-import type { Observation, Outcome, StepKind, UpgradeEvent } from '../../engine/types.ts';
+import { type Timing, timingAfter } from './estimate.ts';
+import type { Observation, Outcome, StepKind, UpgradeEvent } from '../../engine/model.ts';
 
 export type CellState = 'none' | 'waiting' | 'running' | 'done' | 'failed';
 export type LiveMember = {

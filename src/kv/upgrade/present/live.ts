@@ -1,7 +1,12 @@
+import { AppError, type Category } from '../../../core/problem.ts';
+import type { Result } from '../../../core/result.ts';
+import { wrap } from '../../../core/text.ts';
+import type { Host } from '../../../platform/host.ts';
+import type { Observation, Plan, Report, Sink, StepKind, UpgradeEvent } from '../../engine/model.ts';
 import { mebibytes } from '../guards/guard.ts';
-import type { StepKind } from '../../engine/types.ts';
-import { timeLeftText } from './time-left.ts';
-import type { CellState, LiveMember, LiveState } from './live-state.ts';
+import { timeLeftText } from './estimate.ts';
+import { durationText, errorWithMembers } from './labels.ts';
+import { type CellState, emptyState, liveAfter, type LiveMember, type LiveState } from './live-state.ts';
 
 export type Look = {
   readonly columns: number;
@@ -19,7 +24,6 @@ const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>
 };
 const paint = (look: Look, color: Paint, text: string): string =>
   !look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`;
-
 const words: Readonly<Record<StepKind, string>> = {
   snapshot: 'snapshot',
   'move-leader': 'leader',
@@ -41,7 +45,6 @@ const mark = (state: CellState | undefined, frame: number): readonly [string, Pa
   if (state === 'failed') return ['✗', 'red'];
   return state === 'waiting' ? ['·', 'dim'] : [' ', 'plain'];
 };
-
 type Cell = {
   readonly text: string;
   readonly color: Paint /** `text` in colours of its own. */;
@@ -58,7 +61,6 @@ const inOne = (cells: readonly Cell[], look: Look): Cell => ({
   color: 'plain',
   painted: cells.map(({ text, color }) => paint(look, color, text)).join(''),
 });
-
 const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
   const state: Cell = member.isDown
     ? { text: 'down', color: 'red' }
@@ -77,19 +79,16 @@ const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
     { text: member.sizeBytes === undefined ? '' : mebibytes(member.sizeBytes), color: 'dim' },
   ];
 };
-
 const cut = (text: string, width: number): string =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 const seconds = (ms: number): string =>
   ms < 60_000
     ? `${(ms / 1000).toFixed(1)} s`
     : `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1000)).padStart(2, '0')} s`;
-
 const canaryLine = ({ canary }: LiveState): string =>
   canary === undefined
     ? ''
     : `canary writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
-
 const rowsOf = (state: LiveState, look: Look, isNarrow: boolean): Cell[][] => {
   const steps = isNarrow ? ['steps'] : state.columns.map((kind) => words[kind]);
   const head = ['member', 'version', '', ...steps, 'down for', 'data'].map(
@@ -104,7 +103,6 @@ const rowsOf = (state: LiveState, look: Look, isNarrow: boolean): Cell[][] => {
 const widthsOf = (rows: readonly (readonly Cell[])[]): number[] =>
   (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0), i === 2 ? 8 : 0));
 const sum = (widths: readonly number[]): number => widths.reduce((all, width) => all + width + 2, 0);
-
 const table = (state: LiveState, look: Look): string[] => {
   const wide = rowsOf(state, look, false);
   const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
@@ -126,14 +124,12 @@ const table = (state: LiveState, look: Look): string[] => {
       .join('  ')}`.trimEnd(),
   );
 };
-
 /** A rollback that was asked for is no failure; a run that holds is not over. */
 const outcomeMark = ({ outcome, isRollback }: LiveState, frame: number): readonly [string, Paint] => {
   if (outcome === undefined) return mark('running', frame);
   if (outcome === 'held') return ['!', 'yellow'];
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
-
 /** The lines of the table as they stand now. Pure. */
 export const liveLines = (state: LiveState, look: Look): string[] => {
   if (state.title === '') return [];
@@ -156,4 +152,193 @@ export const liveLines = (state: LiveState, look: Look): string[] => {
       : [`  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cut(canary, look.columns - 2))}`]),
     `${paint(look, color, turn)} ${cut(state.now, look.columns - 14)}  ${paint(look, 'dim', seconds(state.elapsedMs))}`,
   ];
+};
+
+const FRAME_MS = 100;
+const cutToScreen = (text: string, width: number): string =>
+  text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+/** Moves up over what was drawn, writes what stays above it, and draws anew. Pure. */
+export const redraw = (drawn: number, above: readonly string[], lines: readonly string[]): string => {
+  // A terminal that shows ^C leaves the cursor behind it: the drawing begins at the edge.
+  const back = drawn === 0 ? '' : `\u001b[${drawn}A`;
+  return `\r${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
+};
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+/** Rows of the terminal that these lines take at this width: one that became narrower has wrapped them. Pure. */
+export const rowsAt = (lines: readonly string[], columns: number): number =>
+  lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(line.replace(escapes, '').length / columns)), 0);
+export type Screen = {
+  take(event: UpgradeEvent): void /** Draws the last state and leaves it standing. */;
+  finish(): Promise<void> /** Steps aside for a question and draws again after it. */;
+  pause<T>(ask: () => Promise<T>): Promise<T>;
+};
+type ScreenLook = {
+  readonly isColored: boolean /** Makes control characters visible. */;
+  clean(text: string): string;
+};
+/** What is written once and stays above the table. */
+const linesAbove = (texts: readonly string[], columns: number, look: ScreenLook): string[] =>
+  texts.map((text) => wrap(cutToScreen(look.clean(text), columns * 3), columns - 2, '  '));
+const widthOf = ({ columns }: { readonly columns: number }): number => Math.max(20, columns || 80);
+/** The member × step table on a terminal. */
+export const liveScreen = (host: Host, look: ScreenLook): Screen => {
+  const { stderr } = host.terminal;
+  let state: LiveState = emptyState;
+  let drawn: readonly string[] = [];
+  let [frame, saidBefore, isPaused, startedAt] = [0, 0, false, host.elapsed()];
+  const over = new AbortController();
+  const draw = (): void => {
+    if (isPaused) return;
+    const columns = widthOf(stderr);
+    const above = linesAbove(state.said.slice(saidBefore), columns, look);
+    saidBefore = state.said.length;
+    const shown = state.outcome === undefined ? { ...state, elapsedMs: host.elapsed() - startedAt } : state;
+    const { isColored } = look;
+    const lines = liveLines({ ...shown, now: look.clean(shown.now) }, { columns, isColored, frame });
+    stderr.write(redraw(rowsAt(drawn, columns), above, lines)).catch(() => {});
+    [drawn, frame] = [lines, frame + 1];
+  };
+  const drawing = repeat(host, over.signal, draw);
+  return {
+    take: (event) => {
+      if (event.event === 'run-started') startedAt = host.elapsed() - event.elapsed_ms;
+      state = liveAfter(state, event);
+    },
+    finish: async () => {
+      over.abort();
+      await drawing;
+      draw();
+    },
+    pause: async (ask) => {
+      draw();
+      [isPaused, drawn] = [true, []];
+      try {
+        return await ask();
+      } finally {
+        isPaused = false;
+      }
+    },
+  };
+};
+const repeat = async (host: Host, signal: AbortSignal, draw: () => void): Promise<void> => {
+  while (!signal.aborted) {
+    draw();
+    await host.sleep(FRAME_MS, signal).catch(() => {});
+  }
+};
+
+/** Events as they happen, for `-o ndjson`: the run goes on while the reader is slow. */
+export const eventQueue = () => {
+  const waiting: UpgradeEvent[] = [];
+  let [isOver, wake] = [false, () => {}];
+  return {
+    push: (event: UpgradeEvent): void => {
+      waiting.push(event);
+      wake();
+    },
+    end: (): void => {
+      isOver = true;
+      wake();
+    },
+    async *rows(): AsyncGenerator<UpgradeEvent> {
+      for (;;) {
+        const event = waiting.shift();
+        if (event !== undefined) yield event;
+        else if (isOver) return;
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    },
+  };
+};
+
+type Ended = {
+  readonly ending: { readonly category?: Category | undefined; readonly error?: AppError | undefined };
+  readonly report: Report;
+};
+/** The run does not end with its reader: a member may be down. It is brought to its end, and then the run stops as by Ctrl-C. */
+export const followed = (
+  signal: AbortSignal,
+  conduct: (sink: Sink, signal: AbortSignal) => Promise<Ended>,
+): Result => {
+  const [events, gone] = [eventQueue(), new AbortController()];
+  let category: Category | 'done' = 'done';
+  const running = conduct(events.push, AbortSignal.any([signal, gone.signal])).finally(events.end);
+  running.catch(() => {});
+  const rows = async function* (): AsyncGenerator<UpgradeEvent> {
+    try {
+      yield* events.rows();
+      const { ending, report } = await running;
+      category = ending.category ?? 'done';
+      if (ending.error !== undefined) throw errorWithMembers(ending.error, report);
+    } finally {
+      gone.abort(new AppError('stopped', 'nobody reads the events any more', { code: 'READER_GONE' }));
+      const over = await running.catch(() => undefined);
+      category = over?.ending.category ?? category;
+    }
+  };
+  return { kind: 'rows', rows: rows(), exit: () => category, unread: () => category };
+};
+
+const ESCAPE = String.fromCharCode(27);
+/** The other screen of a terminal: what was there before is there again afterwards. */
+export const fullScreen = ({ terminal: { stdout } }: Host) => {
+  let before = '';
+  const write = (text: string): Promise<void> => stdout.write(text).catch(() => {});
+  return {
+    open: () => {
+      before = '';
+      return write(`${ESCAPE}[?1049h${ESCAPE}[?25l`);
+    },
+    close: () => write(`${ESCAPE}[?25h${ESCAPE}[?1049l`),
+    /** From the top with every line cleared: a resize leaves nothing behind, and what did not change is not sent again. */
+    draw: (lines: readonly string[], columns: number, rows: number): Promise<void> => {
+      const frame = `${lines.map((line) => `${line}${ESCAPE}[K`).join('\r\n')}${ESCAPE}[J`;
+      const key = `${columns} ${rows} ${frame}`;
+      if (key === before) return Promise.resolve();
+      before = key;
+      return write(`${ESCAPE}[H${frame}`);
+    },
+  };
+};
+
+/** Shown with the question before the last member of the old version. */
+export type Crossing = {
+  readonly member: string;
+  readonly upgraded: readonly string[];
+  /** How long all of them have been good together. */
+  readonly goodForMs: number;
+  readonly observation: Observation;
+};
+const memberText = ({
+  name,
+  is_reachable,
+  is_healthy,
+  server_version,
+  is_leader,
+}: Crossing['observation']['members'][number]): string =>
+  `${name} ${server_version ?? 'no answer'}${is_leader ? ', leader' : ''}${is_reachable && is_healthy ? '' : is_reachable ? ', unhealthy' : ', down'}`;
+/** What the operator decides on: how the members are now, what yes does, and what no means. Pure. */
+export const crossingText = (
+  { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,
+  { member, upgraded, goodForMs, observation }: Crossing,
+  columns: number,
+): string => {
+  const good =
+    upgraded.length === 0
+      ? `${member} is the only member of ${cluster}`
+      : `${upgraded.join(', ')} on ${to}, good together for ${durationText(goodForMs)}`;
+  const line = (text: string): string => `  ${wrap(text, columns - 2, '  ')}`;
+  return [
+    `Point of no return: ${member} is the last member on ${from}.`,
+    line(`Now:  ${observation.members.map(memberText).join(' · ')}; ${good}.`),
+    line(
+      `Yes:  ${member} is replaced and the cluster becomes ${to}; then only kv restore goes back to ${from}.`,
+    ),
+    line(
+      'No:   the run holds here and nothing is lost: opsctl kv resume goes on, opsctl kv rollback goes back.',
+    ),
+  ].join('\n');
 };

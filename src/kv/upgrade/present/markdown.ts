@@ -1,5 +1,13 @@
-import type { Report } from '../../engine/types.ts';
-import { durationText, gateText, momentText, outcomeText, runTitle, runWay, sizeText } from './labels.ts';
+import { join } from 'node:path';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { momentText } from '../../../core/format.ts';
+import { shapeBy } from '../../../core/shape.ts';
+import { storedLines, storedObject } from '../../../core/text.ts';
+import type { Host } from '../../../platform/host.ts';
+import { currentEvent, withCurrentFindings } from '../../engine/journal.ts';
+import type { Report, UpgradeEvent } from '../../engine/model.ts';
+import { durationText, gateText, outcomeText, runTitle, runWay, sizeText } from './labels.ts';
+import { pageFrom } from './page.ts';
 
 const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
@@ -18,7 +26,6 @@ export const markdownTable = (
         ...rows.map((row) => `| ${row.map(cell).join(' | ')} |`),
         '',
       ];
-
 const canaryLines = ({ canary }: Report): string[] =>
   canary === undefined
     ? []
@@ -38,7 +45,6 @@ const canaryLines = ({ canary }: Report): string[] =>
           ],
         ),
       ];
-
 const section = (
   title: string,
   head: readonly string[],
@@ -47,7 +53,6 @@ const section = (
 /** Only where there is something to say. */
 const sectionIfAny = (...[title, head, rows]: Parameters<typeof section>): string[] =>
   rows.length === 0 ? [] : section(title, head, rows);
-
 const headLines = (report: Report): string[] => [
   `# ${runTitle(report)} ${runWay(report)}: ${outcomeText[report.outcome]}`,
   '',
@@ -77,7 +82,6 @@ const stepRow = (step: Report['steps'][number]): (string | undefined)[] => [
   step.outcome === 'skipped' ? undefined : durationText(step.duration_ms),
   step.outcome,
 ];
-
 /** The report for an issue or a change record. Pure. */
 export const markdownFrom = (report: Report): string => {
   const { members, snapshots, findings } = report;
@@ -114,4 +118,74 @@ export const markdownFrom = (report: Report): string => {
     ...section('Findings before the start', ['Level', 'Guard', 'Member', 'Finding'], said),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
+};
+
+/** report.json, report.md, report.html and the events they were made from, in the directory of the run. */
+export const writeReports = async (
+  host: Host,
+  directory: string,
+  report: Report,
+  events: readonly UpgradeEvent[],
+): Promise<void> => {
+  // The last event holds the report itself, which has a file of its own.
+  const lines = events
+    .filter((event) => event.event !== 'run-finished')
+    .map((event) => `${JSON.stringify(event)}\n`);
+  const texts = {
+    'events.ndjson': lines.join(''),
+    'report.json': `${JSON.stringify(report, null, 2)}\n`,
+    'report.md': markdownFrom(report),
+    'report.html': pageFrom(report, events),
+  };
+  await Promise.all(
+    Object.entries(texts).map(([name, text]) =>
+      host.files.replace(childPath(directory, pathPart(name)), text, 0o600),
+    ),
+  );
+};
+export type StoredReport = {
+  readonly report: Report;
+  readonly events: readonly UpgradeEvent[];
+  /** The last line of the events was cut off. */
+  readonly isTorn?: true;
+};
+/** What the pages are made of without a question. */
+const shape = {
+  run: 'text',
+  cluster: 'text',
+  from: 'text',
+  to: 'text',
+  outcome: 'text',
+  message: 'text',
+  started_at: 'text',
+  finished_at: 'text',
+  owner: { host: 'text' },
+  members: [{ name: 'text', gate: ['record'] }],
+  steps: ['record'],
+  snapshots: ['record'],
+  unexpected_log_lines: ['record'],
+  findings: ['record'],
+} as const;
+const ofStep = { step: { id: 'text' } } as const;
+const eventShape = shapeBy('event', {
+  'run-started': { plan: { observation: 'record' } },
+  observed: { observation: 'record' },
+  'step-started': ofStep,
+  'step-finished': ofStep,
+  'step-failed': ofStep,
+  'snapshot-saved': { snapshot: 'record' },
+});
+const anotherWay = ['move it away: opsctl kv report then makes the report from the journal'];
+/** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
+export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
+  const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;
+  const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));
+  if (text === undefined) return undefined;
+  const report = storedObject<Report>(paths[0], text, shape, anotherWay);
+  const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay, eventShape);
+  return {
+    report: withCurrentFindings(report),
+    events: values.map((value) => currentEvent(value) as UpgradeEvent),
+    ...(isTorn ? { isTorn } : {}),
+  };
 };

@@ -1,6 +1,6 @@
 import { kindOf } from '../plan-kind.ts';
-import type { Plan, StepKind } from '../../engine/types.ts';
-import { wrap } from '../../../core/wrap.ts';
+import type { Plan, StepKind } from '../../engine/model.ts';
+import { wrap } from '../../../core/text.ts';
 import { estimateLines } from './estimate.ts';
 import { findingsText } from './text.ts';
 

@@ -1,12 +1,125 @@
-import { detailText } from './detail-text.ts';
-import { reportFrom } from './from-events.ts';
-import type { JournalEntry, Plan, Unstamped, UpgradeEvent } from '../../engine/types.ts';
-import type { StoredReport } from './write.ts';
+import { AppError } from '../../../core/problem.ts';
+import type { Host } from '../../../platform/host.ts';
+import type { FoundRun } from '../../engine/journal.ts';
+import type {
+  CanaryReport,
+  JournalEntry,
+  MemberReport,
+  MemberSeen,
+  Observation,
+  Outcome,
+  Owner,
+  Plan,
+  Report,
+  SnapshotRecord,
+  Unstamped,
+  UpgradeEvent,
+} from '../../engine/model.ts';
+import { readReport, type StoredReport } from './markdown.ts';
+import { detailText } from './text.ts';
+
+export type ReportInput = {
+  readonly run: string;
+  readonly plan: Plan;
+  readonly owner: Owner;
+  readonly events: readonly UpgradeEvent[];
+  readonly startedAt: string;
+  readonly finishedAt: string;
+  readonly durationMs: number;
+  readonly outcome: Outcome;
+  readonly message: string;
+  readonly journal: string;
+  /** How the cluster looked at the end, when it could be looked at. */
+  readonly after?: Observation;
+  readonly canary?: CanaryReport;
+  /** Of this run and of the ones it resumed. */
+  readonly snapshots: readonly SnapshotRecord[];
+  readonly next?: readonly string[];
+};
+const stateOf = ({ is_reachable, is_healthy }: MemberSeen): NonNullable<MemberReport['state']> =>
+  !is_reachable ? 'down' : is_healthy ? 'up' : 'unhealthy';
+const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: string): MemberReport => {
+  const before = plan.observation.members.find((member) => member.name === name);
+  const seen = after?.members.find((member) => member.name === name);
+  const up = events.findLast((event) => event.event === 'member-up' && event.member === name);
+  const copied = events.find(
+    (event) => event.event === 'step-finished' && event.step.id === `${name}.copy-data`,
+  );
+  const snapshot = snapshots.findLast((row) => row.member === name);
+  // Of the last time that it had to show something: before that it may have failed and gone back.
+  const began = events.findLastIndex(
+    (event) => event.event === 'step-started' && event.step.id === `${name}.gate`,
+  );
+  const gate = events
+    .slice(Math.max(0, began))
+    .flatMap((event) =>
+      event.event === 'gate-check' && event.member === name
+        ? [{ check: event.check, ok: event.ok, detail: event.detail }]
+        : [],
+    );
+  return {
+    name,
+    client_url: before?.client_url ?? '',
+    version_before: before?.server_version,
+    version_after: seen?.server_version,
+    ...(seen === undefined ? {} : { state: stateOf(seen) }),
+    was_leader: before?.is_leader ?? false,
+    ...(up?.event === 'member-up' ? { down_ms: up.down_ms } : {}),
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(copied?.event === 'step-finished' && copied.detail !== undefined
+      ? { data_copy: copied.detail.replace(/^copy /, '').replace(/, copied \d+ files?, .*$/, '') }
+      : {}),
+    gate,
+  };
+};
+const stepRows = ({ plan, events }: ReportInput): Report['steps'] =>
+  plan.steps.map((step) => {
+    const started = events.findLast((event) => event.event === 'step-started' && event.step.id === step.id);
+    const ended = events.findLast(
+      (event) =>
+        (event.event === 'step-finished' || event.event === 'step-failed') && event.step.id === step.id,
+    );
+    const outcome = ended === undefined ? 'skipped' : ended.event === 'step-finished' ? 'done' : 'failed';
+    const duration_ms =
+      started === undefined || ended === undefined ? 0 : ended.elapsed_ms - started.elapsed_ms;
+    return {
+      id: step.id,
+      title: step.title,
+      started_at: started?.at ?? '',
+      duration_ms: Math.round(duration_ms),
+      outcome,
+    };
+  });
+/** What a run did, from its events. Pure. */
+export const reportFrom = (input: ReportInput): Report => ({
+  run: input.run,
+  ...(input.plan.kind === undefined ? {} : { kind: input.plan.kind }),
+  cluster: input.plan.cluster,
+  from: input.plan.from,
+  to: input.plan.to,
+  outcome: input.outcome,
+  message: input.message,
+  owner: input.owner,
+  started_at: input.startedAt,
+  finished_at: input.finishedAt,
+  duration_ms: Math.round(input.durationMs),
+  plan_digest: input.plan.digest,
+  cluster_version_before: input.plan.observation.cluster_version,
+  cluster_version_after: input.after?.cluster_version,
+  members: input.plan.observation.members.map(({ name }) => memberReport(input, name)),
+  steps: stepRows(input),
+  snapshots: input.snapshots,
+  ...(input.canary === undefined ? {} : { canary: input.canary }),
+  unexpected_log_lines: input.events.flatMap((event) =>
+    event.event === 'log-line' && !event.expected ? [{ member: event.member, line: event.line }] : [],
+  ),
+  journal: input.journal,
+  findings: input.plan.findings,
+  ...(input.next === undefined ? {} : { next: input.next }),
+});
 
 type Opened = Extract<JournalEntry, { kind: 'opened' }>;
-
 const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
-
 /** A step's lines as the events of its run. A member counts as unavailable from its stop to the end of its gate: nothing finer is in a journal. */
 const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): Unstamped[] => {
   const entry = entries[at] as JournalEntry;
@@ -41,7 +154,6 @@ const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): U
     ? [{ event: 'member-up', member, down_ms: since(`${member}.stop`) }, ended]
     : [ended];
 };
-
 const otherEvents = (
   { run, plan }: Opened,
   journal: string,
@@ -82,7 +194,6 @@ const otherEvents = (
       return [];
   }
 };
-
 /** Between the last line of one part of a run and the first of the next nobody was at work: that is no time of the run. */
 const pausesOf = (entries: readonly JournalEntry[]): number[] => {
   let paused = 0;
@@ -92,7 +203,6 @@ const pausesOf = (entries: readonly JournalEntry[]): number[] => {
     return paused;
   });
 };
-
 /** A journal's lines as the events of its run. */
 export const journalEvents = (
   opened: Opened,
@@ -107,7 +217,6 @@ export const journalEvents = (
     ),
   );
 };
-
 /** The report of a run whose program was ended before it wrote one: less than it would have been, and all of it true. Pure. */
 export const reportFromJournal = (
   entries: readonly JournalEntry[],
@@ -130,7 +239,6 @@ export const reportFromJournal = (
     events,
   };
 };
-
 /** What a written report does not know: it was made before the run went on, or was given up. */
 export const broughtUpToDate = (
   stored: StoredReport,
@@ -142,4 +250,85 @@ export const broughtUpToDate = (
   if (closed.kind !== 'closed' || later.some(({ kind }) => kind !== 'closed')) return undefined;
   const { outcome, message } = closed;
   return { ...stored, report: { ...stored.report, outcome, message } };
+};
+
+/** A run is resumed once or more often: each time a part of it is done. */
+export type Part = {
+  readonly events: readonly UpgradeEvent[];
+  readonly startedAt: string;
+  /** Time at work: what lies between the parts is left out. */
+  readonly durationMs: number;
+  readonly canary?: CanaryReport | undefined;
+};
+/** What was done before the part that is at work now: as it was written down, else as far as the journal tells. */
+export const partsBefore = async (
+  host: Host,
+  directory: string,
+  entries: readonly JournalEntry[],
+  journal: string,
+): Promise<Part | undefined> => {
+  const [opened] = entries;
+  const at = entries.findLastIndex(({ kind }) => kind === 'resumed');
+  if (opened?.kind !== 'opened' || at < 0) return undefined;
+  const before = entries.slice(0, at);
+  const written = await readReport(host, directory).catch(() => undefined);
+  if (written !== undefined && broughtUpToDate(written, before) !== undefined) {
+    const { started_at, duration_ms, canary } = written.report;
+    return { events: written.events, startedAt: started_at, durationMs: duration_ms, canary };
+  }
+  const events = journalEvents(opened, before, journal);
+  return { events, startedAt: opened.at, durationMs: events.at(-1)?.elapsed_ms ?? 0 };
+};
+const together = (
+  before: CanaryReport | undefined,
+  now: CanaryReport | undefined,
+  events: readonly UpgradeEvent[],
+): CanaryReport | undefined => {
+  if (before === undefined || now === undefined) return now ?? before;
+  const latencies = events
+    .flatMap((event) => (event.event === 'canary' && event.ok ? [event.latency_ms] : []))
+    .sort((a, b) => a - b);
+  const at = (share: number): number | undefined => latencies[Math.floor(latencies.length * share)];
+  return {
+    writes: before.writes + now.writes,
+    failed: before.failed + now.failed,
+    longest_gap_ms: Math.max(before.longest_gap_ms, now.longest_gap_ms),
+    median_ms: at(0.5),
+    p99_ms: at(0.99),
+  };
+};
+/** One run again: the later part begins where the earlier one ended. Steps that it only told of are not its own. */
+export const joined = (before: Part | undefined, now: Part): Part => {
+  if (before === undefined) return now;
+  const own = now.events.filter((event) => event.event !== 'step-finished' || event.was_done_before !== true);
+  const later = own.map((event) => ({ ...event, elapsed_ms: event.elapsed_ms + before.durationMs }));
+  const events = [...before.events, ...later];
+  return {
+    events,
+    startedAt: before.startedAt,
+    durationMs: before.durationMs + now.durationMs,
+    canary: together(before.canary, now.canary, events),
+  };
+};
+
+/** The written report, or one made from the journal when the program was ended before it wrote it. */
+export const storedReport = async (
+  host: Host,
+  log: { info(text: string): void; warn(text: string): void },
+  { run, directory, entries }: FoundRun,
+): Promise<StoredReport> => {
+  const written = await readReport(host, directory);
+  if (written?.isTorn) log.warn(`the last line of ${directory}/events.ndjson was cut off and is left out`);
+  const current = written && broughtUpToDate(written, entries);
+  if (current !== undefined) return current;
+  const rebuilt = reportFromJournal(entries, `${directory}/journal.jsonl`);
+  if (rebuilt === undefined)
+    throw new AppError('not-found', `run ${run} has no report: it was not brought to an end`, {
+      code: 'NO_REPORT',
+      tryThis: ['opsctl kv status', 'opsctl kv resume'],
+    });
+  log.info(
+    `run ${run} was ended before its report was written; this one is made from its journal, without checks and canary writes`,
+  );
+  return rebuilt;
 };

@@ -1,12 +1,66 @@
-import { commandLines } from './command-text.ts';
-import { estimateLines } from './estimate.ts';
-import { hexId } from '../../client/hex-id.ts';
-import { mebibytes } from '../guards/guard.ts';
-import { downgradeLimits } from '../downgrade.ts';
-import { kindOf } from '../plan-kind.ts';
-import { wrap } from '../../../core/wrap.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import type { Finding, Observation, Plan, Step } from '../../engine/types.ts';
+import { wrap } from '../../../core/text.ts';
+import { hexId } from '../../client/endpoint.ts';
+import type { Finding, MemberReport, Observation, Plan, Step, UpgradeEvent } from '../../engine/model.ts';
+import { shellLine, wordsOf } from '../cluster/command-line.ts';
+import { downgradeLimits } from '../decide.ts';
+import { acceptable, mebibytes } from '../guards/guard.ts';
+import { kindOf } from '../plan-kind.ts';
+import type { Detail } from '../run.ts';
+import { estimateLines } from './estimate.ts';
+
+/** A command that ssh or a shell gets as one word is shown by its own words. Pure. */
+const inner = (words: readonly string[]): string[] => {
+  const last = words.at(-1) ?? '';
+  const isWrapped = words[0] === 'ssh' || words.at(-2) === '-c';
+  return isWrapped && /\s/.test(last) ? inner(wordsOf(last) ?? [last]) : [...words];
+};
+/** A flag and its value are one part: which word belongs to which flag is what the reader wants to see. Pure. */
+const partsOf = (line: string): string[] => {
+  const words = inner(wordsOf(line) ?? line.split(' ')).map((word) => shellLine([word]));
+  const parts: string[] = [];
+  for (const word of words) {
+    const last = parts.at(-1) ?? '';
+    const isValue = /^--?[a-z][a-z-]*$/.test(last) && !word.startsWith('-');
+    if (isValue) parts[parts.length - 1] = `${last} ${word}`;
+    else parts.push(word);
+  }
+  return parts;
+};
+/** Parts of the first that the second lacks. One that is there twice counts twice. Pure. */
+const without = (all: readonly string[], others: readonly string[]): string[] => {
+  const left = [...others];
+  return all.filter((part) => {
+    const at = left.indexOf(part);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
+};
+/** What another version is started with, beside what ran before. Pure. */
+const differenceText = (before: string, now: string): string[] => {
+  const [old, fresh] = [partsOf(before), partsOf(now)];
+  const [gone, added] = [without(old, fresh), without(fresh, old)];
+  const same = fresh.length - added.length;
+  const unchanged = same === 1 ? '1 flag or word is' : `${same} flags and words are`;
+  return [
+    ...gone.map((part) => `  - ${part}`),
+    ...added.map((part) => `  + ${part}`),
+    ...(same > 0 ? [`    ${unchanged} unchanged; -v shows the whole command`] : []),
+  ];
+};
+/** The commands of a step as lines to copy; of one that replaces another only the difference, unless the whole is asked for. Pure. */
+export const commandLines = (
+  { commands, replaces }: Pick<Step, 'commands' | 'replaces'>,
+  isWhole: boolean,
+): string[] => {
+  const isSameCount = replaces !== undefined && replaces.length === commands.length;
+  return commands.flatMap((command, i) => {
+    const before = isSameCount ? replaces[i] : undefined;
+    return isWhole || before === undefined || before === command
+      ? [`  $ ${command}`]
+      : differenceText(before, command);
+  });
+};
 
 const marks = { pass: '✓', unknown: '?', warn: '!', fail: '✗' } as const;
 const findingText = ({ level, guard, message, hint }: Finding, columns: number): string => {
@@ -32,7 +86,6 @@ export const findingsText = (findings: readonly Finding[], columns = Number.POSI
     })
     .join('\n');
 };
-
 const stepText = (step: Step, number: string, columns: number, isWhole: boolean): string[] => {
   const { title, why } = step;
   const indent = ' '.repeat(number.length + 2);
@@ -44,7 +97,6 @@ const stepText = (step: Step, number: string, columns: number, isWhole: boolean)
   // A command is copied from here: it stays one line.
   return [...lines, ...commandLines(step, isWhole).map((line) => `${indent}${line}`)];
 };
-
 export type PlanLook = {
   readonly columns?: number;
   /** Each command whole. */
@@ -87,7 +139,6 @@ export const planText = (
     `digest ${plan.digest}`,
   ].join('\n');
 };
-
 /** What check looked at: the way, and who runs what. */
 export const wayText = (
   { cluster, members, leader, lowest }: Observation,
@@ -101,7 +152,6 @@ export const wayText = (
     .join(', ');
   return wrap(`Cluster ${cluster}: ${lowest ?? '?'} → ${to ?? '?'}; members ${told}`, columns, '  ');
 };
-
 const cells = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
   return rows
@@ -113,14 +163,12 @@ const cells = (rows: readonly (readonly string[])[]): string => {
     )
     .join('\n');
 };
-
 /** Between the first and the last member of an upgrade the cluster reports the old version: both numbers say where it is. */
 const mixedText = ({ members, highest, lowest }: Observation): string => {
   if (highest === undefined || highest === lowest) return '';
   const count = members.filter(({ server_version }) => minorOf(server_version) === highest).length;
   return ` (mixed: ${count} of ${members.length} members run ${highest})`;
 };
-
 type Shown = Observation['members'][number];
 const healthText = ({ is_reachable, is_healthy, health_reason }: Shown): string => {
   if (!is_reachable) return 'unreachable';
@@ -138,7 +186,6 @@ const statusColumns: readonly (readonly [string, (member: Shown) => string])[] =
   ['DB', ({ db_size_bytes }) => (db_size_bytes === undefined ? '-' : mebibytes(db_size_bytes))],
   ['ID', ({ member_id }) => (member_id === undefined ? '-' : hexId(member_id))],
 ];
-
 export const observationText = (observation: Observation, columns = Number.POSITIVE_INFINITY): string => {
   const { cluster, cluster_version, leader, alarms, members } = observation;
   const raised = alarms.length > 0 ? `, alarms ${alarms.map(({ alarm }) => alarm).join(' ')}` : '';
@@ -159,4 +206,105 @@ export const observationText = (observation: Observation, columns = Number.POSIT
   )
     count -= 1;
   return [wrap(head, columns, '  '), '', table(count)].join('\n');
+};
+
+/** `took_ms: 22` → `took 22 ms`; `size_bytes` and `_seconds` likewise; a flag is its name, or `not` and its name. */
+const word = (key: string, value: unknown): string => {
+  const name = (unit: string): string => key.slice(0, key.length - unit.length).replaceAll('_', ' ');
+  if (typeof value === 'boolean') return `${value ? '' : 'not '}${name('')}`;
+  if (typeof value !== 'number')
+    return `${name('')} ${Array.isArray(value) ? value.join(', ') : String(value)}`;
+  // What a stop measures: from the signal until the process was gone.
+  if (key === 'took_ms') return `its process ended after ${value} ms`;
+  if (key.endsWith('_ms')) return `${name('_ms')} ${value} ms`;
+  if (key.endsWith('_seconds')) return `${name('_seconds')} ${value} s`;
+  if (key.endsWith('_bytes')) return mebibytes(value);
+  return `${name('')} ${value}`;
+};
+/** What a step did, in a few words for people; undefined when there is nothing to say. */
+export const detailText = (detail: Detail | undefined): string | undefined => {
+  const words = Object.entries(detail ?? {}).flatMap(([key, value]) =>
+    value === undefined ? [] : [word(key, value)],
+  );
+  return words.length === 0 ? undefined : words.join(', ');
+};
+
+/** `n1 3.4.23 up · n2 3.3.25 up · n3 down`: every ending says how each member was left. Pure. */
+export const membersText = (
+  members: readonly Pick<MemberReport, 'name' | 'version_after' | 'state'>[],
+): string =>
+  members
+    .map(({ name, version_after, state }) =>
+      [name, version_after, state ?? 'not looked at'].filter((word) => word !== undefined).join(' '),
+    )
+    .join(' · ');
+
+const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+const countOf = (findings: readonly Finding[], level: Finding['level']): number =>
+  findings.filter((one) => one.level === level).length;
+/** The warnings and the unknown facts, each with its own count: `, with 1 warning and 2 unknown`. */
+const reservations = (findings: readonly Finding[]): string => {
+  const [warnings, unknown] = [countOf(findings, 'warn'), countOf(findings, 'unknown')];
+  const counts = [
+    ...(warnings === 0 ? [] : [some(warnings, 'warning')]),
+    ...(unknown === 0 ? [] : [`${unknown} unknown`]),
+  ];
+  return counts.length === 0 ? '' : `, with ${counts.join(' and ')}`;
+};
+/** The verdict on a cluster that already runs the target version. */
+export const healthClosing = (findings: readonly Finding[], version: string): string => {
+  const failures = countOf(findings, 'fail');
+  return failures === 0
+    ? `Healthy${reservations(findings)}. The cluster already runs ${version}.`
+    : `Not healthy: ${some(failures, 'finding')}${reservations(findings)}. The cluster already runs ${version}.`;
+};
+/** What the findings come to, and what to do next. `options`: the flags of the check, for the upgrade. */
+export const closing = (findings: readonly Finding[], options: string): string[] => {
+  const failures = findings.filter(({ level }) => level === 'fail');
+  if (failures.length === 0)
+    return [`Ready for an upgrade${reservations(findings)}.`, `Next: opsctl kv upgrade${options}`];
+  const failed = [...new Set(failures.map(({ guard }) => guard))];
+  return [
+    `${some(failures.length, 'finding')} against an upgrade now; nothing was changed.`,
+    // As long as one of them can never be accepted, accepting the others leads nowhere.
+    ...(failed.every((guard) => acceptable.includes(guard))
+      ? [`To go on all the same, knowing why: ${failed.map((guard) => `--accept ${guard}`).join(' ')}`]
+      : []),
+  ];
+};
+
+const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+/** One event as one plain line; undefined for what only a table or a report shows. */
+export const lineOf = (event: UpgradeEvent): string | undefined => {
+  switch (event.event) {
+    case 'run-started':
+      return `${event.action === 'upgrade' ? kindOf(event.plan) : event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
+    case 'step-started':
+      return `[${event.number}/${event.count}] ${event.step.title}`;
+    case 'step-finished':
+      if (event.was_done_before === true) return undefined;
+      return `      done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
+    case 'step-failed':
+      return `      failed: ${event.reason}`;
+    case 'member-up':
+      return `      ${event.member} is healthy again after ${seconds(event.down_ms)}`;
+    case 'leader-changed':
+      return `      elected leader: ${event.to}`;
+    case 'gate-check':
+      return event.ok === true ? undefined : `      ${event.member}: ${event.check}: ${event.detail}`;
+    case 'log-line':
+      return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
+    case 'waiting':
+      return `      ${seconds(event.remaining_ms)} left`;
+    case 'reverting':
+      return `${event.member} is rolled back: ${event.reason}`;
+    case 'reverted':
+      return `${event.member} runs its old version again after ${seconds(event.duration_ms)}`;
+    case 'note':
+      return event.text;
+    case 'run-finished':
+      return `${event.outcome}: ${event.message}`;
+    default:
+      return undefined;
+  }
 };

@@ -1,6 +1,7 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
-import type { Report, UpgradeEvent } from '../../engine/types.ts';
+import { durationText, versionNames } from './labels.ts';
 
 /** Times are milliseconds since the start of the run. */
 export type Span<K extends string> = { readonly kind: K; readonly fromMs: number; readonly toMs: number };
@@ -31,7 +32,6 @@ export type Timeline = {
 };
 const GAP_MS = 150;
 const MOST_GAPS = 12;
-
 const laneOf = (
   name: string,
   events: readonly UpgradeEvent[],
@@ -59,7 +59,6 @@ const laneOf = (
   );
   return { name, spans, snapshotsAt, revertedAt };
 };
-
 const leadersOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline['leaders'] => {
   const found: { name: string; fromMs: number; toMs: number }[] = [];
   const lead = (name: string | undefined, at: number): void => {
@@ -76,7 +75,6 @@ const leadersOf = (events: readonly UpgradeEvent[], durationMs: number): Timelin
   }
   return found;
 };
-
 const stepsOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline['steps'] => {
   const found: { id: string; title: string; fromMs: number; toMs: number; ok: boolean }[] = [];
   for (const event of events) {
@@ -96,7 +94,6 @@ const stepsOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline[
   }
   return found.map(({ title, fromMs, toMs, ok }) => ({ title, fromMs, toMs, ok }));
 };
-
 const pausesOf = (events: readonly UpgradeEvent[]): Timeline['pauses'] =>
   events.flatMap((event, i) => {
     const last = events[i - 1];
@@ -104,7 +101,6 @@ const pausesOf = (events: readonly UpgradeEvent[]): Timeline['pauses'] =>
       ? [{ atMs: event.elapsed_ms, forMs: Math.max(0, Date.parse(event.at) - Date.parse(last.at)) }]
       : [];
   });
-
 /** From the moment a write is tried until one is taken, as the canary counts: its own pause between two writes is no gap, and neither is the rest of a run. */
 const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline['gaps'] => {
   const found: { fromMs: number; toMs: number }[] = [];
@@ -120,7 +116,6 @@ const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline[
   const long = found.filter(({ fromMs, toMs }) => toMs - fromMs >= GAP_MS && !isRest(fromMs, toMs));
   return long.sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs)).slice(0, MOST_GAPS);
 };
-
 /** What a drawing of the run needs, from its events. Pure. */
 export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): Timeline => {
   const durationMs = Math.max(report.duration_ms, 1, ...events.slice(-1).map((event) => event.elapsed_ms));
@@ -142,4 +137,181 @@ export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): T
     gaps: gapsOf(points, pauses),
     pauses,
   };
+};
+
+export const escaped = (text: string | number | undefined): string =>
+  String(text ?? '')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+const WIDTH = 1040;
+const LEFT = 96;
+const RIGHT = 16;
+const LANE = 30;
+const CHART = 130;
+const BUCKETS = 420;
+const ticksOf = (durationMs: number): number[] => {
+  const wanted = durationMs / 8;
+  const size = 10 ** Math.max(0, Math.floor(Math.log10(wanted)));
+  const every = [1, 2, 5].map((n) => n * size).find((n) => n >= wanted) ?? size * 10;
+  return Array.from({ length: Math.floor(durationMs / every) + 1 }, (_, i) => i * every);
+};
+/** The slowest write of each slice of time, so that a long run draws as fast as a short one. */
+const slowest = (points: readonly Point[], durationMs: number): Point[] => {
+  const buckets = new Map<number, Point>();
+  for (const point of points) {
+    const at = Math.floor((point.atMs / durationMs) * BUCKETS);
+    const known = buckets.get(at);
+    if (known === undefined || !point.ok || (known.ok && point.latencyMs > known.latencyMs))
+      buckets.set(at, point);
+  }
+  return [...buckets].sort(([a], [b]) => a - b).map(([, point]) => point);
+};
+type Scale = { readonly x: (ms: number) => number };
+const rect = (
+  className: string,
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  title: string,
+  radius = 4,
+): string =>
+  `<rect class="${className}" x="${x.toFixed(1)}" y="${y}" width="${Math.max(width, 1.5).toFixed(1)}" height="${height}" rx="${radius}"><title>${escaped(title)}</title></rect>`;
+const label = (y: number, text: string, className = 'name'): string =>
+  `<text class="${className}" x="${LEFT - 12}" y="${y}" text-anchor="end">${escaped(text)}</text>`;
+const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] => [
+  label(y + 15, 'leader', 'what'),
+  ...leaders.flatMap(({ name, fromMs, toMs }, i) => {
+    const width = x(toMs) - x(fromMs);
+    const text =
+      width > 26
+        ? [
+            `<text class="on" x="${(x(fromMs) + width / 2).toFixed(1)}" y="${y + 15}" text-anchor="middle">${escaped(name)}</text>`,
+          ]
+        : [];
+    return [
+      rect(`leader l${i % 2}`, x(fromMs), y, width - 1, 21, `${name} led for ${durationText(toMs - fromMs)}`),
+      ...text,
+    ];
+  }),
+];
+const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scale, y: number): string[] => {
+  const { before, after } = versionNames(report);
+  const words = { old: before, new: after, down: 'unavailable' };
+  const spans = lane.spans.flatMap(({ kind, fromMs, toMs }) => {
+    const width = x(toMs) - x(fromMs);
+    const text =
+      kind !== 'down' && width > 34
+        ? [`<text class="on" x="${(x(fromMs) + 8).toFixed(1)}" y="${y + 15}">${escaped(words[kind])}</text>`]
+        : [];
+    const title =
+      kind === 'down'
+        ? `${lane.name} was unavailable for ${durationText(toMs - fromMs)}`
+        : `${lane.name} ran ${words[kind]} for ${durationText(toMs - fromMs)}`;
+    return [rect(kind, x(fromMs), y, width, 21, title), ...text];
+  });
+  const marks = [
+    ...lane.snapshotsAt.map((at) => ({
+      at,
+      className: 'snapshot',
+      title: `snapshot of ${lane.name} saved and verified`,
+    })),
+    ...lane.revertedAt.map((at) => ({
+      at,
+      className: 'reverted',
+      title: `${lane.name} was rolled back to the old version`,
+    })),
+  ].map(
+    ({ at, className, title }) =>
+      `<path class="${className}" d="M${x(at).toFixed(1)} ${y + 4}l6.5 6.5-6.5 6.5-6.5-6.5z"><title>${escaped(title)}</title></path>`,
+  );
+  return [label(y + 15, lane.name), ...spans, ...marks];
+};
+const niceTop = (ms: number): number =>
+  [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000].find((top) => top >= ms) ?? ms;
+const gapMarks = (gaps: Timeline['gaps'], { x }: Scale, top: number): string[] =>
+  gaps.map(({ fromMs, toMs }) =>
+    rect(
+      'gap',
+      x(fromMs),
+      top,
+      x(toMs) - x(fromMs),
+      CHART,
+      `no acknowledged write for ${durationText(toMs - fromMs)}`,
+      2,
+    ),
+  );
+const failedMarks = (points: readonly Point[], { x }: Scale, top: number): string[] =>
+  points
+    .filter((point) => !point.ok)
+    .map(
+      (point) =>
+        `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`,
+    );
+/** The writes that were taken, as a line and the area below it. One alone makes no line. */
+const areaOf = (
+  good: readonly Point[],
+  { x, y, bottom }: Scale & { readonly y: (ms: number) => number; readonly bottom: number },
+): string[] => {
+  const [first, ...rest] = good;
+  const last = rest.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const line = `M${good.map((point) => `${x(point.atMs).toFixed(1)} ${y(point.latencyMs).toFixed(1)}`).join('L')}`;
+  return [
+    `<path class="area" d="${line}L${x(last.atMs).toFixed(1)} ${bottom}L${x(first.atMs).toFixed(1)} ${bottom}z"/>`,
+    `<path class="line" d="${line}"/>`,
+  ];
+};
+const chart = (timeline: Timeline, scale: Scale, top: number): string[] => {
+  const { x } = scale;
+  const { points, gaps, durationMs } = timeline;
+  if (points.length === 0) return [];
+  const shown = slowest(points, durationMs);
+  const most = niceTop(Math.max(...shown.map((point) => point.latencyMs)));
+  const bottom = top + CHART;
+  // Square root: a few slow writes must not flatten the usual ones.
+  const y = (ms: number): number => bottom - Math.sqrt(Math.min(ms, most) / most) * (CHART - 10);
+  const levels = [most, most / 4, most / 25].flatMap((ms) => [
+    `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(ms).toFixed(1)}" y2="${y(ms).toFixed(1)}"/>`,
+    `<text class="what" x="${LEFT - 12}" y="${(y(ms) + 4).toFixed(1)}" text-anchor="end">${durationText(ms)}</text>`,
+  ]);
+  const area = areaOf(
+    shown.filter((point) => point.ok),
+    { x, y, bottom },
+  );
+  return [...levels, ...gapMarks(gaps, scale, top), ...area, ...failedMarks(shown, scale, top)];
+};
+const pauseLine =
+  ({ x }: Scale, bottom: number) =>
+  ({ atMs, forMs }: Timeline['pauses'][number]): string => {
+    const at = x(atMs).toFixed(1);
+    return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escaped(`the run rested here for ${durationText(forMs)}`)}</title></line>`;
+  };
+/** The run as one drawing: who led, what each member ran, what a writing client saw. Colours come from the page's style. Pure. */
+export const timelineSvg = (report: Report, timeline: Timeline): string => {
+  const scale: Scale = {
+    x: (ms) => LEFT + (Math.min(ms, timeline.durationMs) / timeline.durationMs) * (WIDTH - LEFT - RIGHT),
+  };
+  const lanesTop = 12 + LANE;
+  const chartTop = lanesTop + timeline.lanes.length * LANE + 34;
+  const hasChart = timeline.points.length > 0;
+  const bottom = hasChart ? chartTop + CHART : chartTop - 26;
+  const ticks = ticksOf(timeline.durationMs).flatMap((ms) => [
+    `<line class="grid" x1="${scale.x(ms).toFixed(1)}" x2="${scale.x(ms).toFixed(1)}" y1="8" y2="${bottom}"/>`,
+    `<text class="what" x="${scale.x(ms).toFixed(1)}" y="${bottom + 18}" text-anchor="middle">${durationText(ms)}</text>`,
+  ]);
+  return [
+    `<svg class="timeline" viewBox="0 0 ${WIDTH} ${bottom + 28}" role="img" aria-label="Timeline of the upgrade">`,
+    ...ticks,
+    ...leaderLane(timeline, scale, 12),
+    ...timeline.lanes.flatMap((lane, i) => memberLane(lane, report, scale, lanesTop + i * LANE)),
+    ...(hasChart
+      ? [`<text class="what" x="${LEFT}" y="${chartTop - 8}">slowest write of each moment</text>`]
+      : []),
+    ...chart(timeline, scale, chartTop),
+    ...timeline.pauses.map(pauseLine(scale, bottom)),
+    '</svg>',
+  ].join('\n');
 };

@@ -1,6 +1,12 @@
-import type { FoundRun } from '../../engine/journal.ts';
+import type { Host } from '../../../platform/host.ts';
+import { processState, signalRecorded } from '../../../platform/process-identity.ts';
+import type { Access } from '../../engine/access.ts';
+import { findRuns, type FoundRun } from '../../engine/journal.ts';
+import { whoIsAt } from '../../engine/locks.ts';
+import type { ClusterFile, MemberSeen, Observation } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import type { MemberSeen, Observation } from '../../engine/types.ts';
+import { observe } from '../observe/observe.ts';
+import { startCanary } from '../watch/canary.ts';
 
 export type TopCanary = {
   readonly writes: number;
@@ -23,7 +29,6 @@ export type TopLook = {
   readonly isColored: boolean;
   readonly hasKeys: boolean;
 };
-
 const codes = { green: [32, 39], red: [31, 39], yellow: [33, 39], bold: [1, 22], dim: [2, 22] } as const;
 type Paint = keyof typeof codes;
 const ESCAPE = String.fromCharCode(27);
@@ -39,7 +44,6 @@ const size = (bytes: number | undefined): string =>
     : bytes < 1024 * 1024
       ? `${Math.round(bytes / 1024)} KiB`
       : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
-
 type Cell = { readonly text: string; readonly color?: Paint };
 const roleOf = (member: MemberSeen): Cell => {
   if (!member.is_reachable) return { text: 'down', color: 'red' };
@@ -52,7 +56,6 @@ const quotaOf = ({ db_size_bytes: now, quota_bytes: most }: MemberSeen): Cell =>
   const share = Math.round((now / most) * 100);
   return { text: `${share} %`, ...(share >= 80 ? { color: 'yellow' as const } : {}) };
 };
-
 /** What was not seen is a question mark, never a number. */
 const cellsOf = (member: MemberSeen, furthest: number): Cell[] => [
   { text: member.name, color: 'bold' },
@@ -65,7 +68,6 @@ const cellsOf = (member: MemberSeen, furthest: number): Cell[] => [
   { text: member.raft_term === undefined ? '?' : String(member.raft_term) },
 ];
 const heads = ['member', 'role', 'version', 'lag', 'latency', 'size', 'quota', 'term'];
-
 const table = ({ members }: Observation, look: TopLook): string[] => {
   const furthest = Math.max(0, ...members.map(({ raft_index }) => raft_index ?? 0));
   const rows = [
@@ -90,7 +92,6 @@ const table = ({ members }: Observation, look: TopLook): string[] => {
       .trimEnd(),
   );
 };
-
 const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   if (!members.some(({ is_reachable }) => is_reachable))
     return paint(look, 'red', cut('alarms ?: no member answers', look.columns));
@@ -101,7 +102,6 @@ const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   );
   return paint(look, 'red', cut(`alarm ${texts.join(', ')}`, look.columns));
 };
-
 /** One mark for each step of the plan: done, failed, under way, still to come. */
 const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const first = run?.entries[0];
@@ -121,15 +121,12 @@ const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
     ...(title === undefined ? [] : [cut(`now: ${title}`, look.columns)]),
   ];
 };
-
 const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   if (canary === undefined) return [];
   const text = `canary writes ${canary.writes}, failed ${canary.failed}, last ${Math.round(canary.lastMs)} ms, longest ${Math.round(canary.longestMs)} ms`;
   return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cut(text, look.columns))];
 };
-
 const keysLine = 'c check  p plan  u upgrade  h hold  r rollback  q quit';
-
 /** The lines of one moment; as many as the terminal has. Pure. */
 export const topLines = (state: TopState, look: TopLook): string[] => {
   const { observation } = state;
@@ -146,4 +143,75 @@ export const topLines = (state: TopState, look: TopLook): string[] => {
   ];
   const footer = look.hasKeys ? [paint(look, 'dim', cut(keysLine, look.columns))] : [];
   return [...lines.slice(0, Math.max(1, look.rows - footer.length)), ...footer];
+};
+
+export type TopWatched = {
+  readonly host: Host;
+  /** Directory of the runs of this machine. */
+  readonly state: string;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+};
+/** The newest run of this machine, and who works on it. */
+const runOf = async ({ host, state, cluster }: TopWatched): Promise<Pick<TopState, 'run' | 'worker'>> => {
+  const [run] = await findRuns(host, state, cluster.name).catch(() => []);
+  const held = await whoIsAt(host, state, cluster.name).catch(() => undefined);
+  return {
+    ...(run === undefined ? {} : { run }),
+    ...(held === undefined ? {} : { worker: `in progress on ${held.owner.host}, process ${held.owner.pid}` }),
+  };
+};
+/** Its writes are counted from the first one on. */
+const countedCanary = ({ host, cluster, access }: TopWatched) => {
+  let seen: TopCanary = { writes: 0, failed: 0, lastMs: 0, longestMs: 0 };
+  const canary = startCanary(
+    host,
+    cluster,
+    access,
+    `top-${host.pid}`,
+    (event) => {
+      if (event.event !== 'canary') return;
+      seen = {
+        writes: seen.writes + 1,
+        failed: seen.failed + (event.ok ? 0 : 1),
+        lastMs: event.latency_ms,
+        longestMs: Math.max(seen.longestMs, event.latency_ms),
+      };
+    },
+    () => 1000,
+  );
+  return { now: () => seen, stop: () => canary.stop() };
+};
+export type TopWatch = { readonly look: () => Promise<TopState>; readonly stop: () => Promise<unknown> };
+/** Looks at the members and at the run; with a canary, writes while it is not stopped. */
+export const topWatch = (watched: TopWatched, withCanary: boolean): TopWatch => {
+  const canary = withCanary ? countedCanary(watched) : undefined;
+  return {
+    look: async () => ({
+      observation: await observe(watched),
+      ...(await runOf(watched)),
+      ...(canary === undefined ? {} : { canary: canary.now() }),
+    }),
+    stop: async () => canary?.stop(),
+  };
+};
+/** One look as data. */
+export const topData = ({ observation, run, worker, canary }: TopState) => ({
+  ...observation,
+  last_run: run === undefined ? null : { run: run.run, entries: run.entries.length, worker: worker ?? null },
+  ...(canary === undefined ? {} : { canary }),
+});
+
+/** The run under way is asked to stop after its current step, as by Ctrl-C in its own terminal. */
+export const holdRun = async (host: Host, state: string, cluster: string): Promise<string> => {
+  const held = await whoIsAt(host, state, cluster);
+  if (held === undefined) return 'no run is in progress here; an upgrade takes --hold-last or --hold-after';
+  const { pid, machine } = held;
+  if (processState(host, held) !== 'alive')
+    return `the run is in progress on ${machine}${machine === host.hostname ? ', in another container' : ''}: press Ctrl-C there`;
+  const question = `Stop the run of ${cluster} (process ${pid}) after its current step?`;
+  if (!(await host.terminal.prompts.confirm(question, false))) return 'not confirmed; the run goes on';
+  return signalRecorded(host, held, 'SIGINT')
+    ? 'the run stops after its current step; opsctl kv resume goes on'
+    : `process ${pid} could not be signalled`;
 };

@@ -1,7 +1,10 @@
-import { childPath, pathPart } from '../../../core/file-name.ts';
 import { join } from 'node:path';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { AppError } from '../../../core/problem.ts';
+import { lossyText } from '../../../core/utf8.ts';
+import type { Host } from '../../../platform/host.ts';
+import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf } from '../cluster/command-line.ts';
-import type { ClusterFile, MemberSpec } from '../../engine/types.ts';
 
 /** One member of the private copy: where it is, and how its data is made from the snapshot. */
 export type PrivateMember = {
@@ -10,7 +13,6 @@ export type PrivateMember = {
   readonly settings: Readonly<Record<string, string>>;
 };
 export type PrivateCopy = { readonly cluster: ClusterFile; readonly members: readonly PrivateMember[] };
-
 /** Settings that name addresses, directories or the cluster: those of the copy take their place. */
 const ownSettings = [
   'name',
@@ -32,7 +34,6 @@ const ownSettings = [
 const isSecurity = (name: string): boolean =>
   /(^|-)(cert|key|ca)-file$|client-cert-auth$|auto-tls$|cipher-suites$|crl-file$|cert-allowed/.test(name);
 const isOwn = (name: string): boolean => ownSettings.includes(name) || isSecurity(name);
-
 /** The words of a command without the flags that the copy sets itself. Pure. */
 export const withoutOwnFlags = (words: readonly string[]): string[] => {
   const kept: string[] = [];
@@ -44,7 +45,6 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
   }
   return kept;
 };
-
 /** The server takes `ETCD_CERT_FILE` for `--cert-file`, and so on. */
 const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
@@ -52,14 +52,12 @@ const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<stri
       ([name]) => !name.startsWith('ETCD_') || !isOwn(name.slice(5).toLowerCase().replaceAll('_', '-')),
     ),
   );
-
 export type CopyOptions = {
   readonly directory: string /** Client and peer port of each member, in pairs. */;
   readonly ports: readonly number[];
   readonly snapshot: string;
 };
 const urlAt = (port: number | undefined): string => `http://127.0.0.1:${port}`;
-
 type Own = { readonly name: string; readonly client: string; readonly peer: string; readonly data: string };
 const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<string, string> => ({
   name,
@@ -72,7 +70,6 @@ const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<
   'initial-cluster-token': 'rehearsal',
   'initial-cluster-state': 'new',
 });
-
 const specOf = (member: MemberSpec, own: Own, initial: string, directory: string): MemberSpec => {
   const command = (which: 'old' | 'new'): string[] => {
     const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
@@ -113,7 +110,6 @@ const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: stri
     peer,
   ];
 };
-
 /** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data directories. Pure. */
 export const privateCopy = (
   cluster: ClusterFile,
@@ -154,7 +150,6 @@ export const privateCopy = (
     members,
   };
 };
-
 export const configAt = (directory: string, name: string): string =>
   childPath(directory, pathPart(`${name}.conf.yaml`));
 /** A configuration file that the command names is the copy's own one. */
@@ -164,7 +159,6 @@ const withConfig = (words: readonly string[], member: MemberSpec, directory: str
       ? word
       : word.replaceAll(member.config_file, configAt(directory, member.name)),
   );
-
 /** The member's configuration with the addresses and directories of the copy; comments and everything else stay. */
 export const privateConfig = async (
   text: string,
@@ -178,4 +172,86 @@ export const privateConfig = async (
     if (settings[name] === undefined && document.has(name)) document.delete(name);
   for (const [name, value] of Object.entries(settings)) document.set(name, value);
   return document.toString();
+};
+
+export type ChildRun = {
+  readonly code: number | null;
+  readonly report?: Report /** What it said on stderr when it refused before it began. */;
+  readonly complaint?: string;
+};
+/** This program again, with a home of its own, so that nothing of the rehearsal mixes with the real runs. */
+const environment = (home: string): Record<string, string | undefined> => ({
+  OPSCTL_HOME: home,
+  OPSCTL_PROFILE: undefined,
+  OPSCTL_KV_CLUSTER: undefined,
+});
+export const runSelf = async (
+  host: Host,
+  home: string,
+  args: readonly string[],
+  signal?: AbortSignal,
+): Promise<string> => {
+  const [command, ...first] = host.self;
+  const done = await host.processes.run(command, [...first, ...args], { env: environment(home), signal });
+  if (done.code !== 0)
+    throw new AppError(
+      'unknown',
+      `opsctl ${args.slice(0, 3).join(' ')} failed: ${lastLine(done.stderr) ?? done.startError ?? `code ${done.code}`}`,
+      {
+        code: 'REHEARSAL_FAILED',
+      },
+    );
+  return done.stdout;
+};
+const lastLine = (text: string): string | undefined => text.trim().split('\n').at(-1) || undefined;
+/** `kv upgrade` on the copy; every event of it is handed on as it comes. */
+export const upgradeCopy = async (
+  host: Host,
+  home: string,
+  args: readonly string[],
+  onEvent: (event: UpgradeEvent) => void,
+): Promise<ChildRun> => {
+  const [command, ...first] = host.self;
+  const complaints = `${home}/stderr.log`;
+  // stdout is the events, one a line; stderr goes to a file.
+  const script = 'log="$1"; shift; exec "$@" 2> "$log"';
+  const started = await host.processes.start(
+    '/bin/sh',
+    ['-c', script, 'sh', complaints, command, ...first, ...args, '-o', 'ndjson'],
+    {
+      env: environment(home),
+    },
+  );
+  let report: Report | undefined;
+  for await (const line of started.lines()) {
+    const event = eventIn(line);
+    if (event === undefined) continue;
+    if (event.event === 'run-finished') report = event.report;
+    onEvent(event);
+  }
+  const { code } = await started.exited;
+  const complaint =
+    report === undefined ? complaintIn(lossyText(await host.files.readBytes(complaints))) : undefined;
+  return {
+    code,
+    ...(report === undefined ? {} : { report }),
+    ...(complaint === undefined ? {} : { complaint }),
+  };
+};
+/** The message of the error object that stderr ends with. */
+const complaintIn = (stderr: string): string | undefined => {
+  const last = lastLine(stderr);
+  try {
+    return (JSON.parse(last ?? '') as { message?: string }).message;
+  } catch {
+    return last;
+  }
+};
+const eventIn = (line: string): UpgradeEvent | undefined => {
+  try {
+    const value = JSON.parse(line) as UpgradeEvent;
+    return typeof value.event === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
 };

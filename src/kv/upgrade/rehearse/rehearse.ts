@@ -1,17 +1,95 @@
-import { withSnapshot } from '../../client/snapshot-file.ts';
-import { join } from 'node:path';
-import type { Host } from '../../../platform/host.ts';
+import { join, resolve } from 'node:path';
+import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
+import { recordResult, type Result } from '../../../core/result.ts';
+import type { Host } from '../../../platform/host.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
-import type { Access } from '../../engine/access.ts';
-import { accessWith } from '../../engine/access.ts';
-import { localDriver } from '../supervisors/local.ts';
-import { whyFailed } from '../supervisors/service.ts';
-import type { ClusterFile, Observation, PlanOptions, Report, UpgradeEvent } from '../../engine/types.ts';
+import { openStore } from '../../client/etcd-client.ts';
+import { bucketRecords, type PageSource } from '../../client/snapshot-content.ts';
+import { saveSnapshot, verifySnapshot, withSnapshot } from '../../client/snapshot.ts';
+import { type Access, accessWith } from '../../engine/access.ts';
+import { clusterDirectory } from '../../engine/journal.ts';
+import type {
+  ClusterFile,
+  Observation,
+  Plan,
+  PlanOptions,
+  Report,
+  UpgradeEvent,
+} from '../../engine/model.ts';
 import { readCluster } from '../cluster/cluster-file.ts';
-import { runSelf, upgradeCopy } from './child.ts';
-import { type PrivateCopy, configAt, privateConfig, privateCopy } from './private-copy.ts';
-import { type SnapshotKeys, snapshotKeys } from './snapshot-keys.ts';
+import { whyFailed } from '../supervisors/driver.ts';
+import { localDriver } from '../supervisors/local.ts';
+import {
+  configAt,
+  privateConfig,
+  type PrivateCopy,
+  privateCopy,
+  runSelf,
+  upgradeCopy,
+} from './private-copy.ts';
+
+/** A key as it stood in a snapshot. `key` has one character a byte, `value` is base64. */
+export type SnapshotKey = {
+  readonly key: string;
+  readonly value: string;
+  readonly create: number;
+  readonly mod: number;
+  readonly version: number;
+};
+export type SnapshotKeys = { readonly revision: number; readonly keys: readonly SnapshotKey[] };
+/** Fields of a protobuf message: numbers and byte strings by field number. Pure. */
+const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
+  const found = new Map<number, bigint | Buffer>();
+  let at = 0;
+  const varint = (): bigint => {
+    let [value, shift] = [0n, 0n];
+    for (;;) {
+      const byte = bytes[at] ?? 0;
+      at += 1;
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+      shift += 7n;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = Number(varint());
+    if ((tag & 7) === 0) found.set(tag >> 3, varint());
+    else if ((tag & 7) === 2) {
+      const size = Number(varint());
+      found.set(tag >> 3, bytes.subarray(at, at + size));
+      at += size;
+    } else
+      throw new AppError('no', `the snapshot cannot be read: a record has a field of kind ${tag & 7}`, {
+        code: 'SNAPSHOT_DAMAGED',
+      });
+  }
+  return found;
+};
+const MARK_OF_DELETION = 18;
+const bytesOf = (value: bigint | Buffer | undefined): Buffer =>
+  Buffer.isBuffer(value) ? value : Buffer.alloc(0);
+/** Every key that is alive in a snapshot file, with its newest value. Records come in the order of their revisions. Pure. */
+export const snapshotKeys = (file: PageSource): SnapshotKeys => {
+  const alive = new Map<string, SnapshotKey>();
+  let revision = 1;
+  for (const { key: at, value } of bucketRecords(file, 'key')) {
+    revision = Number(at.readBigUInt64BE(0));
+    const fields = protoFields(value);
+    const key = bytesOf(fields.get(1)).toString('latin1');
+    const number = (field: number): number => Number(fields.get(field) ?? 0);
+    if (at.length === MARK_OF_DELETION) alive.delete(key);
+    else
+      alive.set(key, {
+        key,
+        value: bytesOf(fields.get(5)).toString('base64'),
+        create: number(2),
+        mod: number(3),
+        version: number(4),
+      });
+  }
+  return { revision, keys: [...alive.values()] };
+};
 
 export type RehearsalInput = {
   readonly host: Host;
@@ -36,7 +114,6 @@ export type RehearsalResult = {
   readonly report?: Report;
 };
 const HEALTHY_WITHIN_MS = 60_000;
-
 /** Real servers need both programs of a version on this machine and the ctl program, which alone can restore a snapshot. */
 export const canBeReal = (cluster: ClusterFile): boolean =>
   cluster.simulated !== true &&
@@ -47,7 +124,6 @@ export const canBeReal = (cluster: ClusterFile): boolean =>
       (member.old_command ?? member.old_binary) !== undefined &&
       (member.new_command ?? member.new_binary) !== undefined,
   );
-
 const restoreCopy = async (
   { host, cluster, directory, signal }: RehearsalInput,
   copy: PrivateCopy,
@@ -89,7 +165,6 @@ const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
   for (const { spec } of copy.members) await driver.start(spec, 'old');
   return copy.cluster;
 };
-
 const startSimulated = async (
   { host, directory, versions, cluster, signal }: RehearsalInput,
   content: SnapshotKeys,
@@ -117,7 +192,6 @@ const startSimulated = async (
   await runSelf(host, join(directory, 'home'), args, signal);
   return readCluster(host, join(dir, 'cluster.yaml'));
 };
-
 const accessTo = (host: Host, copy: ClusterFile, access: Access): Access =>
   accessWith(host, undefined, copy.user === undefined ? undefined : access.user);
 const waitHealthy = async (
@@ -169,7 +243,6 @@ const stopCopy = async (
   const driver = localDriver(host);
   await Promise.all((copy?.members ?? []).map((member) => driver.kill(member)));
 };
-
 const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): string[] => {
   const file = isReal ? join(directory, 'cluster.yaml') : join(directory, 'copy', 'cluster.yaml');
   const chosen = [
@@ -183,7 +256,6 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
   ];
   return ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', ...chosen];
 };
-
 /** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */
 export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
   const { host, directory, isReal } = input;
@@ -223,4 +295,117 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
   } finally {
     await stopCopy(input, copy);
   }
+};
+
+/** How a rehearsal ended; it went through when the copy has every key that it began with. */
+export const rehearsalEnding = (result: RehearsalResult, kept: string): Result => {
+  const { report } = result;
+  const isWhole = result.keys_after === undefined || result.keys_after >= result.keys_before;
+  const isGood = result.outcome === 'done' && isWhole;
+  const away =
+    report?.members.flatMap(({ name, down_ms }) =>
+      down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
+    ) ?? [];
+  const text = [
+    isGood
+      ? `The rehearsal went through on ${result.mode}: ${result.message}.`
+      : `The rehearsal did not go through (${result.mode}): ${result.message}`,
+    `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
+    ...(report === undefined
+      ? []
+      : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members unavailable for: ${away.join(', ')}`]),
+    ...(report?.canary === undefined
+      ? []
+      : [
+          `canary writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`,
+        ]),
+    ...(report === undefined ? [] : [`report ${kept}/report.html`]),
+  ].join('\n');
+  return recordResult(
+    { ...result, ok: isGood, directory: kept },
+    { text, name: 'outcome' },
+    isGood ? undefined : 'no',
+  );
+};
+
+const SILENCE_MS = 30_000;
+type Wanted = {
+  readonly access: Access;
+  readonly observation: Observation;
+  /** A given file, instead of a fresh one. */
+  readonly file: string | undefined;
+  /** Where a fresh one is kept. */
+  readonly directory: string;
+  info(text: string): void;
+};
+/** The snapshot to rehearse on: a given file, verified, or a fresh one of a follower. */
+export const snapshotToRehearse = async (
+  host: Host,
+  { access, observation, file, directory, info }: Wanted,
+): Promise<string> => {
+  if (file !== undefined) {
+    const path = resolve(host.cwd, file);
+    await verifySnapshot(host, path);
+    return path;
+  }
+  const reachable = observation.members.filter((member) => member.is_reachable);
+  const source = reachable.find((member) => !member.is_leader) ?? reachable[0];
+  if (source === undefined)
+    throw new AppError('network', 'no member answers, so there is nothing to copy', {
+      code: 'UNAVAILABLE',
+      tryThis: ['--snapshot FILE'],
+    });
+  const path = join(directory, 'snapshot.db');
+  info(`saving a snapshot of ${source.name} for the private copy`);
+  await saveSnapshot(
+    host,
+    openStore(host, {
+      url: source.client_url,
+      tls: access.tls,
+      user: access.user,
+      timeoutMs: SILENCE_MS,
+    }),
+    path,
+  );
+  return path;
+};
+
+/** The versions of the programs: what runs, and the newest that is there; else the first patch of the minor. */
+export const rehearsedVersions = (
+  observation: Observation,
+  plan: Plan,
+): { readonly old: string; readonly new: string } => {
+  const newest = observation.members
+    .map((member) => member.host?.new_binary_version)
+    .find((version) => version !== undefined);
+  const running = observation.members
+    .map((member) => member.server_version)
+    .find((version) => version !== undefined);
+  return { old: running ?? `${plan.from}.0`, new: newest ?? `${plan.to}.0` };
+};
+
+/** The run's directory of the copy is kept with the real cluster's runs; everything else of the copy goes. */
+export const keepReport = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  directory: string,
+  run: string,
+): Promise<string> => {
+  const kept = childPath(join(clusterDirectory(state, cluster), 'rehearsals'), pathPart(run));
+  const find = async (at: string): Promise<string | undefined> => {
+    for (const name of await host.files.list(at)) {
+      const path = childPath(at, pathPart(name));
+      if (name === 'report.json') return at;
+      const inside = (await host.files.info(path))?.kind === 'directory' ? await find(path) : undefined;
+      if (inside !== undefined) return inside;
+    }
+    return undefined;
+  };
+  const from = await find(join(directory, 'home'));
+  if (from === undefined) return kept;
+  await host.files.makeDirectory(kept, 0o700);
+  for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson'])
+    await host.files.copy(childPath(from, pathPart(name)), childPath(kept, pathPart(name)));
+  return kept;
 };

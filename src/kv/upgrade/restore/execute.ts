@@ -1,22 +1,21 @@
-import { messageOf } from '../../../core/error-message.ts';
-import { stopGraceMs } from '../cluster/stop-grace.ts';
-import { AppError } from '../../../core/problem.ts';
-import type { Host } from '../../../platform/host.ts';
+import { join } from 'node:path';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { accessWith } from '../../engine/access.ts';
-import type { Access } from '../../engine/access.ts';
-import { placementOf } from '../placement.ts';
-import { configOn, startVersion } from '../switch-version.ts';
-import type { Driver } from '../supervisors/driver.ts';
-import type { Shell } from '../supervisors/shell.ts';
-import { quorumOf } from '../guards/quorum-survives.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import { shapeBy } from '../../../core/shape.ts';
+import { storedLines } from '../../../core/text.ts';
+import type { Host } from '../../../platform/host.ts';
+import { removeOwnKeys } from '../../client/etcd-client.ts';
+import { type Access, accessWith } from '../../engine/access.ts';
+import { clusterDirectory, runDirectory } from '../../engine/journal.ts';
+import { dropLock, takeLocks } from '../../engine/locks.ts';
+import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { removeShared } from '../../engine/shared-progress.ts';
-import { dropLock } from '../../engine/locks.ts';
-import { removeOwnKeys } from '../../client/own-keys.ts';
-import type { ClusterFile, MemberSpec } from '../../engine/types.ts';
-import { buildDirectory, isBuiltBeside, refuseWrongCtl, swapDirectory } from './place.ts';
-import type { RestorePlan } from './plan.ts';
-import type { RestoreJournal } from './restore-journal.ts';
+import { stopGraceMs } from '../cluster/cluster-file.ts';
+import { quorumOf } from '../guards/membership.ts';
+import { configOn, placementOf, startVersion } from '../placement.ts';
+import type { Driver, Shell } from '../supervisors/driver.ts';
+import { shellsOf } from '../supervisors/open.ts';
+import { buildDirectory, isBuiltBeside, refuseWrongCtl, type RestorePlan, swapDirectory } from './plan.ts';
 
 export type Restoring = {
   readonly host: Host;
@@ -31,10 +30,8 @@ export type Restoring = {
   readonly shellFor: (member: MemberSpec) => Shell;
   log(text: string): void;
 };
-
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
-
 /** The programs that a driver starts by a command line: after the stop it would be too late to find out. */
 const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: MemberSpec): Promise<void> => {
   const by = driver.kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : driver.kind;
@@ -52,7 +49,6 @@ const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: M
     { code: 'WRONG_BINARY', tryThis: [`old_binary: PATH of the ${plan.to} server in the cluster file`] },
   );
 };
-
 const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
     if (!(await driver.stop(member, stopGraceMs(cluster))))
@@ -63,13 +59,11 @@ const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
     log(`${member.name}: stopped`);
   }
 };
-
 /** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (spec/store#measured-configuration). */
 const startAll = async (restoring: Restoring): Promise<void> => {
   for (const member of restoring.cluster.members)
     await startVersion(restoring, member, 'old', restoring.plan.to);
 };
-
 const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs: number): Promise<void> => {
   const until = host.elapsed() + withinMs;
   for (;;) {
@@ -96,14 +90,12 @@ const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs:
     await host.sleep(100);
   }
 };
-
 const FIRST_READ_MS = 5000;
 export type Restored = {
   readonly revision: number;
   readonly kept: readonly { readonly name: string; readonly kept_data: string }[];
 };
 type Step = { readonly step: RestorePlan['members'][number]; readonly member: MemberSpec };
-
 /** Built by a process that was killed: its directory is there still, or it was put in its place just before the crash. */
 const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Step): Promise<boolean> => {
   if (progress.keptOf(step.name) !== undefined) return true;
@@ -113,13 +105,11 @@ const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Ste
   progress.write({ kind: 'swapped', member: step.name, kept: step.aside });
   return true;
 };
-
 /** For a directory that is gone: as whom the member ran on its old version. */
 const ownerOf = async (restoring: Restoring, { name }: MemberSpec): Promise<string | undefined> => {
   const { uid, gid } = (await placementOf(restoring, name, restoring.plan.to))?.runs_as ?? {};
   return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
 };
-
 /** Nothing is stopped before every directory exists. */
 const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
   const { plan, shellFor, log, progress } = restoring;
@@ -130,7 +120,6 @@ const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<v
     log(`${step.name}: new data directory built`);
   }
 };
-
 const swapAll = async (
   { shellFor, progress }: Restoring,
   steps: readonly Step[],
@@ -144,7 +133,6 @@ const swapAll = async (
   }
   return kept;
 };
-
 /** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the directories before are kept. */
 export const restore = async (restoring: Restoring): Promise<Restored> => {
   const { cluster, access, plan, shellFor, progress } = restoring;
@@ -175,4 +163,152 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   progress.write({ kind: 'closed', revision });
   progress.close();
   return { revision, kept };
+};
+
+/** One line each, fsynced. A restore that was killed goes on where it was: what was built is not built again, what was swapped is not swapped again. */
+export type RestoreEntry =
+  | {
+      readonly kind: 'opened';
+      readonly at: string;
+      readonly to: string;
+      readonly snapshot: string;
+      readonly file_sha256: string;
+      readonly members: readonly string[];
+    }
+  | { readonly kind: 'built'; readonly at: string; readonly member: string }
+  | { readonly kind: 'stopping'; readonly at: string }
+  | { readonly kind: 'swapped'; readonly at: string; readonly member: string; readonly kept: string }
+  | { readonly kind: 'starting'; readonly at: string }
+  /** The rebuilt members did not become healthy: the next restore builds anew. */
+  | { readonly kind: 'failed'; readonly at: string; readonly reason: string }
+  | { readonly kind: 'closed'; readonly at: string; readonly revision: number };
+type Unstamped = RestoreEntry extends infer E ? (E extends RestoreEntry ? Omit<E, 'at'> : never) : never;
+const shapeOf = shapeBy('kind', {
+  opened: { to: 'text', snapshot: 'text', file_sha256: 'text', members: ['text'] },
+  built: { member: 'text' },
+  swapped: { member: 'text', kept: 'text' },
+});
+const pathOf = (state: string, cluster: string): string =>
+  join(clusterDirectory(state, cluster), 'restore.jsonl');
+/** The last restore of a cluster; a torn last line was never acted on. Damage is an error: what was swapped must not be swapped again. */
+export const readRestore = async (
+  host: Host,
+  state: string,
+  cluster: string,
+): Promise<readonly RestoreEntry[]> => {
+  const path = pathOf(state, cluster);
+  const text = (await host.files.read(path).catch(() => undefined)) ?? '';
+  const { values } = storedLines(
+    path,
+    text,
+    ['look at the data directories of the members, then move the file away to restore anew'],
+    shapeOf,
+  );
+  return values as readonly RestoreEntry[];
+};
+export type RestoreJournal = {
+  /** Members were being stopped when it was killed. */
+  readonly wasStopping: boolean;
+  isBuilt(member: string): boolean;
+  /** Where the directory before is kept, when it was swapped already. */
+  keptOf(member: string): string | undefined;
+  write(entry: Unstamped): void;
+  close(): void;
+};
+/** Goes on with an unfinished restore of the same snapshot to the same version; else it begins anew. */
+export const openRestore = async (host: Host, state: string, plan: RestorePlan): Promise<RestoreJournal> => {
+  const path = pathOf(state, plan.cluster);
+  const before = await readRestore(host, state, plan.cluster);
+  const [first] = before;
+  const goesOn =
+    first?.kind === 'opened' &&
+    first.file_sha256 === plan.snapshot.file_sha256 &&
+    first.to === plan.to &&
+    before.at(-1)?.kind !== 'closed' &&
+    before.at(-1)?.kind !== 'failed';
+  const entries: RestoreEntry[] = goesOn ? [...before] : [];
+  await host.files.makeDirectory(clusterDirectory(state, plan.cluster), 0o700);
+  await host.files.replace(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''), 0o600);
+  const file = host.files.append(path, 0o600);
+  const write = (entry: Unstamped): void => {
+    const line = { at: new Date(host.now()).toISOString(), ...entry } as RestoreEntry;
+    file.write(`${JSON.stringify(line)}\n`);
+    file.sync();
+    entries.push(line);
+  };
+  if (!goesOn)
+    write({
+      kind: 'opened',
+      to: plan.to,
+      snapshot: plan.snapshot.path,
+      file_sha256: plan.snapshot.file_sha256,
+      members: plan.members.map(({ name }) => name),
+    });
+  return {
+    wasStopping: entries.some(({ kind }) => kind === 'stopping'),
+    isBuilt: (member) => entries.some((entry) => entry.kind === 'built' && entry.member === member),
+    keptOf: (member) => {
+      const entry = entries.findLast((one) => one.kind === 'swapped' && one.member === member);
+      return entry?.kind === 'swapped' ? entry.kept : undefined;
+    },
+    write,
+    close: () => file.close(),
+  };
+};
+/** What status says of the last restore; undefined when there was none. Pure. */
+export const restoreLine = (
+  entries: readonly RestoreEntry[],
+):
+  | { readonly outcome: 'interrupted' | 'restored'; readonly at: string; readonly text: string }
+  | undefined => {
+  const [first, last] = [entries[0], entries.at(-1)];
+  if (first?.kind !== 'opened' || last === undefined) return undefined;
+  if (last.kind === 'closed')
+    return {
+      outcome: 'restored',
+      at: last.at,
+      text: `restored to ${first.to} at revision ${last.revision} from ${first.snapshot}`,
+    };
+  if (last.kind === 'failed')
+    return {
+      outcome: 'interrupted',
+      at: last.at,
+      text: `the restore to ${first.to} failed: ${last.reason}\n  again: opsctl kv restore --snapshot ${first.snapshot} --to ${first.to}`,
+    };
+  const swapped = entries.filter(({ kind }) => kind === 'swapped').length;
+  const wasStopped = entries.some(({ kind }) => kind === 'stopping');
+  const where = !wasStopped
+    ? 'before any member was stopped'
+    : `with the members stopped, ${swapped} of ${first.members.length} data directories swapped`;
+  return {
+    outcome: 'interrupted',
+    at: last.at,
+    text: `the restore to ${first.to} was interrupted ${where}\n  go on: opsctl kv restore --snapshot ${first.snapshot} --to ${first.to}`,
+  };
+};
+
+type Place = {
+  readonly host: Host;
+  readonly directories: { readonly clusters: string; readonly state: string };
+  readonly log: { info(text: string): void; warn(text: string): void };
+};
+type Parts = Pick<Restoring, 'cluster' | 'access' | 'plan'> & { readonly driver: Driver };
+const carriedOut = async ({ host, directories, log }: Place, parts: Parts): Promise<Restored> => {
+  const { cluster, plan } = parts;
+  const shellFor = await shellsOf(host, cluster, directories.state);
+  const directory = runDirectory(directories.clusters, cluster.name, plan.run);
+  const progress = await openRestore(host, directories.clusters, plan);
+  return restore({ ...parts, host, shellFor, directory, progress, log: log.info });
+};
+/** Nobody else may be at work on the members meanwhile. The store is away in the middle, so its own lock is a warning to others, no more. */
+export const carryOutRestore = async (place: Place, parts: Parts): Promise<Restored> => {
+  const { host, directories, log } = place;
+  const { cluster, access, plan } = parts;
+  const { run } = plan;
+  const lock = await takeLocks({ host, state: directories.clusters, cluster, access, run, warn: log.warn });
+  try {
+    return await carriedOut(place, parts);
+  } finally {
+    await lock.release();
+  }
 };

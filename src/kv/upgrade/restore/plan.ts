@@ -1,8 +1,20 @@
+import { resolve } from 'node:path';
+import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
+import type { Host } from '../../../platform/host.ts';
+import { snapshotRevision } from '../../client/snapshot-content.ts';
+import { verifySnapshot, withSnapshot } from '../../client/snapshot.ts';
+import { findRuns } from '../../engine/journal.ts';
+import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } from '../../engine/model.ts';
+import type { BucketOptions } from '../../snapshots/catalog.ts';
+import { isBucketUrl } from '../../snapshots/destination.ts';
+import { asLocalFile } from '../../snapshots/verify.ts';
 import { shellLine } from '../cluster/command-line.ts';
+import { type Shell, versionInText, whyFailed } from '../supervisors/driver.ts';
+import { placeFunctions } from '../supervisors/places.ts';
+import { isDistrust, trustFunctions } from '../supervisors/trust-script.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
-import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } from '../../engine/types.ts';
 
 /** How a cluster is rebuilt on its old version from one verified snapshot. */
 export type RestorePlan = {
@@ -27,14 +39,11 @@ export type RestoreStep = {
   /** Words of the ctl program after `snapshot restore FILE`. */
   readonly words: readonly string[];
 };
-
 /** Every member must be rebuilt from the same file: the one with the highest revision. */
 export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRecord | undefined =>
   snapshots.toSorted((a, b) => b.revision - a.revision)[0];
-
 const peerUrl = (member: MemberSpec, { listed }: Observation): string | undefined =>
   member.peer_url ?? listed.find(({ name }) => name === member.name)?.peer_urls[0];
-
 /** One inside the data directory is moved with it, but not built there by the ctl program. */
 const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreStep, 'wal_dir'> => {
   const wal_dir = walDirOf(member, host);
@@ -53,7 +62,6 @@ const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreSte
     );
   return { wal_dir: wal_dir.replace(/\/+$/, '') };
 };
-
 export type RestoreInput = {
   readonly cluster: ClusterFile;
   readonly observation: Observation;
@@ -62,7 +70,6 @@ export type RestoreInput = {
   /** Part of the names of the directories that are moved aside. */
   readonly run: string;
 };
-
 /** The plan, with the commands of the store's own program. Pure. */
 export const restorePlan = ({ cluster, observation, snapshot, to, run }: RestoreInput): RestorePlan => {
   const ctl = cluster.ctl_binary;
@@ -104,7 +111,6 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
     }),
   };
 };
-
 export const restoreText = (plan: RestorePlan): string => {
   const lost =
     plan.lost_revisions === undefined
@@ -123,3 +129,207 @@ export const restoreText = (plan: RestorePlan): string => {
     `3. start every member with its ${plan.to} binary and configuration, and wait until all are healthy`,
   ].join('\n');
 };
+
+export type RestoreSource = {
+  readonly snapshot: SnapshotRecord;
+  readonly to: Minor;
+  readonly run: string;
+  /** A copy of what is in a bucket, to be removed when the work is done. */
+  readonly copy?: string;
+};
+type Wanted = {
+  /** A file or a place in a bucket, instead of the newest snapshot of the last run. */
+  readonly snapshot: string | undefined;
+  readonly to: string | undefined;
+  readonly bucket: BucketOptions;
+};
+type Directories = { readonly clusters: string; readonly state: string };
+type Chosen = Pick<RestoreSource, 'to' | 'run'> & { readonly place: string; readonly member: string };
+/** The newest snapshot of the last run, or the one that was named. */
+const chosen = async (host: Host, clusters: string, wanted: Wanted, cluster: string): Promise<Chosen> => {
+  const [run] = (await findRuns(host, clusters, cluster)).filter(({ entries }) =>
+    entries.some(({ kind }) => kind === 'snapshot'),
+  );
+  const opened = run?.entries[0];
+  const recorded = newestSnapshot(
+    run?.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : [])) ?? [],
+  );
+  const to = wanted.to ?? (opened?.kind === 'opened' ? opened.plan.from : undefined);
+  const named = wanted.snapshot;
+  const place =
+    named === undefined || isBucketUrl(named) ? (named ?? recorded?.path) : resolve(host.cwd, named);
+  if (place === undefined || to === undefined) {
+    throw new AppError('not-found', 'no run of this cluster with snapshots is known here', {
+      code: 'NO_SNAPSHOT',
+      tryThis: ['--snapshot FILE --to MINOR'],
+    });
+  }
+  const member = recorded?.path === place ? recorded.member : 'a file';
+  return { place, member, to: to as Minor, run: run?.run ?? 'by-hand' };
+};
+/** The chosen snapshot as a file of this machine, verified again now. */
+export const restoreSource = async (
+  host: Host,
+  { clusters, state }: Directories,
+  wanted: Wanted,
+  { name, s3 }: Pick<ClusterFile, 'name' | 's3'>,
+): Promise<RestoreSource> => {
+  const { place, member, to, run } = await chosen(host, clusters, wanted, name);
+  const isStored = isBucketUrl(place);
+  const bucket = { ...s3, ...wanted.bucket, directory: `${state}/snapshots` };
+  const path = isStored ? await asLocalFile(host, place, bucket) : place;
+  const verified = await verifySnapshot(host, path);
+  const revision = withSnapshot(host.files, path, snapshotRevision);
+  return {
+    snapshot: { duration_ms: 0, member, path, ...verified, revision },
+    to,
+    run,
+    ...(isStored ? { copy: path } : {}),
+  };
+};
+
+const buildMs = 3_600_000;
+/** What is done where a member lives, as shell scripts: here, or over ssh. Nothing of it is done twice. */
+export const refuseWrongCtl = async (
+  shell: Shell,
+  { ctl, to }: { readonly ctl: string; readonly to: Minor },
+): Promise<void> => {
+  const { stdout, stderr } = await shell.run(
+    sh`${trustFunctions}
+trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
+  );
+  if (isDistrust(stderr.trimStart()))
+    throw new AppError('unsafe', `refused, nothing was changed: ${stderr.trim().split('\n')[0]}`, {
+      code: 'UNTRUSTED',
+      tryThis: ['ctl_binary: PATH of a program that only root or you can replace'],
+    });
+  const version = versionInText(`${stdout}\n${stderr}`);
+  if (minorOf(version) === to) return;
+  const place = shell.where === 'here' ? '' : ` on ${shell.where}`;
+  const what = version ?? `of an unknown version (${`${stdout}\n${stderr}`.trim().split('\n')[0] ?? ''})`;
+  throw new AppError(
+    'unsafe',
+    `refused, nothing was changed: the ctl program${place} is ${what}, the directories are for ${to}`,
+    {
+      code: 'WRONG_CTL',
+      tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
+    },
+  );
+};
+/** Sets `$N` the directory as named, `$R` without links, `$B` the path next to which new and old directories are. */
+const placed = ({ data_dir }: MemberSpec): ShellScript => sh`${placeFunctions}
+N=${data_dir?.replace(/\/+$/, '')}; R=$(real "$N"); B=$(beside "$N")`;
+/**
+ * Sets `$W` to the real directory of the write-ahead log if it is not part of the data directory, with a log to which a link in the data
+ * directory leads, and `$V` to the path next to which its new and old directories are. `$I` is its place in the data directory, or empty.
+ */
+const placedLog = (wal: string | undefined): ShellScript => sh`W=; V=; I=
+${
+  wal === undefined
+    ? sh`if [ -L "$R/member/wal" ]; then W=$(real "$R/member/wal"); V=$(beside "$W"); I=/member/wal
+  case "$W/" in "$R"/*) W=; V=; I=;; esac
+fi`
+    : sh`w=${wal}; W=$(real "$w"); V=$(beside "$w"); l="$(real "$(dirname "$w")")/$(basename "$w")"
+case "$W/" in
+"$R"/*) I=\${W#"$R"}; W=; V=;;
+*) case "$l" in "$R"/*) I=\${l#"$R"}; V=$(beside "$W");; esac;;
+esac`
+}`;
+/** Everything that the swap and the start need of the directories, while every member still runs. */
+const refusals = (wal: string | undefined): ShellScript => sh`refuse() { echo "$1" >&2; exit 9; }
+for d in "$R" \${W:+"$W"}; do
+  if is_mount "$d"; then refuse "$d is a mount point: it cannot be moved aside; make data_dir and wal_dir directories below the mount point"; fi
+  p=$(dirname "$d"); [ -d "$p" ] || refuse "there is no directory $p"
+  [ -w "$p" ] || refuse "$p cannot be written: the new directory goes there"
+  if [ -d "$d" ] && [ "$(id -u)" != 0 ] && [ "$(stat -c %u "$d")" != "$(id -u)" ]; then refuse "$d belongs to uid $(stat -c %u "$d"), opsctl runs as uid $(id -u): the new directory would get another owner; run opsctl as that user or as root"; fi
+done
+[ ! -e "$R" ] || [ -d "$R" ] || refuse "$R is not a directory"
+for d in "$R/member" "$R/member/snap" "$R/member/wal"; do ! is_mount "$d" || refuse "$d is a mount point: it cannot be moved aside"; done
+for d in "$R/member" "$R/member/snap"; do [ ! -L "$d" ] || refuse "$d is a link: make data_dir the directory itself, or mount the disk there"; done
+${wal === undefined ? sh`[ ! -d "$R/member" ] || [ -e "$R/member/wal" ] || [ -L "$R/member/wal" ] || refuse "$R has no member/wal, and no setting names another directory: wal_dir: PATH in the cluster file ($R/member/wal if the log is lost)"` : sh``}`;
+/** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new directory, on every version. */
+const logScript = sh`T=$B.restoring\${I:-/member/wal}
+if [ -n "$W" ]; then T=$V.restoring; rm -rf "$T" || exit 1; fi
+if [ "$T" != "$B.restoring/member/wal" ]; then mkdir -p "$(dirname "$T")" && mv "$B.restoring/member/wal" "$T" || exit 1; fi`;
+/** The new directory is next to the present one, on its disk, with its owner and mode; nothing was stopped yet. `owner`: for a directory that does not exist. */
+const buildScript = (
+  plan: RestorePlan,
+  { words, wal_dir }: RestoreStep,
+  member: MemberSpec,
+  { snapshot, owner }: { readonly snapshot: string; readonly owner: string | undefined },
+): ShellScript => {
+  const at = words.indexOf('--data-dir');
+  const before = at < 0 ? words : words.slice(0, at);
+  return sh`${placed(member)}
+${placedLog(wal_dir)}
+${refusals(wal_dir)}
+rm -rf "$B.restoring" || exit 1
+ETCDCTL_API=3 ${[plan.ctl, 'snapshot', 'restore', snapshot, ...before]} --data-dir "$B.restoring" >&2 || exit 1
+${logScript}
+if [ -d "$R" ]; then o=$(stat -c %u:%g "$R"); m=$(stat -c %a "$R"); else o=${owner}; m=700; fi
+if [ "$(id -u)" = 0 ] && [ -n "$o" ]; then chown -R "$o" "$B.restoring" || exit 1; fi
+chmod "$m" "$B.restoring" || exit 1
+if [ -n "$W" ]; then
+  if [ -d "$W" ]; then o=$(stat -c %u:%g "$W"); m=$(stat -c %a "$W"); else m=700; fi
+  if [ "$(id -u)" = 0 ] && [ -n "$o" ]; then chown -R "$o" "$V.restoring" || exit 1; fi
+  chmod "$m" "$V.restoring" || exit 1
+  if [ -n "$I" ]; then mkdir -p "$(dirname "$B.restoring$I")"; ln -s "$(readlink "$R$I")" "$B.restoring$I" || exit 1; fi
+fi`;
+};
+export const buildDirectory = async (
+  shell: Shell,
+  plan: RestorePlan,
+  step: RestoreStep,
+  member: MemberSpec,
+  owner?: string,
+): Promise<void> => {
+  const beside = step.aside.replace(/\.before-restore-[^/]*$/, '');
+  const sent = await shell.send(plan.snapshot.path, `${beside}.snapshot`);
+  const script = buildScript(plan, step, member, { snapshot: sent.path, owner });
+  const done = await shell.run(script, { timeoutMs: buildMs });
+  await sent.remove();
+  if (done.code === 0) return;
+  throw new AppError(
+    'unsafe',
+    `nothing was stopped: the directory of ${step.name} could not be built: ${whyFailed(done)}`,
+    { code: 'RESTORE_FAILED' },
+  );
+};
+/** A second rebuild, or one that goes on after a crash, must not cover what the first kept aside. A link to a directory stays as it is. */
+const swapScript = ({ aside, wal_dir }: RestoreStep, member: MemberSpec): ShellScript => {
+  const ending = /\.before-restore-[^/]*$/.exec(aside)?.[0];
+  return sh`set -e
+${placed(member)}
+${placedLog(wal_dir)}
+K=$(unused "$B"${ending})
+if [ -n "$W" ] && [ -e "$V.restoring" ]; then
+  L=$(unused "$V"${ending})
+  if [ -e "$W" ]; then mv "$W" "$L"; [ -z "$I" ] || { rm -f "$R$I"; ln -s "$L" "$R$I"; }; fi
+  mv "$V.restoring" "$W"
+fi
+if [ -e "$R" ]; then mv "$R" "$K"; fi
+mv "$B.restoring" "$R"
+printf %s "$K"`;
+};
+/** The present directory goes aside, the new one takes its place. Returns where the present one is kept. */
+export const swapDirectory = async (shell: Shell, step: RestoreStep, member: MemberSpec): Promise<string> => {
+  const done = await shell.run(swapScript(step, member), { timeoutMs: 60_000 });
+  if (done.code === 0) return done.stdout;
+  throw new AppError(
+    'stopped',
+    `${step.name}: its data directory could not be changed: ${done.stderr.trim().split('\n').at(-1) ?? ''}`,
+    {
+      code: 'RESTORE_STOPPED',
+      tryThis: [
+        'every member is stopped; fix the cause, then run kv restore again: what is kept aside stays',
+      ],
+    },
+  );
+};
+/** Whether the new directory stands beside the present one. */
+export const isBuiltBeside = async (shell: Shell, member: MemberSpec): Promise<boolean> =>
+  (
+    await shell.run(
+      sh`[ -d ${`${member.data_dir}.restoring`} ] && exit 0\n${placed(member)}\n[ -d "$B.restoring" ]`,
+    )
+  ).code === 0;

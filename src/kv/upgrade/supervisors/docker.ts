@@ -1,17 +1,144 @@
-import { sh } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
 import { AppError } from '../../../core/problem.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
+import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import { filled, shellLine } from '../cluster/command-line.ts';
-import type { MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
-import { argumentsLike } from './container-arguments.ts';
-import type { Inspected } from './container-arguments.ts';
-import type { ProcessState, Which } from './driver.ts';
-import { lastLine, valuesIn } from './service.ts';
-import type { Ask, MakeService, Script } from './service.ts';
+import {
+  type Ask,
+  lastLine,
+  type MakeService,
+  type ProcessState,
+  type Script,
+  valuesIn,
+  type Which,
+} from './driver.ts';
+
+/** What `docker inspect` says of a container, as far as the arguments of an equal one need it. */
+type Settings = Readonly<Record<string, unknown>>;
+export type Inspected = {
+  readonly Config?: Settings;
+  readonly HostConfig?: Settings;
+  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, Settings | null>> | null };
+};
+const list = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+const record = (value: unknown): Settings =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Settings) : {};
+const each = (flag: string, values: readonly string[]): string[] => values.flatMap((value) => [flag, value]);
+/** What the old image says is left out: the new image's own words count, not those of the image before (spec/store#measured-service-managers). */
+const beyond = (own: readonly string[], image: readonly string[]): string[] =>
+  own.filter((one) => !image.includes(one));
+const isSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((one, i) => one === b[i]);
+const portWords = (bindings: unknown): string[] =>
+  Object.entries(record(bindings)).flatMap(([port, hosts]) =>
+    (Array.isArray(hosts) ? hosts : []).flatMap((one) => {
+      const { HostIp, HostPort } = record(one);
+      return ['-p', `${text(HostIp) === undefined ? '' : `${text(HostIp)}:`}${text(HostPort) ?? ''}:${port}`];
+    }),
+  );
+const mountWords = (mounts: unknown): string[] =>
+  (Array.isArray(mounts) ? mounts : [])
+    .map(record)
+    .flatMap(({ Type, Source, Target, ReadOnly }) => [
+      '--mount',
+      [
+        `type=${text(Type) ?? 'bind'}`,
+        ...(text(Source) === undefined ? [] : [`source=${text(Source)}`]),
+        `target=${text(Target) ?? ''}`,
+        ...(ReadOnly === true ? ['readonly'] : []),
+      ].join(','),
+    ]);
+const limitWords = (limits: unknown): string[] =>
+  (Array.isArray(limits) ? limits : [])
+    .map(record)
+    .flatMap(({ Name, Soft, Hard }) => ['--ulimit', `${String(Name)}=${String(Soft)}:${String(Hard)}`]);
+const network = ({ HostConfig = {}, NetworkSettings }: Inspected): string[] => {
+  const mode = text(HostConfig['NetworkMode']);
+  if (mode === undefined || mode === 'default' || mode === 'bridge') return [];
+  const own = record(NetworkSettings?.Networks?.[mode]);
+  const fixed = text(record(own['IPAMConfig'])['IPv4Address']);
+  // The runtime adds the container's own id as an alias.
+  const aliases = list(own['Aliases']).filter((alias) => !/^[0-9a-f]{12}$/.test(alias));
+  return [
+    '--network',
+    mode,
+    ...(fixed === undefined ? [] : ['--ip', fixed]),
+    ...each('--network-alias', aliases),
+  ];
+};
+const hostWords = (inspected: Inspected, restart: string | undefined): string[] => {
+  const own = inspected.HostConfig ?? {};
+  const log = record(own['LogConfig']);
+  const memory = Number(own['Memory'] ?? 0);
+  return [
+    ...(text(restart) === undefined || restart === 'no' ? [] : ['--restart', restart as string]),
+    ...network(inspected),
+    ...each('-v', list(own['Binds'])),
+    ...mountWords(own['Mounts']),
+    ...portWords(own['PortBindings']),
+    ...each('--cap-add', list(own['CapAdd'])),
+    ...each('--cap-drop', list(own['CapDrop'])),
+    ...each('--security-opt', list(own['SecurityOpt'])),
+    ...each('--add-host', list(own['ExtraHosts'])),
+    ...each('--dns', list(own['Dns'])),
+    ...each('--group-add', list(own['GroupAdd'])),
+    ...limitWords(own['Ulimits']),
+    ...Object.entries(record(own['Tmpfs'])).flatMap(([path, how]) => [
+      '--tmpfs',
+      text(how) === undefined ? path : `${path}:${String(how)}`,
+    ]),
+    ...(memory > 0 ? ['--memory', String(memory)] : []),
+    ...(own['ReadonlyRootfs'] === true ? ['--read-only'] : []),
+    ...(own['Privileged'] === true ? ['--privileged'] : []),
+    ...(text(own['PidMode']) === undefined ? [] : ['--pid', String(own['PidMode'])]),
+    ...(text(log['Type']) === undefined ? [] : ['--log-driver', String(log['Type'])]),
+    ...Object.entries(record(log['Config'])).flatMap(([key, value]) => [
+      '--log-opt',
+      `${key}=${String(value)}`,
+    ]),
+  ];
+};
+/**
+ * The words after `run -d --name NAME` that make a container like this one on another image. The environment is returned apart:
+ * it may hold secrets, and words of a command line are in a process list. `restart`: its policy before that was switched off. Pure.
+ */
+export const argumentsLike = (
+  container: Inspected,
+  oldImage: Inspected,
+  newImage: string,
+  restart: string | undefined,
+): { readonly words: readonly string[]; readonly env: readonly string[] } => {
+  const [own, image] = [container.Config ?? {}, oldImage.Config ?? {}];
+  const [entrypoint, imageEntrypoint] = [list(own['Entrypoint']), list(image['Entrypoint'])];
+  const command = list(own['Cmd']);
+  const [first, ...more] = isSame(entrypoint, imageEntrypoint) ? [] : entrypoint;
+  const changed = (key: string): string | undefined =>
+    text(own[key]) === text(image[key]) ? undefined : text(own[key]);
+  const labels = Object.entries(record(own['Labels'])).filter(
+    ([key, value]) => record(image['Labels'])[key] !== value,
+  );
+  const hostname = text(own['Hostname']);
+  return {
+    words: [
+      ...hostWords(container, restart),
+      ...(hostname === undefined || /^[0-9a-f]{12}$/.test(hostname) ? [] : ['--hostname', hostname]),
+      ...(changed('User') === undefined ? [] : ['--user', changed('User') as string]),
+      ...(changed('WorkingDir') === undefined ? [] : ['--workdir', changed('WorkingDir') as string]),
+      ...(changed('StopSignal') === undefined ? [] : ['--stop-signal', changed('StopSignal') as string]),
+      ...labels.flatMap(([key, value]) => ['--label', `${key}=${String(value)}`]),
+      ...(first === undefined ? [] : ['--entrypoint', first]),
+      newImage,
+      ...more,
+      ...(first === undefined && isSame(command, list(image['Cmd'])) ? [] : command),
+    ],
+    env: beyond(list(own['Env']), list(image['Env'])),
+  };
+};
 
 /** The name under which the container of the version before is kept, with everything it was started with. */
 const keptName = ({ container }: MemberSpec, { from, run }: Move): string => `${container}-${from}-${run}`;
-
 const stateFormat =
   '{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Restarting}}';
 /** Pure. */
@@ -26,21 +153,17 @@ export const containerState = (line: string, container: string | undefined): Pro
     return { state: 'gone', reason: why };
   return { state: 'unknown', reason: `container ${container} is ${status === '' ? 'in no state' : status}` };
 };
-
 const look = (
   tool: ShellScript,
   { container }: MemberSpec,
 ): ShellScript => sh`s=$(${tool} inspect -f ${stateFormat} ${container} 2>/dev/null) && { echo "state=$s"; exit 0; }
 ${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${String(tool)} does not answer" >&2; exit 9; }
 echo state=; exit 0`;
-
 const policyFormat =
   '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
-
 /** The container named NAME is the one of this id, or none has that name. `$1` name. */
 const helpers = (tool: ShellScript): ShellScript =>
   sh`idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
-
 const stage = (tool: ShellScript, member: MemberSpec, move: Move): ShellScript => {
   const [name, image] = [member.container, member.new_image];
   return sh`set -e
@@ -54,12 +177,10 @@ echo "previous.restart=$(${tool} inspect -f ${policyFormat} ${name})"
 echo "previous.container=${keptName(member, move)}"
 echo "previous.container_id=$id"`;
 };
-
 /** Whatever has the name and is not the recorded container was made by this run from the new image. */
 const freeName = (tool: ShellScript, name: string | undefined, id: string | undefined): ShellScript =>
   sh`at=$(idof ${name}) || at=
 if [ -n "$at" ] && [ "$at" != ${id} ]; then ${tool} rm -f ${name} >/dev/null; fi`;
-
 const activateNew = (tool: ShellScript, member: MemberSpec, { previous }: Placement): ShellScript => {
   const { container: kept, container_id: id } = previous;
   const name = member.container;
@@ -84,7 +205,6 @@ if [ "$at" != ${id} ]; then
 fi
 ${previous.restart === undefined || previous.restart === 'no' || previous.restart === '' ? sh`` : sh`${tool} update --restart=${previous.restart} ${id} >/dev/null 2>&1 || true`}`;
 };
-
 const parsed = (text: string, what: string): Inspected => {
   try {
     return (JSON.parse(text) as Inspected[])[0] ?? {};
@@ -92,7 +212,6 @@ const parsed = (text: string, what: string): Inspected => {
     throw new AppError('stopped', `${what} could not be inspected`, { code: 'COMMAND_FAILED', cause });
   }
 };
-
 /** The container as it was, on the new image. Its environment goes through a private file: it may hold secrets, and a command line is in a process list. */
 const likeBefore = async (
   tool: ShellScript,
@@ -112,7 +231,6 @@ umask 077; F=$(mktemp); trap 'rm -f "$F"' EXIT
 printf %s ${Buffer.from(env.map((line) => `${line}\n`).join('')).toString('base64')} | base64 -d > "$F"
 ${tool} run -d --name ${member.container} ${file}${words} >/dev/null`;
 };
-
 const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, string | undefined> => ({
   container: member.container,
   image,
@@ -122,7 +240,6 @@ const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, 
 });
 const explicit = (member: MemberSpec, { next }: Placement): ShellScript =>
   sh`${filled(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
-
 /** `stop` of the tool kills after its time: here the end is asked for and waited for, and the operator decides about more. */
 const stopScript = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
   const seconds = Math.ceil(graceMs / 1000);
@@ -131,7 +248,6 @@ ${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${container
 i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
 exit 0`;
 };
-
 const startScript = (
   tool: ShellScript,
   member: MemberSpec,
@@ -148,7 +264,6 @@ const startScript = (
 if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
 ${await made(ask)}`;
 };
-
 /** The same words in the same order as the scripts; in brackets stands what only the container itself tells. */
 const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string[] => {
   const { container } = member;
@@ -165,7 +280,6 @@ const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string
     run,
   ];
 };
-
 /** docker, and podman, which answers to the same words. */
 export const containerService =
   (name: 'docker' | 'podman', tool = name === 'docker' ? sh`docker` : sh`podman`): MakeService =>

@@ -1,11 +1,20 @@
 import { AppError } from '../../../core/problem.ts';
-import type { Exit } from '../../../platform/host.ts';
-import type { DriverKind, HostFacts, MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
+import type { Exit, Finished, Host } from '../../../platform/host.ts';
+import type {
+  ClusterFile,
+  DriverKind,
+  HostFacts,
+  Identity,
+  MemberSpec,
+  Move,
+  Placement,
+  StepKind,
+} from '../../engine/model.ts';
 
 export type Which = 'old' | 'new';
 /** A member that was started. `exited` settles when the process this driver started ended; absent when the driver cannot see that. */
 export type StartedMember = { readonly pid?: number; readonly exited?: Promise<Exit> };
-
 /**
  * What a member's process does, the same for every kind of installation.
  * gone: there is none, and nobody will start one · starting: it is being brought up, and may not answer before `awaits` is over ·
@@ -17,13 +26,10 @@ export type ProcessState =
   | { readonly state: 'starting'; readonly awaits: string; readonly pid?: number }
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };
-
 /** `isPatient`: a connection that drops is made again within the grace period. */
 export type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
-
 /** A copy that was compared with its source by the number of files and their size. */
 export type DataCopy = { readonly path: string; readonly files: number; readonly bytes: number };
-
 /** How one kind of installation is looked at, stopped and started. Nothing here decides anything. */
 export type Driver = {
   readonly kind: DriverKind;
@@ -53,17 +59,96 @@ export type Driver = {
   /** The commands of a step, for people. */
   describe(kind: StepKind, member: MemberSpec, which: Which): readonly string[];
 };
-
 /** A host that could not be reached for the whole grace period, while its member was stopped: that says nothing against a version. */
 export const MAY_BE_DOWN = 'MEMBER_MAY_BE_DOWN';
 export const mayBeDown = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === MAY_BE_DOWN;
-
 /** Whether there is a process, for those who only ask that; undefined when it could not be seen. */
 export const hasProcess = ({ state }: ProcessState): boolean | undefined =>
   state === 'unknown' ? undefined : state !== 'gone';
-
 /** `etcd Version: 3.4.23` and the like: the first full version in the text. */
 export const versionInText = (text: string): string | undefined =>
   /version:?\s*v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/i.exec(text)?.[1] ??
   /(?:^|[^\w.])v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/.exec(text)?.[1];
+
+/** Runs a script on the member's host and returns what it printed; anything but success is thrown. */
+export type Ask = (script: ShellScript) => Promise<string>;
+/** A script, or one that can be made only from what the host answers first. */
+export type Script = ShellScript | ((ask: Ask) => Promise<ShellScript>);
+/** How one kind of service manager is asked and told, as shell scripts. Exit 0 is yes or done. */
+export type Service = {
+  /** Prints what the manager knows of the member's process. */
+  readonly look: (member: MemberSpec) => ShellScript;
+  /** Reads what `look` printed. Pure. `wasStarted`: by this run, and not seen running yet. */
+  readonly stateFrom: (done: Finished, member: MemberSpec, wasStarted: boolean) => ProcessState;
+  /** In place of `look`, for what one script cannot tell. */
+  readonly processOf?: (member: MemberSpec, ask: Ask) => Promise<ProcessState>;
+  /** What only this kind of service sees of a member's host. */
+  readonly facts?: (member: MemberSpec, ask: Ask) => Promise<HostFacts>;
+  /** Prints the process id of the member's server, or of the program that started it; nothing if it does not run. */
+  readonly pid?: (member: MemberSpec) => ShellScript;
+  /** Time a look at the host may take, where asking a program for its version takes long. */
+  readonly factsMs?: number;
+  /** Asks once and waits; exit 0 when it has ended within the grace, 1 when it still runs. */
+  readonly stop: (member: MemberSpec, graceMs: number) => Script;
+  readonly kill: (member: MemberSpec) => Script;
+  /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
+  readonly stage?: (member: MemberSpec, move: Move) => ShellScript;
+  /** As whom and where its successor must run. */
+  readonly runsAs?: (member: MemberSpec, ask: Ask, from?: Move['from']) => Promise<Identity | undefined>;
+  readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => ShellScript;
+  readonly discard?: (member: MemberSpec, placement: Placement) => ShellScript;
+  readonly start: (member: MemberSpec, which: Which, placement: Placement | undefined) => Script;
+  readonly logTail: (member: MemberSpec, lines: number) => ShellScript;
+  /** Prints the version of that program. */
+  readonly version: (member: MemberSpec, which: Which) => ShellScript | undefined;
+  readonly describe: (kind: StepKind, member: MemberSpec, which: Which) => readonly string[];
+};
+export type MakeService = (cluster: ClusterFile) => Service;
+/** Waits until a test holds, looking ten times a second. */
+export const waitFor = (test: ShellScript, graceMs: number): ShellScript => sh`i=0
+while ! { ${test}; }; do
+  i=$((i+1)); [ $i -gt ${Math.ceil(graceMs / 100)} ] && exit 1
+  sleep 0.1
+done
+exit 0`;
+export const askedVersion = (binary: string | undefined): ShellScript | undefined =>
+  binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
+/** `KEY=VALUE` lines. */
+export const valuesIn = (text: string): Map<string, string> =>
+  new Map(
+    text
+      .split('\n')
+      .flatMap((line) =>
+        line.includes('=')
+          ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const]
+          : [],
+      ),
+  );
+/** `digest FILE` prints its sha256; `put FROM TO` makes TO a whole copy of FROM or leaves it alone. */
+export const fileFunctions = sh`digest() { d=$(sha256sum < "$1") && echo "\${d%% *}"; }
+put() { rm -f "$2.incoming"; cp -p "$1" "$2.incoming" && mv -f "$2.incoming" "$2"; }`;
+/** Why a command failed: the last line of its errors, else why it could not be started, else its exit code. */
+export const whyFailed = ({ stderr, startError, code }: Finished): string =>
+  stderr.trim().split('\n').at(-1) || (startError ?? `exit code ${code}`);
+export const lastLine = ({ stderr, stdout }: Pick<Finished, 'stderr' | 'stdout'>): string =>
+  `${stdout}\n${stderr}`.trim().split('\n').at(-1) ?? '';
+
+/** Runs a POSIX shell script where a member lives. The script goes over standard input: nothing of it is in a process list. */
+export type Shell = {
+  /** For messages: `here`, or the host. */
+  readonly where: string;
+  run(script: ShellScript, options?: { readonly timeoutMs?: number }): Promise<Finished>;
+  /** Makes a file of this machine readable there; `wanted` is where it goes when it has to travel. */
+  send(path: string, wanted: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
+  /** How a person would run one command there. */
+  shown(command: string): string;
+};
+export const defaultMs = 10_000;
+export const localShell = (host: Host): Shell => ({
+  where: 'here',
+  run: (script, { timeoutMs = defaultMs } = {}) =>
+    host.processes.run('/bin/sh', ['-s'], { input: String(script), timeoutMs }),
+  send: async (path) => ({ path, remove: async () => {} }),
+  shown: (command) => command,
+});

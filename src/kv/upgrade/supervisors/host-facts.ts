@@ -1,17 +1,123 @@
-import { basename } from 'node:path';
-import { sh, shellLines } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
-import { parseConfig } from '../configuration/configuration.ts';
-import type { HostFacts, MemberSpec } from '../../engine/types.ts';
-import { hasProcess, versionInText } from './driver.ts';
-import type { ProcessState, Which } from './driver.ts';
-import { configPath } from './data-dir-stats.ts';
-import { placeFrom, placeScript } from './places.ts';
-import { serverVariables, wordsIn } from './process-table.ts';
-import { walFacts } from './wal-directory.ts';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { messageOf } from '../../../core/problem.ts';
+import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
+import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf, parseConfig } from '../configuration/configuration.ts';
+import {
+  hasProcess,
+  type ProcessState,
+  type Service,
+  valuesIn,
+  versionInText,
+  type Which,
+} from './driver.ts';
+import { placeFrom, placeScript, seePlace } from './places.ts';
+import { serverVariables, wordsIn } from './process-record.ts';
 import { isDistrust, trustFunctions, trustScript } from './trust-script.ts';
-import { valuesIn } from './service.ts';
-import type { Service } from './service.ts';
+import { walFacts } from './wal-directory.ts';
+
+/** Follows links, and counts each directory once. */
+const sizeOf = async (files: Files, directory: string, counted = new Set<string>()): Promise<number> => {
+  const real = (await files.realPath(directory).catch(() => undefined)) ?? directory;
+  if (counted.has(real)) return 0;
+  counted.add(real);
+  let total = 0;
+  for (const name of await files.list(real).catch(() => [])) {
+    const info = await infoOf(files, childPath(real, pathPart(name)));
+    if (info?.kind === 'directory') total += await sizeOf(files, childPath(real, pathPart(name)), counted);
+    else total += info?.sizeBytes ?? 0;
+  }
+  return total;
+};
+/** Of what a link leads to. */
+const infoOf = async (files: Files, path: string): Promise<FileInfo | undefined> => {
+  const info = await files.info(path);
+  if (info?.kind !== 'link') return info;
+  const real = await files.realPath(path).catch(() => undefined);
+  return real === undefined ? undefined : files.info(real);
+};
+/** Largest of the v2 snapshot files: each holds all v2 data of its time. spec/store#limits: v2 data over 50 MB needs waits. */
+const v2Bytes = async (files: Files, snapDirectory: string): Promise<number> => {
+  const names = (await files.list(snapDirectory).catch(() => [])).filter((name) => name.endsWith('.snap'));
+  const sizes = await Promise.all(
+    names.map(
+      async (name) => (await infoOf(files, childPath(snapDirectory, pathPart(name))))?.sizeBytes ?? 0,
+    ),
+  );
+  return Math.max(0, ...sizes);
+};
+const isWritable = async (files: Files, dataDir: string, walDir: string): Promise<boolean> => {
+  for (const path of [
+    dataDir,
+    join(dataDir, 'member'),
+    join(dataDir, 'member', 'snap'),
+    walDir,
+    join(dataDir, 'member', 'snap', 'db'),
+  ]) {
+    const info = await infoOf(files, path);
+    // Root may write anywhere; a directory without any write bit is still a sign that somebody closed it.
+    if (info !== undefined && ((info.mode & 0o222) === 0 || !(await files.isWritable(path)))) return false;
+  }
+  return true;
+};
+const sizeFacts = async (files: Files, data: PlaceSeen, { wal_place }: HostFacts): Promise<HostFacts> => {
+  const counted = new Set<string>();
+  const log = wal_place === undefined ? 0 : await sizeOf(files, wal_place.real, counted);
+  return { data_dir_bytes: log + (await sizeOf(files, data.real, counted)) };
+};
+/** What can be read of a data directory on this machine, and of a write-ahead log outside of it. */
+export const directoryFacts = async (
+  files: Files,
+  dataDir: string | undefined,
+  wantsSizes: boolean,
+  walDir?: string,
+): Promise<HostFacts> => {
+  if (dataDir === undefined) return {};
+  const [data, log] = await Promise.all([
+    seePlace(files, dataDir),
+    walDir === undefined ? undefined : seePlace(files, walDir),
+  ]);
+  if (!data.exists) return { data_dir_exists: false, data_place: data };
+  const snap = join(data.real, 'member', 'snap');
+  const ownLog = join(data.real, 'member', 'wal');
+  const [db, writable, v2, hasOwnWal] = await Promise.all([
+    infoOf(files, join(snap, 'db')),
+    isWritable(files, data.real, log?.real ?? ownLog),
+    v2Bytes(files, snap),
+    infoOf(files, ownLog),
+  ]);
+  const wal = walFacts(data, log, hasOwnWal !== undefined);
+  return {
+    data_dir_exists: true,
+    data_dir_writable: writable,
+    data_place: data,
+    ...wal,
+    has_db_file: db !== undefined,
+    ...(db === undefined ? {} : { db_file_bytes: db.sizeBytes }),
+    v2_bytes: v2,
+    ...(data.free_bytes === undefined ? {} : { free_bytes: data.free_bytes }),
+    ...(data.disk === undefined ? {} : { disk: data.disk }),
+    ...(wantsSizes ? await sizeFacts(files, data, wal) : {}),
+  };
+};
+/** The configuration file that the new version will read: the one of the cluster file, else the one that the new command names. */
+export const configPath = (member: MemberSpec): string | undefined =>
+  member.config_file ?? flagsOf(argvOf(member.new_command, member.new_binary) ?? []).get('config-file');
+export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec): Promise<HostFacts> => {
+  const path = configPath(member);
+  if (path === undefined) return {};
+  const text = await files.read(path).catch((error: unknown) => ({ unreadable: messageOf(error) }));
+  if (typeof text === 'object')
+    return { config_error: `the configuration file ${path} cannot be read: ${text.unreadable}` };
+  if (text === undefined) return { config_error: `there is no configuration file ${path}` };
+  const read = await parseConfig(text);
+  return 'broken' in read
+    ? { config_error: `${path} is not a configuration file: ${read.broken}` }
+    : { config: read.file };
+};
 
 const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`${placeScript(path)}
 D=$R
@@ -25,13 +131,11 @@ if [ -d "$D" ]; then
   [ ! -d "$D/member/wal" ] || echo has_wal=true
   ${wantsSizes ? sh`echo "data_dir_kib=$(du -skL "$D" | cut -f1)"` : sh`:`}
 else echo data_dir_exists=false; fi`;
-
 /** Names that a server's program has on this host. */
 const programPattern = (member: MemberSpec): ShellScript =>
   [member.old_binary, member.new_binary, member.binary_path]
     .flatMap((path) => (path === undefined ? [] : [basename(path)]))
     .reduce((pattern, name) => sh`${pattern}|${name}*`, sh`etcd*`);
-
 /**
  * The command line and the variables of the server as it runs, and the configuration file that they name, in base64. The service's own process
  * may be a shell that started the server. A container has its own files: /proc/PID/root.
@@ -62,7 +166,6 @@ if [ "\${p:-0}" -gt 1 ]; then
   fi
 else echo 'command_error=its process was not found'; fi`;
 };
-
 export const factsScript = (service: Service, member: MemberSpec, wantsSizes: boolean): ShellScript => {
   const version = (which: Which): ShellScript => {
     const command = service.version(member, which);
@@ -85,7 +188,6 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
     sh`exit 0`,
   ]);
 };
-
 /** When the question went out and when the answer was there, in milliseconds since 1970. */
 export type Asked = { readonly fromMs: number; readonly untilMs: number };
 /** How far a clock is outside of the time in which it was read. It says whole seconds, and what is within that is no difference. */
@@ -93,7 +195,6 @@ const skewOf = (clockMs: number, { fromMs, untilMs }: Asked): number => {
   const skew = clockMs - Math.min(Math.max(clockMs, fromMs), untilMs);
   return Math.abs(skew) <= 1500 ? 0 : skew;
 };
-
 /** What a process's state is among the facts of its host. */
 const processFacts = (state: ProcessState): HostFacts => {
   const is_running = hasProcess(state);
@@ -103,7 +204,6 @@ const processFacts = (state: ProcessState): HostFacts => {
     ...(state.state === 'starting' ? { starting: state.awaits } : {}),
   };
 };
-
 const decoded = (text: string): string => Buffer.from(text, 'base64').toString();
 /** What the new version will be started with, as far as the service starts it like the one that runs. */
 const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
@@ -118,7 +218,6 @@ const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
     ...(error === undefined ? {} : { command_error: error }),
   };
 };
-
 const configFrom = async (
   found: ReadonlyMap<string, string>,
   path: string | undefined,
@@ -135,7 +234,6 @@ const configFrom = async (
       }
     : { config: read.file };
 };
-
 /** A path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isDistrust(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps the last. */
@@ -143,7 +241,6 @@ const distrustIn = (text: string): string[] =>
   text
     .split('\n')
     .flatMap((line) => (line.startsWith('untrusted=') ? [line.slice('untrusted='.length)] : []));
-
 /** The lines of the script as facts. Pure but for the YAML reader. */
 export const factsFrom = async (
   text: string,
@@ -182,4 +279,80 @@ export const factsFrom = async (
     ...(problems.length === 0 ? {} : { problems }),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
+};
+
+/** What is asked of a host's files, here or over ssh. */
+export type LookedAtFiles = Pick<AllFiles, 'info' | 'isWritable' | 'realPath'>;
+type HostFiles = LookedAtFiles;
+const realOf = async (files: HostFiles, path: string): Promise<string> =>
+  (await files.realPath(path).catch(() => undefined)) ?? path;
+/** A file that the start writes: without it the member would stay down, on either version. */
+const unwritable = async (
+  files: HostFiles,
+  key: 'pid_file' | 'log_file',
+  named: string | undefined,
+): Promise<string | undefined> => {
+  if (named === undefined) return undefined;
+  const path = await realOf(files, named);
+  const info = await files.info(path).catch(() => undefined);
+  if (info?.kind === 'directory') return `${key} ${named} is a directory`;
+  if (info !== undefined)
+    return (await files.isWritable(path)) ? undefined : `${key} ${named} cannot be written`;
+  const directory = await realOf(files, dirname(named));
+  if ((await files.info(directory).catch(() => undefined))?.kind !== 'directory')
+    return `${key} ${named}: there is no directory ${dirname(named)}`;
+  return (await files.isWritable(directory)) ? undefined : `${key} ${named}: its directory cannot be written`;
+};
+const wrongCommand = async (
+  files: HostFiles,
+  member: MemberSpec,
+  cwd: string,
+  which: 'old' | 'new',
+): Promise<string | undefined> => {
+  const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
+  if (argv === undefined) return undefined;
+  const [program] = argv;
+  // A binary that is not there has a guard of its own.
+  const isNamedTwice = program !== member[`${which}_binary`] && member[`${which}_binary`] !== undefined;
+  if (
+    isNamedTwice &&
+    isAbsolute(program) &&
+    (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined
+  )
+    return `${which}_command starts ${program}, which is not there`;
+  return wrongDirectory(files, member, cwd, `${which}_command`, flagsOf(argv.slice(1)).get('data-dir'));
+};
+/** A relative directory is another one, and empty, where it is not the working directory of the process. */
+const wrongDirectory = async (
+  files: HostFiles,
+  member: MemberSpec,
+  cwd: string,
+  where: string,
+  directory: string | undefined,
+): Promise<string | undefined> => {
+  if (directory === undefined || member.data_dir === undefined) return undefined;
+  const said = resolve(cwd, directory);
+  if ((await realOf(files, said)) === (await realOf(files, resolve(member.data_dir)))) return undefined;
+  const from = isAbsolute(directory) ? '' : `, which is ${said} from here`;
+  return `${where} runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
+};
+/** What would go wrong between stop and start, seen while nothing was touched. `cwd`: where the member will be started. */
+export const placeProblems = async (files: HostFiles, member: MemberSpec, cwd: string): Promise<string[]> => {
+  const found = await Promise.all([
+    unwritable(files, 'pid_file', member.pid_file),
+    unwritable(files, 'log_file', member.log_file),
+    wrongCommand(files, member, cwd, 'new'),
+    wrongCommand(files, member, cwd, 'old'),
+    wrongDirectory(files, member, cwd, 'ETCD_DATA_DIR in env', member.env?.['ETCD_DATA_DIR']),
+  ]);
+  return found.filter((problem) => problem !== undefined);
+};
+/** The program that a command really starts, when it is another file of the name that the binary has. A wrapper is not asked: it may not know --version. */
+export const startedProgram = (member: MemberSpec, which: 'old' | 'new'): string | undefined => {
+  const [named, started] = [
+    member[`${which}_binary`],
+    argvOf(member[`${which}_command`], member[`${which}_binary`])?.[0],
+  ];
+  if (named === undefined || started === undefined) return named ?? started;
+  return basename(named) === basename(started) ? started : named;
 };

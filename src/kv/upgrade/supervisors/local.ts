@@ -1,43 +1,110 @@
-import { messageOf } from '../../../core/error-message.ts';
-import { AppError } from '../../../core/problem.ts';
+import { limits } from '../../../core/limits.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
-import { findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
+import { type Distrust, findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
+import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
-import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
-import { versionsOfBinaries, type Versions } from './binary-version.ts';
-import { copyFrom, copyMs, copyScript } from './copy-data.ts';
-import type { DataCopy, Driver, Which } from './driver.ts';
-import { configFacts, directoryFacts } from './data-dir-stats.ts';
-import { keptConfig } from './kept-config.ts';
-import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
-import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
-import { namedWal } from './wal-directory.ts';
-import { commandFacts, ownerFacts, placeFacts, processProblems } from './process-facts.ts';
-import { localProcesses, type ProcessInfo } from './process-table.ts';
+import { type DataCopy, type Driver, versionInText, type Which, whyFailed } from './driver.ts';
+import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
+import {
+  commandFacts,
+  commandOf,
+  identityOf,
+  isOperatorVariable,
+  keptConfig,
+  launchWords,
+  memberProcess,
+  ownerFacts,
+  placeFacts,
+  processesOf,
+  processProblems,
+  unnamedServer,
+} from './member-process.ts';
 import {
   environmentFor,
   keepRecord,
   limitsIn,
+  localProcesses,
   packEnvironment,
+  type ProcessInfo,
   readProcess,
   recordHere,
   recordPath,
   recordProblems,
   unpackWords,
 } from './process-record.ts';
-import { placeProblems, startedProgram } from './host-preflight.ts';
-import { whyFailed } from './service.ts';
+import { copyFrom, copyMs, copyScript, namedWal } from './wal-directory.ts';
+
+/** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
+const versionWithinMs = 10_000;
+export type BinaryVersion = {
+  readonly version?: string;
+  readonly error?: string;
+  readonly distrust?: Distrust;
+};
+/** Version that a program says of itself with --version. */
+export const binaryVersion = async (host: Host, binary: string | undefined): Promise<BinaryVersion> => {
+  if (binary === undefined) return { error: 'no binary is named' };
+  const distrust = await findProgramDistrust(host, [binary]);
+  if (distrust !== undefined) return { error: `opsctl did not run ${binary}: ${distrust.reason}`, distrust };
+  const done = await host.processes.run(binary, ['--version'], {
+    timeoutMs: versionWithinMs,
+    maxBytes: limits.versionTextBytes,
+  });
+  const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
+  if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
+  if (version === undefined)
+    return {
+      error: `${binary} --version does not log a version${done.timedOut ? ` within ${versionWithinMs / 1000} s` : ''}`,
+    };
+  return { version };
+};
+/** The four bytes that a program for this machine begins with. What a script says may change while the script does not. */
+const elf = Buffer.from([0x7f, 0x45, 0x4c, 0x46]);
+const isProgram = ({ files }: Host, path: string): boolean => {
+  const parts = files.openParts(path);
+  try {
+    return parts !== undefined && elf.equals(parts.read(0, elf.length));
+  } finally {
+    parts?.close();
+  }
+};
+/** Changes with the program; undefined where that cannot be told. */
+const changeOf = async (host: Host, binary: string): Promise<string | undefined> => {
+  const path = await host.files.realPath(binary);
+  const change = path === undefined ? undefined : (await host.files.info(path))?.change;
+  return change !== undefined && isProgram(host, path as string) ? change : undefined;
+};
+export type Versions = (binary: string | undefined) => Promise<BinaryVersion>;
+/** Members usually share a binary: one question at a time for each, and its answer is good as long as nobody replaces the file. */
+export const versionsOfBinaries = (host: Host): Versions => {
+  const asking = new Map<string, Promise<BinaryVersion>>();
+  const known = new Map<string, { readonly change: string; readonly version: string }>();
+  const ask = async (binary: string): Promise<BinaryVersion> => {
+    const change = await changeOf(host, binary).catch(() => undefined);
+    const before = known.get(binary);
+    if (before !== undefined && before.change === change) return { version: before.version };
+    const found = await binaryVersion(host, binary);
+    if (change !== undefined && found.version !== undefined)
+      known.set(binary, { change, version: found.version });
+    return found;
+  };
+  return (binary) => {
+    if (binary === undefined) return binaryVersion(host, binary);
+    const found = asking.get(binary) ?? ask(binary).finally(() => asking.delete(binary));
+    asking.set(binary, found);
+    return found;
+  };
+};
 
 const pollMs = 10;
 const tailBytes = 256 * 1024;
-
 /** The process of the pid file; else a server of this member that its start command put into the background. */
 const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> => {
   const table = localProcesses(host);
   return ((await memberProcess(table, member)).process ?? (await unnamedServer(table, member)))?.pid;
 };
-
 export const localDriver = (host: Host): Driver => {
   const versionOf = versionsOfBinaries(host);
   return {
@@ -62,7 +129,6 @@ export const localDriver = (host: Host): Driver => {
     describe,
   };
 };
-
 const stage = async (host: Host, member: MemberSpec, move: Move): Promise<Placement> => {
   const { files } = host;
   const kept = keptConfig(member, move);
@@ -79,7 +145,6 @@ const stage = async (host: Host, member: MemberSpec, move: Move): Promise<Placem
     ...(runs_as === undefined ? {} : { runs_as }),
   };
 };
-
 const copyData = async (
   { processes }: Host,
   member: MemberSpec,
@@ -95,7 +160,6 @@ const copyData = async (
     code: 'COMMAND_FAILED',
   });
 };
-
 const facts = async (
   host: Host,
   member: MemberSpec,
@@ -197,7 +261,6 @@ const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<Ho
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
   };
 };
-
 /** Most members end within some milliseconds, and every one of them is down time; one that takes seconds is looked at less often. */
 const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
   const began = host.elapsed();
@@ -208,13 +271,11 @@ const ended = async (host: Host, pid: number, until: number): Promise<boolean> =
   }
   return true;
 };
-
 /** A process that was suspended takes no signal before it goes on. */
 const askToEnd = ({ processes }: Host, pid: number): void => {
   processes.signal(pid, 'SIGTERM');
   processes.signal(pid, 'SIGCONT');
 };
-
 const killWithinMs = 10_000;
 /** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data directory and ports. */
 const end = async (
@@ -233,7 +294,6 @@ const end = async (
   }
   return true;
 };
-
 /** Nobody saw its process: whoever owns the data directory is who ran it. */
 const ownerOfData = async ({ files }: Host, { data_dir }: MemberSpec): Promise<Identity | undefined> => {
   const info =
@@ -246,11 +306,9 @@ const withoutOperators = ({ env }: Host): Record<string, undefined> =>
       .filter(isOperatorVariable)
       .map((name) => [name, undefined]),
   );
-
 /** A process whose environment is known gets nothing of the operator's. */
 const withoutAny = ({ env }: Host): Record<string, undefined> =>
   Object.fromEntries(Object.keys(env).map((name) => [name, undefined]));
-
 const start = async (host: Host, member: MemberSpec, which: Which, placement: Placement | undefined) => {
   const argv = commandOf(member, which);
   if (argv === undefined)
@@ -284,7 +342,6 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
   while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
   return { pid: started.pid, exited: lastExit(host, member, started.exited) };
 };
-
 const backgroundWithinMs = 1000;
 /** Whether the server was put into the background; the pid file names it from now on. */
 const isInBackground = async (host: Host, member: MemberSpec): Promise<boolean> => {
@@ -308,7 +365,6 @@ const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): 
   // Nobody is told of its end: whoever wants to know looks.
   return goesOn ? new Promise(() => {}) : exit;
 };
-
 /** Read at once: it is part of what happens between a stop and a start. */
 const logTail = async (host: Host, path: string | undefined, lines: number): Promise<readonly string[]> => {
   const log = path === undefined ? undefined : host.files.openParts(path);
@@ -323,7 +379,6 @@ const logTail = async (host: Host, path: string | undefined, lines: number): Pro
     log.close();
   }
 };
-
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
   if (kind === 'stop') return [String(sh`kill -TERM "$(cat ${[member.pid_file ?? '']})"`)];
   if (kind === 'copy-data') return [`cp -aL ${shellLine([member.data_dir ?? ''])} COPY`];

@@ -1,12 +1,14 @@
 import { basename, resolve } from 'node:path';
+import { isPathVariable } from '../../../api-specs/etcd/settings.ts';
+import type { HostFacts, Identity, MemberSpec, Move, PlaceSeen } from '../../engine/model.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import type { MemberSpec } from '../../engine/types.ts';
-import type { ProcessInfo, ProcessTable } from './process-table.ts';
+import type { Which } from './driver.ts';
+import { placeText } from './places.ts';
+import { becomeLike, type ProcessInfo, type ProcessRecord, type ProcessTable } from './process-record.ts';
 
 /** `problem`: there is a process, and it is not this member. */
 export type Found = { readonly process?: ProcessInfo; readonly problem?: string };
-
 const programsOf = (member: MemberSpec): Set<string> => {
   const paths = [member.old_binary, member.new_binary];
   for (const which of ['old', 'new'] as const)
@@ -15,7 +17,6 @@ const programsOf = (member: MemberSpec): Set<string> => {
 };
 const isProgram = (member: MemberSpec, { words }: ProcessInfo): boolean =>
   programsOf(member).has(basename(words[0] ?? ''));
-
 /** Settings in the environment count only for a server: the shell of somebody who exported them is none. */
 const settingOf = (
   member: MemberSpec,
@@ -25,7 +26,6 @@ const settingOf = (
 ): string | undefined =>
   flagsOf(running.words.slice(1)).get(flag) ??
   (isProgram(member, running) ? running.env.get(variable) : undefined);
-
 /** A path that a process was started with, as that process sees it. */
 const pathOf = async (
   table: ProcessTable,
@@ -38,14 +38,12 @@ const pathOf = async (
 };
 const ownPath = async (table: ProcessTable, path: string | undefined): Promise<string | undefined> =>
   path === undefined ? undefined : ((await table.realPath(path)) ?? resolve(path));
-
 const directoryOf = (
   table: ProcessTable,
   member: MemberSpec,
   running: ProcessInfo,
 ): Promise<string | undefined> =>
   pathOf(table, running, settingOf(member, running, 'data-dir', 'ETCD_DATA_DIR'));
-
 /** Its configuration file, or the one that its command line names. */
 const configOf = ({ config_file, old_command, old_binary }: MemberSpec): string | undefined =>
   config_file ?? flagsOf(argvOf(old_command, old_binary) ?? []).get('config-file');
@@ -58,13 +56,11 @@ const hasOwnConfig = async (
   const named = settingOf(member, running, 'config-file', 'ETCD_CONFIG_FILE');
   return own !== undefined && own === (await pathOf(table, running, named));
 };
-
 const isNamedLike = (words: readonly string[], member: MemberSpec): boolean => {
   const marks = [member.data_dir, member.client_url, member.config_file].filter((mark) => mark !== undefined);
   const names = programsOf(member);
   return words.some((word) => marks.some((mark) => word.includes(mark)) || names.has(basename(word)));
 };
-
 /** Why this process is not that member; undefined when it is, as far as can be seen. A pid that was given to another program must never be signalled. */
 const otherwise = async (
   table: ProcessTable,
@@ -84,7 +80,6 @@ const otherwise = async (
     (await serversBelow(table, member, running)).length > 0;
   return isOurs ? undefined : `which is ${basename(running.words[0] ?? '?')}`;
 };
-
 /** The process that the pid file names, when it runs and is this member. */
 export const memberProcess = async (table: ProcessTable, member: MemberSpec): Promise<Found> => {
   const pid = member.pid_file === undefined ? undefined : await table.pidIn(member.pid_file);
@@ -97,7 +92,6 @@ export const memberProcess = async (table: ProcessTable, member: MemberSpec): Pr
     ? { process: running }
     : { problem: `${member.pid_file} names process ${pid}, ${why} and not this member` };
 };
-
 const isServer = async (table: ProcessTable, member: MemberSpec, running: ProcessInfo): Promise<boolean> => {
   if (!isProgram(member, running) || running.state === 'Z') return false;
   const [directory, own] = await Promise.all([
@@ -111,7 +105,6 @@ const isServer = async (table: ProcessTable, member: MemberSpec, running: Proces
       running.words.some((word) => word.includes(member.config_file as string)))
   );
 };
-
 /** A server of this member that no pid file names: its start command put it into the background. */
 export const unnamedServer = async (
   table: ProcessTable,
@@ -121,7 +114,6 @@ export const unnamedServer = async (
   const isOwn = await Promise.all(servers.map((running) => isServer(table, member, running)));
   return servers.find((_, at) => isOwn[at]);
 };
-
 const descendsFrom = async (table: ProcessTable, child: ProcessInfo, pid: number): Promise<boolean> => {
   let at = child.parent;
   for (let steps = 0; at > 1 && steps < 100; steps += 1) {
@@ -130,7 +122,6 @@ const descendsFrom = async (table: ProcessTable, child: ProcessInfo, pid: number
   }
   return false;
 };
-
 /** Servers of this member below a process of it: a shell that started one does not hand the stop on. */
 const serversBelow = async (
   table: ProcessTable,
@@ -144,7 +135,6 @@ const serversBelow = async (
       found.push(one);
   return found;
 };
-
 /** The process of the pid file, else a server that its start command put into the background; and what is below it. */
 export const processesOf = async (
   table: ProcessTable,
@@ -155,3 +145,105 @@ export const processesOf = async (
   const first = named.process ?? (await unnamedServer(table, member));
   return first === undefined ? [] : [first, ...(await serversBelow(table, member, first))];
 };
+
+/** What a member's successor takes over from its process. */
+export const identityOf = (running: ProcessInfo | undefined): Identity | undefined =>
+  running === undefined
+    ? undefined
+    : {
+        ...(running.uid === undefined ? {} : { uid: running.uid }),
+        ...(running.gid === undefined ? {} : { gid: running.gid }),
+        ...(running.groups === undefined ? {} : { groups: running.groups }),
+        ...(running.cwd === undefined ? {} : { cwd: running.cwd }),
+      };
+/** Variables of the operator's that would be settings of the server, of its ctl, or of this program. */
+export const isOperatorVariable = (name: string): boolean => /^(ETCD|ETCDCTL|OPSCTL)_/.test(name);
+/**
+ * A shell that becomes the server: `$1` pid file, then the command. The pid file is written before, so that a crash of ours leaves no process
+ * without one. It runs in the directory and as the user of its predecessor; only root can become somebody else.
+ */
+export const launchWords = (
+  member: MemberSpec,
+  argv: readonly string[],
+  identity: Identity | undefined,
+  ownUid: number,
+  record?: ProcessRecord,
+): string[] => {
+  const { uid, gid, groups = [], cwd } = identity ?? {};
+  const others = groups.length === 0 ? ['--clear-groups'] : ['--groups', groups.join(',')];
+  const become =
+    ownUid === 0 && uid !== undefined && gid !== undefined && (uid !== 0 || gid !== 0)
+      ? ['setpriv', '--reuid', String(uid), '--regid', String(gid), ...others, '--']
+      : [];
+  const like = becomeLike(record);
+  const script = `cd "$2" || exit 1; echo "$$" > "$1" && shift 2 ${like === '' ? '&& ' : `|| exit 1; ${like}`}exec "$@"`;
+  return ['-c', script, 'sh', member.pid_file as string, cwd ?? '.', ...become, ...argv];
+};
+/** Why a process like this one could not be started again; undefined when it can. */
+export const identityProblem = (running: ProcessInfo | undefined, ownUid: number): string | undefined =>
+  running?.uid === undefined || running.uid === ownUid || ownUid === 0
+    ? undefined
+    : `its process runs as uid ${running.uid}; this program runs as uid ${ownUid} and could not start it as that`;
+const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
+/**
+ * Settings that the running process got from its environment and its successor would not. With a configuration file a server reads
+ * neither flags nor environment.
+ */
+export const environmentProblems = (member: MemberSpec, running: ProcessInfo | undefined): string[] => {
+  if (running === undefined || running.words.length === 0) return [];
+  if (flagsOf(running.words.slice(1)).has('config-file') || running.env.has('ETCD_CONFIG_FILE')) return [];
+  const flags = (['old', 'new'] as const).map((which) =>
+    flagsOf(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []),
+  );
+  return [...running.env].flatMap(([name, value]) => {
+    const flag = name.slice('ETCD_'.length).toLowerCase().replaceAll('_', '-');
+    const isFlag = flags.every((one) => one.has(flag));
+    const whole = (text: string | undefined): string | undefined =>
+      text !== undefined && isPathVariable(name) ? resolve(running.cwd ?? '/', text) : text;
+    if (name === ownVariable || isFlag || whole(member.env?.[name]) === whole(value)) return [];
+    // The value may be a path to a secret, or one: it is not repeated.
+    return [
+      `its process has ${name} in its environment; env in the cluster file has ${member.env?.[name] === undefined ? 'no such name' : 'another value'}`,
+    ];
+  });
+};
+export const commandOf = (member: MemberSpec, which: Which): [string, ...string[]] | undefined =>
+  argvOf(member[`${which}_command`], member[`${which}_binary`]);
+
+/** What processes that run say about their successors, here or over ssh: the one that was started, and the server itself, which a wrapper may have started. */
+export const processProblems = (
+  member: MemberSpec,
+  first: ProcessInfo | undefined,
+  server: ProcessInfo | undefined,
+  ownUid: number,
+): string[] => {
+  const identity = identityProblem(first, ownUid);
+  return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
+};
+/** How the server runs, for what its successor is started with. */
+export const commandFacts = (server: ProcessInfo | undefined): HostFacts =>
+  server === undefined || server.words.length === 0
+    ? {}
+    : { command: server.words, environment: Object.fromEntries(server.env) };
+/** What a relative path in the configuration file is relative to, and what it has to lead to. */
+export const placeFacts = async (
+  { realPath }: Pick<ProcessTable, 'realPath'>,
+  { data_dir }: MemberSpec,
+  first: ProcessInfo | undefined,
+): Promise<HostFacts> => {
+  const real_data_dir = data_dir === undefined ? undefined : await realPath(data_dir);
+  return {
+    ...(first?.cwd === undefined ? {} : { working_directory: first.cwd }),
+    ...(real_data_dir === undefined ? {} : { real_data_dir }),
+  };
+};
+/** Of the real directory: who owns a link to it means nothing. */
+export const ownerFacts = (uid: number | undefined, data: PlaceSeen | undefined): HostFacts => {
+  if (uid === undefined || data?.uid === undefined || uid === data.uid) return {};
+  const what = data.path === data.real ? 'the directory' : placeText(data);
+  return { owner_mismatch: `${what} belongs to uid ${data.uid}, the process runs as uid ${uid}` };
+};
+
+/** Where the configuration of the version before is kept while another one is active: beside the file, on the member's host. */
+export const keptConfig = ({ config_file }: MemberSpec, { from }: Pick<Move, 'from'>): string | undefined =>
+  config_file === undefined ? undefined : `${config_file}.opsctl-${from}`;

@@ -1,33 +1,194 @@
-import { sh, shellLines } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { basename, dirname } from 'node:path';
+import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import type { FileInfo } from '../../../platform/host.ts';
+import type { HostFacts, Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { argvOf } from '../cluster/command-line.ts';
-import type { HostFacts, Identity, MemberSpec, Placement } from '../../engine/types.ts';
-import type { Which } from './driver.ts';
-import { placeProblems } from './host-preflight.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { remoteFiles } from './remote-files.ts';
-import { commandOf, identityOf, launchWords } from './launch.ts';
-import { memberProcess, processesOf } from './member-process.ts';
-import { commandFacts, placeFacts, processProblems } from './process-facts.ts';
-import type { ProcessInfo } from './process-table.ts';
-import { remoteProcesses } from './remote-processes.ts';
+import { type Ask, askedVersion, type MakeService, type Which } from './driver.ts';
+import { type LookedAtFiles, placeProblems } from './host-facts.ts';
+import {
+  commandFacts,
+  commandOf,
+  identityOf,
+  launchWords,
+  memberProcess,
+  placeFacts,
+  processesOf,
+  processProblems,
+} from './member-process.ts';
 import {
   environmentFor,
   isPortable,
-  packEnvironment,
   keepRecordThere,
+  packEnvironment,
+  type ProcessInfo,
+  type ProcessTable,
   readProcessThere,
   recordPath,
   recordProblems,
   recordThere,
+  serverVariables,
+  statusOf,
   unpackWords,
+  wordsIn,
 } from './process-record.ts';
-import { askedVersion } from './service.ts';
-import type { Ask, MakeService } from './service.ts';
+
+type Seen = { readonly real?: string; readonly info?: FileInfo; readonly isWritable: boolean };
+const kindOf = (type: string): FileInfo['kind'] => {
+  if (/link/.test(type)) return 'link';
+  if (type === 'directory') return 'directory';
+  return /regular/.test(type) ? 'file' : 'other';
+};
+const infoFrom = (text: string): FileInfo | undefined => {
+  if (text === '') return undefined;
+  const [type = '', size, mode, uid, gid, modified] = text.split('|');
+  return {
+    kind: kindOf(type),
+    sizeBytes: Number(size),
+    mode: Number.parseInt(mode ?? '0', 8),
+    uid: Number(uid),
+    gid: Number(gid),
+    modifiedMs: Number(modified) * 1000,
+  };
+};
+/** One line a path: its name, its real name, what stat says, whether it can be written; and the same for where it really is. */
+const lookScript = (
+  paths: readonly string[],
+): ShellScript => sh`encode() { printf %s "$1" | base64 | tr -d '\\n'; }
+see() { r=; [ ! -e "$1" ] || r=$(readlink -f "$1"); w=no; [ ! -w "$1" ] || w=yes
+echo "path=$(encode "$1") $(encode "$r") $(encode "$(stat -c '%F|%s|%a|%u|%g|%Y' -- "$1" 2>/dev/null)") $w"; }
+for p in ${paths}; do see "$p"; if [ -e "$p" ] && [ "$(readlink -f "$p")" != "$p" ]; then see "$(readlink -f "$p")"; fi; done
+exit 0`;
+const plain = (text = ''): string => Buffer.from(text, 'base64').toString();
+const seenIn = (text: string): Map<string, Seen> =>
+  new Map(
+    text
+      .split('\n')
+      .filter((line) => line.startsWith('path='))
+      .map((line) => {
+        const [path, real, info, writable] = line.slice('path='.length).split(' ');
+        const [place, found] = [plain(real), infoFrom(plain(info))];
+        return [
+          plain(path),
+          {
+            ...(place === '' ? {} : { real: place }),
+            ...(found === undefined ? {} : { info: found }),
+            isWritable: writable === 'yes',
+          },
+        ];
+      }),
+  );
+/** Files of a host, those that are named with one question, any other with one each. */
+export const remoteFiles = async (
+  named: readonly (string | undefined)[],
+  ask: Ask,
+): Promise<LookedAtFiles> => {
+  const paths = [...new Set(named.flatMap((path) => (path === undefined ? [] : [path, dirname(path)])))];
+  const known = paths.length === 0 ? new Map<string, Seen>() : seenIn(await ask(lookScript(paths)));
+  const see = async (path: string): Promise<Seen> => {
+    if (!known.has(path))
+      for (const [name, one] of seenIn(await ask(lookScript([path])))) known.set(name, one);
+    return known.get(path) ?? { isWritable: false };
+  };
+  return {
+    realPath: async (path) => (await see(path)).real,
+    info: async (path) => (await see(path)).info,
+    isWritable: async (path) => (await see(path)).isWritable,
+  };
+};
+
+const programsOf = (member: MemberSpec): string[] => {
+  const paths = (['old', 'new'] as const).flatMap((which) => [
+    member[`${which}_binary`],
+    argvOf(member[`${which}_command`], member[`${which}_binary`])?.[0],
+  ]);
+  return [...new Set(paths.flatMap((path) => (path === undefined ? [] : [basename(path)])))];
+};
+/** One look at a host: the process of the pid file, every server, and everybody's parents. One line a process, in base64 where a value may hold anything. */
+const processLookScript = (member: MemberSpec): ShellScript => {
+  const names = programsOf(member).flatMap((name) => ['-e', name]);
+  return sh`pid=$(cat ${member.pid_file} 2>/dev/null | tr -cd 0-9)
+echo "uid=$(id -u)"
+[ -n "$pid" ] && kill -0 "$pid" 2>/dev/null && echo "pid=$pid"
+[ -z ${member.data_dir} ] || echo "own=$(readlink -f ${member.data_dir} | base64 | tr -d '\\n')"
+[ -d /proc/self ] || { [ -z "$pid" ] || ! kill -0 "$pid" 2>/dev/null || echo "process=$pid"; exit 0; }
+awk '/^PPid:/ { split(FILENAME, at, "/"); print "parent=" at[3] " " $2 }' /proc/[0-9]*/status 2>/dev/null
+for d in $( { [ -z "$pid" ] || echo "/proc/$pid/cmdline"; ${names.length === 0 ? sh`:` : sh`grep -laF ${names} /proc/[0-9]*/cmdline 2>/dev/null`}; } | sort -u); do
+  d=\${d%/cmdline}; [ -r "$d/status" ] || continue
+  e=$(tr '\\0' '\\n' < "$d/environ" 2>/dev/null | grep '^ETCD_' | base64 | tr -d '\\n')
+  echo "process=\${d#/proc/} $(base64 < "$d/status" | tr -d '\\n') $(readlink "$d/cwd" | base64 | tr -d '\\n') $(base64 < "$d/cmdline" | tr -d '\\n') \${e:--} $(sed 's/.*) //' "$d/stat" | cut -d' ' -f20)"
+done 2>/dev/null
+exit 0`;
+};
+const plainProcess = (text = ''): string => (text === '-' ? '' : Buffer.from(text, 'base64').toString());
+const processInfoFrom = (line: string): ProcessInfo | undefined => {
+  // A value that could not be read leaves an empty word: its place counts.
+  const [pid, status, cwd, cmdline, env, startMark] = line.split(' ');
+  if (!(Number(pid) > 1)) return undefined;
+  const place = plainProcess(cwd).trim();
+  return {
+    pid: Number(pid),
+    ...statusOf(plainProcess(status)),
+    ...(place === '' ? {} : { cwd: place }),
+    words: wordsIn(plainProcess(cmdline)),
+    env: serverVariables(plainProcess(env).split('\n')),
+    ...(startMark === undefined || startMark === '' ? {} : { startMark }),
+  };
+};
+/** Real names of paths on the host; that of the member's own data directory came with the look. */
+const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable['realPath'] => {
+  const known = new Map<string, Promise<string | undefined>>();
+  if (own !== '' && named !== undefined)
+    for (const path of [own, named]) known.set(path, Promise.resolve(own));
+  const resolved = async (path: string): Promise<string | undefined> => {
+    const real = (await ask(sh`readlink -f ${path} || true`)).trim();
+    return real === '' ? undefined : real;
+  };
+  return (path) => {
+    const real = known.get(path) ?? resolved(path);
+    known.set(path, real);
+    return real;
+  };
+};
+/** `ownUid`: whoever looked, and would start a member. */
+export type RemoteProcesses = ProcessTable & { readonly ownUid: number };
+/** What one look printed. Pure but for paths that have to be resolved on the host. */
+const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProcesses => {
+  const values = text.split('\n').map((line): [string, string] => {
+    const at = line.indexOf('=');
+    return [line.slice(0, Math.max(at, 0)), line.slice(at + 1)];
+  });
+  const of = (key: string): string[] => values.flatMap(([name, value]) => (name === key ? [value] : []));
+  const found = new Map(
+    of('process')
+      .flatMap((line) => processInfoFrom(line) ?? [])
+      .map((one) => [one.pid, one]),
+  );
+  const parents = new Map(of('parent').map((line) => line.split(' ').map(Number) as [number, number]));
+  const realPath = pathsOn(ask, plainProcess(of('own')[0]).trim(), member.data_dir);
+  return {
+    ownUid: Number(of('uid')[0]),
+    pidIn: async () => {
+      const pid = Number(of('pid')[0]);
+      // One that ended between the two looks of the script is not there.
+      return found.has(pid) ? pid : undefined;
+    },
+    get: async (pid) => {
+      const parent = parents.get(pid);
+      return (
+        found.get(pid) ?? (parent === undefined ? undefined : { pid, parent, words: [], env: new Map() })
+      );
+    },
+    all: async (programs) =>
+      [...found.values()].filter(({ words }) => programs.has(basename(words[0] ?? ''))),
+    realPath,
+  };
+};
+export const remoteProcesses = async (member: MemberSpec, ask: Ask): Promise<RemoteProcesses> =>
+  processesFrom(await ask(processLookScript(member)), member, ask);
 
 const running = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> =>
   processesOf(await remoteProcesses(member, ask), member);
-
 /** `lives PID MARK`: that very process runs, not another one that has its pid by now, and not one that only its parent has not noticed the end of. */
 const lives = sh`lives() { kill -0 "$1" 2>/dev/null || return 1
 s=$(cat "/proc/$1/stat" 2>/dev/null) || { [ ! -d /proc/self ]; return; }
@@ -48,7 +209,6 @@ i=0
 ${shellLines(ends)}
 exit 0`;
 };
-
 /** Everything that placeProblems asks for. */
 const namedPaths = (member: MemberSpec): (string | undefined)[] => [
   ...[member.data_dir, member.pid_file, member.log_file],
@@ -59,7 +219,6 @@ const namedPaths = (member: MemberSpec): (string | undefined)[] => [
     );
   }),
 ];
-
 const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
   const [table, files] = await Promise.all([
     remoteProcesses(member, ask),
@@ -83,7 +242,6 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
-
 /** Nobody saw its process: whoever owns the data directory is who ran it. */
 const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | undefined> => {
   if (member.data_dir === undefined) return undefined;
@@ -92,7 +250,6 @@ const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | und
   const info = await files.info((await files.realPath(data_dir)) ?? data_dir);
   return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
 };
-
 const unsetOperators = sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done`;
 /** But PATH: the commands of this script need it, and the record brings its own. */
 const unsetAll = sh`for v in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do [ "$v" = PATH ] || unset "$v"; done`;
@@ -102,7 +259,6 @@ const keptBefore = async (member: MemberSpec, ask: Ask): Promise<readonly Proces
   await keepRecordThere(ask, processes[0]?.pid, recordPath(member)).catch(() => {});
   return processes;
 };
-
 const startScript = async (
   member: MemberSpec,
   which: Which,
@@ -133,7 +289,6 @@ p=$!; i=0
 while [ "$(cat ${member.pid_file} 2>/dev/null)" != "$p" ] && kill -0 $p 2>/dev/null && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.01; done
 exit 0`;
 };
-
 /** A process with a pid file on another host. */
 export const pidFileService: MakeService = () => ({
   look: () => sh`true`,

@@ -1,9 +1,8 @@
 import { dirname, join } from 'node:path';
-import { sh } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Files } from '../../../platform/host.ts';
-import type { DirectorySeen, MemberSpec, PlaceSeen } from '../../engine/types.ts';
-import { valuesIn } from './service.ts';
+import type { DirectorySeen, MemberSpec, PlaceSeen } from '../../engine/model.ts';
+import { valuesIn } from './driver.ts';
 
 /**
  * Shell functions for a directory that may be a symbolic link or a mount point. `real PATH` prints the path without symbolic links, also

@@ -1,11 +1,97 @@
-import { sh, shellWord } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { isServerVariable } from '../../../api-specs/etcd/settings.ts';
+import { sh, type ShellScript, shellWord } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
+import type { MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import type { MemberSpec, Placement } from '../../engine/types.ts';
-import { wordsIn } from './process-table.ts';
-import { valuesIn } from './service.ts';
-import type { Ask } from './service.ts';
+import { type Ask, valuesIn } from './driver.ts';
+
+/** One process of a member's host. */
+export type ProcessInfo = {
+  readonly pid: number;
+  readonly parent: number;
+  /** `T` is suspended, `Z` has ended and nobody has noticed. */
+  readonly state?: string;
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly groups?: readonly number[];
+  readonly cwd?: string;
+  /** Empty for the moment in which a process becomes another program. */
+  readonly words: readonly string[];
+  /** Only the variables that a server reads. */
+  readonly env: ReadonlyMap<string, string>;
+  /** Differs when the pid was given to another process. */
+  readonly startMark?: string;
+};
+/** The processes of one host, here or over ssh: what identifies a member reads nothing else. */
+export type ProcessTable = {
+  pidIn(pidFile: string): Promise<number | undefined>;
+  get(pid: number): Promise<ProcessInfo | undefined>;
+  /** At least every process whose program has one of these names, and those that they descend from. */
+  all(programs: ReadonlySet<string>): Promise<readonly ProcessInfo[]>;
+  realPath(path: string): Promise<string | undefined>;
+};
+/** `State`, `PPid`, `Uid` and the like of /proc/PID/status. Pure. */
+export const statusOf = (text: string): Pick<ProcessInfo, 'parent' | 'state' | 'uid' | 'gid' | 'groups'> => {
+  const line = (key: string): string | undefined =>
+    new RegExp(`^${key}:[ \\t]*(.*)$`, 'm').exec(text)?.[1]?.trim();
+  // Real, effective, saved, file system: files belong to the effective one.
+  const effective = (key: string): number | undefined => {
+    const value = line(key)?.split(/\s+/)[1];
+    return value === undefined ? undefined : Number(value);
+  };
+  const [uid, gid, groups, state] = [effective('Uid'), effective('Gid'), line('Groups'), line('State')?.[0]];
+  return {
+    parent: Number(line('PPid') ?? 0),
+    ...(state === undefined ? {} : { state }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
+    ...(groups === undefined ? {} : { groups: groups.split(/\s+/).filter(Boolean).map(Number) }),
+  };
+};
+/** Zero-ended words, as the kernel prints them. */
+export const wordsIn = (text: string): string[] => (text === '' ? [] : text.replace(/\0$/, '').split('\0'));
+export const serverVariables = (words: readonly string[]): Map<string, string> =>
+  new Map(
+    words
+      .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const)
+      .filter(([name]) => isServerVariable(name)),
+  );
+const textAt = ({ files }: Host, path: string): string => {
+  try {
+    return files.readNow(path) ?? '';
+  } catch {
+    // A directory in the place of the file, or a file that is not ours to read.
+    return '';
+  }
+};
+const infoHere = async (host: Host, pid: number): Promise<ProcessInfo | undefined> => {
+  const cwd = await host.files.realPath(`/proc/${pid}/cwd`).catch(() => undefined);
+  const startMark = host.processes.startMark(pid);
+  return {
+    pid,
+    ...statusOf(textAt(host, `/proc/${pid}/status`)),
+    ...(cwd === undefined ? {} : { cwd }),
+    words: wordsIn(textAt(host, `/proc/${pid}/cmdline`)),
+    env: serverVariables(wordsIn(textAt(host, `/proc/${pid}/environ`))),
+    ...(startMark === undefined ? {} : { startMark }),
+  };
+};
+/** The processes of this machine, each read when it is asked for. */
+export const localProcesses = (host: Host): ProcessTable => ({
+  pidIn: async (pidFile) => {
+    const pid = Number.parseInt(textAt(host, pidFile), 10);
+    return pid > 1 && host.processes.isAlive(pid) ? pid : undefined;
+  },
+  get: (pid) => infoHere(host, pid),
+  all: async (programs) => {
+    const names = (await host.files.list('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+    const isWanted = (name: string): boolean =>
+      programs.has((wordsIn(textAt(host, `/proc/${name}/cmdline`))[0] ?? '').replace(/^.*\//, ''));
+    const servers = await Promise.all(names.filter(isWanted).map((name) => infoHere(host, Number(name))));
+    return servers.flatMap((one) => one ?? []);
+  },
+  realPath: (path) => host.files.realPath(path).catch(() => undefined),
+});
 
 /** Everything of a process that its successor gets and no cluster file contains. Its environment may contain secrets. */
 export type ProcessRecord = {
@@ -18,14 +104,12 @@ export type ProcessRecord = {
   /** Directories of its control groups below /sys/fs/cgroup. */
   readonly cgroups?: readonly string[];
 };
-
 /**
  * A private file next to the pid file, on the member's host. The record of a version is written before an upgrade leaves that version, the
  * other record before every stop.
  */
 export const recordPath = ({ pid_file }: MemberSpec, minor?: string): string =>
   `${pid_file}.opsctl-process${minor === undefined ? '' : `-${minor}`}`;
-
 const limitNames: Readonly<Record<string, string>> = {
   ...{ 'Max cpu time': 'cpu', 'Max file size': 'fsize', 'Max data size': 'data', 'Max stack size': 'stack' },
   ...{ 'Max core file size': 'core', 'Max resident set': 'rss', 'Max processes': 'nproc' },
@@ -42,7 +126,6 @@ export const limitsIn = (text: string): Record<string, string> =>
       return name === undefined ? [] : [[name, `${found?.[2]}:${found?.[3]}`]];
     }),
   );
-
 /** Undefined: the file does not exist, or must not be read. */
 type Read = (name: string) => string | undefined;
 const numberIn = (text: string | undefined): number | undefined =>
@@ -76,7 +159,6 @@ const recordFrom = (read: Read): ProcessRecord | undefined => {
     ...(oom === undefined ? {} : { oom_score_adj: oom }),
   };
 };
-
 const textOf = ({ files }: Pick<Host, 'files'>, path: string): string | undefined => {
   try {
     return files.readNow(path);
@@ -94,7 +176,6 @@ export const keepRecord = async (host: Host, pid: number | undefined, path: stri
   await host.files.remove(path);
   await host.files.replace(path, `${JSON.stringify(record)}\n`, 0o600);
 };
-
 const parsed = (text: string): ProcessRecord | undefined => {
   try {
     const value: unknown = JSON.parse(text);
@@ -125,7 +206,6 @@ export const recordHere = async (
   }
   return undefined;
 };
-
 const procFiles = ['environ', 'status', 'stat', 'limits', 'oom_score_adj', 'cgroup'] as const;
 /** Prints the files of a process in base64. */
 const procScript = (pid: number): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
@@ -159,7 +239,6 @@ export const recordThere = async (
   }
   return undefined;
 };
-
 const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
 /** A server rejects a flag and a variable for one setting: the flag of the command holds. Pure. */
 export const environmentFor = (
@@ -171,10 +250,8 @@ export const environmentFor = (
   const kept = Object.entries(record.env).filter(([name]) => !isFlag.has(name));
   return { ...Object.fromEntries(kept), ...member.env };
 };
-
 /** Names that a shell can pass on. */
 export const isPortable = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
-
 /**
  * Commands of a shell that is about to become the server. Only a part that fails is named in the member's log: a limit must not keep a
  * member down, and `kv check` has named what cannot be kept. Pure.
@@ -197,7 +274,6 @@ while eval "opsctl_v=\\\${OPSCTL_KEPT_$opsctl_i-}"; [ -n "$opsctl_v" ]; do unset
 exec "$@"`,
   'sh',
 ];
-
 export const becomeLike = (record: ProcessRecord | undefined): string => {
   if (record === undefined) return '';
   const { limits: kept = {}, cgroups = [], nice, oom_score_adj: oom, umask } = record;
@@ -222,7 +298,6 @@ export const becomeLike = (record: ProcessRecord | undefined): string => {
   ];
   return lines.map((line) => `${line}; `).join('');
 };
-
 const hardOf = (value: string | undefined): number => {
   const hard = value?.split(':')[1];
   return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);

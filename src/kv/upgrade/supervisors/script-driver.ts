@@ -1,17 +1,21 @@
-import { messageOf } from '../../../core/error-message.ts';
-import { AppError } from '../../../core/problem.ts';
-import { sh } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished, Host } from '../../../platform/host.ts';
-import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../../engine/types.ts';
-import { copyFrom, copyMs, copyScript } from './copy-data.ts';
-import type { Driver, ProcessState } from './driver.ts';
+import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../../engine/model.ts';
+import { copyFrom, copyMs, copyScript, startedFacts } from './wal-directory.ts';
+import {
+  type Ask,
+  type Driver,
+  fileFunctions,
+  lastLine,
+  type ProcessState,
+  type Script,
+  type Service,
+  type Shell,
+  valuesIn,
+} from './driver.ts';
 import { factsFrom, factsScript } from './host-facts.ts';
-import { keptConfig } from './kept-config.ts';
-import { fileFunctions, lastLine, valuesIn } from './service.ts';
-import type { Ask, Script, Service } from './service.ts';
-import type { Shell } from './shell.ts';
-import { startedFacts } from './wal-directory.ts';
+import { keptConfig } from './member-process.ts';
 
 const failure = (member: MemberSpec, what: string, done: Finished): AppError => {
   const said = lastLine(done);

@@ -1,28 +1,56 @@
-import { type FileName, childPath, pathPart } from '../../../core/file-name.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { childPath, type FileName, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
-import { sh } from '../../../core/shell.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../../platform/host.ts';
 import { findDistrust } from '../../../platform/trust.ts';
+import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { shellLine, wordsOf } from '../cluster/command-line.ts';
-import type { ClusterFile, MemberSpec } from '../../engine/types.ts';
-import { framed, unframed } from './framed.ts';
-import { defaultMs } from './shell.ts';
-import type { Shell } from './shell.ts';
+import { defaultMs, type Driver, MAY_BE_DOWN, type Shell, type StartedMember } from './driver.ts';
+
+/**
+ * A script between two marks. A login shell reads start-up files that may print anything before it, on both streams: only what is
+ * between the marks is the script's, and without the second mark the script did not come to its end.
+ */
+export const framed = (script: ShellScript, mark: string): ShellScript => sh`echo ${[mark]}
+echo ${[mark]} >&2
+(
+${script}
+) </dev/null
+printf '\\n%s %d\\n' ${[mark]} $?
+`;
+export type Framed =
+  | { readonly kind: 'whole'; readonly done: Finished }
+  /** Nothing of the script ran: what the shell, sudo or ssh said instead. */
+  | { readonly kind: 'not-begun' }
+  | { readonly kind: 'cut' };
+/** Pure. */
+export const unframed = (done: Finished, mark: string): Framed => {
+  const begin = `${mark}\n`;
+  const at = done.stdout.indexOf(begin);
+  if (at < 0) return { kind: 'not-begun' };
+  const end = new RegExp(`\\n${mark} (\\d+)\\n$`).exec(done.stdout);
+  if (end === null) return { kind: 'cut' };
+  const stdout = done.stdout.slice(at + begin.length, end.index);
+  const errorsAt = done.stderr.indexOf(begin);
+  const stderr = errorsAt < 0 ? done.stderr : done.stderr.slice(errorsAt + begin.length);
+  return {
+    kind: 'whole',
+    done: { ...done, code: Number(end[1]), signal: null, timedOut: false, stdout, stderr },
+  };
+};
 
 const sendMs = 3_600_000;
 /** A socket's path has at most 104 bytes (macOS), and ssh adds 17 of its own while it makes one. */
 const mostPathBytes = 104 - 17;
 const socketName = (words: readonly string[]): FileName =>
   pathPart(createHash('sha256').update(words.join('\0')).digest('hex').slice(0, 12));
-
 /** Only its owner may enter it: whoever can make a socket there would get every script and answer (spec/store#measured-service-managers-6). */
 const isPrivate = async ({ files, uid }: Host, directory: string): Promise<boolean> => {
   const info = await files.info(directory);
   return info?.kind === 'directory' && info.uid === uid && (info.mode & 0o077) === 0;
 };
-
 /** A private directory whose sockets have short enough names; undefined: every command makes a connection of its own. */
 const socketDirectory = async (host: Host, state: string | undefined): Promise<string | undefined> => {
   const runtime = host.env['XDG_RUNTIME_DIR'];
@@ -38,13 +66,11 @@ const socketDirectory = async (host: Host, state: string | undefined): Promise<s
   }
   return undefined;
 };
-
 /** What the cluster file adds to every connection. */
 const ownWords = ({ ssh }: Pick<ClusterFile, 'ssh'>): string[] => [
   ...(ssh?.proxy_jump === undefined ? [] : ['-J', ssh.proxy_jump]),
   ...(ssh?.options ?? []),
 ];
-
 /** Words before the destination: no questions, one connection for many commands, and what the cluster file adds. Of two values for one option ssh takes the first. */
 export const sshWords = (
   cluster: Pick<ClusterFile, 'ssh'>,
@@ -69,7 +95,6 @@ export const sshWords = (
         ]),
   ];
 };
-
 export type Ssh = {
   readonly host: Host;
   readonly cluster: ClusterFile;
@@ -87,13 +112,11 @@ export const openSsh = (host: Host, cluster: ClusterFile, state: string | undefi
     },
   };
 };
-
 const unreachable = (where: string, why: string): AppError =>
   new AppError('network', `${where}: ssh: ${why}`, {
     code: 'SSH',
     tryThis: [`ssh ${where} true`, 'a key without a passphrase, or an agent: nothing is asked'],
   });
-
 type Remote = (command: string, options: RunOptions & { readonly timeoutMs: number }) => Promise<Finished>;
 /** ssh itself ends with 255. The connection that failed is given up: whatever is tried next makes a new one. */
 const remoteFor =
@@ -118,14 +141,12 @@ const remoteFor =
           : said,
     );
   };
-
 /** Only one word reaches the other side whole: whatever a shell here would expand or redirect is quoted. Pure. */
 const shownOver = (cluster: Pick<ClusterFile, 'ssh'>, where: string, command: string): string => {
   const there = cluster.ssh?.sudo === true ? `sudo -n ${shellLine(['/bin/sh', '-c', command])}` : command;
   const isPlain = wordsOf(there)?.join(' ') === there && shellLine(there.split(' ')) === there;
   return `${shellLine(['ssh', ...ownWords(cluster), where])} ${isPlain ? there : sh`${there}`}`;
 };
-
 /** The system's own ssh with its configuration, agent and known hosts. */
 export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
   const { host, cluster } = ssh;
@@ -162,5 +183,80 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
       );
     },
     shown: (command) => shownOver(cluster, where, command),
+  };
+};
+
+const isCut = (error: unknown): error is AppError => error instanceof AppError && error.detail.code === 'SSH';
+const everyMs = 500;
+const gaveUp = (member: MemberSpec, error: AppError): AppError =>
+  new AppError('stopped', `${member.name} may be down: ${error.message}`, {
+    code: MAY_BE_DOWN,
+    tryThis: [
+      ...(error.detail.tryThis ?? []),
+      `opsctl kv resume, as soon as ${member.host} can be reached: it brings ${member.name} up`,
+    ],
+    cause: error,
+  });
+/** Before its stop a member is as it was. */
+const notStopped = (member: MemberSpec, error: AppError): AppError =>
+  new AppError('stopped', `${member.name} was not stopped: ${error.message}`, {
+    code: 'SSH',
+    tryThis: [...(error.detail.tryThis ?? []), `opsctl kv resume, as soon as ${member.host} can be reached`],
+    cause: error,
+  });
+type Retry = <T>(
+  member: MemberSpec,
+  act: () => Promise<T>,
+  more?: {
+    /** Asked before every try but the first: it was done although the answer was lost. */
+    readonly isDone?: () => Promise<T | undefined>;
+    readonly failure?: typeof gaveUp;
+  },
+) => Promise<T>;
+const retryFor =
+  (host: Host, graceMs: number): Retry =>
+  async (member, act, { isDone = async () => undefined, failure = gaveUp } = {}) => {
+    const until = host.elapsed() + graceMs;
+    const again = async () => (await isDone()) ?? act();
+    for (let next = act; ; next = again) {
+      try {
+        return await next();
+      } catch (error) {
+        if (!isCut(error)) throw error;
+        if (host.elapsed() > until) throw failure(member, error);
+        await host.sleep(everyMs);
+      }
+    }
+  };
+/**
+ * From its stop on a member may be down, and only the next command brings it up: a connection that drops there is made again within the grace
+ * period. What the host was doing went on meanwhile, so every command asks for the state first and may be repeated. What comes just before the
+ * stop is repeated too: a run need not end because a connection dropped for a moment.
+ */
+export const reconnecting = (driver: Driver, host: Host, graceMs: number): Driver => {
+  const again = retryFor(host, graceMs);
+  const isStarted = async (member: MemberSpec): Promise<StartedMember | undefined> => {
+    const { state } = await driver.process(member);
+    return state === 'running' || state === 'starting' ? {} : undefined;
+  };
+  const patientFacts: Driver['facts'] = async (member, want) => {
+    for (const until = host.elapsed() + graceMs; ; ) {
+      const seen = await driver.facts(member, want);
+      if (seen.is_unreachable !== true || host.elapsed() > until) return seen;
+      await host.sleep(everyMs);
+    }
+  };
+  return {
+    ...driver,
+    facts: (member, want) => (want.isPatient ? patientFacts : driver.facts)(member, want),
+    stage: (member, move) => again(member, () => driver.stage(member, move), { failure: notStopped }),
+    stop: (member, graceOfStopMs) => again(member, () => driver.stop(member, graceOfStopMs)),
+    kill: (member) => again(member, () => driver.kill(member)),
+    activate: (member, which, placement) => again(member, () => driver.activate(member, which, placement)),
+    start: (member, which, placement) =>
+      again(member, () => driver.start(member, which, placement), { isDone: () => isStarted(member) }),
+    copyData: (member, ending, walDir) => again(member, () => driver.copyData(member, ending, walDir)),
+    readFile: (member, path) => again(member, () => driver.readFile(member, path)),
+    writeFile: (member, path, text) => again(member, () => driver.writeFile(member, path, text)),
   };
 };

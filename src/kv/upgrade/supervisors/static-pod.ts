@@ -1,24 +1,81 @@
-import { sh } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished } from '../../../platform/host.ts';
-import type { MemberSpec, Move } from '../../engine/types.ts';
-import { crictlState } from './crictl-state.ts';
-import type { ProcessState } from './driver.ts';
-import { askedVersion, fileFunctions, lastLine, valuesIn, waitFor } from './service.ts';
-import type { MakeService } from './service.ts';
+import type { MemberSpec, Move } from '../../engine/model.ts';
+import {
+  askedVersion,
+  fileFunctions,
+  lastLine,
+  type MakeService,
+  type ProcessState,
+  valuesIn,
+  waitFor,
+} from './driver.ts';
+
+/** One container of the member's pod as `crictl ps -a -o json` shows it. */
+type Container = {
+  readonly state: string;
+  readonly pod: string;
+  readonly createdMs: number;
+  readonly attempt: number;
+};
+type Told = (container: Container) => ProcessState;
+const ended: Told = ({ attempt }) => ({
+  state: 'gone',
+  // What ended at its start ends again: its old version is one revert away.
+  reason: `its container has ended${attempt > 0 ? ` (attempt ${attempt + 1})` : ''}; crictl logs tells why`,
+});
+/** What each state of the runtime's interface means while no process of the member was found. */
+const states: Readonly<Record<string, Told>> = {
+  CONTAINER_CREATED: () => ({
+    state: 'starting',
+    awaits: 'its container, which is created and not started yet',
+  }),
+  CONTAINER_RUNNING: () => ({ state: 'starting', awaits: 'the process in its container, which runs' }),
+  CONTAINER_EXITED: ended,
+  CONTAINER_UNKNOWN: () => ({ state: 'unknown', reason: 'crictl does not know the state of its container' }),
+};
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+const containerFrom = (row: unknown): Container | undefined => {
+  if (!isRecord(row) || typeof row['state'] !== 'string') return undefined;
+  const attempt = isRecord(row['metadata']) ? Number(row['metadata']['attempt'] ?? 0) : 0;
+  const pod = isRecord(row['labels']) ? String(row['labels']['io.kubernetes.pod.name'] ?? '') : '';
+  // Nanoseconds since 1970 as text.
+  return { state: row['state'], pod, createdMs: Number(row['createdAt'] ?? 0) / 1e6, attempt };
+};
+const containersIn = (text: string): Container[] => {
+  try {
+    const answer: unknown = JSON.parse(text);
+    const rows = isRecord(answer) ? answer['containers'] : undefined;
+    return Array.isArray(rows) ? rows.flatMap((row) => containerFrom(row) ?? []) : [];
+  } catch {
+    return [];
+  }
+};
+/** The name in the manifest, to which the kubelet adds that of its node, and when the manifest came to its place. */
+type Pod = { readonly name: string; readonly sinceMs: number };
+/**
+ * The state that the newest container of the pod tells, of those that were made since its manifest came to its place: an older one is the
+ * version before. Undefined: none was made yet, or it cannot be told which are the member's. Pure.
+ */
+export const crictlState = (text: string, { name, sinceMs }: Pod): ProcessState | undefined => {
+  if (name === '') return undefined;
+  const newest = containersIn(text)
+    .filter(({ pod, createdMs }) => pod.startsWith(`${name}-`) && createdMs >= sinceMs)
+    .toSorted((a, b) => b.createdMs - a.createdMs)[0];
+  return newest === undefined ? undefined : states[newest.state]?.(newest);
+};
 
 /** Outside of the directory that the kubelet watches: it would start every manifest that it finds there. */
 const aside = ({ manifest }: MemberSpec, ending: string): ShellScript =>
   sh`"$(dirname "$(dirname ${manifest})")/$(basename ${manifest})"${`.${ending}`}`;
 const parked = (member: MemberSpec): ShellScript => aside(member, 'opsctl-parked');
-
 /** Processes whose own arguments name exactly this data directory: a longer path, or a program that only mentions it, is none. */
 const pidsOf = ({ data_dir, client_url }: MemberSpec): ShellScript =>
   sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
 w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? sh`*${client_url}*` : sh`--data-dir=${data_dir}|-data-dir=${data_dir}`}) exit 0;; esac
 case "$w" in --data-dir|-data-dir) [ "$a" = ${data_dir} ] && exit 0;; esac; w=$a; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`;
 const hasProcess = (member: MemberSpec): ShellScript => sh`[ -n "$(${pidsOf(member)})" ]`;
-
 const stage = (member: MemberSpec, { from, to, run }: Move): ShellScript => {
   const kept = aside(member, `opsctl-${from}-${run}`);
   const next = aside(member, `opsctl-${to}-${run}`);
@@ -32,7 +89,6 @@ mv -f ${next}.incoming ${next}
 echo previous.manifest=${kept}; echo next.manifest=${next}
 printf 'previous.image=%s\\nnext.image=%s\\n' ${member.old_image} ${member.new_image}`;
 };
-
 const stateFrom = (done: Finished): ProcessState => {
   if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
   const seen = valuesIn(done.stdout);
@@ -49,14 +105,12 @@ const stateFrom = (done: Finished): ProcessState => {
     }
   );
 };
-
 /** The pod's name, when its manifest came to its place, and what the runtime knows; nothing where there is no crictl. */
 const askRuntime = ({ manifest }: MemberSpec): ShellScript => sh`if command -v crictl >/dev/null 2>&1; then
 echo "pod=$(awk '/^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m && /^ +name:/ { print $2; exit }' ${manifest} 2>/dev/null)"
 echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
 echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
 fi`;
-
 export const staticPodService: MakeService = () => ({
   look: (member) => sh`m=${member.manifest}
 pids=$(${pidsOf(member)})

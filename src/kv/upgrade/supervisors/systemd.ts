@@ -1,11 +1,17 @@
 import { trustFunctions } from './trust-script.ts';
-import { sh, shellLine } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { sh, shellLine, type ShellScript } from '../../../core/shell.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
-import type { MemberSpec, Move, Placement, StepKind } from '../../engine/types.ts';
-import type { ProcessState, Which } from './driver.ts';
-import { askedVersion, fileFunctions, lastLine, valuesIn, waitFor } from './service.ts';
-import type { MakeService } from './service.ts';
+import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
+import {
+  askedVersion,
+  fileFunctions,
+  lastLine,
+  type MakeService,
+  type ProcessState,
+  valuesIn,
+  waitFor,
+  type Which,
+} from './driver.ts';
 
 const shown = [
   ...['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus', 'NRestarts', 'Job'],

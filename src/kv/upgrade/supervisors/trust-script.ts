@@ -1,7 +1,6 @@
-import { sh, shellLines } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
-import type { MemberSpec } from '../../engine/types.ts';
-import { commandOf } from './launch.ts';
+import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import type { MemberSpec } from '../../engine/model.ts';
+import { commandOf } from './member-process.ts';
 
 /**
  * The rule of platform/trust.ts for the host of a member. `untrusted PATH [UID] [write]` prints why another user could replace the object

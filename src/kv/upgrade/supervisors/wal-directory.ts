@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
-import { sh } from '../../../core/shell.ts';
-import type { ShellScript } from '../../../core/shell.ts';
+import { AppError } from '../../../core/problem.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
+import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/types.ts';
-import { isPartOf, placeFrom, placeScript } from './places.ts';
-import { ownerFacts } from './process-facts.ts';
-import { wordsIn } from './process-table.ts';
-import { valuesIn } from './service.ts';
-import type { Ask } from './service.ts';
+import { type Ask, type DataCopy, valuesIn } from './driver.ts';
+import { ownerFacts } from './member-process.ts';
+import { isPartOf, placeFrom, placeFunctions, placeScript } from './places.ts';
+import { wordsIn } from './process-record.ts';
 
 /** What a running server was started with, as far as it names directories. */
 export type StartedWith = {
@@ -16,10 +15,8 @@ export type StartedWith = {
   readonly env: ReadonlyMap<string, string>;
   readonly cwd?: string | undefined;
 };
-
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-
 /**
  * The directory of the write-ahead log as something names it: the cluster file, the command line or the environment of the running process,
  * the command, the environment of the cluster file, the configuration file. Undefined: it is part of the data directory. Pure.
@@ -47,7 +44,6 @@ export const namedWal = (
   if (named === undefined || named.startsWith('/') || running?.cwd === undefined) return named;
   return resolve(running.cwd, named);
 };
-
 /** Where the log of a member is, from what was seen of its host: undefined if it is part of the data directory. */
 export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): string | undefined => {
   const named = namedWal(member, host?.config);
@@ -56,7 +52,6 @@ export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): strin
   if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
   return named;
 };
-
 /** A log that is part of the data directory, whatever links lead to it, needs no place of its own. Pure. */
 export const walFacts = (
   data: PlaceSeen | undefined,
@@ -69,7 +64,6 @@ export const walFacts = (
     ...(data?.exists === true && wal === undefined && !hasOwnWal ? { is_wal_missing: true } : {}),
   };
 };
-
 /** What the process was started with, and as whom it runs. Only those variables are read: others may be secrets. */
 const startedScript = (pid: number): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
 encode() { base64 | tr -d '\\n'; }
@@ -95,7 +89,6 @@ const startedFrom = (output: string): { readonly started: StartedWith; readonly 
     ...(/^\d+$/.test(uid ?? '') ? { uid: Number(uid) } : {}),
   };
 };
-
 /** A path of a process that has its own file systems counts only if it is the same directory on the host. */
 const sharedScript = (
   path: string,
@@ -105,7 +98,6 @@ const sharedScript = (
 ${pid === undefined ? sh`` : sh`[ "$(readlink /proc/${pid}/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ] || [ "$R" -ef "/proc/${pid}/root"${path} ] || echo is_elsewhere=true`}
 ${wantsSizes ? sh`[ ! -d "$R" ] || echo "wal_kib=$(du -skL "$R" | cut -f1)"` : sh`:`}
 exit 0`;
-
 /** The owner of the process and the write-ahead log of a member on another host or under a service manager. */
 export const startedFacts = async (
   member: MemberSpec,
@@ -131,4 +123,56 @@ export const startedFacts = async (
     is_wal_missing: false,
     ...(isCounted ? { data_dir_bytes: (facts.data_dir_bytes ?? 0) + Number(kib) * 1024 } : {}),
   };
+};
+
+export const copyMs = 3_600_000;
+/**
+ * `count DIRECTORY`: number and total size of the files below it, with directories that links lead to. `tree FROM TO` copies a directory with
+ * owner, mode and times, follows every link, and fails unless both sides have equal counts. lost+found belongs to the file system.
+ */
+const treeFunctions = sh`count() { find -L "$1" -name lost+found -prune -o -type f -exec ls -ln {} + | awk '{ n++; s += $5 } END { printf "%d %.0f\\n", n, s }'; }
+tree() { mkdir -p "$2" || return 1
+for f in "$1"/* "$1"/.[!.]*; do
+  [ -e "$f" ] || [ -L "$f" ] || continue
+  [ "\${f##*/}" = lost+found ] || cp -aL "$f" "$2/" || return 1
+done
+o=$(stat -c %u:%g "$1") && m=$(stat -c %a "$1") || return 1
+[ "$(id -u)" != 0 ] || chown "$o" "$2" || return 1
+chmod "$m" "$2"; touch -r "$1" "$2"
+a=$(count "$1"); b=$(count "$2")
+[ "$a" = "$b" ] || { echo "the copy has $b files and bytes, $1 has $a" >&2; return 1; }; }`;
+/**
+ * Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. A separate write-ahead log becomes
+ * member/wal of the copy, where a server finds it without --wal-dir.
+ */
+export const copyScript = (
+  from: string,
+  ending: string,
+  wal: string | undefined,
+): ShellScript => sh`${placeFunctions}
+${treeFunctions}
+N=${from}; R=$(real "$N"); [ -d "$R" ] || { echo "$N does not exist or is not a directory" >&2; exit 1; }
+T="$(beside "$N")"${ending}; P="$T.partial"; rm -rf "$P"
+W=${wal}
+whole() {
+  tree "$R" "$P" || return 1
+  [ -n "$W" ] || return 0
+  L=$(real "$W"); [ -d "$L" ] || { echo "the directory $W of the write-ahead log does not exist" >&2; return 1; }
+  case "$L/" in "$R"/*) return 0;; esac
+  [ ! -e "$P/member/wal" ] || mv "$P/member/wal" "$(unused "$P/member/wal.not-in-use")" || return 1
+  mkdir -p "$P/member" && tree "$L" "$P/member/wal"
+}
+if whole && rm -rf "$T" && mv "$P" "$T"; then
+  echo "copy.path=$(printf %s "$T" | base64 | tr -d '\\n')"; echo "copy.count=$(count "$T")"
+else c=$?; rm -rf "$P"; [ $c = 0 ] && c=1; exit $c; fi`;
+/** What `copyScript` printed. */
+export const copyFrom = (text: string, { name }: MemberSpec): DataCopy => {
+  const values = valuesIn(text);
+  const [files, bytes] = (values.get('copy.count') ?? '').split(' ').map(Number);
+  const path = Buffer.from(values.get('copy.path') ?? '', 'base64').toString();
+  if (path === '' || files === undefined || bytes === undefined || !(files > 0))
+    throw new AppError('stopped', `${name}: the copy of its data directory contains no files`, {
+      code: 'COPY_EMPTY',
+    });
+  return { path, files, bytes };
 };

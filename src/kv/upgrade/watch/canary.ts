@@ -1,9 +1,9 @@
-import { messageOf } from '../../../core/error-message.ts';
+import { messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
+import { canaryKey } from '../../client/etcd-client.ts';
 import type { Access } from '../../engine/access.ts';
-import { canaryKey } from '../../client/own-keys.ts';
-import type { Replacing } from '../run.ts';
-import type { CanaryReport, ClusterFile, Unstamped } from '../../engine/types.ts';
+import type { CanaryReport, ClusterFile, Unstamped } from '../../engine/model.ts';
+import type { Replacing, Run } from '../run.ts';
 
 /** Milliseconds from one write to the next, as it is now. */
 export type Pace = () => number;
@@ -22,16 +22,13 @@ const restAfter = (tookMs: number): number => Math.min(3 * tookMs, 200);
 /** How soon a change of the pace is noticed. */
 const sliceMs = 50;
 export type Canary = { stop(): Promise<CanaryReport> };
-
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
   sorted.length === 0 ? undefined : tenths(sorted[Math.floor(sorted.length * share)] as number);
-
 const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
   const sorted = latencies.toSorted((a, b) => a - b);
   return { median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
 };
-
 /** One write at a time, to the member that took the last one, else to the next; each is told. */
 const writerThrough = (
   host: Host,
@@ -70,7 +67,6 @@ const writerThrough = (
   };
   return { write, latencies, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
 };
-
 /** Writes all the time, like a client that knows every member: what users of the cluster see during the window. */
 export const startCanary = (
   host: Host,
@@ -105,6 +101,45 @@ export const startCanary = (
       await work;
       await remove();
       return { writes, failed, longest_gap_ms: Math.round(longestGapMs), ...quantilesOf(latencies) };
+    },
+  };
+};
+
+const everyMs = 500;
+export type LeaderWatch = { finish(): Promise<void> };
+type Seen = { readonly leader: string; readonly term: number };
+/** The leader that the members with the newest term name; undefined when nobody names one. Pure. */
+export const newestLeader = (seen: readonly (Seen | undefined)[]): string | undefined =>
+  seen.flatMap((one) => one ?? []).sort((a, b) => b.term - a.term)[0]?.leader;
+/** Says when another member leads: a graceful stop moves the leadership without a word from us. */
+export const watchLeader = (run: Run): LeaderWatch => {
+  const names = new Map(run.plan.observation.members.map((member) => [member.member_id, member.name]));
+  const over = new AbortController();
+  let current = run.plan.observation.leader;
+  const look = async (): Promise<void> => {
+    const seen = run.cluster.members.map(async ({ client_url }): Promise<Seen | undefined> => {
+      const status = await run.access
+        .store(client_url)
+        .status()
+        .catch(() => undefined);
+      const leader = names.get(status?.leader_id);
+      return leader === undefined ? undefined : { leader, term: status?.raft_term ?? 0 };
+    });
+    const to = newestLeader(await Promise.all(seen));
+    if (to === undefined || to === current) return;
+    run.emit({ event: 'leader-changed', from: current, to });
+    current = to;
+  };
+  const watching = (async () => {
+    while (!over.signal.aborted) {
+      await look();
+      await run.host.sleep(everyMs, over.signal).catch(() => {});
+    }
+  })();
+  return {
+    finish: async () => {
+      over.abort();
+      await watching;
     },
   };
 };

@@ -1,3 +1,5 @@
+import { memberOf, type Run } from '../run.ts';
+
 /** What lines of a member's log mean during an upgrade. spec/store#states and spec/store#measured-upgrade. The first match counts. */
 type Meaning = {
   readonly text: RegExp;
@@ -6,7 +8,6 @@ type Meaning = {
   /** What to do first, where another program of that version would change nothing. */
   readonly cure?: string;
 };
-
 const meanings: readonly Meaning[] = [
   // Never expected, whatever else the line says.
   {
@@ -122,23 +123,63 @@ const meanings: readonly Meaning[] = [
     meaning: 'the life of a server',
   },
 ];
-
 /** Real servers write tokens into their logs, live ones too. Pure. */
 export const withoutTokens = (line: string): string =>
   line.replace(/(simple_token:|invalid auth token: )[^\s>"]+/g, '$1***');
-
 export type Classified = { readonly expected: boolean; readonly meaning?: string };
 const severity = /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] /;
-
 /** Lines below a warning that nobody knows are no news; a warning or an error that nobody knows is. Undefined: nothing worth a word. Pure. */
 export const classify = (line: string): Classified | undefined => {
   const found = meanings.find(({ text }) => text.test(line));
   if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
   return severity.test(line) ? { expected: false } : undefined;
 };
-
 /** What helps against the known cause that a reason names, with the line of the log that it quotes. Pure. */
 export const cureFor = (reason: string): readonly string[] => {
   const cure = meanings.find(({ text }) => text.test(reason))?.cure;
   return cure === undefined ? [] : [cure];
+};
+
+const tailLines = 400;
+const everyMs = 1000;
+export type LogWatch = { finish(): Promise<void> };
+/** New lines of a member's log since the last look: what follows the last line that was seen. Pure. */
+export const newLines = (before: readonly string[], now: readonly string[]): readonly string[] => {
+  const last = before.at(-1);
+  if (last === undefined) return now;
+  const at = now.lastIndexOf(last);
+  return at < 0 ? now : now.slice(at + 1);
+};
+const emitLine = (run: Run, member: string, line: string): void => {
+  const found = classify(line);
+  if (found !== undefined)
+    run.emit({ event: 'log-line', member, line: withoutTokens(line).slice(0, 500), ...found });
+};
+/** Looks at the members' logs during a run and says which of the new lines mean something. */
+export const watchLogs = async (run: Run): Promise<LogWatch> => {
+  const names = run.plan.observation.members.map(({ name }) => name);
+  const seen = new Map<string, readonly string[]>();
+  const over = new AbortController();
+  const look = async (isSilent: boolean): Promise<void> => {
+    for (const name of names) {
+      const lines = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
+      const fresh = newLines(seen.get(name) ?? [], lines);
+      if (lines.length > 0) seen.set(name, lines.slice(-1));
+      if (!isSilent) for (const line of fresh) emitLine(run, name, line);
+    }
+  };
+  await look(true);
+  const watching = (async () => {
+    while (!over.signal.aborted) {
+      await run.host.sleep(everyMs, over.signal).catch(() => {});
+      if (!over.signal.aborted) await look(false).catch(() => {});
+    }
+  })();
+  return {
+    finish: async () => {
+      over.abort();
+      await watching;
+      await look(false).catch(() => {});
+    },
+  };
 };

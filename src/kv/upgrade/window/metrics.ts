@@ -1,8 +1,8 @@
-import { whyUnwritable } from '../../../core/write-failure.ts';
+import { whyUnwritable } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import type { Observation, Outcome, Report, Sink, UpgradeEvent } from '../../engine/types.ts';
-import type { RunNamed } from './notice.ts';
+import type { Observation, Outcome, Report, Sink, UpgradeEvent } from '../../engine/model.ts';
+import type { RunNamed } from './notify.ts';
 
 /** What a scraper sees of a run. */
 export type Progress = {

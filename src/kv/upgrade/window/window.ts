@@ -1,6 +1,7 @@
-import { messageOf } from '../../../core/error-message.ts';
-import type { Host } from '../../../platform/host.ts';
 import { limits } from '../../../core/limits.ts';
+import { invalidArguments, messageOf, problem } from '../../../core/problem.ts';
+import type { Host } from '../../../platform/host.ts';
+import type { JournalEntry } from '../../engine/model.ts';
 
 /** What says whether users notice something just now. */
 export type ImpactProbe =
@@ -14,12 +15,9 @@ export type ImpactProbe =
     };
 /** `unknown` pauses like `yes`: what was not observed is not a pass. */
 export type Impact = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
-
 const probeMs = 30_000;
 const mostShown = 3;
-
 const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 200);
-
 /** As `while COMMAND` in a shell: 0 is yes. 1 is no, as of grep and test; everything else is a command that could not tell. */
 const byCommand = async (host: Host, command: string): Promise<Impact> => {
   const done = await host.processes.run('sh', ['-c', command], { timeoutMs: probeMs });
@@ -30,7 +28,6 @@ const byCommand = async (host: Host, command: string): Promise<Impact> => {
   if (done.code === 1) return { state: 'no', reason: what };
   return { state: 'unknown', reason: `the command ended with ${done.startError ?? what}` };
 };
-
 type Sample = { readonly metric?: Readonly<Record<string, string>> };
 const labels = ({ metric = {} }: Sample): string =>
   metric['alertname'] ??
@@ -38,14 +35,12 @@ const labels = ({ metric = {} }: Sample): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(',')
     .slice(0, 100);
-
 type Answer = {
   readonly status?: string;
   readonly error?: string;
   readonly data?: { readonly resultType?: string; readonly result?: unknown };
 };
 const unknown = (reason: string): Impact => ({ state: 'unknown', reason });
-
 const ofVector = (samples: readonly Sample[]): Impact => {
   if (samples.length === 0) return { state: 'no', reason: 'no sample' };
   const count = samples.length === 1 ? 'a sample' : `${samples.length} samples`;
@@ -54,7 +49,6 @@ const ofVector = (samples: readonly Sample[]): Impact => {
 };
 const ofScalar = (value: string): Impact =>
   Number(value) === 0 ? { state: 'no', reason: '0' } : { state: 'yes', reason: value };
-
 /** As an alerting rule: a vector with any sample is yes, whatever its value; a scalar is yes unless it is 0. Pure. */
 export const impactOf = (status: number, text: string): Impact => {
   let body: Answer;
@@ -70,7 +64,6 @@ export const impactOf = (status: number, text: string): Impact => {
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));
   return unknown(`the query gives a ${resultType ?? 'result of no type'}, not a vector or scalar`);
 };
-
 const byQuery = async (
   host: Host,
   { query, prometheus, token }: Extract<ImpactProbe, { kind: 'query' }>,
@@ -95,6 +88,164 @@ const byQuery = async (
     return { state: 'unknown', reason: `${new URL(url).host} cannot be asked: ${why}` };
   }
 };
-
 export const askImpact = (host: Host, probe: ImpactProbe): Promise<Impact> =>
   probe.kind === 'command' ? byCommand(host, probe.command) : byQuery(host, probe);
+
+/** `04:00`, `04:00 Europe/Berlin`, `04:00Z`, `04:00+02:00`, or an RFC 3339 time. */
+const clockPattern = /^([01]?\d|2[0-3]):([0-5]\d)\s*(Z|[+-]\d\d:\d\d|[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*)?$/;
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+const dayMs = 86_400_000;
+const isZone = (zone: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+};
+/** How far a zone's clock is from UTC at that moment. */
+const offsetMs = (at: number, zone: string): number => {
+  const fixed = /^([+-])(\d\d):(\d\d)$/.exec(zone);
+  if (fixed !== null)
+    return (fixed[1] === '-' ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3])) * 60_000;
+  if (zone === 'Z') return 0;
+  const parts = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  }).formatToParts(at);
+  const number = (type: string): number => Number(parts.find((part) => part.type === type)?.value);
+  const local = Date.UTC(
+    number('year'),
+    number('month') - 1,
+    number('day'),
+    number('hour'),
+    number('minute'),
+    number('second'),
+  );
+  return local - Math.floor(at / 1000) * 1000;
+};
+/** The next moment after `nowMs` at which the clock of that zone shows the time; in a night with a changed clock, the first such moment. */
+const nextClock = (nowMs: number, hour: number, minute: number, zone: string): number => {
+  const localNow = nowMs + offsetMs(nowMs, zone);
+  const midnight = Math.floor(localNow / dayMs) * dayMs;
+  for (let day = 0; ; day += 1) {
+    const local = midnight + day * dayMs + (hour * 60 + minute) * 60_000;
+    // The offset that holds then, not now: two steps find it, as it changes at most once in a night.
+    const at = local - offsetMs(local - offsetMs(local, zone), zone);
+    if (at > nowMs) return at;
+  }
+};
+export type Until = {
+  readonly atMs: number;
+  readonly zone: string /** As it was typed. */;
+  readonly text: string;
+};
+/** The end of a window; a sentence about what is wrong with the text otherwise. Pure. */
+export const parseUntil = (text: string, nowMs: number, localZone: string): Until | string => {
+  const trimmed = text.trim();
+  if (timePattern.test(trimmed)) {
+    const atMs = Date.parse(trimmed);
+    if (Number.isNaN(atMs)) return 'is not a time';
+    return atMs > nowMs ? { atMs, zone: 'Z', text: trimmed } : 'is in the past';
+  }
+  const found = clockPattern.exec(trimmed);
+  if (found === null) return 'must be HH:MM, HH:MM ZONE or an RFC 3339 time';
+  const zone = found[3] ?? localZone;
+  const isFixed = zone === 'Z' || /^[+-]/.test(zone);
+  if (!isFixed && !isZone(zone)) return `names no known time zone: ${zone}`;
+  return { atMs: nextClock(nowMs, Number(found[1]), Number(found[2]), zone), zone, text: trimmed };
+};
+/** `04:00 (Europe/Berlin)`, as its clock shows it. Pure. */
+export const untilText = ({ atMs, zone }: Pick<Until, 'atMs' | 'zone'>): string =>
+  `${new Date(atMs + offsetMs(atMs, zone)).toISOString().slice(11, 16)} (${zone === 'Z' ? 'UTC' : zone})`;
+
+/** `--until`: a time of day, here or in a named zone. */
+export const untilOf = (host: Host, text: string | undefined): Until | undefined => {
+  if (text === undefined) return undefined;
+  const zone = host.env['TZ'] || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const until = parseUntil(text, host.now(), zone);
+  if (typeof until !== 'string') return until;
+  throw invalidArguments([
+    problem(
+      '--until',
+      'format',
+      `${until}; got ${JSON.stringify(text)}`,
+      'like 04:00, 04:00 Europe/Berlin or 04:00Z',
+    ),
+  ]);
+};
+type GivenProbes = {
+  readonly 'pause-while-command'?: readonly string[] | undefined;
+  readonly 'pause-while-query'?: readonly string[] | undefined;
+  readonly prometheus?: string | undefined;
+};
+/** What says whether users are affected: commands, and queries with the server that answers them. */
+export const probesOf = (values: GivenProbes, token: string | undefined): ImpactProbe[] => {
+  const queries = values['pause-while-query'] ?? [];
+  const { prometheus } = values;
+  if (queries.length > 0 && prometheus === undefined)
+    throw invalidArguments([
+      problem('--prometheus', 'required', 'must name the server for --pause-while-query'),
+    ]);
+  return [
+    ...(values['pause-while-command'] ?? []).map((command) => ({ kind: 'command', command }) as const),
+    ...queries.map(
+      (query) => ({ kind: 'query', query, prometheus: prometheus ?? '', token: token || undefined }) as const,
+    ),
+  ];
+};
+
+/** What is asked before each member is stopped, beside the guards. */
+export type Window = {
+  /** False: the run holds there. The signal takes the question back. */
+  readonly confirmEach?: ((member: string, withdrawn: AbortSignal) => Promise<boolean>) | undefined;
+  readonly until?: Until | undefined;
+  readonly probes: readonly ImpactProbe[];
+  /** How long all pauses before one member may take together. */
+  readonly pauseAtMostMs: number;
+  /** How long members took in earlier runs of this cluster. */
+  readonly earlierMs: readonly number[];
+};
+
+const stepOf = (step: string): { readonly member: string; readonly kind: string } => {
+  const at = step.lastIndexOf('.');
+  return { member: step.slice(0, at), kind: step.slice(at + 1) };
+};
+/** How long each member took from its first step to the end of its gate. One that was interrupted in between says nothing. Pure. */
+export const memberDurations = (entries: readonly JournalEntry[]): number[] => {
+  const begun = new Map<string, number>();
+  const found: number[] = [];
+  const note = (entry: Extract<JournalEntry, { kind: 'begin' | 'end' }>): void => {
+    const { member, kind } = stepOf(entry.step);
+    if (member === '' || kind === 'settle') return;
+    const at = Date.parse(entry.at);
+    if (entry.kind === 'begin' && !begun.has(member)) begun.set(member, at);
+    const since = begun.get(member);
+    if (entry.kind !== 'end' || kind !== 'gate' || since === undefined) return;
+    found.push(at - since);
+    begun.delete(member);
+  };
+  for (const entry of entries) {
+    if (entry.kind === 'closed' || entry.kind === 'resumed') begun.clear();
+    if (entry.kind === 'begin' || entry.kind === 'end') note(entry);
+  }
+  return found;
+};
+const margin = 1.25;
+/** Time the next member needs: the longest that one took, in this run or else in those before, and a quarter more; what the limits allow when nothing is known. Pure. */
+export const neededMs = (
+  thisRun: readonly number[],
+  earlier: readonly number[],
+  limitsMs: number,
+): { readonly ms: number; readonly isLearned: boolean } => {
+  const known = thisRun.length > 0 ? thisRun : earlier;
+  return known.length === 0
+    ? { ms: limitsMs, isLearned: false }
+    : { ms: Math.ceil(Math.max(...known) * margin), isLearned: true };
+};

@@ -1,18 +1,14 @@
-import type { clientFields } from '../../../api-specs/oauth/client-types.ts';
+import { type clientFields, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
 import type { Values } from '../../../core/field.ts';
 import { problem } from '../../../core/problem.ts';
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
-import { clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
 import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
-import { clientLife } from '../client-life.ts';
-import { base64url, sha256 } from '../digest.ts';
-import { ownershipProblem } from '../ownership.ts';
-import { clientRules, type ClientDraft } from '../rules/client-fields.ts';
-import { bundleHasNoWildcard, teamIdIsSet } from '../rules/integrity-transitions.ts';
+import { clientLife, ownershipProblem } from '../integrity.ts';
+import { base64url, sha256 } from '../keys.ts';
+import { bundleHasNoWildcard, type ClientDraft, clientRules, teamIdIsSet } from '../rules/client-fields.ts';
 import type { Auth, Client } from '../state.ts';
-import { clientById, found } from './lookup.ts';
-import { clientView } from './views.ts';
+import { clientById, clientView, found } from './views.ts';
 
 const checked = (draft: ClientDraft): void => {
   const problems = clientRules.flatMap((rule) => rule(draft));

@@ -1,22 +1,53 @@
-import { type Operation, operations } from '../../../core/operation.ts';
-import { fill, paramNames } from '../../../core/path.ts';
-import { clientTypeRows, clientTypes } from '../../../api-specs/oauth/client-types.ts';
+import { type ClientType, clientTypeRows, clientTypes } from '../../../api-specs/oauth/client-types.ts';
 import { consoleTable, oauthConsole } from '../../../api-specs/oauth/console.ts';
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
-import type { MockReply, MockRequest } from '../../service.ts';
-import { hmac, sameText } from '../digest.ts';
+import { bare, type Field, type Fields } from '../../../core/field.ts';
+import { type Operation, operations } from '../../../core/operation.ts';
+import { fill, paramNames } from '../../../core/path.ts';
 import { type Html, html } from '../../html.ts';
-import { pageReply } from '../layout.ts';
-import { type Params, readParams } from '../params.ts';
+import type { MockReply, MockRequest } from '../../service-set.ts';
+import { type Params, readParams } from '../errors.ts';
+import { hmac, sameText } from '../keys.ts';
+import { pageReply } from '../pages.ts';
 import type { Auth } from '../state.ts';
 import type { ControlApi } from './control-api.ts';
-import { controls, fieldsOfType, formValue } from './forms.ts';
 import { clientView, grantView, integrityView, userView } from './views.ts';
+
+/** Fields that every client type has. */
+const common = ['name', 'project', 'redirect_uris', 'any_path', 'trust', 'id_token_alg'];
+/** The fields of one client type, in the order of the document. */
+export const fieldsOfType = (type: ClientType, all: Fields): Fields => {
+  const names = ['name', ...clientTypeRows[type].fields, ...common.slice(1)];
+  return Object.fromEntries(names.flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
+};
+const control = (id: string, name: string, field: Field, isRequired: boolean): Html => {
+  const inner = bare(field);
+  if (inner.type === 'string' && inner.enum) {
+    return html`<select id="${id}" name="${name}">${isRequired ? '' : html`<option value=""></option>`}${inner.enum.map((value) => html`<option>${value}</option>`)}</select>`;
+  }
+  if (inner.type === 'boolean')
+    return html`<select id="${id}" name="${name}"><option value=""></option><option>true</option><option>false</option></select>`;
+  const type = inner.type === 'integer' ? 'number' : name === 'password' ? 'password' : 'text';
+  return html`<input type="${type}" id="${id}" name="${name}"${isRequired && html` required`}${inner.type === 'array' && html` placeholder="separated by blanks"`}>`;
+};
+/** Labelled controls for the fields of a row. */
+export const controls = (prefix: string, fields: Fields, required: readonly string[] = []): Html =>
+  html`<div class="grid">${Object.entries(fields).map(([name, field]) => {
+    const id = `${prefix}-${name}`;
+    const isRequired = field.required === true || required.includes(name);
+    return html`<div><label for="${id}">${name.replaceAll('_', ' ')}${isRequired ? ' *' : ''}</label>${control(id, name, field, isRequired)}<span class="soft small">${field.summary ?? ''}</span></div>`;
+  })}</div>`;
+/** A value of a form as the field's type; an empty one counts as not given. */
+export const formValue = (field: Field, text: string): unknown => {
+  const inner = bare(field);
+  if (inner.type === 'array') return text.split(/[\s,]+/).filter((part) => part !== '');
+  if (inner.type === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text;
+  return inner.type === 'boolean' ? text === 'true' : text;
+};
 
 type Notice = { readonly text: string; readonly isProblem: boolean };
 const page = `${authPaths.console}/console`;
 const proofOf = (auth: Auth): string => hmac(auth.secret(), 'developer console');
-
 const act = (auth: Auth, what: string, says: string, params: Readonly<Record<string, string>>): Html =>
   html`<form method="post" action="${page}"><input type="hidden" name="do" value="${what}"><input type="hidden" name="proof" value="${proofOf(auth)}">${Object.entries(
     params,
@@ -29,7 +60,6 @@ const table = (heads: readonly string[], rows: readonly Html[]): Html =>
   rows.length === 0
     ? html`<p class="soft small">None.</p>`
     : html`<div class="scroll" tabindex="0"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
-
 const integrityButtons = (auth: Auth, id: string, state: string): Html => {
   const verbs =
     { disabled: ['enable'], monitoring: ['enforce', 'disable'], enforced: ['unenforce', 'disable'] }[state] ??
@@ -51,14 +81,12 @@ const userRow = (
   user: ReturnType<typeof userView>,
 ): Html => html`<tr><td><strong>${user.name}</strong><br>${user.email}</td><td><code>${user.id}</code></td><td>${user.organization ?? ''}</td><td>${user.state}</td>
 <td>${user.state === 'active' ? act(auth, 'users.disable', 'Disable', { user: user.id }) : user.state === 'disabled' && act(auth, 'users.enable', 'Enable', { user: user.id })}${act(auth, 'users.signOut', 'Sign out', { user: user.id })}</td></tr>`;
-
 const clientSection = (auth: Auth): Html => html`<h2 id="clients">OAuth clients</h2>
 ${table(
   ['Client', 'Type', 'State', 'Secret', 'Verified by', 'Integrity check', 'Actions'],
   [...auth.clients.values()].map(({ id }) => clientRow(auth, id)),
 )}
 ${clientTypes.map((type) => html`<details><summary>New client: ${clientTypeRows[type].title}</summary>${form(auth, 'clients.create', 'Create client', html`<input type="hidden" name="type" value="${type}">${controls(type, fieldsOfType(type, consoleTable.clients.create.body), clientTypeRows[type].required)}`)}</details>`)}`;
-
 const userSection = (auth: Auth): Html => html`<h2 id="users">Users</h2>
 ${table(
   ['User', 'sub', 'Organization', 'State', 'Actions'],
@@ -75,7 +103,6 @@ ${table(
         html`<tr><td>${auth.users.get(grant.user)?.email ?? grant.user}</td><td>${auth.clients.get(grant.client)?.name ?? grant.client}</td><td>${grant.scopes.map((scope) => html`<code>${scope}</code> `)}</td><td>${act(auth, 'grants.delete', 'Remove', { grant: grant.id })}</td></tr>`,
     ),
 )}`;
-
 const otherSections = (auth: Auth): Html => html`<h2 id="projects">Projects</h2>
 ${table(
   ['Project', 'Organization', 'Internal', 'Data API', 'Actions'],
@@ -105,7 +132,6 @@ ${table(
     ),
 )}
 <details><summary>New receiver</summary>${form(auth, 'events.subscribe', 'Subscribe', controls('events', consoleTable.events.subscribe.body))}</details>`;
-
 const consolePage = (auth: Auth, status: number, notice?: Notice): MockReply =>
   pageReply({
     status,
@@ -116,14 +142,12 @@ const consolePage = (auth: Auth, status: number, notice?: Notice): MockReply =>
 ${notice !== undefined && html`<p class="${notice.isProblem ? 'alert' : 'code'}" role="${notice.isProblem ? 'alert' : 'status'}">${notice.text}</p>`}
 ${clientSection(auth)}${userSection(auth)}${otherSections(auth)}`,
   });
-
 const bodyOf = (operation: Operation, params: Params): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(operation.body ?? {}).flatMap(([name, field]) =>
       (params.get(name) ?? '') === '' ? [] : [[name, formValue(field, params.get(name) ?? '')]],
     ),
   );
-
 /** What the control API said, for people. A new secret is in it: this is the one time it is shown. */
 const noticeOf = (what: string, reply: MockReply): Notice => {
   const answer = reply.body === undefined ? {} : (JSON.parse(String(reply.body)) as Record<string, unknown>);
@@ -137,7 +161,6 @@ const noticeOf = (what: string, reply: MockReply): Notice => {
     isProblem: false,
   };
 };
-
 /** `do=clients.create` and the fields of that row, given to the control API like any other caller's request. */
 const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promise<MockReply> => {
   const params = readParams(Buffer.from(request.body).toString('utf8'));
@@ -170,7 +193,6 @@ const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promis
   });
   return consolePage(auth, reply.status < 400 ? 200 : reply.status, noticeOf(what, reply));
 };
-
 /** The developer console as one page that works without script. */
 export const makeConsolePage =
   (auth: Auth, api: ControlApi) =>

@@ -4,12 +4,10 @@ import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { problem } from '../../../core/problem.ts';
 import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
-import { identityToken, type Job, requestToken, subjectOf } from '../ci-issuer.ts';
-import { base64url } from '../digest.ts';
-import { makeSigner } from '../keys.ts';
+import { embeddedIssuer, identityToken, type Job, requestToken, subjectOf } from '../machine-grants.ts';
+import { base64url, makeSigner } from '../keys.ts';
 import type { Auth, ServiceKey, Trust, User } from '../state.ts';
-import { embeddedIssuer } from '../trust.ts';
-import { found, userByName } from './lookup.ts';
+import { found, userByName } from './views.ts';
 
 type State = { readonly auth: Auth };
 type All = Handlers<Pick<typeof consoleTable, 'serviceKeys' | 'trusts' | 'ci'>, State>;

@@ -1,7 +1,9 @@
-import type { Value } from '../../../core/field.ts';
 import type * as rec from '../../../api-specs/oauth/console-records.ts';
-import { clientLife } from '../client-life.ts';
-import { effectiveState, noMetrics } from '../integrity.ts';
+import type { Value } from '../../../core/field.ts';
+import { HttpError } from '../../http-error.ts';
+import type { Collection } from '../../store.ts';
+import { clientLife, effectiveState, noMetrics } from '../integrity.ts';
+import { findUser } from '../keys.ts';
 import type {
   Auth,
   Client,
@@ -19,12 +21,10 @@ import type {
 
 const time = (ms: number): string => new Date(ms).toISOString();
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : time(ms));
-
 export const projectView = (project: Project): Value<typeof rec.project> => ({
   ...project,
   created_at: time(project.created_at),
 });
-
 export const integrityView = (auth: Auth, client: Client): Value<typeof rec.integrity> => ({
   state: client.integrity.state,
   effective_state: effectiveState(auth, client),
@@ -111,3 +111,15 @@ export const warningView = (warning: Warning): Value<typeof rec.warning> => ({
   ...warning,
   at: time(warning.at),
 });
+
+export const found = <T>(records: Collection<T>, key: string | number, what: string): T => {
+  const record = records.get(key);
+  if (record === undefined) throw new HttpError(404, `There is no ${what} ${key}.`);
+  return record;
+};
+export const clientById = (auth: Auth, id: string): Client => found(auth.clients, id, 'client');
+export const userByName = (auth: Auth, name: string): User => {
+  const user = findUser(auth, name);
+  if (user === undefined) throw new HttpError(404, `There is no user ${name}.`);
+  return user;
+};

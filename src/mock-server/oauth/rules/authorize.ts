@@ -1,16 +1,116 @@
-import { askedScopes, unknownScopes } from '../known-scopes.ts';
+import { clientLimits, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
 import {
   challengeMethods,
   s256ChallengePattern,
   verifierPattern,
 } from '../../../api-specs/oauth/endpoints.ts';
-import { isClientActive } from '../client-life.ts';
-import { OAuthPageError } from '../errors.ts';
-import { redirectRules } from './redirect-uri.ts';
-import { type RequestCall, type Rule, clientOf, given } from './rule.ts';
+import {
+  askedScopes,
+  customSchemeProblem,
+  isAuthorizedRedirect,
+  OAuthPageError,
+  redirectForm,
+  unknownScopes,
+} from '../errors.ts';
+import { isClientActive } from '../integrity.ts';
+import type { Auth, Client } from '../state.ts';
+import { clientOf, given, type RequestCall, type Rule } from './rule.ts';
+
+/** spec/sign-in#authorize: redirect_uri is required. */
+const redirectUriIsGiven: Rule<RequestCall> = ({ params }) => {
+  if (given(params, 'redirect_uri') === undefined)
+    throw new OAuthPageError('invalid_request', 'Missing required parameter: redirect_uri');
+};
+/** spec/sign-in#versions-2: the out-of-band copy/paste flow is retired. */
+const redirectIsNotOutOfBand: Rule<RequestCall> = ({ params }) => {
+  const uri = params.get('redirect_uri') ?? '';
+  if (/^urn:ietf:wg:oauth:2\.0:oob(:.*)?$/i.test(uri) || uri === 'oob') {
+    throw new OAuthPageError(
+      'redirect_uri_mismatch',
+      'The out-of-band flow is retired; use a loopback redirect',
+    );
+  }
+};
+/** spec/sign-in#redirect: a period in the scheme, a path with a single slash. */
+const customSchemeIsWellFormed: Rule<RequestCall> = ({ params }) => {
+  const form = redirectForm(params.get('redirect_uri') ?? '');
+  const problem = form.kind === 'custom' ? customSchemeProblem(form) : undefined;
+  if (problem !== undefined) throw new OAuthPageError('invalid_request', problem);
+};
+/** spec/sign-in#errors-8: "a custom URI scheme that the platform … has disabled (mobile platform A default)". */
+const customSchemeIsEnabled: Rule<RequestCall> = (call) => {
+  const client = clientOf(call);
+  const isCustom = redirectForm(call.params.get('redirect_uri') ?? '').kind === 'custom';
+  if (isCustom && client.type === 'mobile-a' && !client.custom_uri_scheme) {
+    throw new OAuthPageError(
+      'invalid_request',
+      'Custom URI scheme is not enabled for this client; switch it on in its advanced settings',
+    );
+  }
+};
+const allowsLoopback = (auth: Auth, client: Client): boolean =>
+  clientTypeRows[client.type].redirects.loopback ||
+  (auth.settings().mobile_loopback === 'warn' && client.type.startsWith('mobile-'));
+/** spec/sign-in#errors-7: "is invalid for the client type"; spec/sign-in#versions-3: loopback on mobile platforms is deprecated (a setting). */
+const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
+  const client = clientOf(call);
+  const row = clientTypeRows[client.type];
+  const uri = call.params.get('redirect_uri') ?? '';
+  const form = redirectForm(uri);
+  const fits =
+    (form.kind === 'loopback' && allowsLoopback(call.auth, client)) ||
+    (form.kind === 'custom' && row.redirects.customScheme) ||
+    (form.kind === 'https' && row.redirects.https);
+  if (!fits)
+    throw new OAuthPageError(
+      'redirect_uri_mismatch',
+      `This redirect URI is invalid for a client of the type ${row.title}: ${uri.slice(0, 300)}`,
+    );
+};
+/** spec/sign-in#limits: custom URI scheme of the universal desktop platform, at most 39 characters. */
+const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
+  const form = redirectForm(call.params.get('redirect_uri') ?? '');
+  if (form.kind !== 'custom' || clientOf(call).type !== 'universal-desktop') return;
+  if (form.scheme.length > clientLimits.universalScheme) {
+    throw new OAuthPageError(
+      'invalid_request',
+      `The custom scheme must have at most ${clientLimits.universalScheme} characters, has ${form.scheme.length}`,
+    );
+  }
+};
+/** The document names the two IP forms only; a developer who registers `localhost` has authorized it. */
+const isRegistered = (client: Client): boolean =>
+  client.redirect_uris.some((uri) => /^http:\/\/localhost(?=[:/?]|$)/.test(uri));
+/** spec/sign-in#authorize: "must match exactly one authorized redirect URI of the client, otherwise redirect_uri_mismatch". */
+const redirectIsAuthorized: Rule<RequestCall> = (call) => {
+  const client = clientOf(call);
+  const settings = call.auth.settings();
+  const uri = call.params.get('redirect_uri') ?? '';
+  const form = redirectForm(uri);
+  const isLocalName =
+    form.kind === 'loopback' &&
+    form.host === 'localhost' &&
+    !settings.accept_localhost &&
+    !isRegistered(client);
+  if (isLocalName || !isAuthorizedRedirect(client, uri, settings.any_loopback_path || client.any_path)) {
+    throw new OAuthPageError(
+      'redirect_uri_mismatch',
+      `The redirect URI is not authorized for this client: ${uri.slice(0, 300)}`,
+    );
+  }
+};
+/** spec/sign-in#redirect, in the order in which a request is checked. */
+export const redirectRules: readonly Rule<RequestCall>[] = [
+  redirectUriIsGiven,
+  redirectIsNotOutOfBand,
+  customSchemeIsWellFormed,
+  customSchemeIsEnabled,
+  redirectFitsTheClientType,
+  customSchemeIsShortEnough,
+  redirectIsAuthorized,
+];
 
 const isLoopback = (address: string): boolean => /^(::ffff:)?127\.|^::1$/.test(address);
-
 /** spec/sign-in#authorize "TLS only; plain HTTP connections are refused"; spec/program#choices: without `--tls` plain HTTP on loopback only. */
 export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
   if (request.isTls) return;
@@ -19,20 +119,17 @@ export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
   if (!isLoopback(request.remoteAddress))
     throw new OAuthPageError('invalid_request', 'Plain HTTP is accepted from this machine only');
 };
-
 /** spec/sign-in#authorize: GET; spec/sign-in#check-2.37 leaves POST open: it is refused, because the document names no other method. */
 const methodIsGet: Rule<RequestCall> = ({ request }) => {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw new OAuthPageError('method_not_allowed', `${request.method} is not supported here`);
 };
-
 /** spec/sign-in#errors-8: malformed request. */
 const requestIsWellFormed: Rule<RequestCall> = ({ params }) => {
   if (!params.isWellFormed)
     throw new OAuthPageError('invalid_request', 'A parameter is not valid percent-encoded UTF-8');
   if (params.count > 100) throw new OAuthPageError('invalid_request', 'More than 100 parameters');
 };
-
 /** spec/sign-in#check-2.38: marks of embedded browsers. A text browser or a script has none of them. */
 const marks: readonly { readonly name: string; holds(agent: string): boolean }[] = [
   {
@@ -60,7 +157,6 @@ const marks: readonly { readonly name: string; holds(agent: string): boolean }[]
     holds: (agent) => /\b(Electron|CefSharp|CEF|QtWebEngine|JavaFX)\//.test(agent),
   },
 ];
-
 /** spec/sign-in#service-4 and spec/sign-in#errors-3. */
 const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
   const agent = request.headers['user-agent'] ?? '';
@@ -68,31 +164,26 @@ const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
   if (mark !== undefined)
     throw new OAuthPageError('disallowed_useragent', `The browser says that it is ${mark.name}`);
 };
-
 /** RFC 6749 3.1: request parameters must not be included more than once. */
 const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
   if (params.repeated.length > 0)
     throw new OAuthPageError('invalid_request', `Parameter given more than once: ${params.repeated[0]}`);
 };
-
 /** spec/sign-in#authorize: client_id is required. */
 const clientIdIsGiven: Rule<RequestCall> = ({ params }) => {
   if (given(params, 'client_id') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: client_id');
 };
-
 /** spec/sign-in#check-2.3: 401 invalid_client on a page. */
 const clientIsKnown: Rule<RequestCall> = ({ auth, params }) => {
   if (!auth.clients.has(params.get('client_id') ?? ''))
     throw new OAuthPageError('invalid_client', 'The OAuth client was not found.');
 };
-
 /** spec/sign-in#errors-5. */
 const clientIsNotDeleted: Rule<RequestCall> = (call) => {
   if (!isClientActive(call.auth, clientOf(call)))
     throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
 };
-
 /** spec/sign-in#authorize: response_type has the value `code`; spec/sign-in#check-2.18: everything else is the document's invalid_request, on a page. */
 const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
   const value = given(params, 'response_type');
@@ -104,7 +195,6 @@ const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
       `Unsupported response_type "${value.slice(0, 60)}"; it must be code`,
     );
 };
-
 /** spec/sign-in#authorize: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
 const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
   const scopes = askedScopes(params.get('scope') ?? '');
@@ -112,21 +202,18 @@ const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
   if (scopes.length > 30)
     throw new OAuthPageError('invalid_request', `At most 30 scopes in one request, got ${scopes.length}`);
 };
-
 /** spec/sign-in#scope: space-delimited, case-sensitive strings; spec/sign-in#check-2.20 for the code. */
 const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
   const unknown = unknownScopes(auth, askedScopes(params.get('scope') ?? ''));
   if (unknown.length > 0)
     throw new OAuthPageError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
 };
-
 /** RFC 7636 4.4.1: an unsupported transformation is invalid_request. */
 const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
   const method = given(params, 'code_challenge_method');
   if (method === undefined || (challengeMethods as readonly string[]).includes(method)) return;
   throw new OAuthPageError('invalid_request', 'code_challenge_method must be S256 or plain');
 };
-
 /** spec/sign-in#errors-6: "code_challenge invalid or missing"; spec/sign-in#check-0.3: without any proof key the request goes on, unless a setting asks for one. */
 const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
   if (given(params, 'code_challenge') !== undefined) return;
@@ -135,7 +222,6 @@ const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
   if (auth.settings().require_pkce)
     throw new OAuthPageError('invalid_grant', 'code_challenge is missing and this server requires it');
 };
-
 /** spec/sign-in#pkce: S256 is 43 base64url characters without padding; plain is the verifier itself, and the default. */
 const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const challenge = given(params, 'code_challenge');
@@ -153,7 +239,6 @@ const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
     );
   }
 };
-
 /** spec/sign-in#authorize. Until the redirect URI is authorized nothing may be sent to it, so every refusal here is a page. */
 export const requestRules: readonly Rule<RequestCall>[] = [
   connectionIsSafe,

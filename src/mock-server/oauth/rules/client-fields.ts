@@ -1,17 +1,17 @@
-import { type ClientType, clientLimits, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
+import { clientLimits, type ClientType, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
 import { type Problem, problem } from '../../../core/problem.ts';
-import { customSchemeProblem, redirectForm } from '../redirect-uri.ts';
+import { HttpError } from '../../http-error.ts';
+import { customSchemeProblem, redirectForm } from '../errors.ts';
+import type { Client, IntegrityState } from '../state.ts';
 
 /** Values of a client as they will be stored. */
 export type ClientDraft = { readonly type: ClientType } & Readonly<Record<string, unknown>>;
 export type ClientRule = (draft: ClientDraft) => Problem[];
-
 const typesOf = (field: string): ClientType[] =>
   Object.values(clientTypeRows).flatMap((row) => (row.fields.includes(field) ? [row.type] : []));
 const typed = [...new Set(Object.values(clientTypeRows).flatMap((row) => row.fields))];
 const isSet = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && value !== false;
-
 /** spec/sign-in#client: each type has its own fields. */
 const fieldsBelongToTheType: ClientRule = (draft) =>
   typed
@@ -24,13 +24,11 @@ const fieldsBelongToTheType: ClientRule = (draft) =>
         `it belongs to ${typesOf(field).join(', ')}`,
       ),
     );
-
 /** spec/sign-in#client: package name and fingerprint of mobile A, bundle identifier of mobile B, store ID of universal desktop. */
 const requiredFieldsAreGiven: ClientRule = (draft) =>
   clientTypeRows[draft.type].required
     .filter((field) => !isSet(draft[field]))
     .map((field) => problem(field, 'required', `is required for ${draft.type} clients`));
-
 /** spec/sign-in: "SHA-1 signing-certificate fingerprint": 20 bytes in hexadecimal, with or without colons. */
 export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
   typeof fingerprint !== 'string' ||
@@ -45,7 +43,6 @@ export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
           'a SHA-256 fingerprint is longer: take the SHA-1 one',
         ),
       ];
-
 /** spec/sign-in: mobile B "numeric string, last part of the store URL of the app"; universal desktop "exactly 12 characters". */
 const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
   if (typeof id !== 'string' || id === '') return [];
@@ -61,7 +58,6 @@ const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
       ]
     : [];
 };
-
 const redirectProblem = (type: ClientType, uri: string): string | undefined => {
   const form = redirectForm(uri);
   const { redirects, title } = clientTypeRows[type];
@@ -82,7 +78,6 @@ const redirectUrisFitTheType: ClientRule = ({ type, redirect_uris: uris }) =>
     const found = redirectProblem(type, uri);
     return found === undefined ? [] : [problem(`redirect_uris[${i}]`, 'rule', found)];
   });
-
 export const clientRules: readonly ClientRule[] = [
   fieldsBelongToTheType,
   requiredFieldsAreGiven,
@@ -90,3 +85,43 @@ export const clientRules: readonly ClientRule[] = [
   storeIdHasItsForm,
   redirectUrisFitTheType,
 ];
+
+const conflict = (field: string, message: string): never => {
+  throw new HttpError(409, message, { problems: [problem(field, 'rule', message)] });
+};
+/** spec/sign-in#client: only mobile platform B has an integrity check (spec/sign-in#check-10.13). */
+export const clientHasAnIntegrityCheck = (client: Client): void => {
+  if (client.type !== 'mobile-b')
+    conflict('client', `Clients of the type ${client.type} have no integrity check; only mobile-b has.`);
+};
+/** spec/sign-in#states: "team ID set, bundle identifier has no `*`". */
+export const teamIdIsSet = (client: Client): void => {
+  if (!client.team_id) conflict('team_id', 'The integrity check needs a team ID.');
+};
+/** The same row. */
+export const bundleHasNoWildcard = (client: Client): void => {
+  if (client.bundle_id?.includes('*'))
+    conflict('bundle_id', 'The integrity check needs a bundle identifier without *.');
+};
+type Transition = {
+  readonly from: readonly IntegrityState[];
+  readonly to: IntegrityState;
+  readonly guards: readonly ((client: Client) => void)[];
+};
+export type IntegrityVerb = 'enable' | 'enforce' | 'unenforce' | 'disable';
+/** spec/sign-in#states, the four rows of the integrity check. */
+export const integrityTransitions: Readonly<Record<IntegrityVerb, Transition>> = {
+  enable: { from: ['disabled', 'monitoring'], to: 'monitoring', guards: [teamIdIsSet, bundleHasNoWildcard] },
+  enforce: { from: ['monitoring', 'enforced'], to: 'enforced', guards: [teamIdIsSet] },
+  unenforce: { from: ['enforced', 'monitoring'], to: 'monitoring', guards: [] },
+  disable: { from: ['monitoring', 'enforced', 'disabled'], to: 'disabled', guards: [] },
+};
+/** spec/sign-in#states, second column of the integrity rows; what is there already is allowed again. */
+export const stateAllows = (client: Client, verb: IntegrityVerb): void => {
+  const { from } = integrityTransitions[verb];
+  if (!from.includes(client.integrity.state))
+    conflict(
+      'state',
+      `Cannot ${verb}: the integrity check is ${client.integrity.state}; it must be ${from.join(' or ')}.`,
+    );
+};

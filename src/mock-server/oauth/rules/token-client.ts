@@ -1,12 +1,41 @@
-import { grantTypes, isGrantType } from '../../../api-specs/oauth/grant-types.ts';
-import type { Params } from '../params.ts';
-import { clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
-import { basicChallenge } from './client-credentials.ts';
-import { isClientActive } from '../client-life.ts';
-import { OAuthError } from '../errors.ts';
-import { categoryOf, countRequest, effectiveState } from '../integrity.ts';
-import { secretIsRight as matches } from '../tokens.ts';
-import { type ClientCall, type Rule, type TokenCall, given } from './rule.ts';
+import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oauth/client-types.ts';
+import { authPaths, scopeName, verifierPattern } from '../../../api-specs/oauth/endpoints.ts';
+import { limits } from '../../../core/limits.ts';
+import type { MockRequest } from '../../service-set.ts';
+import { askedScopes, OAuthError, type Params, unknownScopes } from '../errors.ts';
+import { categoryOf, countRequest, effectiveState, isClientActive } from '../integrity.ts';
+import { audiencesOf, type Jwt, sameText, sha256 } from '../keys.ts';
+import type { Auth, User } from '../state.ts';
+import { isCodeOver, isLive, secretIsRight as matches, refusedRefresh } from '../tokens.ts';
+import {
+  type ClientCall,
+  type Credentials,
+  type ExchangeCall,
+  given,
+  type RefreshCall,
+  type RequestCall,
+  type Rule,
+  type TokenCall,
+} from './rule.ts';
+
+export const basicChallenge = { 'www-authenticate': 'Basic realm="oauth", charset="UTF-8"' } as const;
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+};
+/** RFC 6749 2.3.1: HTTP Basic with form-encoded ID and secret, or both in the body. */
+export const credentialsOf = (request: MockRequest, params: Params): Credentials => {
+  const basic = /^basic +([A-Za-z0-9+/=_-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (basic === undefined)
+    return { id: given(params, 'client_id'), secret: given(params, 'client_secret'), isBasic: false };
+  const text = Buffer.from(basic, 'base64').toString('utf8');
+  const cut = text.indexOf(':');
+  const [id, secret] = cut < 0 ? [text, ''] : [text.slice(0, cut), text.slice(cut + 1)];
+  return { id: decoded(id), secret: secret === '' ? undefined : decoded(secret), isBasic: true };
+};
 
 /** spec/sign-in#exchange and spec/sign-in#refresh: grant_type. RFC 6749 5.2 for the codes. */
 const grantOf = (params: Params) => {
@@ -22,7 +51,6 @@ const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
       `grant_type must be one of ${Object.keys(grantTypes).join(', ')}`,
     );
 };
-
 /** RFC 6749 2.3: one way of authentication in a request. */
 const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
   if (!credentials.isBasic) return;
@@ -35,24 +63,20 @@ const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
   if (id !== undefined && id !== credentials.id)
     throw new OAuthError('invalid_request', 'client_id in the body differs from the one in HTTP Basic');
 };
-
 /** spec/sign-in#authentication-1: every request to the token endpoint carries client_id. */
 const tokenClientIsGiven: Rule<TokenCall> = ({ credentials, params }) => {
   if (credentials.id === undefined && grantOf(params).client === 'required')
     throw new OAuthError('invalid_request', 'Missing required field: client_id');
 };
-
 /** RFC 6749 5.2 invalid_client; spec/sign-in#check-5.24 for the text. */
 const tokenClientIsKnown: Rule<TokenCall> = ({ auth, credentials }) => {
   if (credentials.id !== undefined && !auth.clients.has(credentials.id))
     throw new OAuthError('invalid_client', 'The OAuth client was not found.', undefined, basicChallenge);
 };
-
 /** spec/sign-in#states: using a deleted client yields deleted_client. */
 const tokenClientIsNotDeleted: Rule<ClientCall> = ({ auth, client }) => {
   if (!isClientActive(auth, client)) throw new OAuthError('deleted_client', 'The OAuth client was deleted.');
 };
-
 /**
  * spec/sign-in#authentication-1: "client_secret is sent by clients that have one"; spec/sign-in#refresh: not used for mobile A, mobile B and
  * extensions, so what they send is ignored (spec/sign-in#check-5.22).
@@ -64,7 +88,6 @@ export const secretIsRight: Rule<ClientCall> = ({ client, credentials }) => {
   if (!matches(client, credentials.secret))
     throw new OAuthError('invalid_client', 'The client secret is wrong.', undefined, basicChallenge);
 };
-
 /**
  * spec/sign-in#authentication-7 and spec/sign-in#states: monitoring counts, enforcement rejects requests without a valid integrity token.
  * The token is the field `integrity_token` or the header `X-Integrity-Token`; spec/sign-in#check-10.14: rejected as unauthorized_client.
@@ -82,7 +105,6 @@ const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, request }
     );
   }
 };
-
 /** Who asks, before the client is looked up. */
 export const identityRules: readonly Rule<TokenCall>[] = [
   grantTypeIsKnown,
@@ -95,4 +117,205 @@ export const clientRules: readonly Rule<ClientCall>[] = [
   tokenClientIsNotDeleted,
   secretIsRight,
   integrityIsVerified,
+];
+
+/** spec/sign-in#refresh: "over HTTPS". A server with TLS takes no token over plain HTTP. */
+const tokenConnectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
+  if (!request.isTls && auth.env.origin().startsWith('https:'))
+    throw new OAuthError('invalid_request', 'Plain HTTP is refused: use HTTPS');
+};
+/** spec/sign-in#exchange to spec/sign-in#revoke: POST. */
+const tokenMethodIsPost: Rule<RequestCall> = ({ request }) => {
+  if (request.method !== 'POST')
+    throw new OAuthError('invalid_request', `${request.method} is not supported; use POST`, 405, {
+      allow: 'POST',
+    });
+};
+/** spec/sign-in#check-5.27: a huge body or thousands of fields end here, before they are parsed. */
+const bodyIsSmall: Rule<RequestCall> = ({ request, params }) => {
+  if (request.body.length > limits.formBytes)
+    throw new OAuthError('invalid_request', `The body must have at most ${limits.formBytes} bytes`, 413);
+  if (params.count > 100) throw new OAuthError('invalid_request', 'The form must have at most 100 fields');
+};
+/** spec/sign-in#exchange: Content-Type application/x-www-form-urlencoded; spec/sign-in#check-5.5: JSON or no type is refused. */
+const bodyIsAForm: Rule<RequestCall> = ({ request }) => {
+  const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/x-www-form-urlencoded') {
+    throw new OAuthError('invalid_request', 'Content-Type must be application/x-www-form-urlencoded');
+  }
+};
+/** RFC 6749 3.2: "parameters … MUST NOT be included more than once"; broken percent-encoding is a malformed request. */
+const formIsWellFormed: Rule<RequestCall> = ({ params }) => {
+  if (!params.isWellFormed)
+    throw new OAuthError('invalid_request', 'A field is not valid percent-encoded UTF-8');
+  if (params.repeated.length > 0)
+    throw new OAuthError('invalid_request', `Field given more than once: ${params.repeated[0]}`);
+};
+/** spec/sign-in#exchange and spec/sign-in#refresh: a form over a safe connection, read before anything in it is looked at. */
+export const formRules: readonly Rule<RequestCall>[] = [
+  tokenConnectionIsSafe,
+  tokenMethodIsPost,
+  bodyIsSmall,
+  bodyIsAForm,
+  formIsWellFormed,
+];
+/** spec/sign-in#revoke: the token may stand in the query; then any content type will do (spec/sign-in#check-7.9, spec/sign-in#check-7.10). */
+export const revocationRules: readonly Rule<RequestCall>[] = [
+  tokenConnectionIsSafe,
+  tokenMethodIsPost,
+  bodyIsSmall,
+  formIsWellFormed,
+];
+
+/** A JWT that somebody else signed, after its signature was checked. */
+export type AssertionCall = {
+  readonly auth: Auth;
+  readonly jwt: Jwt;
+  /** What the token is called in messages. */
+  readonly what: string;
+  /** This server's own names, as the client may have known them. */
+  readonly audiences: readonly string[];
+};
+const skewS = 300;
+const longestS = 3600;
+const seconds = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+const invalid = (text: string): OAuthError => new OAuthError('invalid_grant', text);
+/** RFC 7523 3, 3: the audience is this server. */
+const assertionIsForThisServer: Rule<AssertionCall> = ({ jwt, what, audiences }) => {
+  const given = audiencesOf(jwt);
+  if (!given.some((aud) => audiences.includes(aud)))
+    throw invalid(
+      `The audience of the ${what} is ${given.join(' ').slice(0, 200) || 'missing'}; it must be ${audiences[0]}.`,
+    );
+};
+/** RFC 7523 3, 4: it has an end, which lies ahead and not far. */
+export const assertionIsInTime: Rule<AssertionCall> = ({ auth, jwt, what }) => {
+  const now = auth.env.now() / 1000;
+  const [end, begin] = [seconds(jwt.claims.exp), seconds(jwt.claims.iat)];
+  if (end === undefined) throw invalid(`The ${what} has no exp.`);
+  if (end + skewS < now) throw invalid(`The ${what} has expired.`);
+  if (end > now + longestS + skewS) throw invalid(`The ${what} lives longer than an hour.`);
+  if (begin !== undefined && begin > now + skewS)
+    throw invalid(`The ${what} was issued in the future: check the clock of the client.`);
+};
+/** spec/sign-in#data-api-3: service accounts, and only while they are active. */
+export const accountIsAServiceAccount = (user: User | undefined, name: string): User => {
+  if (user === undefined || user.state !== 'active' || user.kind !== 'service-account')
+    throw new OAuthError('invalid_grant', `There is no active service account ${name.slice(0, 320)}.`);
+  return user;
+};
+/** Scopes that a machine asks for; no person is there to choose. */
+export const machineScopes = (auth: Auth, text: string, allowed: readonly string[] = []): string[] => {
+  const asked = askedScopes(text);
+  if (asked.length === 0) throw new OAuthError('invalid_scope', 'Missing scope: a machine names its scopes.');
+  const unknown = unknownScopes(auth, asked);
+  if (unknown.length > 0)
+    throw new OAuthError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
+  const refused =
+    allowed.length === 0 ? [] : asked.filter((scope) => !allowed.map(scopeName).includes(scopeName(scope)));
+  if (refused.length > 0)
+    throw new OAuthError('invalid_scope', `The trust does not allow: ${refused.join(' ').slice(0, 300)}`);
+  return asked;
+};
+export const assertionRules: readonly Rule<AssertionCall>[] = [assertionIsForThisServer, assertionIsInTime];
+export const tokenAudiences = (issuer: string): readonly string[] => [issuer + authPaths.token, issuer];
+
+/** spec/sign-in#exchange: fields of the code exchange. */
+export const codeIsGiven: Rule<ClientCall> = ({ params }) => {
+  for (const name of ['code', 'redirect_uri'] as const) {
+    if (given(params, name) === undefined)
+      throw new OAuthError('invalid_request', `Missing required field: ${name}`);
+  }
+};
+/** spec/sign-in#limits: code_verifier has 43 to 128 characters of A-Z a-z 0-9 - . _ ~. */
+export const verifierIsWellFormed: Rule<ClientCall> = ({ params }) => {
+  const verifier = given(params, 'code_verifier');
+  if (verifier !== undefined && !verifierPattern.test(verifier)) {
+    throw new OAuthError(
+      'invalid_grant',
+      'Invalid code verifier: it has 43 to 128 characters of A-Z a-z 0-9 - . _ ~.',
+    );
+  }
+};
+/** RFC 6749 4.1.3: the code was issued to this client. */
+export const codeIsOfTheClient: Rule<ExchangeCall> = ({ client, code }) => {
+  if (code.asked.client !== client.id)
+    throw new OAuthError('invalid_grant', 'The code was issued to another client.');
+};
+/** RFC 6749 4.1.2: a code lives ten minutes at most. */
+const codeIsInTime: Rule<ExchangeCall> = ({ auth, code }) => {
+  if (isCodeOver(auth, code)) throw new OAuthError('invalid_grant', 'The code has expired.');
+};
+/** RFC 6749 4.1.3: redirect_uri is identical to the one of the authorization request. */
+export const redirectIsTheSame: Rule<ExchangeCall> = ({ code, params }) => {
+  if (params.get('redirect_uri') !== code.asked.redirect_uri) {
+    throw new OAuthError(
+      'invalid_grant',
+      'redirect_uri is not the one of the authorization request (redirect_uri_mismatch).',
+    );
+  }
+};
+/** spec/sign-in#pkce; RFC 9700 2.1.1: a verifier without a challenge is a downgrade and refused. */
+export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }) => {
+  const verifier = given(params, 'code_verifier');
+  const { challenge, method } = code.asked;
+  if (challenge === null) {
+    if (verifier !== undefined)
+      throw new OAuthError('invalid_grant', 'code_verifier is not needed: no code_challenge was sent.');
+    return;
+  }
+  if (verifier === undefined) throw new OAuthError('invalid_grant', 'Missing code verifier.');
+  if (!sameText(method === 'S256' ? sha256(verifier) : verifier, challenge))
+    throw new OAuthError('invalid_grant', 'Invalid code verifier.');
+};
+/** spec/sign-in#exchange, before the code is looked up. */
+export const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
+/** What holds of a code that is known. */
+export const exchangeRules: readonly Rule<ExchangeCall>[] = [
+  codeIsOfTheClient,
+  codeIsInTime,
+  redirectIsTheSame,
+  verifierMatchesTheChallenge,
+];
+
+/** spec/sign-in#refresh: refresh_token. */
+export const refreshTokenIsGiven: Rule<ClientCall> = ({ params }) => {
+  if (given(params, 'refresh_token') === undefined)
+    throw new OAuthError('invalid_request', 'Missing required field: refresh_token');
+};
+/** RFC 6749 6: bound to the client it was issued to. */
+const refreshTokenIsOfTheClient: Rule<RefreshCall> = ({ client, family }) => {
+  if (family.client !== client.id)
+    throw new OAuthError('invalid_grant', 'The refresh token was issued to another client.');
+};
+/** spec/sign-in#states: refresh of a revoked, expired or pushed-out token fails with invalid_grant. */
+const refreshTokenIsLive: Rule<RefreshCall> = ({ auth, family }) => {
+  if (!isLive(auth, family)) throw refusedRefresh(auth, family);
+};
+/** spec/sign-in#check-6.18: a policy asks for a new sign-in after some time; the token itself is not over. Off unless a setting gives the time. */
+const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
+  const seconds = auth.settings().reauth_after_seconds;
+  if (seconds === null || auth.env.now() < family.issued_at + seconds * 1000) return;
+  throw new OAuthError('invalid_grant', 'reauth related error (invalid_rapt)', undefined, {}, 'invalid_rapt');
+};
+/** RFC 6749 6: a refresh may ask for fewer scopes, never for more. */
+const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
+  const more = askedScopes(given(params, 'scope') ?? '').filter((scope) => !family.scopes.includes(scope));
+  if (more.length > 0)
+    throw new OAuthError('invalid_scope', 'The scope was not granted to this refresh token.');
+};
+/** spec/sign-in#errors-6: "user account deleted or disabled". */
+export const tokenAccountIsActive: Rule<{ readonly auth: Auth; readonly owner: string }> = ({
+  auth,
+  owner,
+}) => {
+  if (auth.users.get(owner)?.state !== 'active')
+    throw new OAuthError('invalid_grant', 'The account has been deleted or disabled.');
+};
+/** spec/sign-in#refresh: what holds of a refresh token that is known. */
+export const refreshRules: readonly Rule<RefreshCall>[] = [
+  refreshTokenIsOfTheClient,
+  refreshTokenIsLive,
+  signInIsRecent,
+  refreshScopeIsGranted,
 ];

@@ -1,6 +1,7 @@
 import { problem } from '../../../core/problem.ts';
 import { HttpError } from '../../http-error.ts';
-import type { Tracker } from '../state.ts';
+import type { Collection } from '../../store.ts';
+import type { Feature, Tracker } from '../state.ts';
 import {
   epicsExist,
   filesExist,
@@ -12,7 +13,55 @@ import {
   storiesExist,
   workflowStateExists,
 } from './references.ts';
-import { iterationsAreOn } from './features.ts';
+
+const isOn = ({ features }: Tracker, name: Feature): boolean => features.get(name) ?? true;
+/** spec/tracker#documents: "403 DisabledFeatureError"; spec/tracker#errors-4 for the body. */
+export const documentsAreOn = (state: Tracker): void => {
+  if (isOn(state, 'documents')) return;
+  const message = 'Documents are switched off in this workspace.';
+  throw new HttpError(403, message, { body: { feature_tag: 'documents', message } });
+};
+/** spec/tracker#states-6. The document names no 403 here, so it is the common 422. */
+export const templatesAreOn = (state: Tracker): void => {
+  if (!isOn(state, 'entity-templates')) {
+    throw new HttpError(
+      422,
+      'Story templates are switched off in this workspace; PUT /entity-templates/enable switches them on.',
+      {
+        body: { tag: 'entity_templates_disabled' },
+      },
+    );
+  }
+};
+/** spec/tracker#states-6. The document names no 403 here, so it is the common 422. */
+export const iterationsAreOn = (state: Tracker): void => {
+  if (!isOn(state, 'iterations')) {
+    throw new HttpError(
+      422,
+      'Iterations are switched off in this workspace; PUT /iterations/enable switches them on.',
+      {
+        body: { tag: 'iterations_disabled' },
+      },
+    );
+  }
+};
+const entitled = (state: Tracker, feature: Feature, tag: string, message: string): void => {
+  if (isOn(state, feature)) return;
+  throw new HttpError(403, message, {
+    body: { reason_tag: 'entitlement-violation', entitlement_tag: tag, message },
+  });
+};
+/** spec/tracker#groups: "403 UnusableEntitlementError"; spec/tracker#errors-4 for the body. */
+export const groupsAreEntitled = (state: Tracker): void =>
+  entitled(state, 'group-entitlement', 'teams', 'The plan of this workspace does not include more groups.');
+/** spec/tracker#objectives: "403 UnusableEntitlementError". */
+export const objectivesAreEntitled = (state: Tracker): void =>
+  entitled(
+    state,
+    'objective-entitlement',
+    'objectives',
+    'The plan of this workspace does not include more objectives.',
+  );
 
 type StoryInput = {
   readonly epic_id?: number | null;
@@ -27,7 +76,6 @@ type StoryInput = {
   readonly workflow_state_id?: number;
   readonly tasks?: readonly { readonly owner_ids?: readonly string[] }[];
 };
-
 /** spec/tracker#errors-1 "unprocessable": every record that a story (or the contents of a story template) names exists. */
 export const storyReferencesExist = (state: Tracker, input: StoryInput, at = ''): void => {
   epicsExist(state, `${at}epic_id`, input.epic_id);
@@ -45,7 +93,6 @@ export const storyReferencesExist = (state: Tracker, input: StoryInput, at = '')
   // spec/tracker#states-6: with it off, nothing new goes into an iteration.
   if (typeof input.iteration_id === 'number') iterationsAreOn(state);
 };
-
 /** spec/tracker#stories story links, spec/tracker#errors-1: a link joins two different stories that exist. */
 export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId: number): void => {
   storiesExist(state, 'subject_id', subjectId);
@@ -55,7 +102,6 @@ export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId:
     problems: [problem('object_id', 'rule', 'is the subject itself')],
   });
 };
-
 /** spec/tracker#stories-4: a story is a part of another story that exists, and never of one of its own parts. */
 export const parentIsAnotherStory = (
   state: Tracker,
@@ -73,4 +119,106 @@ export const parentIsAnotherStory = (
     seen.add(at);
     at = state.stories.get(at)?.parent_story_id;
   }
+};
+
+type Positioned = { readonly id: number | string; readonly position: number };
+type Move = { readonly before_id?: number | string; readonly after_id?: number | string };
+/** spec/tracker#epics-4: the neighbour exists and is another record of the same kind. */
+export const neighbourExists = <T extends Positioned>(
+  all: readonly T[],
+  self: T['id'],
+  field: 'before_id' | 'after_id',
+  id: T['id'] | undefined,
+): void => {
+  if (id === undefined) return;
+  if (id === self)
+    throw new HttpError(422, `${field} names the record itself.`, {
+      problems: [problem(field, 'rule', 'names the record itself')],
+    });
+  if (all.some((one) => one.id === id)) return;
+  throw new HttpError(422, `${field} names ${id}, which does not exist.`, {
+    problems: [problem(field, 'rule', `names ${id}, which does not exist`)],
+  });
+};
+export const byPosition = <T extends Positioned>(records: Iterable<T>): T[] =>
+  [...records].sort((a, b) => a.position - b.position);
+/**
+ * spec/tracker#epics-4: moves a record before or behind another and numbers
+ * the positions anew; only records whose position changed are written.
+ */
+export const move = <T extends Positioned>(collection: Collection<T>, id: T['id'], wanted: Move): void => {
+  if (wanted.before_id === undefined && wanted.after_id === undefined) return;
+  const [before, after] = [wanted.before_id, wanted.after_id].map((one) =>
+    typeof one === 'string' ? one.toLowerCase() : one,
+  );
+  const all = byPosition(collection.values());
+  neighbourExists(all, id, 'before_id', before);
+  neighbourExists(all, id, 'after_id', after);
+  const rest = all.filter((one) => one.id !== id);
+  const moved = all.find((one) => one.id === id);
+  if (moved === undefined) return;
+  const at =
+    before === undefined
+      ? rest.findIndex((one) => one.id === after) + 1
+      : rest.findIndex((one) => one.id === before);
+  rest.splice(at, 0, moved);
+  for (const [index, one] of rest.entries())
+    if (one.position !== index + 1) collection.put(one.id, { ...one, position: index + 1 });
+};
+
+/** spec/tracker#iterations: start_date and end_date are days; one that ends before it starts cannot be. */
+export const iterationEndsAfterItStarts = (start: string, end: string): void => {
+  if (end >= start) return;
+  throw new HttpError(422, `The iteration ends (${end}) before it starts (${start}).`, {
+    problems: [problem('end_date', 'rule', `is before start_date ${start}`)],
+  });
+};
+
+type GivenValue = { readonly boolean_value?: boolean; readonly numeric_value?: string };
+/** spec/tracker#records KeyResultValue {boolean_value bool, numeric_value str}; which one counts follows from the type. */
+export const valueFitsKeyResultType = (type: string, field: string, value: GivenValue | undefined): void => {
+  if (value === undefined) return;
+  const refuse = (message: string): never => {
+    throw new HttpError(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
+  };
+  if (type === 'boolean') {
+    if (value.boolean_value === undefined)
+      refuse('needs boolean_value, for the key result is of type boolean');
+  } else if (value.numeric_value === undefined || !/^-?\d+(\.\d+)?$/.test(value.numeric_value)) {
+    refuse(`needs numeric_value with a number as text, for the key result is of type ${type}`);
+  }
+};
+
+const nameIsUnused = <T extends { id: number; name: string }>(
+  kind: string,
+  collection: Collection<T>,
+  name: string | undefined,
+  self?: number,
+): void => {
+  if (name === undefined) return;
+  for (const taken of collection.index('name', (record) => record.name).get(name)) {
+    if (taken.id === self) continue;
+    throw new HttpError(422, `A ${kind} named ${JSON.stringify(name)} already exists (id ${taken.id}).`, {
+      problems: [problem('name', 'rule', `is already used by ${kind} ${taken.id}`)],
+    });
+  }
+};
+/** spec/tracker#errors-1: "duplicate category or label name on update"; spec/program#choices: on create too. */
+export const labelNameIsUnused = ({ labels }: Tracker, name: string | undefined, self?: number): void =>
+  nameIsUnused('label', labels, name, self);
+/** spec/tracker#categories: "name already used gives 422"; spec/program#choices: on create too. */
+export const categoryNameIsUnused = (
+  { categories }: Tracker,
+  name: string | undefined,
+  self?: number,
+): void => nameIsUnused('category', categories, name, self);
+
+/** spec/tracker#states: project DELETE only when "all associated stories moved or deleted", "otherwise 422". */
+export const projectHasNoStories = ({ counters }: Tracker, id: number): void => {
+  const { total } = counters.of('project', id);
+  if (total === 0) return;
+  throw new HttpError(
+    422,
+    `Project ${id} still has ${total} ${total === 1 ? 'story' : 'stories'}; move or delete them first.`,
+  );
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { goDuration } from '../../../../src/kv/operations/go-duration.ts';
+import { goDuration } from '../../../../src/kv/operations/endpoints.ts';
 
 describe('times as the tools of the store print them', () => {
   it.each([

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import type { Endpoint } from '../../../../src/kv/operations/endpoint.ts';
-import { proposalText, propose } from '../../../../src/kv/operations/health.ts';
+import { type Endpoint, proposalText, propose } from '../../../../src/kv/operations/endpoints.ts';
 
 const host = { elapsed: () => 0 };
 const endpoint = (range: () => Promise<unknown>, is_healthy = true): Endpoint =>

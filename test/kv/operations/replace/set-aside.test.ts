@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { replaceActs } from '../../../../src/kv/operations/replace.ts';
-import type { Operation, OperationStep } from '../../../../src/kv/operations/types.ts';
-import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { Shell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import type { Operation, OperationStep } from '../../../../src/kv/operations/journal.ts';
+import type { Driver, Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -6,8 +6,7 @@ import {
   clusterSchema,
   readCluster,
 } from '../../../../src/kv/upgrade/cluster/cluster-file.ts';
-import { realHost } from '../../../support/real-host.ts';
-import type { RealHost } from '../../../support/real-host.ts';
+import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 const member = (n: number, more: Record<string, unknown> = {}) => ({
   name: `n${n}`,

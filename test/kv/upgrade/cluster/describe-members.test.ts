@@ -4,7 +4,7 @@ import {
   describeMembers,
   nameFor,
   type Describing,
-} from '../../../../src/kv/upgrade/cluster/describe-members.ts';
+} from '../../../../src/kv/upgrade/cluster/draft.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const words = (...all: string[]): string => `${all.join('\0')}\0`;

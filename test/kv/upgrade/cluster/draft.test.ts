@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ctlBeside, describeMembers, nameFor } from '../../../../src/kv/upgrade/cluster/describe-members.ts';
-import { draftCluster, draftText } from '../../../../src/kv/upgrade/cluster/draft.ts';
+import {
+  ctlBeside,
+  describeMembers,
+  draftCluster,
+  draftText,
+  nameFor,
+} from '../../../../src/kv/upgrade/cluster/draft.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const listed = (n: number) => ({

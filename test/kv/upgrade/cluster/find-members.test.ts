@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findProcess } from '../../../../src/kv/upgrade/cluster/find-members.ts';
+import { findProcess } from '../../../../src/kv/upgrade/cluster/draft.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const listed = {

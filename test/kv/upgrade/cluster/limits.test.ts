@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../../src/core/problem.ts';
-import { clusterProblems, readCluster } from '../../../../src/kv/upgrade/cluster/cluster-file.ts';
+import { AppError, problem } from '../../../../src/core/problem.ts';
+import {
+  clusterProblems,
+  readCluster,
+  stopGraceMs,
+} from '../../../../src/kv/upgrade/cluster/cluster-file.ts';
 import {
   driverKinds,
   experimentalText,
@@ -8,16 +12,13 @@ import {
   remoteKinds,
 } from '../../../../src/kv/upgrade/cluster/drivers.ts';
 import { flagged, fromEndpoints, withFlags } from '../../../../src/kv/upgrade/cluster/given-access.ts';
-import { stopGraceMs } from '../../../../src/kv/upgrade/cluster/stop-grace.ts';
 import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
-import { typeFindings } from '../../../../src/kv/upgrade/configuration/configuration-types.ts';
+import { typeFindings } from '../../../../src/kv/upgrade/configuration/finding.ts';
 import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/version-file.ts';
-import { isReadyFor, notReady } from '../../../../src/kv/upgrade/downgrade.ts';
+import { isReadyFor, notReady } from '../../../../src/kv/upgrade/decide.ts';
 import { minorRows } from '../../../../src/kv/upgrade/version-rows.ts';
-import { versionTable } from '../../../../src/api-specs/etcd/version-rules.ts';
-import { identityOf, stopReason } from '../../../../src/kv/upgrade/run.ts';
-import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import { problem } from '../../../../src/core/problem.ts';
+import { versionTable } from '../../../../src/api-specs/etcd/versions.ts';
+import { identityOf, type Run, stopReason } from '../../../../src/kv/upgrade/run.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { versionRows, type Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import {
   flagsOf,
+  lintEnvironment,
   lintFile,
   lintFlags,
   parseConfig,
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
-import { lintEnvironment } from '../../../../src/kv/upgrade/configuration/environment.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 
 const about = (file: object, to: Minor, from?: Minor): string[] =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
-import { typeFindings } from '../../../../src/kv/upgrade/configuration/configuration-types.ts';
+import { typeFindings } from '../../../../src/kv/upgrade/configuration/finding.ts';
 
 /** Each was given to real servers of 3.3, 3.4 and 3.5: those that are found here did not start. */
 describe('values of a kind that no server reads', () => {

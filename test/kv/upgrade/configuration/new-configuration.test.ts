@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withNewConfiguration } from '../../../../src/kv/upgrade/configuration/new-configuration.ts';
+import { withNewConfiguration } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, observed, seen } from '../../../support/observations.ts';
 

@@ -1,7 +1,11 @@
 /** The measured table of settings between 3.5 and 3.6: what stops a server, what it ignores, what is rewritten and when. */
 import { describe, expect, it } from 'vitest';
-import { flagsOf, lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/configuration.ts';
-import { lintEnvironment } from '../../../../src/kv/upgrade/configuration/environment.ts';
+import {
+  flagsOf,
+  lintEnvironment,
+  lintFile,
+  lintFlags,
+} from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { nanosecondsOf } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
 import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/finding.ts';

@@ -1,10 +1,10 @@
 /** Whoever a member rejected before its stop must be rejected by the version that takes its place. */
 import { describe, expect, it } from 'vitest';
 import { accessIsKept, recordAccess } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
-import { openGate, passGate } from '../../../../src/kv/upgrade/execute/gate.ts';
+import { openGate, passGate } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import type { Probed } from '../../../../src/platform/host.ts';
-import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

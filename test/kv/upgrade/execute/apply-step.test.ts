@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { acts } from '../../../../src/kv/upgrade/execute/apply-step.ts';
+import { acts } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import { identityOf } from '../../../../src/kv/upgrade/run.ts';
-import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { Placement, Step } from '../../../../src/kv/engine/types.ts';
-import { fakeHost } from '../../../support/fake-host.ts';
-import type { ScriptedReply } from '../../../support/fake-host.ts';
+import { identityOf, type Run } from '../../../../src/kv/upgrade/run.ts';
+import type { Placement, Step } from '../../../../src/kv/engine/model.ts';
+import { fakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -6,8 +6,8 @@ import {
 } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import type { Decision } from '../../../../src/kv/upgrade/decide.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { JournalEntry, Step } from '../../../../src/kv/engine/types.ts';
-import type { Window } from '../../../../src/kv/upgrade/window/window-types.ts';
+import type { JournalEntry, Step } from '../../../../src/kv/engine/model.ts';
+import type { Window } from '../../../../src/kv/upgrade/window/window.ts';
 import { fakeHost, type FakeHostOptions } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

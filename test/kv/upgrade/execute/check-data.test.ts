@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
-import { checkData } from '../../../../src/kv/upgrade/execute/check-data.ts';
+import { checkData } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
-import type { Step } from '../../../../src/kv/engine/types.ts';
+import type { Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type Ran } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -1,23 +1,32 @@
 import { describe, expect, it } from 'vitest';
-import { healthIsTrue, stages } from '../../../../src/kv/upgrade/execute/health-check.ts';
-import type { Gate } from '../../../../src/kv/upgrade/execute/gate-verdict.ts';
-import { openGate, passGate, stayStable } from '../../../../src/kv/upgrade/execute/gate.ts';
+import {
+  healthIsTrue,
+  openGate,
+  passGate,
+  processRuns,
+  stages,
+  stayStable,
+} from '../../../../src/kv/upgrade/execute/health-check.ts';
+import type { Gate } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
 import {
   endedAfterCrossing,
   refusedBy,
   revertedAfter,
   stoppedBy,
 } from '../../../../src/kv/upgrade/execute/ending.ts';
-import { logExcerpt, markLog, refusedDowngrade } from '../../../../src/kv/upgrade/execute/log-excerpt.ts';
-import { nextSteps } from '../../../../src/kv/upgrade/execute/next-steps.ts';
-import { refuseWrongBinary } from '../../../../src/kv/upgrade/execute/new-binary.ts';
-import { processRuns } from '../../../../src/kv/upgrade/execute/process-check.ts';
-import { stopMember } from '../../../../src/kv/upgrade/execute/member.ts';
+import {
+  logExcerpt,
+  markLog,
+  refusedDowngrade,
+  refuseWrongBinary,
+  stopMember,
+} from '../../../../src/kv/upgrade/execute/member.ts';
+import { nextSteps } from '../../../../src/kv/upgrade/execute/session.ts';
 import { historyRow } from '../../../../src/kv/engine/history.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { GateCheck, JournalEntry, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import type { GateCheck, JournalEntry, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { confirm, noteCrossing } from '../../../../src/kv/upgrade/execute/confirm.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';

@@ -3,9 +3,9 @@ import {
   crossingOf,
   stableBeforeLastMs,
   stableTogether,
-} from '../../../../src/kv/upgrade/execute/crossing.ts';
+} from '../../../../src/kv/upgrade/execute/before-member.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { MemberSeen, PlanOptions, Step } from '../../../../src/kv/engine/types.ts';
+import type { MemberSeen, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planOptions, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { endingOf } from '../../../../src/kv/upgrade/execute/downgrade-over.ts';
+import { endingOf } from '../../../../src/kv/upgrade/execute/confirm.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { Plan, PlanKind } from '../../../../src/kv/engine/types.ts';
+import type { Plan, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

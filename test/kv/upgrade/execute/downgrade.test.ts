@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { confirm } from '../../../../src/kv/upgrade/execute/confirm.ts';
-import { cancelDowngrade, enableDowngrade } from '../../../../src/kv/upgrade/execute/enable-downgrade.ts';
+import { cancelDowngrade, confirm, enableDowngrade } from '../../../../src/kv/upgrade/execute/confirm.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { clusterFile, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

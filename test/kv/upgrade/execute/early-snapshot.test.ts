@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { beginEarlySnapshot, snapshotAfter } from '../../../../src/kv/upgrade/execute/early-snapshot.ts';
+import { beginEarlySnapshot, snapshotAfter } from '../../../../src/kv/upgrade/execute/snapshot.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { JournalEntry, MemberSeen, Step } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, MemberSeen, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';

@@ -9,7 +9,7 @@ import {
   stoppedWith,
 } from '../../../../src/kv/upgrade/execute/ending.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import type { JournalEntry, Plan } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, Plan } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

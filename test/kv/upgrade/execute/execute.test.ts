@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { execute } from '../../../../src/kv/upgrade/execute/loop.ts';
-import type { Confirmation } from '../../../../src/kv/upgrade/execute/crossing.ts';
+import type { Confirmation } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { JournalEntry, PlanKind, PlanOptions } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, PlanKind, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
 

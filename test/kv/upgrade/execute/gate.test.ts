@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { openGate, passGate, stayStable } from '../../../../src/kv/upgrade/execute/gate.ts';
+import { openGate, passGate, stayStable } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
-import { fakeHost } from '../../../support/fake-host.ts';
-import type { FakeHost, ScriptedReply } from '../../../support/fake-host.ts';
+import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { metricsOf } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

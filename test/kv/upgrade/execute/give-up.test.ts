@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { downgradeLeft, giveUp, refuseWhileDown } from '../../../../src/kv/upgrade/execute/give-up.ts';
-import type { JournalEntry, MemberSeen, PlanKind } from '../../../../src/kv/engine/types.ts';
+import { downgradeLeft, giveUp, refuseWhileDown } from '../../../../src/kv/upgrade/execute/ending.ts';
+import type { JournalEntry, MemberSeen, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { away, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { guardsAgain } from '../../../../src/kv/upgrade/execute/guards-again.ts';
-import type { JournalEntry, PlanKind, PlanOptions } from '../../../../src/kv/engine/types.ts';
+import { guardsAgain } from '../../../../src/kv/upgrade/execute/loop.ts';
+import type { JournalEntry, PlanKind, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

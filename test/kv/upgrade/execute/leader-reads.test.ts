@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { openGate, passGate } from '../../../../src/kv/upgrade/execute/gate.ts';
-import { readThroughOthers } from '../../../../src/kv/upgrade/execute/leader-reads.ts';
+import { openGate, passGate, readThroughOthers } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

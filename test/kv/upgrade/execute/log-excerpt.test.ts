@@ -5,7 +5,7 @@ import {
   markLog,
   refusedDowngrade,
   tellingLine,
-} from '../../../../src/kv/upgrade/execute/log-excerpt.ts';
+} from '../../../../src/kv/upgrade/execute/member.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { memberFailed } from '../../../../src/kv/upgrade/execute/member-failed.ts';
+import { memberFailed } from '../../../../src/kv/upgrade/execute/loop.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { PlanKind } from '../../../../src/kv/engine/types.ts';
+import type { PlanKind } from '../../../../src/kv/engine/model.ts';
 import { inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Gate } from '../../../../src/kv/upgrade/execute/gate-verdict.ts';
-import { isReady, membershipIsKept } from '../../../../src/kv/upgrade/execute/membership-check.ts';
+import type { Gate } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import { isReady, membershipIsKept } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { handOver, moveLeader } from '../../../../src/kv/upgrade/execute/move-leader.ts';
+import { handOver, moveLeader } from '../../../../src/kv/upgrade/execute/member.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { Step } from '../../../../src/kv/engine/types.ts';
+import type { Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

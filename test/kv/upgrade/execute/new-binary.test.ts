@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { hostOf, refuseWrongBinary, wrongBinary } from '../../../../src/kv/upgrade/execute/new-binary.ts';
-import type { HostFacts } from '../../../../src/kv/engine/types.ts';
+import { hostOf, refuseWrongBinary, wrongBinary } from '../../../../src/kv/upgrade/execute/member.ts';
+import type { HostFacts } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { nextSteps } from '../../../../src/kv/upgrade/execute/next-steps.ts';
-import { membersText } from '../../../../src/kv/upgrade/present/members-text.ts';
-import type { Outcome } from '../../../../src/kv/engine/types.ts';
+import { nextSteps } from '../../../../src/kv/upgrade/execute/session.ts';
+import { membersText } from '../../../../src/kv/upgrade/present/text.ts';
+import type { Outcome } from '../../../../src/kv/engine/model.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 
 const crossed = observed([seen('n1', { cluster_version: '3.4.0' })]);

@@ -1,8 +1,8 @@
 /** A member is healthy only if every connection to it and from it works; what cannot be seen is not a pass. */
 import { describe, expect, it } from 'vitest';
-import { openGate, passGate } from '../../../../src/kv/upgrade/execute/gate.ts';
-import { peerLinksWork } from '../../../../src/kv/upgrade/execute/peer-link-check.ts';
-import { linksIn, linksInLog, peerErrors } from '../../../../src/kv/upgrade/observe/peer-links.ts';
+import { openGate, passGate } from '../../../../src/kv/upgrade/execute/health-check.ts';
+import { peerLinksWork } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
+import { linksIn, linksInLog, peerErrors } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import { conducted, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { performSteps } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
-import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import { MemberFailure, type Run } from '../../../../src/kv/upgrade/run.ts';
 import { type Driver, MAY_BE_DOWN } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { JournalEntry, PlanOptions, Step } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { recorder } from '../../../../src/kv/upgrade/execute/recorder.ts';
-import type { Unstamped, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { recorder } from '../../../../src/kv/upgrade/execute/session.ts';
+import type { Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const write = (ok: boolean): Unstamped => ({ event: 'canary', ok, latency_ms: 3, member: 'n1' });

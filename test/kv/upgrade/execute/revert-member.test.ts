@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { revertMember } from '../../../../src/kv/upgrade/execute/revert-member.ts';
+import { revertMember } from '../../../../src/kv/upgrade/execute/rollback.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { ClusterFile, PlanKind } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -3,7 +3,7 @@ import { rollBack } from '../../../../src/kv/upgrade/execute/rollback.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { JournalEntry, PlanKind } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
 

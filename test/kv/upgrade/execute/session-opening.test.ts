@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { recorder } from '../../../../src/kv/upgrade/execute/recorder.ts';
 import {
-  type SessionInput,
   openRun,
+  recorder,
   refuseUnfinished,
+  type SessionInput,
   unbegun,
-} from '../../../../src/kv/upgrade/execute/session-opening.ts';
+} from '../../../../src/kv/upgrade/execute/session.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import type { Lock } from '../../../../src/kv/engine/lock-holder.ts';
-import type { PlanOptions, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { Lock } from '../../../../src/kv/engine/locks.ts';
+import type { PlanOptions, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, STATE, journalOf, smallCluster } from '../../../support/small-cluster.ts';
 
 const free: Lock = { release: async () => {}, hold: async () => {} };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../../src/core/problem.ts';
 import { rollBack } from '../../../../src/kv/upgrade/execute/rollback.ts';
-import type { Plan, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
-import type { Window } from '../../../../src/kv/upgrade/window/window-types.ts';
+import type { Plan, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
+import type { Window } from '../../../../src/kv/upgrade/window/window.ts';
 import {
   type SmallCluster,
   STATE,

@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  openNewGate,
-  openOldGate,
-  prove,
-  startMember,
-} from '../../../../src/kv/upgrade/execute/start-member.ts';
+import { openNewGate, openOldGate, prove, startMember } from '../../../../src/kv/upgrade/execute/member.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
-import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import { MemberFailure, type Run } from '../../../../src/kv/upgrade/run.ts';
 import { type Driver, MAY_BE_DOWN } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

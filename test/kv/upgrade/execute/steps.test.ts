@@ -1,20 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { acts } from '../../../../src/kv/upgrade/execute/apply-step.ts';
-import { stableTogether } from '../../../../src/kv/upgrade/execute/crossing.ts';
-import { giveUp } from '../../../../src/kv/upgrade/execute/give-up.ts';
-import { gateMs, watchProgress } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
-import { justAfterWrite } from '../../../../src/kv/upgrade/execute/move-leader.ts';
-import { runHook } from '../../../../src/kv/upgrade/execute/hook.ts';
-import { revertMember } from '../../../../src/kv/upgrade/execute/revert-member.ts';
-import { openNewGate, openOldGate } from '../../../../src/kv/upgrade/execute/start-member.ts';
-import { watchMembers } from '../../../../src/kv/upgrade/observe/member-watch.ts';
-import { electionPatienceMs } from '../../../../src/kv/upgrade/execute/patience.ts';
-import { safeToStop } from '../../../../src/kv/upgrade/execute/safe-to-stop.ts';
+import { acts } from '../../../../src/kv/upgrade/execute/steps.ts';
+import { stableTogether } from '../../../../src/kv/upgrade/execute/before-member.ts';
+import { giveUp } from '../../../../src/kv/upgrade/execute/ending.ts';
+import {
+  electionPatienceMs,
+  gateMs,
+  watchProgress,
+} from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import {
+  justAfterWrite,
+  openNewGate,
+  openOldGate,
+  runHook,
+  safeToStop,
+} from '../../../../src/kv/upgrade/execute/member.ts';
+import { revertMember } from '../../../../src/kv/upgrade/execute/rollback.ts';
+import { type MemberWatch, watchMembers } from '../../../../src/kv/upgrade/observe/member-watch.ts';
 import { crashedRun, isFinal } from '../../../../src/kv/engine/journal.ts';
-import type { MemberWatch } from '../../../../src/kv/upgrade/observe/member-watch.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
-import type { JournalEntry, MemberSpec, PlanKind, Step } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, MemberSpec, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { STATE, conducted, journalOf, smallCluster } from '../../../support/small-cluster.ts';

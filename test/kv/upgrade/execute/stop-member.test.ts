@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { stopMember } from '../../../../src/kv/upgrade/execute/member.ts';
-import { safeToStop } from '../../../../src/kv/upgrade/execute/safe-to-stop.ts';
+import { safeToStop, stopMember } from '../../../../src/kv/upgrade/execute/member.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { ClusterFile, PlanOptions, Step } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { NetworkError } from '../../../../src/platform/host.ts';
-import type { HttpRequest } from '../../../../src/platform/host.ts';
+import { type HttpRequest, NetworkError } from '../../../../src/platform/host.ts';
 import { takeSnapshot } from '../../../../src/kv/upgrade/execute/snapshot.ts';
-import type { Step } from '../../../../src/kv/engine/types.ts';
-import { trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
-import { snapshotFile } from '../../../../src/etcd-sim/disk/snapshot.ts';
+import type { Step } from '../../../../src/kv/engine/model.ts';
+import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
-import { fakeHost } from '../../../support/fake-host.ts';
-import type { FakeHost, ScriptedReply } from '../../../support/fake-host.ts';
+import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { conductFleet } from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
-import type { FleetInput } from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
-import { upgradeCluster } from '../../../../src/kv/upgrade/fleet/fleet-child.ts';
-import { fleetDirectory, openFleetJournal } from '../../../../src/kv/upgrade/fleet/fleet-journal.ts';
-import { fleetRow } from '../../../../src/kv/upgrade/fleet/fleet-row.ts';
+import {
+  conductFleet,
+  type FleetInput,
+  fleetRow,
+  upgradeCluster,
+} from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
+import { fleetDirectory, openFleetJournal } from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 

@@ -8,7 +8,7 @@ import {
   fleetDirectory,
   inProgress,
   openFleetJournal,
-} from '../../../../src/kv/upgrade/fleet/fleet-journal.ts';
+} from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
 

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { fleetProblems, readFleet } from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
-import { type FleetRow, orderOf, runFleet } from '../../../../src/kv/upgrade/fleet/run-fleet.ts';
+import {
+  fleetProblems,
+  type FleetRow,
+  orderOf,
+  readFleet,
+  runFleet,
+} from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
 import { realHost } from '../../../support/real-host.ts';
 
 describe('the fleet file', () => {

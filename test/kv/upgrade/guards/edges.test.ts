@@ -1,26 +1,36 @@
 import { describe, expect, it } from 'vitest';
-import { allMembersHealthy } from '../../../../src/kv/upgrade/guards/all-members-healthy.ts';
-import { authAndLeases } from '../../../../src/kv/upgrade/guards/auth-and-leases.ts';
-import { binariesAreRight } from '../../../../src/kv/upgrade/guards/binaries-are-right.ts';
-import { clocksAgree } from '../../../../src/kv/upgrade/guards/clocks-agree.ts';
+import {
+  allMembersHealthy,
+  leaderAgreed,
+  membersKeepUp,
+  notReadyToLead,
+  oneCluster,
+  quorumSurvives,
+  stopProblem,
+} from '../../../../src/kv/upgrade/guards/membership.ts';
+import {
+  authAndLeases,
+  checksV2,
+  dataAgrees,
+  noAlarms,
+  noV2Data,
+  quota,
+  settleOf,
+  v2BytesOf,
+  v2Settle,
+} from '../../../../src/kv/upgrade/guards/store.ts';
+import {
+  binariesAreRight,
+  clocksAgree,
+  dataDirectories,
+  dbFilePresent,
+} from '../../../../src/kv/upgrade/guards/hosts.ts';
 import { configurationFits } from '../../../../src/kv/upgrade/guards/configuration.ts';
-import { dataAgrees } from '../../../../src/kv/upgrade/guards/data-agrees.ts';
-import { dataDirectories, dbFilePresent } from '../../../../src/kv/upgrade/guards/hosts.ts';
 import { diskSpace, memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
-import type { Guard, GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
-import { knownVersions, leastVersions } from '../../../../src/kv/upgrade/guards/known-versions.ts';
-import { leaderAgreed } from '../../../../src/kv/upgrade/guards/leader-agreed.ts';
-import { membersKeepUp, notReadyToLead } from '../../../../src/kv/upgrade/guards/members-keep-up.ts';
+import { type Guard, type GuardInput, hintForHost } from '../../../../src/kv/upgrade/guards/guard.ts';
+import { knownVersions, leastVersions, versionPath } from '../../../../src/kv/upgrade/guards/versions.ts';
 import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/configuration/retention.ts';
-import { noAlarms } from '../../../../src/kv/upgrade/guards/no-alarms.ts';
-import { checksV2, noV2Data } from '../../../../src/kv/upgrade/guards/no-v2-data.ts';
-import { oneCluster } from '../../../../src/kv/upgrade/guards/membership.ts';
-import { quorumSurvives, stopProblem } from '../../../../src/kv/upgrade/guards/quorum-survives.ts';
-import { quota } from '../../../../src/kv/upgrade/guards/quota.ts';
-import { settleOf, v2BytesOf, v2Settle } from '../../../../src/kv/upgrade/guards/store.ts';
-import { hintForHost } from '../../../../src/kv/upgrade/guards/unreachable.ts';
-import { versionPath } from '../../../../src/kv/upgrade/guards/versions.ts';
-import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 type Given = {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { acceptable } from '../../../../src/kv/upgrade/guards/acceptable.ts';
+import { acceptable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { findingsOf, guards } from '../../../../src/kv/upgrade/guards/all.ts';
-import { notReadyToLead } from '../../../../src/kv/upgrade/guards/members-keep-up.ts';
-import { stopProblem } from '../../../../src/kv/upgrade/guards/quorum-survives.ts';
+import { notReadyToLead, stopProblem } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { settleOf } from '../../../../src/kv/upgrade/guards/store.ts';
 import type {
   ClusterFile,
@@ -10,7 +9,7 @@ import type {
   MemberSeen,
   Observation,
   PlanOptions,
-} from '../../../../src/kv/engine/types.ts';
+} from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, refusals, seen } from '../../../support/observations.ts';
 
 const three = (patch: Partial<MemberSeen>): Observation =>

@@ -1,11 +1,9 @@
 /** What guards say beside the case that they are made for: one part is missing, one more is there, the number is the next one. */
 import { describe, expect, it } from 'vitest';
-import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/findings.ts';
-import { notReadyToLead } from '../../../../src/kv/upgrade/guards/members-keep-up.ts';
-import { alarmMessages } from '../../../../src/kv/upgrade/guards/no-alarms.ts';
-import { isGood, stopFinding } from '../../../../src/kv/upgrade/guards/quorum-survives.ts';
-import { v2BytesOf } from '../../../../src/kv/upgrade/guards/store.ts';
-import type { HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
+import { isGood, notReadyToLead, stopFinding } from '../../../../src/kv/upgrade/guards/membership.ts';
+import { alarmMessages, v2BytesOf } from '../../../../src/kv/upgrade/guards/store.ts';
+import type { HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 

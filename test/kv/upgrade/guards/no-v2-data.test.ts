@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
-import { checksV2 } from '../../../../src/kv/upgrade/guards/no-v2-data.ts';
-import type { ClusterFile, MemberSeen } from '../../../../src/kv/engine/types.ts';
+import { checksV2 } from '../../../../src/kv/upgrade/guards/store.ts';
+import type { ClusterFile, MemberSeen } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 const at35 = (patch: Partial<MemberSeen> = {}): MemberSeen =>

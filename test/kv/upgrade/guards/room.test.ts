@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
-import type { HostFacts, MemberSeen } from '../../../../src/kv/engine/types.ts';
+import type { HostFacts, MemberSeen } from '../../../../src/kv/engine/model.ts';
 import { planOptions, seen } from '../../../support/observations.ts';
 import { type Given, said, second } from './said.ts';
 

@@ -1,6 +1,6 @@
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
-import type { ClusterFile, MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 /** What a guard is given: what differs from a healthy cluster of three. */

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { gateMs } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
-import { configuredQuota, seeV2 } from '../../../../src/kv/upgrade/observe/store-limits.ts';
+import { configuredQuota, seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { accessWith } from '../../../../src/kv/engine/access.ts';
-import type { MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import type { MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diskSpace } from '../../../../src/kv/upgrade/guards/disk-space.ts';
-import type { MemberSeen, PlanOptions } from '../../../../src/kv/engine/types.ts';
+import type { MemberSeen, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 const mib = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { guards } from '../../../../src/kv/upgrade/guards/all.ts';
 import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
-import type { PlanKind } from '../../../../src/kv/engine/types.ts';
+import type { PlanKind } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said } from './said.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { VersionTable } from '../../../../src/api-specs/etcd/version-rules.ts';
+import type { VersionTable } from '../../../../src/api-specs/etcd/versions.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
-import type { Finding } from '../../../../src/kv/engine/types.ts';
+import type { Finding } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 const supplied: VersionTable = {

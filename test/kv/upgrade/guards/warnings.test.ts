@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
-import type { Finding } from '../../../../src/kv/engine/types.ts';
+import type { Finding } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 /** Guards that warn: what they say of one member's host, at the bound and just beyond it. */

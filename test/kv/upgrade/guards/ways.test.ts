@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
-import type { MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import type { MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
 import { type Given, input, said, second } from './said.ts';
 

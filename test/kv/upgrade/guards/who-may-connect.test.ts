@@ -1,6 +1,6 @@
 /** A configuration that was not read is never a pass, and a change of who may connect is never less than a failure. */
 import { describe, expect, it } from 'vitest';
-import type { ClusterFile, HostFacts, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compareHashes } from '../../../../src/kv/upgrade/observe/hashes.ts';
-import type { MemberHash } from '../../../../src/kv/engine/types.ts';
+import { compareHashes } from '../../../../src/kv/upgrade/observe/observe.ts';
+import type { MemberHash } from '../../../../src/kv/engine/model.ts';
 
 /** `3.3:a:-1`: version, hash, compaction; the names are n1, n2, … */
 const rows = (...texts: string[]): MemberHash[] =>

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Access } from '../../../../src/kv/engine/access.ts';
-import { hashMembers } from '../../../../src/kv/upgrade/observe/hashes.ts';
-import { observationFrom, observe } from '../../../../src/kv/upgrade/observe/observe.ts';
-import type { Seen } from '../../../../src/kv/upgrade/observe/see-member.ts';
-import { configuredQuota, seeQuotas, seeV2 } from '../../../../src/kv/upgrade/observe/store-limits.ts';
-import type { ClusterFile } from '../../../../src/kv/engine/types.ts';
+import { hashMembers, observationFrom, observe } from '../../../../src/kv/upgrade/observe/observe.ts';
+import {
+  configuredQuota,
+  type Seen,
+  seeQuotas,
+  seeV2,
+} from '../../../../src/kv/upgrade/observe/see-member.ts';
+import type { ClusterFile } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, seen } from '../../../support/observations.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Access } from '../../../../src/kv/engine/access.ts';
-import { perhapsLate, seeMembers } from '../../../../src/kv/upgrade/observe/see-members.ts';
+import { perhapsLate, seeMembers } from '../../../../src/kv/upgrade/observe/observe.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 

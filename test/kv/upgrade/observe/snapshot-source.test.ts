@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { mostCurrent, snapshotSource } from '../../../../src/kv/upgrade/observe/snapshot-source.ts';
-import { whichRuns } from '../../../../src/kv/upgrade/observe/which-program.ts';
-import { seeV2 } from '../../../../src/kv/upgrade/observe/store-limits.ts';
-import { seeDirectory } from '../../../../src/kv/upgrade/observe/snapshot-space.ts';
+import {
+  mostCurrent,
+  seeDirectory,
+  snapshotSource,
+  whichRuns,
+} from '../../../../src/kv/upgrade/observe/snapshot-source.ts';
+import { seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { observe } from '../../../../src/kv/upgrade/observe/observe.ts';
-import { newestLeader } from '../../../../src/kv/upgrade/watch/leader-watch.ts';
+import { newestLeader } from '../../../../src/kv/upgrade/watch/canary.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { accessWith } from '../../../../src/kv/engine/access.ts';
 import { type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';

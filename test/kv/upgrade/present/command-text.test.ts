@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { shellLine } from '../../../../src/kv/upgrade/cluster/command-line.ts';
-import { commandLines } from '../../../../src/kv/upgrade/present/command-text.ts';
-import { planText } from '../../../../src/kv/upgrade/present/text.ts';
+import { commandLines, planText } from '../../../../src/kv/upgrade/present/text.ts';
 import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
-import type { Plan } from '../../../../src/kv/engine/types.ts';
+import type { Plan } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions } from '../../../support/observations.ts';
 
 const old =

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { detailText } from '../../../../src/kv/upgrade/present/detail-text.ts';
+import { detailText } from '../../../../src/kv/upgrade/present/text.ts';
 
 test.each([
   [{ took_ms: 22 }, 'its process ended after 22 ms'],

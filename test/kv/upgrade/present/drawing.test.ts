@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Timeline } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { escaped, timelineSvg } from '../../../../src/kv/upgrade/present/timeline-svg.ts';
+import { escaped, type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { report } from '../events.ts';
 
 /** As long as the drawing is wide: the run begins at 96, and 10 ms are one unit. */

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { closing } from '../../../../src/kv/upgrade/present/check-text.ts';
-import { lineOf } from '../../../../src/kv/upgrade/present/plain-lines.ts';
-import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/findings.ts';
-import { endingText, errorWithMembers } from '../../../../src/kv/upgrade/present/ending.ts';
-import { storedReport } from '../../../../src/kv/upgrade/present/stored-report.ts';
-import { readServerFile } from '../../../../src/kv/upgrade/configuration/server-file.ts';
-import { rehearsalEnding } from '../../../../src/kv/upgrade/rehearse/ending.ts';
-import { keepReport } from '../../../../src/kv/upgrade/rehearse/keep-report.ts';
-import { rehearsedVersions } from '../../../../src/kv/upgrade/rehearse/rehearsed-versions.ts';
-import type { Finding, Report, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { closing, lineOf } from '../../../../src/kv/upgrade/present/text.ts';
+import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
+import { endingText, errorWithMembers } from '../../../../src/kv/upgrade/present/labels.ts';
+import { storedReport } from '../../../../src/kv/upgrade/present/report.ts';
+import { readServerFile } from '../../../../src/kv/upgrade/configuration/configuration.ts';
+import {
+  keepReport,
+  rehearsalEnding,
+  rehearsedVersions,
+} from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
+import type { Finding, Report, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
 import { STATE, conducted, journalOf, smallCluster } from '../../../support/small-cluster.ts';

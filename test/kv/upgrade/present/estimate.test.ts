@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/estimate.ts';
 import { planText } from '../../../../src/kv/upgrade/present/text.ts';
-import { observed, planned, planOptions, seen } from '../../../support/observations.ts';
-import { clusterFile } from '../../../support/observations.ts';
+import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 
 const plan = planned(observed(), clusterFile(), planOptions({ stable_before_last_seconds: 10 }));
 

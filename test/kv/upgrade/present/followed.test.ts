@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { crossingText } from '../../../../src/kv/upgrade/present/crossing-text.ts';
-import { eventQueue } from '../../../../src/kv/upgrade/present/event-queue.ts';
-import { followed } from '../../../../src/kv/upgrade/present/followed.ts';
-import { holdRun } from '../../../../src/kv/upgrade/present/top-hold.ts';
-import { topData, topWatch } from '../../../../src/kv/upgrade/present/top-watch.ts';
-import type { Report, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { crossingText, eventQueue, followed } from '../../../../src/kv/upgrade/present/live.ts';
+import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/top.ts';
+import type { Report, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { clusterDirectory } from '../../../../src/kv/engine/journal.ts';
-import { lockMachine } from '../../../../src/kv/engine/machine-lock.ts';
-import { ownerOf } from '../../../../src/kv/engine/lock-holder.ts';
+import { lockMachine, ownerOf } from '../../../../src/kv/engine/locks.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';

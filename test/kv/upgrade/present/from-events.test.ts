@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { reportFrom, type ReportInput } from '../../../../src/kv/upgrade/present/from-events.ts';
+import { reportFrom, type ReportInput } from '../../../../src/kv/upgrade/present/report.ts';
 import type {
   GateCheck,
   MemberReport,
   Step,
-  UpgradeEvent,
   Unstamped,
-} from '../../../../src/kv/engine/types.ts';
+  UpgradeEvent,
+} from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
 
 const plan = planned();

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/kv/upgrade/present/report.ts';
 import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
-import type { JournalEntry, Plan, Unstamped } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, Plan, Unstamped } from '../../../../src/kv/engine/model.ts';
 import { goodRun, report } from '../events.ts';
 
 const { plan } = goodRun[0] as Extract<Unstamped, { event: 'run-started' }> as { plan: Plan };

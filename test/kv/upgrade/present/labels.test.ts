@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import {
   durationText,
   gateText,
-  momentText,
   runTitle,
   runWay,
   sizeText,
   versionNames,
   wayText,
 } from '../../../../src/kv/upgrade/present/labels.ts';
-import type { GateCheck, MemberReport, Report } from '../../../../src/kv/engine/types.ts';
+import { momentText } from '../../../../src/core/format.ts';
+import type { GateCheck, MemberReport, Report } from '../../../../src/kv/engine/model.ts';
 
 describe('words of a report', () => {
   it.each([

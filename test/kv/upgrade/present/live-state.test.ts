@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveState, emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
-import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 
 const plan = planned(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveState, emptyState } from '../../../../src/kv/upgrade/present/live-state.ts';
 import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
-import type { Outcome } from '../../../../src/kv/engine/types.ts';
+import type { Outcome } from '../../../../src/kv/engine/model.ts';
 
 const member = {
   ...{ name: 'n1', version: '3.3.25', isLeader: false, isDown: false, wasReverted: false },

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveState, emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
-import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
-import { redraw, rowsAt } from '../../../../src/kv/upgrade/present/screen.ts';
-import type { Observation, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
-import { lineOf } from '../../../../src/kv/upgrade/present/plain-lines.ts';
+import { liveLines, redraw, rowsAt } from '../../../../src/kv/upgrade/present/live.ts';
+import type { Observation, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
+import { lineOf } from '../../../../src/kv/upgrade/present/text.ts';
 import { failedRun, goodRun } from '../events.ts';
 
 const stateAfter = (events: readonly UpgradeEvent[], count = events.length): LiveState =>

@@ -7,7 +7,7 @@ import type {
   Outcome,
   Report,
   UpgradeEvent,
-} from '../../../../src/kv/engine/types.ts';
+} from '../../../../src/kv/engine/model.ts';
 import { goodRun, report } from '../events.ts';
 
 /** Of a run about which little is known. */

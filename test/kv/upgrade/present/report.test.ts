@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
+import { markdownFrom, readReport, writeReports } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
-import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { timelineSvg } from '../../../../src/kv/upgrade/present/timeline-svg.ts';
+import { timelineFrom, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { durationText, sizeText } from '../../../../src/kv/upgrade/present/labels.ts';
-import { readReport, writeReports } from '../../../../src/kv/upgrade/present/write.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
 import { failedReport, failedRun, goodRun, report } from '../events.ts';

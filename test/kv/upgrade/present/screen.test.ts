@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { liveScreen } from '../../../../src/kv/upgrade/present/screen.ts';
+import { liveScreen } from '../../../../src/kv/upgrade/present/live.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
-import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { goodRun } from '../events.ts';
 
 /** A terminal whose writing can be read. */

@@ -1,26 +1,35 @@
 import { describe, expect, it } from 'vitest';
-import { commandLines } from '../../../../src/kv/upgrade/present/command-text.ts';
-import { detailText } from '../../../../src/kv/upgrade/present/detail-text.ts';
+import {
+  commandLines,
+  detailText,
+  findingsText,
+  observationText,
+  planText,
+  wayText,
+} from '../../../../src/kv/upgrade/present/text.ts';
 import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/estimate.ts';
-import { findingsText, observationText, planText, wayText } from '../../../../src/kv/upgrade/present/text.ts';
 import { emptyState, liveAfter, type LiveState } from '../../../../src/kv/upgrade/present/live-state.ts';
 import {
   durationText,
   gateText,
-  momentText,
   runTitle,
   runWay,
   sizeText,
   versionNames,
   wayText as reportWay,
 } from '../../../../src/kv/upgrade/present/labels.ts';
+import { momentText } from '../../../../src/core/format.ts';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { joined } from '../../../../src/kv/upgrade/present/whole-run.ts';
-import { memberDurations, neededMs } from '../../../../src/kv/upgrade/window/learned.ts';
-import { noticeOf } from '../../../../src/kv/upgrade/window/notice.ts';
+import { joined } from '../../../../src/kv/upgrade/present/report.ts';
+import {
+  memberDurations,
+  neededMs,
+  parseUntil,
+  untilText,
+} from '../../../../src/kv/upgrade/window/window.ts';
+import { noticeOf } from '../../../../src/kv/upgrade/window/notify.ts';
 import { metricsText } from '../../../../src/kv/upgrade/window/metrics.ts';
-import { parseUntil, untilText } from '../../../../src/kv/upgrade/window/until.ts';
-import type { JournalEntry, Report, Step, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, Report, Step, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, planned, seen } from '../../../support/observations.ts';
 
 const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent =>

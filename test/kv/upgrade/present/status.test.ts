@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { takeOver } from '../../../../src/kv/engine/take-over.ts';
-import { refuseOther } from '../../../../src/kv/engine/take-locks.ts';
+import { refuseOther, takeOver } from '../../../../src/kv/engine/locks.ts';
 import { adoptRun, shareProgress, sharedRun } from '../../../../src/kv/engine/shared-progress.ts';
-import { lastRun } from '../../../../src/kv/upgrade/present/last-run.ts';
-import { runLine } from '../../../../src/kv/upgrade/present/status.ts';
-import { statusLines } from '../../../../src/kv/upgrade/present/status-lines.ts';
-import type { JournalEntry, Outcome } from '../../../../src/kv/engine/types.ts';
+import { lastRun, runLine, statusLines } from '../../../../src/kv/upgrade/present/status.ts';
+import type { JournalEntry, Outcome } from '../../../../src/kv/engine/model.ts';
 import { observed, planned } from '../../../support/observations.ts';
 import { STATE, conducted, inShort, journalOf, smallCluster } from '../../../support/small-cluster.ts';
 

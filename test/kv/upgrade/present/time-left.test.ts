@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
 import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
-import { timeLeftText, timingAfter } from '../../../../src/kv/upgrade/present/time-left.ts';
-import type { Timing } from '../../../../src/kv/upgrade/present/time-left.ts';
-import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { timeLeftText, type Timing, timingAfter } from '../../../../src/kv/upgrade/present/estimate.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { failedRun, goodRun } from '../events.ts';
 
 const timingOf = (events: readonly UpgradeEvent[]): Timing | undefined =>

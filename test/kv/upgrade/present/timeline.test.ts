@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
-import type { Report, Step, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import type { Report, Step, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { observed, planned } from '../../../support/observations.ts';
 
 const member = (name: string, version_before?: string): Report['members'][number] => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type TopState, topLines } from '../../../../src/kv/upgrade/present/top.ts';
-import type { JournalEntry, MemberSeen, Observation } from '../../../../src/kv/engine/types.ts';
+import type { JournalEntry, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
 
 const look = { columns: 200, rows: 40, isColored: false, hasKeys: false };

@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { reportFromJournal } from '../../../../src/kv/upgrade/present/report.ts';
+import {
+  joined,
+  type Part,
+  partsBefore,
+  reportFromJournal,
+} from '../../../../src/kv/upgrade/present/report.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { type Part, joined, partsBefore } from '../../../../src/kv/upgrade/present/whole-run.ts';
-import { writeReports } from '../../../../src/kv/upgrade/present/write.ts';
-import type { JournalEntry, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { writeReports } from '../../../../src/kv/upgrade/present/markdown.ts';
+import type { JournalEntry, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { type RealHost, realHost } from '../../../support/real-host.ts';
 import { goodRun, report } from '../events.ts';
 

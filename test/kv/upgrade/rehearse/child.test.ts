@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
-import { snapshotFile } from '../../../../src/etcd-sim/disk/snapshot.ts';
+import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
-import { runSelf, upgradeCopy } from '../../../../src/kv/upgrade/rehearse/child.ts';
-import { canBeReal, rehearse } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
-import type { RehearsalInput } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
-import { snapshotToRehearse } from '../../../../src/kv/upgrade/rehearse/snapshot-to-rehearse.ts';
-import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { runSelf, upgradeCopy } from '../../../../src/kv/upgrade/rehearse/private-copy.ts';
+import {
+  canBeReal,
+  type RehearsalInput,
+  rehearse,
+  snapshotToRehearse,
+} from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import type { Finished, Host } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';

@@ -1,17 +1,14 @@
-import { inMemory } from '../../../../src/kv/client/snapshot-content.ts';
+import { inMemory, snapshotContent } from '../../../../src/kv/client/snapshot-content.ts';
 import { describe, expect, it } from 'vitest';
-import { trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
-import { snapshotFile } from '../../../../src/etcd-sim/disk/snapshot.ts';
+import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
-import { snapshotContent } from '../../../../src/kv/client/snapshot-content.ts';
-import { canBeReal } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
+import { canBeReal, snapshotKeys } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
 import {
   privateConfig,
   privateCopy,
   withoutOwnFlags,
 } from '../../../../src/kv/upgrade/rehearse/private-copy.ts';
-import { snapshotKeys } from '../../../../src/kv/upgrade/rehearse/snapshot-keys.ts';
-import type { ClusterFile } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile } from '../../../../src/kv/engine/model.ts';
 
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
 const fileOf = (machine: Machine): Buffer => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { carryOutRestore } from '../../../../src/kv/upgrade/restore/carry-out.ts';
+import { carryOutRestore } from '../../../../src/kv/upgrade/restore/execute.ts';
 import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { Finished, RunOptions } from '../../../../src/platform/host.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';

@@ -12,13 +12,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { localShell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
-import { buildDirectory, swapDirectory } from '../../../../src/kv/upgrade/restore/place.ts';
-import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import { buildDirectory, restorePlan, swapDirectory } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
-import { realHost } from '../../../support/real-host.ts';
-import type { RealHost } from '../../../support/real-host.ts';
+import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newestSnapshot, restorePlan, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, seen } from '../../../support/observations.ts';
 
 const snapshot = {

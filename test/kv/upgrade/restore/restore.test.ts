@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
-import { snapshotFile } from '../../../../src/etcd-sim/disk/snapshot.ts';
+import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
-import { restore } from '../../../../src/kv/upgrade/restore/execute.ts';
-import { restorePlan, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
-import { openRestore, readRestore, restoreLine } from '../../../../src/kv/upgrade/restore/restore-journal.ts';
-import type { RestoreEntry } from '../../../../src/kv/upgrade/restore/restore-journal.ts';
-import { restoreSource } from '../../../../src/kv/upgrade/restore/source.ts';
-import type { Shell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import {
+  openRestore,
+  readRestore,
+  restore,
+  type RestoreEntry,
+  restoreLine,
+} from '../../../../src/kv/upgrade/restore/execute.ts';
+import { restorePlan, restoreSource, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, seen } from '../../../support/observations.ts';
 import { STATE, conducted, smallCluster } from '../../../support/small-cluster.ts';

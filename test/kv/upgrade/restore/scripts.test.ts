@@ -4,10 +4,11 @@ import {
   buildDirectory,
   isBuiltBeside,
   refuseWrongCtl,
+  type RestorePlan,
+  type RestoreStep,
   swapDirectory,
-} from '../../../../src/kv/upgrade/restore/place.ts';
-import type { RestorePlan, RestoreStep } from '../../../../src/kv/upgrade/restore/plan.ts';
-import type { Shell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+} from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 
 const member = { name: 'n1', client_url: 'http://n1', data_dir: '/data/n1' };

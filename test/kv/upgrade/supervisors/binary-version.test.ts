@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { nodeFiles } from '../../../../src/platform/node/files.ts';
-import { binaryVersion, versionsOfBinaries } from '../../../../src/kv/upgrade/supervisors/binary-version.ts';
+import { binaryVersion, versionsOfBinaries } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 /** A server that says its version after so many seconds. */

@@ -1,10 +1,13 @@
 import { serviceTexts } from '../../../support/service-texts.ts';
 import { describe, expect, it } from 'vitest';
-import { argumentsLike } from '../../../../src/kv/upgrade/supervisors/container-arguments.ts';
-import { containerService, containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts';
+import {
+  argumentsLike,
+  containerService,
+  containerState,
+} from '../../../../src/kv/upgrade/supervisors/docker.ts';
 import { done, placement } from '../../../support/finished.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
-import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', container: 'c1' };
 const cluster: ClusterFile = { name: 'c', members: [member] };

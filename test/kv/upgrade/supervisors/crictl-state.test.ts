@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { crictlState } from '../../../../src/kv/upgrade/supervisors/crictl-state.ts';
+import { crictlState } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
 
 const sinceMs = 1_700_000_000_000;
 const container = (state: string, afterMs: number, attempt = 0, pod = 'etcd-node1') => ({

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { withDelayedElection } from '../../../../src/kv/upgrade/supervisors/delayed-election.ts';
+import { withDelayedElection } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 
 const member: MemberSpec = {
   name: 'n1',

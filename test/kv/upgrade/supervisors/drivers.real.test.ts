@@ -17,9 +17,8 @@ import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { versionInText } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
-import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/types.ts';
-import { realHost } from '../../../support/real-host.ts';
-import type { RealHost } from '../../../support/real-host.ts';
+import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/model.ts';
+import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
 let bin: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sh } from '../../../../src/core/shell.ts';
-import { framed, unframed } from '../../../../src/kv/upgrade/supervisors/framed.ts';
+import { framed, unframed } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 
 const done = (stdout: string, stderr = '', patch = {}) => ({
   ...{ code: 0, signal: null, timedOut: false, stdout, stderr },

@@ -1,14 +1,14 @@
 import { serviceTexts } from '../../../support/service-texts.ts';
 import { describe, expect, it } from 'vitest';
-import { hooksService } from '../../../../src/kv/upgrade/supervisors/hooks.ts';
+import { hooksService } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { staticPodService } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
 import {
   directoryFacts,
   configFacts,
   configPath,
-} from '../../../../src/kv/upgrade/supervisors/data-dir-stats.ts';
+} from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
-import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = {

@@ -1,10 +1,9 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { placeProblems, startedProgram } from '../../../../src/kv/upgrade/supervisors/host-preflight.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
-import { realHost } from '../../../support/real-host.ts';
-import type { RealHost } from '../../../support/real-host.ts';
+import { placeProblems, startedProgram } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
 beforeEach(async () => {

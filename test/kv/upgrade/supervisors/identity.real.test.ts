@@ -11,12 +11,11 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
-import { remoteProcesses } from '../../../../src/kv/upgrade/supervisors/remote-processes.ts';
-import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-table.ts';
+import { remoteProcesses } from '../../../../src/kv/upgrade/supervisors/pid-file.ts';
+import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import { processesOf } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
-import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/types.ts';
-import { programHost } from '../../../support/programs.ts';
-import type { ProgramHost } from '../../../support/programs.ts';
+import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { programHost, type ProgramHost } from '../../../support/programs.ts';
 
 let real: ProgramHost;
 const alive = new Set<number>();

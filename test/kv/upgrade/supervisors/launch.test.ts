@@ -5,14 +5,12 @@ import {
   identityProblem,
   isOperatorVariable,
   launchWords,
-} from '../../../../src/kv/upgrade/supervisors/launch.ts';
-import {
   ownerFacts,
   placeFacts,
   processProblems,
-} from '../../../../src/kv/upgrade/supervisors/process-facts.ts';
-import type { ProcessInfo } from '../../../../src/kv/upgrade/supervisors/process-table.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+} from '../../../../src/kv/upgrade/supervisors/member-process.ts';
+import type { ProcessInfo } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:2379', data_dir: '/data', pid_file: '/run/n1.pid' },

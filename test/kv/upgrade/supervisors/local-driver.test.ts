@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { directoryFacts } from '../../../../src/kv/upgrade/supervisors/data-dir-stats.ts';
-import { placeProblems, startedProgram } from '../../../../src/kv/upgrade/supervisors/host-preflight.ts';
+import {
+  directoryFacts,
+  placeProblems,
+  startedProgram,
+} from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import type { Host } from '../../../../src/platform/host.ts';
-import type { MemberSpec, Placement } from '../../../../src/kv/engine/types.ts';
+import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = {

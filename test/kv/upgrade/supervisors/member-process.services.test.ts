@@ -7,10 +7,9 @@ import {
   processesOf,
   unnamedServer,
 } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
-import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-table.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
-import { realHost } from '../../../support/real-host.ts';
-import type { RealHost } from '../../../support/real-host.ts';
+import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
 const alive = new Set<number>();

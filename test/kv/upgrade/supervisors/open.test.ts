@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openDriver, shellsOf } from '../../../../src/kv/upgrade/supervisors/open.ts';
-import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = {

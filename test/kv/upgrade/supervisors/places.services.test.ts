@@ -1,14 +1,13 @@
 import { lstatSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memberDisks } from '../../../../src/kv/upgrade/guards/member-disks.ts';
+import { memberDisks } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/places.ts';
-import { localShell } from '../../../../src/kv/upgrade/supervisors/shell.ts';
+import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { namedWal, walDirOf } from '../../../../src/kv/upgrade/supervisors/wal-directory.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
-import { realHost } from '../../../support/real-host.ts';
-import type { RealHost } from '../../../support/real-host.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
 beforeEach(async () => {

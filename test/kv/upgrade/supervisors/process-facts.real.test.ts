@@ -1,14 +1,13 @@
 /** Services start the new version as the one that runs was started: its command line, its variables and its file are read from the process. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sh } from '../../../../src/core/shell.ts';
 import { factsFrom, factsScript } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
-import type { Service } from '../../../../src/kv/upgrade/supervisors/service.ts';
-import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { Service } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
 
 let directory = '';
 let child: ChildProcess | undefined;

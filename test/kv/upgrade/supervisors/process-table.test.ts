@@ -11,8 +11,8 @@ import {
   wordsIn,
   type ProcessInfo,
   type ProcessTable,
-} from '../../../../src/kv/upgrade/supervisors/process-table.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+} from '../../../../src/kv/upgrade/supervisors/process-record.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 describe('what the kernel says of a process', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Driver, ProcessState } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import { reconnecting } from '../../../../src/kv/upgrade/supervisors/reconnect.ts';
-import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import { reconnecting } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
+import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', host: 'h1' };

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { pidFileService } from '../../../../src/kv/upgrade/supervisors/pid-file.ts';
-import { remoteFiles } from '../../../../src/kv/upgrade/supervisors/remote-files.ts';
-import { remoteProcesses } from '../../../../src/kv/upgrade/supervisors/remote-processes.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import {
+  pidFileService,
+  remoteFiles,
+  remoteProcesses,
+} from '../../../../src/kv/upgrade/supervisors/pid-file.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 
 const encoded = (text: string): string => Buffer.from(text).toString('base64');
 /** What a look prints of one path. */

@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { sh } from '../../../../src/core/shell.ts';
-import type { ShellScript } from '../../../../src/core/shell.ts';
+import { sh, type ShellScript } from '../../../../src/core/shell.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
-import type { ProcessState } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { ProcessState, Service } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import { scriptDriver } from '../../../../src/kv/upgrade/supervisors/script-driver.ts';
-import type { Service } from '../../../../src/kv/upgrade/supervisors/service.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', data_dir: '/data', host: 'h1' };

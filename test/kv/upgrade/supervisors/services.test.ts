@@ -1,15 +1,22 @@
 /** What each kind of service manager is told and what its answers mean, without one: scripts are texts here. */
 import { describe, expect, it } from 'vitest';
 import { sh } from '../../../../src/core/shell.ts';
-import { hooksService } from '../../../../src/kv/upgrade/supervisors/hooks.ts';
-import { lastLine, valuesIn, waitFor, whyFailed } from '../../../../src/kv/upgrade/supervisors/service.ts';
+import { hooksService } from '../../../../src/kv/upgrade/supervisors/open.ts';
+import {
+  hasProcess,
+  lastLine,
+  mayBeDown,
+  valuesIn,
+  versionInText,
+  waitFor,
+  whyFailed,
+} from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { staticPodService } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
 import { systemdService, unitState } from '../../../../src/kv/upgrade/supervisors/systemd.ts';
-import { hasProcess, mayBeDown, versionInText } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { serviceTexts } from '../../../support/service-texts.ts';
 import { done, placement } from '../../../support/finished.ts';
-import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', unit: 'kv.service' };
 const cluster: ClusterFile = { name: 'c', members: [member] };

@@ -3,7 +3,7 @@ import { sh } from '../../../../src/core/shell.ts';
 import { openSsh, sshShell } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import type { AppError } from '../../../../src/core/problem.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
-import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type Ran } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379' };

@@ -1,12 +1,11 @@
 import { sh } from '../../../../src/core/shell.ts';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { framed, unframed } from '../../../../src/kv/upgrade/supervisors/framed.ts';
+import { framed, unframed } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/types.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { withFasterClock } from '../../../support/faster-clock.ts';
-import { programHost } from '../../../support/programs.ts';
-import type { ProgramHost } from '../../../support/programs.ts';
+import { programHost, type ProgramHost } from '../../../support/programs.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {

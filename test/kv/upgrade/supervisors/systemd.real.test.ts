@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { unitState } from '../../../../src/kv/upgrade/supervisors/systemd.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { MemberSpec, Move, Placement } from '../../../../src/kv/engine/types.ts';
-import { programHost } from '../../../support/programs.ts';
-import type { ProgramHost } from '../../../support/programs.ts';
+import type { MemberSpec, Move, Placement } from '../../../../src/kv/engine/model.ts';
+import { programHost, type ProgramHost } from '../../../support/programs.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {

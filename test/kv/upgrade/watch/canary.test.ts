@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Access } from '../../../../src/kv/engine/access.ts';
 import { paceOf, startCanary } from '../../../../src/kv/upgrade/watch/canary.ts';
 import type { Replacing } from '../../../../src/kv/upgrade/run.ts';
-import type { Unstamped } from '../../../../src/kv/engine/types.ts';
+import type { Unstamped } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newestLeader, watchLeader } from '../../../../src/kv/upgrade/watch/leader-watch.ts';
+import { newestLeader, watchLeader } from '../../../../src/kv/upgrade/watch/canary.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

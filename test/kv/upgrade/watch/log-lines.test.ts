@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classify, cureFor, withoutTokens } from '../../../../src/kv/upgrade/watch/log-lines.ts';
-import { newLines } from '../../../../src/kv/upgrade/watch/log-watch.ts';
+import { classify, cureFor, newLines, withoutTokens } from '../../../../src/kv/upgrade/watch/log-lines.ts';
 
 describe('lines of a member during an upgrade', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { watchLogs } from '../../../../src/kv/upgrade/watch/log-watch.ts';
+import { watchLogs } from '../../../../src/kv/upgrade/watch/log-lines.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { memberDurations, neededMs } from '../../../../src/kv/upgrade/window/learned.ts';
-import type { JournalEntry } from '../../../../src/kv/engine/types.ts';
+import { memberDurations, neededMs } from '../../../../src/kv/upgrade/window/window.ts';
+import type { JournalEntry } from '../../../../src/kv/engine/model.ts';
 
 /** `begin n1.stop 20`: a line of the journal, with its second. */
 const lines = (...texts: string[]): JournalEntry[] =>

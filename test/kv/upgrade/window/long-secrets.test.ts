@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withListeners } from '../../../../src/kv/upgrade/window/listeners.ts';
+import { withListeners } from '../../../../src/kv/upgrade/window/notify.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const long = 'a'.repeat(8193);

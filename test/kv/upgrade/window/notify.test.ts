@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { noticeBody, noticeOf } from '../../../../src/kv/upgrade/window/notice.ts';
-import { notifier, type Webhook } from '../../../../src/kv/upgrade/window/notify.ts';
-import type { UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { noticeBody, noticeOf, notifier, type Webhook } from '../../../../src/kv/upgrade/window/notify.ts';
+import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const at = '2026-01-02T03:04:05.000Z';

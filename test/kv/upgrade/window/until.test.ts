@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseUntil, untilText } from '../../../../src/kv/upgrade/window/until.ts';
+import { parseUntil, untilText } from '../../../../src/kv/upgrade/window/window.ts';
 
 const noon = Date.parse('2026-01-10T12:00:00.500Z');
 const at = (text: string, zone = 'Z', now = noon): string => {

@@ -5,14 +5,18 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { beforeMember, beforeReturn } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import { historyRow } from '../../../../src/kv/engine/history.ts';
-import { askImpact, impactOf } from '../../../../src/kv/upgrade/window/window.ts';
-import { memberDurations, neededMs } from '../../../../src/kv/upgrade/window/learned.ts';
+import {
+  askImpact,
+  impactOf,
+  memberDurations,
+  neededMs,
+  parseUntil,
+  untilText,
+  type Window,
+} from '../../../../src/kv/upgrade/window/window.ts';
 import { metricsFile, metricsText } from '../../../../src/kv/upgrade/window/metrics.ts';
-import { noticeBody, noticeOf, signature } from '../../../../src/kv/upgrade/window/notice.ts';
-import { notifier } from '../../../../src/kv/upgrade/window/notify.ts';
-import { parseUntil, untilText } from '../../../../src/kv/upgrade/window/until.ts';
-import type { Window } from '../../../../src/kv/upgrade/window/window-types.ts';
-import type { JournalEntry, UpgradeEvent } from '../../../../src/kv/engine/types.ts';
+import { noticeBody, noticeOf, notifier, signature } from '../../../../src/kv/upgrade/window/notify.ts';
+import type { JournalEntry, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { nodeHost } from '../../../../src/platform/node/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';

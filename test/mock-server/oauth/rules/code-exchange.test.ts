@@ -8,7 +8,7 @@ import {
   redirectIsTheSame,
   verifierIsWellFormed,
   verifierMatchesTheChallenge,
-} from '../../../../src/mock-server/oauth/rules/code-exchange.ts';
+} from '../../../../src/mock-server/oauth/rules/token-client.ts';
 import type { ExchangeCall } from '../../../../src/mock-server/oauth/rules/rule.ts';
 
 const verifier = 'v'.repeat(43);
