@@ -4,49 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** An object of its own for each project: vitest takes the definitions out of the one it is given. */
 const common = () => ({ define: { OPSCTL_VERSION: '"0.0.0-test"' } });
-/** Suites that start processes, browsers, clusters or peers. They mostly wait for those, so more of them run at a time than there are cores. */
-const real = [
-  'test/cluster/**/*.test.ts',
-  'test/browser/**/*.test.ts',
-  'test/peers/*.test.ts',
-  'test/stories/**/*.test.ts',
-  'test/crash/**/*.test.ts',
-  'test/real/**/*.test.ts',
-  // Beside what they test, but a program of their own, or every order of events there is.
-  'test/simulator/*.test.ts',
-  'test/fuzz/*.test.ts',
-  'test/auth/schedules/*.test.ts',
-  'test/kv-upgrade/supervisors/{containers,drivers,identity,process-facts,systemd}.test.ts',
-  'test/platform/terminal.test.ts',
-];
-/** Suites that start servers, on loopback and in their own process, or a small program. `npm run check` leaves them to `npm test`. */
-const services = [
-  'test/{contract,oauth-conformance,commands/auth,commands/labels}/**/*.test.ts',
-  'test/commands/{ci,doctor-bundle,product,repeated-page,reports,target}.test.ts',
-  'test/commands/kv/ask.test.ts',
-  'test/commands/mock/{oauth,start}.test.ts',
-  'test/commands/tracker/{bulk-run,ensure,lists,odd-answers,proof}.test.ts',
-  'test/etcd-sim/{cluster,faults,grpc,membership,version-36,wire}.test.ts',
-  'test/etcd-sim/gateway/{txn,watch}.test.ts',
-  'test/mock-server/{errors,fault-profiles,instance-lock,local-authority,server}.test.ts',
-  'test/mock-server/labels/{limits,locks,quota}.test.ts',
-  'test/mock-server/tracker/search-lists.test.ts',
-  'test/workspace/workspace-file.test.ts',
-  'test/auth/{flow,issuer-of-answer,other-servers,renew,token-clock,token-host}.test.ts',
-  'test/auth/{doctor,programs,protocol}/*.test.ts',
-  'test/auth/loopback/hostile.test.ts',
-  'test/cli/{approved-files,ask-missing,extension,pager,replay}.test.ts',
-  'test/completeness/limits*.test.ts',
-  'test/etcd-client/{gateway,grpc,operation-calls}.test.ts',
-  'test/kv-snapshots/bucket.test.ts',
-  'test/kv-upgrade/restore/place.test.ts',
-  'test/kv-upgrade/supervisors/{member-process,places,ssh}.test.ts',
-  'test/kv-upgrade/window/window.test.ts',
-  'test/label-definitions/{plan,resolve-label}.test.ts',
-  'test/platform/{answers,browser,file-lock,free-ports,listen,listen-http2,processes,proxy,transport}.test.ts',
-  'test/properties/labels-{lifecycle,requests}.test.ts',
-  'test/tooling/compiler.test.ts',
-];
+/** Suites that start processes, browsers, clusters or peers. They mostly wait, so more of them run at a time than there are cores. */
+const real = ['test/**/*.real.test.ts'];
+/** Suites that start servers on loopback in their own process, or a small program. `npm run check` leaves them to `npm test`. */
+const services = ['test/**/*.services.test.ts'];
 /** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];

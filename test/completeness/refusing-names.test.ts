@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 /** One convention for what throws (CONTRIBUTING.md, "Names of what refuses"), held in the parts for labels. */
-const directories = ['src/label-definitions', 'src/mock-server/labels'] as const;
+const directories = ['src/labels', 'src/mock-server/labels'] as const;
 const root = new URL('../../', import.meta.url);
 const sources = directories.flatMap((directory) =>
   readdirSync(new URL(directory, root))

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 const root = new URL('../../', import.meta.url).pathname;
-const [unit, clusters] = ['test/kv-upgrade', 'test/cluster'];
+const [unit, clusters] = ['test/kv/upgrade', 'test/cluster'];
 const supervisors = `${unit}/supervisors`;
 const matrix = 'test/support/driver-matrix.ts';
 

@@ -23,14 +23,14 @@ import {
 
 /** The code that moves data or secrets. */
 const AREAS = [
-  'src/kv-upgrade',
+  'src/kv/engine',
+  'src/kv/upgrade',
   'src/auth/credential-store',
   'src/mock-server/journal.ts',
   'src/mock-server/journal-read.ts',
-  'src/mock-server/journal-read.ts',
-  'src/label-definitions',
-  'src/bulk',
-  'src/api-client',
+  'src/labels',
+  'src/tracker/bulk',
+  'src/api',
 ];
 /** How long tests may take: a part of it for the start, and many times what they took without a mutant, on a machine that may be busy. */
 const startMs = 60_000;

@@ -57,7 +57,7 @@ const step = (title, command, args, env = {}) => {
 /** A network of its own in which only this machine can be reached. */
 const loopbackOnly = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
 /** Stories that make the package or the executable themselves. */
-const ofTheBuild = ['--exclude', '**/packed.test.ts', '--exclude', '**/single-executable.test.ts'];
+const ofTheBuild = ['--exclude', '**/packed.real.test.ts', '--exclude', '**/single-executable.real.test.ts'];
 
 /** Everything that needs nothing but Node. */
 const withServices = ['--project', 'fast', '--project', 'services'];
