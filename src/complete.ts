@@ -19,7 +19,7 @@ const lines = (path: string): string[] => textOf(path).split('\n').filter(Boolea
 const plain = (words: readonly string[]): Candidate[] => words.map((word) => ({ word }));
 
 type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
-const stored = (): Stored => {
+const readStored = (): Stored => {
   try {
     return JSON.parse(textOf(`${directory('config', process.env.XDG_CONFIG_HOME)}/config.json`));
   } catch {
@@ -28,7 +28,7 @@ const stored = (): Stored => {
 };
 
 /** The value that the line gives to a flag, so far. */
-const given = (words: readonly string[], flag: string): string | undefined => {
+const valueOfFlag = (words: readonly string[], flag: string): string | undefined => {
   const at = words.indexOf(flag);
   return (
     words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) ??
@@ -39,8 +39,8 @@ const isProfile = (name: unknown): name is string =>
   typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
 /** The profile that somebody named; the one of the line wins. */
 const namedProfile = (words: readonly string[]): string | undefined => {
-  const name = given(words.slice(0, -1), '--profile') ?? process.env.OPSCTL_PROFILE ?? '';
-  const found = name === '' ? stored().current : name;
+  const name = valueOfFlag(words.slice(0, -1), '--profile') ?? process.env.OPSCTL_PROFILE ?? '';
+  const found = name === '' ? readStored().current : name;
   return isProfile(found) ? found : undefined;
 };
 /** Each profile has a cache and a state of its own. */
@@ -49,9 +49,9 @@ const profileOf = (words: readonly string[]): string => namedProfile(words) ?? '
 const state = (): string => directory('state', process.env.XDG_STATE_HOME);
 /** The cluster file that the line names, that of a rehearsal's directory, the one of the environment, else that of the simulated cluster. */
 const clusterFile = (words: readonly string[]): string => {
-  const rehearsal = given(words, '--dir');
+  const rehearsal = valueOfFlag(words, '--dir');
   const named =
-    given(words, '--cluster') ??
+    valueOfFlag(words, '--cluster') ??
     (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ??
     process.env.OPSCTL_KV_CLUSTER;
   return named || `${state()}/${profileOf(words)}/mock-kv/cluster.yaml`;
@@ -127,9 +127,9 @@ export type ReadBuild = (path: string) => string;
 const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
 const treePart = (read: ReadBuild, name: string): any => JSON.parse(read(`./tree/${name}.json`));
 
-const cached = (source: string, words: readonly string[], read: ReadBuild): Candidate[] => {
+const readCached = (source: string, words: readonly string[], read: ReadBuild): Candidate[] => {
   if (source === 'profile')
-    return ['mock', ...Object.keys(stored().profiles ?? {})].map((word) => ({
+    return ['mock', ...Object.keys(readStored().profiles ?? {})].map((word) => ({
       word,
       about: word === 'mock' ? 'The embedded services' : 'Profile',
     }));
@@ -148,7 +148,7 @@ const sourcesFor = (settings: readonly string[], words: readonly string[], read:
   tree: (path) => treePart(read, path.join('.')),
   cached: (source) => {
     try {
-      return source === 'setting' ? plain(settings) : cached(source, words, read);
+      return source === 'setting' ? plain(settings) : readCached(source, words, read);
     } catch {
       return [];
     }

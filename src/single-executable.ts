@@ -8,9 +8,9 @@ import { buildFile } from './platform/node/builtin.ts';
 const args = process.argv.slice(2);
 const [first] = args;
 
-const crashed = (error: unknown): never => process.exit(reportCrash(error));
-process.on('uncaughtException', crashed);
-process.on('unhandledRejection', crashed);
+const crash = (error: unknown): never => process.exit(reportCrash(error));
+process.on('uncaughtException', crash);
+process.on('unhandledRejection', crash);
 
 const text = (path: string): string => buildFile(new URL(path, 'file:///')).toString('utf8');
 const print = (name: string): void => {
@@ -18,7 +18,7 @@ const print = (name: string): void => {
     process.getBuiltinModule('node:fs').writeSync(1, text(name));
   } catch (error) {
     // A closed pipe (`| head`) is the reader's wish; the program itself reports all other errors.
-    if ((error as { code?: string }).code !== 'EPIPE') void main(args).catch(crashed);
+    if ((error as { code?: string }).code !== 'EPIPE') void main(args).catch(crash);
   }
 };
 const wantsVersion = args.length === 1 && (first === '--version' || first === '-V');
@@ -28,4 +28,4 @@ if (wantsVersion) print('version.txt');
 else if (wantsHelp && !isatty(1) && process.env.COLUMNS === undefined) print('help.txt');
 else if (first === '__complete' || first === '__describe')
   complete(args.slice(1), first === '__describe', text);
-else void main(args).catch(crashed);
+else void main(args).catch(crash);

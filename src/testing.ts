@@ -33,7 +33,7 @@ const queryText = ({ body, status, ...rest }: RequestFilter): string => {
   return query.toString();
 };
 
-const listed = (requests: readonly RecordedRequest[]): string =>
+const listRequests = (requests: readonly RecordedRequest[]): string =>
   requests.map(({ method, path, status }) => `  ${method} ${path} ${status}`).join('\n');
 
 const isoTime = (time: Date | string | number): string => new Date(time).toISOString();
@@ -50,7 +50,7 @@ const requestCalls = (control: Control): Pick<Mock, 'requests' | 'expectRequests
       if (found.length === count) return found;
       const all = await requests();
       throw new Error(
-        `expected ${count} requests like ${JSON.stringify(filter)}, received ${found.length}. All requests:\n${listed(all)}`,
+        `expected ${count} requests like ${JSON.stringify(filter)}, received ${found.length}. All requests:\n${listRequests(all)}`,
       );
     },
     clearRequests: async () => void (await control('DELETE', 'requests')),

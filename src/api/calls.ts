@@ -87,11 +87,11 @@ export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
       log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
     const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
-    const sent: Sender = (request) =>
+    const sendPaced: Sender = (request) =>
       send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
-    if (bucket === undefined || !pace.isRateDefault) return sent;
+    if (bucket === undefined || !pace.isRateDefault) return sendPaced;
     return async (request) => {
-      const reply = await sent(request);
+      const reply = await sendPaced(request);
       // Ours is a default for services that do not say; one that a user set is kept.
       if (reply.headers['x-ratelimit-limit'] === 'off') bucket.open();
       return reply;
@@ -161,7 +161,7 @@ const shapedValue = (operation: Operation, reply: WireReply, url: string, input:
   return value;
 };
 /** -v: what is asked, what came, and how long it took. */
-const timed = async (
+const timeRequest = async (
   { host, log }: ContextOptions,
   { method, url }: WireRequest,
   send: () => Promise<HttpReply>,
@@ -202,7 +202,7 @@ const lineOf = async (
     },
     ask: async (request: WireRequest): Promise<HttpReply> => {
       const asked = transport === undefined ? request : { ...request, transport };
-      return timed(options, request, () => send(asked));
+      return timeRequest(options, request, () => send(asked));
     },
     /** A refusal with what to do about it. */
     explained: async (error: unknown): Promise<unknown> => {
@@ -251,7 +251,7 @@ const callerOn =
 /** Lists may be long: TAB offers the first of them. */
 const MOST_NOTED = 2000;
 /** The same rows, the first of them taken note of. A list that was not read to its end is no whole one. */
-async function* noted(
+async function* noteRows(
   rows: AsyncIterable<Uint8Array[]>,
   seen: SeenRecords,
   operation: Operation,
@@ -286,7 +286,7 @@ const rowsOn =
     };
     const rows = neutralRows(await listRows(open, onCut), line.wording);
     const { seen } = wire.options;
-    return seen === undefined ? rows : noted(rows, seen, operation, input);
+    return seen === undefined ? rows : noteRows(rows, seen, operation, input);
   };
 /** Any request to a service: only the address and the token are added. */
 const senderOn =

@@ -49,7 +49,7 @@ export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<s
 
 const NUL = '\0';
 /** Text in UTF-8, without the mark that some editors put before it. A lenient decoder would store question marks. */
-export const decoded = (bytes: Uint8Array, given: string, flag: string): string => {
+export const decodeInput = (bytes: Uint8Array, given: string, flag: string): string => {
   const what = given === '-' ? 'standard input' : given;
   const read = utf8Text(bytes);
   if (read.fault !== undefined) {
@@ -69,7 +69,7 @@ export const decoded = (bytes: Uint8Array, given: string, flag: string): string 
 };
 /** The text of a file that a flag names; `-` is standard input. */
 export const textFile = async ({ host }: Context, given: string, flag: string): Promise<string> => {
-  if (given === '-') return decoded(await wholeInput(host), given, flag);
+  if (given === '-') return decodeInput(await wholeInput(host), given, flag);
   const path = resolve(host.cwd, given);
   const info = await host.files.info(path);
   if (info?.kind === 'directory')
@@ -77,5 +77,5 @@ export const textFile = async ({ host }: Context, given: string, flag: string): 
   const bytes = await host.files.readBytes(path);
   if (bytes === undefined)
     throw invalidArguments([problem(flag, 'rule', `names ${given}, which does not exist`)]);
-  return decoded(bytes, given, flag);
+  return decodeInput(bytes, given, flag);
 };

@@ -223,7 +223,7 @@ export const openList = async (operation: Operation, reply: HttpReply, url: stri
   return none();
 };
 const isCut = (error: unknown): boolean => error instanceof NetworkError && error.code === 'RESET';
-const changed = (given: number): AppError =>
+const makeChangedListError = (given: number): AppError =>
   new AppError('network', `the line was cut, and the list is another one now: ${given} rows had been read`, {
     code: 'LIST_CHANGED',
     retryable: true,
@@ -236,12 +236,12 @@ async function* without(again: RowBatches, given: number, mark: number): RowBatc
     const same = batch.slice(0, given - skipped);
     for (const row of same) found = crc32(row, found);
     skipped += same.length;
-    if (skipped === given && found !== mark) throw changed(given);
+    if (skipped === given && found !== mark) throw makeChangedListError(given);
     if (same.length < batch.length) yield batch.slice(same.length);
   }
-  if (skipped < given) throw changed(given);
+  if (skipped < given) throw makeChangedListError(given);
 }
-async function* resumed(
+async function* resumeRows(
   first: RowBatches,
   open: () => Promise<RowBatches>,
   onCut: (error: NetworkError) => void,
@@ -266,7 +266,7 @@ export const listRows = async (
   onCut: (error: NetworkError) => void,
 ): Promise<RowBatches> => {
   try {
-    return resumed(await open(), open, onCut);
+    return resumeRows(await open(), open, onCut);
   } catch (error) {
     if (!isCut(error)) throw error;
     onCut(error as NetworkError);

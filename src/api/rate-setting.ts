@@ -4,7 +4,7 @@ import { AppError } from '../core/problem.ts';
 export type RateStoreSetting = { readonly url: URL; readonly share: number };
 type Given = { readonly value: string; readonly origin: string };
 
-const refused = (what: string, tryThis: string): AppError =>
+const makeSettingError = (what: string, tryThis: string): AppError =>
   new AppError('config', what, { code: 'RATE_STORE', tryThis: [tryThis] });
 
 /** The value is not repeated: it may hold a password. Pure. */
@@ -15,12 +15,12 @@ export const rateStoreSetting = (
   if (store === undefined) return undefined;
   const url = URL.canParse(store.value) ? new URL(store.value) : undefined;
   if (url === undefined || !['redis:', 'rediss:', 'etcd:'].includes(url.protocol) || url.hostname === '')
-    throw refused(
+    throw makeSettingError(
       `rate_store (${store.origin}) must be the address of a Redis or etcd server`,
       'redis://HOST:6379, rediss://HOST:6379 or etcd://HOST:2379',
     );
   if (share !== undefined && !/^[1-9]\d{0,5}$/.test(share.value))
-    throw refused(
+    throw makeSettingError(
       `rate_share must be a whole number from 1; got ${JSON.stringify(share.value)} (${share.origin})`,
       'the number of machines that use the token at the same time',
     );

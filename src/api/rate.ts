@@ -148,7 +148,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
   let count = 0;
   const note = (word: 't' | 'd' | 'x', { id, epoch }: Ticket, laterMs = 0): boolean =>
     files.add(epoch, `${word} ${Math.ceil(host.now()) + laterMs} ${id}\n`);
-  const written = async (ticket: Ticket): Promise<boolean> => {
+  const writeTicket = async (ticket: Ticket): Promise<boolean> => {
     if (note('t', ticket)) return true;
     // The first request of a profile: there is no directory yet.
     await host.files.makeDirectory(directory, 0o700).catch(() => undefined);
@@ -160,7 +160,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
       count += 1;
       const id = `${host.pid}/${placeOf(host)}/${Math.round(host.now())}/${nonce}${count}`;
       const ticket = { id, epoch: files.now() };
-      if (!(await written(ticket))) return undefined;
+      if (!(await writeTicket(ticket))) return undefined;
       // Whoever stands in a newer file does not see who comes into an older one.
       if (!files.exists(ticket.epoch + 1)) return ticket;
       note('x', ticket);
@@ -168,7 +168,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
   };
 
   /** The same place, or a new one where the file of the old one is no longer read. */
-  const waited = async (ticket: Ticket, waitMs: number): Promise<Ticket | undefined> => {
+  const waitWithTicket = async (ticket: Ticket, waitMs: number): Promise<Ticket | undefined> => {
     await host.sleep(waitMs, signal).catch((error: unknown) => {
       note('x', ticket);
       throw error;
@@ -177,7 +177,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
     note('x', ticket);
     return place();
   };
-  return { note, place, waited };
+  return { note, place, waited: waitWithTicket };
 };
 export type Queue = ReturnType<typeof queueOf>;
 /** How long this ticket waits; undefined where its file was removed while this process did not run. */

@@ -84,7 +84,7 @@ export const requestFrom = (
 };
 
 const SECRET_HEADERS = /^(authorization|cookie|proxy-authorization|.*token.*|.*secret.*|x-api-key)$/i;
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const quoteText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** What would be sent, with secrets masked, and the same as a curl line. */
 export type DryRun = {
   readonly dry_run: true;
@@ -94,7 +94,7 @@ export type DryRun = {
   readonly body?: unknown;
   readonly curl: string;
 };
-const masked = (headers: WireRequest['headers']): Record<string, string> =>
+const maskHeaders = (headers: WireRequest['headers']): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
@@ -103,11 +103,11 @@ const masked = (headers: WireRequest['headers']): Record<string, string> =>
   );
 /** A request as `--dry-run` shows it. The body is the very text that would be sent, parsed when it is JSON. */
 export const dryRun = (request: WireRequest): DryRun => {
-  const headers = masked(request.headers);
+  const headers = maskHeaders(request.headers);
   const lines = [
-    `curl -X ${request.method} ${quoted(request.url)}`,
-    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(request.body === undefined ? [] : [`--data-raw ${quoted(request.body)}`]),
+    `curl -X ${request.method} ${quoteText(request.url)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoteText(`${name}: ${value}`)}`),
+    ...(request.body === undefined ? [] : [`--data-raw ${quoteText(request.body)}`]),
   ];
   const isJson = request.headers['content-type'] === 'application/json';
   return {
@@ -128,13 +128,13 @@ export const prefixOf = (text: string): string => {
   const path = text.replace(/^\/+|\/+$/g, '');
   return path === '' ? '' : `/${path}`;
 };
-const renamed = (value: unknown, from: string, to: string): unknown => {
-  if (Array.isArray(value)) return value.map((item) => renamed(item, from, to));
+const renameKey = (value: unknown, from: string, to: string): unknown => {
+  if (Array.isArray(value)) return value.map((item) => renameKey(item, from, to));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       key.startsWith(`${from}_`) ? to + key.slice(from.length) : key,
-      renamed(item, from, to),
+      renameKey(item, from, to),
     ]),
   );
 };
@@ -151,7 +151,7 @@ export const operationInDialect = (operation: Operation, { planningWord }: Deplo
 export const inputInDialect = (input: LooseInput, { planningWord }: DeploymentWords): LooseInput =>
   isPlain(planningWord) || input.body === undefined
     ? input
-    : { ...input, body: renamed(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
+    : { ...input, body: renameKey(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
 /** An answer in the words of the documents. Pure. */
 export const neutral = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
-  isPlain(planningWord) ? answer : renamed(answer, planningWord, NEUTRAL);
+  isPlain(planningWord) ? answer : renameKey(answer, planningWord, NEUTRAL);

@@ -180,7 +180,7 @@ const object = (value: unknown): Record<string, unknown> | undefined =>
     : undefined;
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-const parsed = (reply: WireReply): unknown => {
+const parseBody = (reply: WireReply): unknown => {
   try {
     return JSON.parse(reply.text);
   } catch {
@@ -231,7 +231,7 @@ const hintsFor = (category: Category, { headers }: WireReply): readonly string[]
     : hints[category];
 /** What an answer that is not a success means. Pure. */
 export const errorFrom = (reply: WireReply, what: string): AppError => {
-  const body = object(parsed(reply));
+  const body = object(parseBody(reply));
   const category = categoryOf(reply.status);
   const said = messageOf(body, reply);
   const requestId = reply.headers['x-request-id'];
@@ -288,7 +288,7 @@ const emptyAnswer = (reply: WireReply, what: string): AppError =>
   });
 /** The body of a success as JSON. */
 export const jsonOf = (reply: WireReply, what: string): unknown => {
-  const value = isJson(reply) ? parsed(reply) : undefined;
+  const value = isJson(reply) ? parseBody(reply) : undefined;
   if (value === undefined) throw notJson(reply, what);
   return value;
 };
@@ -297,7 +297,7 @@ export const jsonOf = (reply: WireReply, what: string): unknown => {
  * may send the record all the same.
  */
 const madeWithoutBody = (reply: WireReply): unknown => {
-  const record = object(parsed(reply));
+  const record = object(parseBody(reply));
   if (record !== undefined) return record;
   const last = /([^/?#]+)\/?(?:[?#].*)?$/.exec(reply.headers.location ?? '')?.[1];
   return last === undefined ? undefined : { id: /^\d{1,15}$/.test(last) ? Number(last) : last };
@@ -308,7 +308,7 @@ const unusual = (operation: Operation, reply: WireReply, what: string): unknown 
   if (reply.text === '' && operation.method === 'GET' && operation.returns !== undefined)
     throw emptyAnswer(reply, what);
   if (operation.ok === 204)
-    return operation.method === 'POST' ? madeWithoutBody(reply) : object(parsed(reply));
+    return operation.method === 'POST' ? madeWithoutBody(reply) : object(parseBody(reply));
   return reply.text === '' ? undefined : jsonOf(reply, what);
 };
 const isSuccess = ({ status }: WireReply): boolean => status >= 200 && status < 300;
@@ -319,7 +319,7 @@ export const answerFrom = (
   url: string,
   input: LooseInput = {},
 ): unknown => {
-  const value = isSuccess(reply) && operation.ok !== 204 && isJson(reply) ? parsed(reply) : undefined;
+  const value = isSuccess(reply) && operation.ok !== 204 && isJson(reply) ? parseBody(reply) : undefined;
   const answer =
     value === undefined ? unusual(operation, reply, `${operation.method} ${new URL(url).pathname}`) : value;
   if (operation.method !== 'GET') expectProof(operation, reply, answer, url, input);

@@ -35,10 +35,10 @@ const rowsIn = (answer: unknown): unknown[] => {
   if (Array.isArray(answer)) return answer;
   if (!isRecord(answer)) return [];
   const lists = Object.values(answer).filter(Array.isArray);
-  return 'entity_type' in answer || 'id' in answer ? [answer, ...nested(answer)] : lists.flat();
+  return 'entity_type' in answer || 'id' in answer ? [answer, ...listNested(answer)] : lists.flat();
 };
 /** States of a workflow are records of their own. */
-const nested = (row: Row): unknown[] =>
+const listNested = (row: Row): unknown[] =>
   ['states', 'epic_states'].flatMap((name) => (Array.isArray(row[name]) ? (row[name] as unknown[]) : []));
 /** What the argument of an operation is called: `{label-public-id}` names a label. */
 const kindOfPath = (path: string): string | undefined => {
@@ -80,7 +80,7 @@ export const seenRecords = () => {
         return;
       }
       const rows = rowsIn(answer);
-      for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...nested(one)] : [])))
+      for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...listNested(one)] : [])))
         if (isRecord(row)) add(at, row);
       const isList = Array.isArray(answer) && operation.method === 'GET' && operation.params === undefined;
       const isFiltered = Object.keys(query ?? {}).some(
@@ -103,7 +103,7 @@ const parse = (text: string | undefined): Entry[] =>
     .map((line) => line.split('\t'))
     .flatMap(([id = '', at = '', ...names]): Entry[] => (id === '' ? [] : [[id, Number(at), ...names]]));
 /** The list after a run: what was seen is new, what was deleted is gone, and a full list leaves nothing else. Pure. */
-export const merged = (before: readonly Entry[], seen: SeenKind, now: number): Entry[] => {
+export const mergeSeen = (before: readonly Entry[], seen: SeenKind, now: number): Entry[] => {
   const fresh = [...seen.known.values()].map(({ id, names }): Entry => [id, now, ...names.map(oneLine)]);
   const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));
   return [...fresh, ...kept].slice(0, MOST);
@@ -120,7 +120,7 @@ export const writeSeen = async (
     for (const [kind, seen] of kinds) {
       if (!/^[a-z-]+$/.test(kind)) continue;
       const path = childPath(directory, pathPart(kind));
-      const entries = merged(parse(await host.files.read(path)), seen, host.now());
+      const entries = mergeSeen(parse(await host.files.read(path)), seen, host.now());
       await host.files.replace(path, entries.map((entry) => `${entry.join('\t')}\n`).join(''), 0o600);
     }
   } catch {

@@ -154,13 +154,15 @@ export type Multipart = {
   readonly body: AsyncIterable<Uint8Array>;
 };
 /** As browsers do it (WHATWG form data): quotes and line ends of a name are percent-encoded, everything else is UTF-8. */
-const quoted = (text: string): string =>
+const encodeFormName = (text: string): string =>
   text.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 const head = (boundary: string, part: Part): Uint8Array => {
   const file =
-    'filename' in part ? `; filename="${quoted(part.filename)}"\r\nContent-Type: ${part.contentType}` : '';
+    'filename' in part
+      ? `; filename="${encodeFormName(part.filename)}"\r\nContent-Type: ${part.contentType}`
+      : '';
   return Buffer.from(
-    `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(part.name)}"${file}\r\n\r\n`,
+    `--${boundary}\r\nContent-Disposition: form-data; name="${encodeFormName(part.name)}"${file}\r\n\r\n`,
   );
 };
 async function* chunks(parts: readonly Part[], boundary: string): AsyncIterable<Uint8Array> {

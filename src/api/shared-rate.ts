@@ -26,7 +26,7 @@ export const storeBucket = (
 ): Bucket => {
   let store: Promise<RateStore> | undefined;
   let fallback: Bucket | undefined;
-  const asked = async <T>(ask: (to: RateStore) => Promise<T>): Promise<T | undefined> => {
+  const askStore = async <T>(ask: (to: RateStore) => Promise<T>): Promise<T | undefined> => {
     try {
       store ??= open();
       return await ask(await store);
@@ -40,12 +40,12 @@ export const storeBucket = (
   return {
     admit: async (onWait) => {
       for (let hasSaid = false; fallback === undefined; ) {
-        const taken = await asked((to) => to.take(key, limit));
+        const taken = await askStore((to) => to.take(key, limit));
         if (taken === undefined) break;
         // Waited for: what the end of the program would cut off leaves the place taken for minutes.
         if ('place' in taken)
           return (end) =>
-            asked((to) => to.answered(key, taken.place, windowMs * windowsOf[end])).catch(() => undefined);
+            askStore((to) => to.answered(key, taken.place, windowMs * windowsOf[end])).catch(() => undefined);
         if (!hasSaid) onWait?.(taken.waitMs);
         hasSaid = true;
         await host.sleep(taken.waitMs + jitterMs(host), signal);
@@ -54,7 +54,7 @@ export const storeBucket = (
     },
     block: (untilMs) => {
       if (fallback !== undefined) fallback.block(untilMs);
-      else asked((to) => to.block(key, Math.max(1, untilMs - host.now()))).catch(() => undefined);
+      else askStore((to) => to.block(key, Math.max(1, untilMs - host.now()))).catch(() => undefined);
     },
     // Whether the service has a limit is each machine's own knowledge: the store goes on counting.
     open: () => fallback?.open(),

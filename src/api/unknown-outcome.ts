@@ -1,5 +1,5 @@
 import type { LooseInput, Operation, ServiceInfo, Table } from '../core/operation.ts';
-import { AppError, reworded } from '../core/problem.ts';
+import { AppError, reword } from '../core/problem.ts';
 import { shellWord } from '../core/shell.ts';
 import { NetworkError } from '../platform/host.ts';
 import { unreachable } from './send.ts';
@@ -26,7 +26,7 @@ export const withOutcome = async (
   const error = thrown instanceof NetworkError ? unreachable(thrown, url) : thrown;
   if (!(error instanceof AppError) || error.detail.outcome !== undefined) return error;
   if (!mayChange(method, url) || !mayBeApplied(error)) return error;
-  return reworded(error, {
+  return reword(error, {
     ...error.detail,
     outcome: 'unknown',
     retryable: false,

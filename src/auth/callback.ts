@@ -29,10 +29,10 @@ const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8
 /** Takes the same time for every wrong value, whatever its length. */
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected));
-const ignored = (why: string): Verdict => ({ kind: 'ignored', why });
+const ignore = (why: string): Verdict => ({ kind: 'ignored', why });
 /** RFC 6749 3.1: a parameter must not be given twice. Only those with a meaning here are looked at. */
 const single = ['state', 'code', 'error', 'error_description', 'iss', relayMark] as const;
-const repeated = (params: URLSearchParams): string | undefined =>
+const findRepeated = (params: URLSearchParams): string | undefined =>
   single.find((name) => params.getAll(name).length > 1);
 /** RFC 6749 4.1.2: a client assumes no size; the address around it has a limit (loopback/decide.ts). */
 const codeForm = /^[\x21-\x7e]{1,8192}$/;
@@ -42,31 +42,30 @@ const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
 };
 /** spec/sign-in#authorize-7: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
 export const checkCallback = (params: URLSearchParams, expected: Expected): Verdict => {
-  const twice = repeated(params);
-  if (twice !== undefined) return ignored(`${twice} is given more than once`);
+  const twice = findRepeated(params);
+  if (twice !== undefined) return ignore(`${twice} is given more than once`);
   const state = params.get('state');
   const hasAnswer = params.has('code') || params.has('error');
   if (state === null) return withoutState(params, hasAnswer);
-  if (!sameSecret(state, expected.state)) return ignored('the state belongs to another login');
-  if (!hasAnswer) return ignored('neither code nor error came with the state');
-  if (params.has('code') && params.has('error')) return ignored('code and error came together');
+  if (!sameSecret(state, expected.state)) return ignore('the state belongs to another login');
+  if (!hasAnswer) return ignore('neither code nor error came with the state');
+  if (params.has('code') && params.has('error')) return ignore('code and error came together');
   // RFC 9207: checked when present, not demanded.
   const issuer = params.get('iss');
   if (issuer !== null && expected.issuer !== undefined && issuer !== expected.issuer)
-    return ignored('it comes from another issuer (mix-up)');
+    return ignore('it comes from another issuer (mix-up)');
   if (params.has('error')) return { kind: 'refused', refusal: refusalFrom(params) };
   return codeFrom(params);
 };
 const withoutState = (params: URLSearchParams, hasAnswer: boolean): Verdict => {
-  if (!hasAnswer) return ignored('it carries neither code nor state');
+  if (!hasAnswer) return ignore('it carries neither code nor state');
   return params.has(relayMark)
-    ? ignored('it carries no state, in the query or the fragment')
+    ? ignore('it carries no state, in the query or the fragment')
     : { kind: 'relay' };
 };
 const codeFrom = (params: URLSearchParams): Verdict => {
   const code = params.get('code') ?? '';
-  if (!codeForm.test(code))
-    return ignored('the code is empty, too long or holds characters that no code has');
+  if (!codeForm.test(code)) return ignore('the code is empty, too long or holds characters that no code has');
   return { kind: 'code', callback: { code, params, source: 'redirect' } as CheckedCallback };
 };
 /** A bare code from the keyboard: the state is filled in, because the person who types is the one who asked. */
@@ -80,7 +79,7 @@ export const typedCode = (code: string, expected: Expected): Verdict =>
           source: 'typed',
         } as CheckedCallback,
       }
-    : ignored('this is neither an address nor a code');
+    : ignore('this is neither an address nor a code');
 
 export type AuthorizationRequest = {
   readonly endpoint: string;
@@ -95,22 +94,22 @@ export type AuthorizationRequest = {
 /** spec/sign-in#authorize. Both PKCE parameters are always sent: the method would default to `plain`. */
 export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
   const url = new URL(request.endpoint);
-  const set = (name: string, value: string | undefined) => {
+  const setParam = (name: string, value: string | undefined) => {
     if (value !== undefined) url.searchParams.set(name, value);
   };
-  set('client_id', request.clientId);
-  set('redirect_uri', request.redirectUri);
-  set('response_type', 'code');
-  set('scope', scopeText(request.scopes));
-  set('code_challenge', request.secrets.challenge);
-  set('code_challenge_method', 'S256');
-  set('state', request.secrets.state);
-  set(
+  setParam('client_id', request.clientId);
+  setParam('redirect_uri', request.redirectUri);
+  setParam('response_type', 'code');
+  setParam('scope', scopeText(request.scopes));
+  setParam('code_challenge', request.secrets.challenge);
+  setParam('code_challenge_method', 'S256');
+  setParam('state', request.secrets.state);
+  setParam(
     'nonce',
     request.scopes.includes('openid') || request.scopes.some(isIdentity) ? request.secrets.nonce : undefined,
   );
-  set('login_hint', request.loginHint);
-  for (const [name, value] of Object.entries(request.extra ?? {})) set(name, value);
+  setParam('login_hint', request.loginHint);
+  for (const [name, value] of Object.entries(request.extra ?? {})) setParam(name, value);
   // A blank may stand as + or %20 (spec/sign-in); %20 survives every mail program and terminal.
   const address = externalUrl(url.href.replaceAll('+', '%20'));
   if (address !== undefined) return address;

@@ -9,7 +9,7 @@ export type Endpoints = {
   readonly device?: string;
 };
 
-const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+const parseUrl = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
 const isBare = (url: URL): boolean => url.pathname === '/' && url.search === '';
 
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -18,7 +18,7 @@ export const isLoopback = (url: URL): boolean =>
 
 /** A host alone gets the path of the document; an address with a path is the endpoint itself. */
 const withPath = (text: string, path: string): string => {
-  const url = parsed(text);
+  const url = parseUrl(text);
   if (url === undefined) return text;
   return isBare(url) ? `${url.origin}${path}` : text;
 };
@@ -30,14 +30,14 @@ export const endpointsFrom = (given: {
   readonly revoke?: string;
 }): Endpoints => {
   const authorize = withPath(given.auth, '/o/oauth2/v2/auth');
-  const tokenBase = given.token ?? parsed(given.auth)?.origin ?? given.auth;
+  const tokenBase = given.token ?? parseUrl(given.auth)?.origin ?? given.auth;
   const token = withPath(tokenBase, '/token');
   const revoke = given.revoke === undefined ? siblingOf(token) : withPath(given.revoke, '/revoke');
   return { authorize, token, revoke };
 };
 
 const siblingOf = (token: string): string => {
-  const url = parsed(token);
+  const url = parseUrl(token);
   if (url === undefined) return token;
   url.pathname = url.pathname.replace(/[^/]*$/, 'revoke');
   return url.href;
@@ -53,7 +53,7 @@ export const endpointProblems = (
     const text = given[key];
     const flag = `--${flagOf[key]}`;
     if (text === undefined) return [];
-    const url = parsed(text);
+    const url = parseUrl(text);
     if (url === undefined)
       return [
         problem(
@@ -92,7 +92,7 @@ export const isRevokeGuessed = ({ token, revoke }: Endpoints): boolean => revoke
  * tenants share a host and are servers of their own: what is before the last part of the path tells them apart.
  */
 export const serverKey = (endpoints: Endpoints): string => {
-  const url = parsed(endpoints.authorize);
+  const url = parseUrl(endpoints.authorize);
   if (url === undefined) return endpoints.authorize;
   if (url.pathname === authPaths.authorize) return url.origin;
   return `${url.origin}${url.pathname.replace(/\/[^/]*$/, '')}`;

@@ -26,7 +26,7 @@ const timedOut = (timeoutMs: number, port: number): AppError =>
       'opsctl doctor auth',
     ],
   });
-const interrupted = (signal: AbortSignal): unknown =>
+const makeInterruptedError = (signal: AbortSignal): unknown =>
   signal.reason instanceof AppError
     ? signal.reason
     : new AppError('interrupted', 'sign-in interrupted; nothing was changed');
@@ -44,7 +44,7 @@ export const firstAnswer = async (
   const never = new Promise<never>(() => undefined);
   const time = host.sleep(plan.timeoutMs, stop).then(
     () => Promise.reject(timedOut(plan.timeoutMs, redirect.port)),
-    () => (done.signal.aborted ? never : Promise.reject(interrupted(signal))),
+    () => (done.signal.aborted ? never : Promise.reject(makeInterruptedError(signal))),
   );
   const pasted: Promise<Settled> = plan.readsPaste
     ? pastedVerdict(context, { state: secrets.state }, stop).then((verdict) => verdict ?? never)

@@ -111,7 +111,7 @@ const columnsOf = (items: readonly unknown[]): string[] => {
     .slice(0, 6);
 };
 /** The answer as it came; its items in formats that are made of rows. */
-export const shown = (context: Context, read: HttpResponse, path: string): Result => {
+export const toResult = (context: Context, read: HttpResponse, path: string): Result => {
   const what = `GET ${path}`;
   refuseRedirect(read, what);
   if (read.text === '') return nothing(`${what}: ${read.status}, without a body`);
@@ -155,5 +155,5 @@ export const runMedia = async (context: Context, values: MediaValues): Promise<R
   if (read.status === 401 && token.account !== undefined)
     read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
   if (read.status >= 400) throw refusal(read, bare, token);
-  return shown(context, read, bare);
+  return toResult(context, read, bare);
 };

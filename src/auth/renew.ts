@@ -6,7 +6,7 @@ import {
   type Account,
   isFresh,
   type MachineSignIn,
-  merged,
+  mergeTokens,
   personOf,
   type RefreshOutcome,
   type StoredCredentials,
@@ -100,14 +100,14 @@ export type Renewal = {
   /** A new token even when the stored one seems good: after a 401, or to ask the server. */
   readonly force?: true;
 };
-const named = (data: StoredCredentials, name: string): Account => {
+const findAccount = (data: StoredCredentials, name: string): Account => {
   const found = data.accounts.find((account) => account.name === name);
   if (found === undefined) throw signedOutMeanwhile(name);
   return found;
 };
 const signedOutMeanwhile = (name: string): AppError =>
   notSignedIn(`account ${name} was signed out by another command`, name);
-const ended = (account: Account): AppError =>
+const makeEndedError = (account: Account): AppError =>
   new AppError(
     'auth',
     `the sign-in of ${account.name} is no longer valid: ${account.ended ?? 'there is no refresh token'}`,
@@ -120,9 +120,13 @@ const ended = (account: Account): AppError =>
 const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, instant: Instant): boolean =>
   isFresh(now, instant, minTtlMs) && (force !== true || now.accessToken !== seen.accessToken);
 /** A fresh access token, asked for by one process at a time; the others find its result in the credential store. */
-export const renewed = async (context: AuthContext, seen: Account, renewal: Renewal): Promise<Account> => {
+export const renewAccount = async (
+  context: AuthContext,
+  seen: Account,
+  renewal: Renewal,
+): Promise<Account> => {
   const credentials = openCredentialStore(context, seen.server);
-  const current = async (): Promise<Account> => named(await credentials.read(), seen.name);
+  const current = async (): Promise<Account> => findAccount(await credentials.read(), seen.name);
   const shared = sharedFailure(context, credentials.failurePath(seen.name));
   const isDone = async (): Promise<boolean> => {
     shared.throwIfLeft();
@@ -152,7 +156,7 @@ const refreshUnderLock = async (
 ): Promise<Account> => {
   let account = first;
   for (let attempt = 0; attempt < maxRefreshes; attempt++) {
-    if (account.refreshToken === undefined && account.method === undefined) throw ended(account);
+    if (account.refreshToken === undefined && account.method === undefined) throw makeEndedError(account);
     const { latest, isDone } = await refreshOnce(context, credentials, account);
     if (isDone || isFresh(latest, instantNow(context.host), minTtlMs)) return latest;
     account = latest;
@@ -192,7 +196,7 @@ const unkept =
         ? ''
         : '; the service replaced the refresh token, so a new `opsctl login` will be needed';
     context.log.warn(`${error.message}; the new access token is used for this command only${lost}`);
-    return { latest: merged(account, answer, asked), isDone: true };
+    return { latest: mergeTokens(account, answer, asked), isDone: true };
   };
 const store = async (
   context: AuthContext,
@@ -203,15 +207,15 @@ const store = async (
 ): Promise<Refreshed> => {
   for (const secret of [answer.accessToken, answer.refreshToken])
     if (secret !== undefined) context.log.hide(secret);
-  const stored = (swap: Swap<RefreshOutcome>): Promise<Refreshed> | Refreshed => {
+  const storeOutcome = (swap: Swap<RefreshOutcome>): Promise<Refreshed> | Refreshed => {
     if (swap.outcome === 'signed-out') return leftover(context, account, answer);
-    const latest = named(swap.data, account.name);
-    if (swap.outcome === 'ended') throw ended(latest);
+    const latest = findAccount(swap.data, account.name);
+    if (swap.outcome === 'ended') throw makeEndedError(latest);
     return { latest, isDone: swap.outcome === 'stored' };
   };
   return credentials
     .swap((data) => swapRefreshed(data, account, answer, asked))
-    .then(stored, unkept(context, account, answer, asked));
+    .then(storeOutcome, unkept(context, account, answer, asked));
 };
 /** Signed out while the request was under way: what the service gave for it must not stay valid, and is not used. */
 const leftover = async (context: AuthContext, account: Account, answer: TokenResponse): Promise<never> => {
@@ -223,8 +227,8 @@ const leftover = async (context: AuthContext, account: Account, answer: TokenRes
 const afterRefusal = async (credentials: CredentialStore, refused: Account): Promise<Account> => {
   const why = 'the service says that it expired or was revoked';
   const { data, outcome } = await credentials.swap((latest) => swapEnded(latest, refused, why));
-  const latest = named(data, refused.name);
-  if (outcome === 'ended') throw ended(latest);
+  const latest = findAccount(data, refused.name);
+  if (outcome === 'ended') throw makeEndedError(latest);
   return latest;
 };
 /** One refresh at the token endpoint. Failures of the network leave everything as it was. */
@@ -253,7 +257,7 @@ const askForMachine = async (
   stored: Account,
   { name, keyFile, audience, scopes }: MachineSignIn,
 ): Promise<TokenResponse> => {
-  if (!isMachineMethod(name)) throw ended(stored);
+  if (!isMachineMethod(name)) throw makeEndedError(stored);
   const { endpoints, clientId, clientSecret } = await withEndpoints(context, stored);
   const given = stored.server === mockKey ? {} : { authUrl: endpoints.authorize, tokenUrl: endpoints.token };
   const options = machineOptions(context, name, { keyFile, audience, scopes });

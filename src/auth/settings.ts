@@ -130,7 +130,7 @@ const byIssuer = async (
   const identity = await identityOf(context, given, fallbackId, metadata);
   return { endpoints, key: metadata.issuer.replace(/\/$/, ''), isMock: false, ...identity, metadata };
 };
-const embedded = async (
+const useEmbeddedServer = async (
   context: AuthContext,
   given: ServerOptions,
   fallbackId: string | undefined,
@@ -164,7 +164,7 @@ export const loginServer = async (
   if (authorize === undefined) {
     if (given.tokenUrl !== undefined)
       throw usageError('--token-url needs --auth-url', [], ['add --auth-url']);
-    return embedded(context, given, fallbackId);
+    return useEmbeddedServer(context, given, fallbackId);
   }
   const named = {
     auth: authorize,

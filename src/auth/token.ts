@@ -6,7 +6,7 @@ import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/a
 import { withMachineHints } from './machine/identity-token.ts';
 import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
 import { isSendable } from './protocol/read-response.ts';
-import { renewed } from './renew.ts';
+import { renewAccount } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
 import { storedAccount } from './server-profiles.ts';
 import { mockKey } from './settings.ts';
@@ -61,7 +61,7 @@ const tooShort = (lifeMs: number, minTtlMs: number): AppError =>
   );
 /** A token that still lives is not worth half a minute of waiting for a server that hangs. */
 const hurriedMs = 5000;
-const hurried = (context: AuthContext): AuthContext => {
+const withShortWaits = (context: AuthContext): AuthContext => {
   const { profile, directories } = context.settings;
   const given = context.settings.get('timeout');
   if (given !== undefined && parseDuration(given.value, given.origin) <= hurriedMs) return context;
@@ -133,7 +133,7 @@ const tokenOfAccount = async (
   const renewal = { minTtlMs, ...(isRefused ? { force: true as const } : {}) };
   const account = isGood
     ? seen
-    : await renewed(isEarly ? hurried(context) : context, seen, renewal).catch(useSeen);
+    : await renewAccount(isEarly ? withShortWaits(context) : context, seen, renewal).catch(useSeen);
   const leftMs = lifeLeftMs(account, instantNow(context.host));
   if (leftMs !== undefined && leftMs < minTtlMs)
     throw tooShort((account.accessExpiresMs ?? 0) - account.obtainedMs, minTtlMs);
@@ -200,7 +200,7 @@ export const idTokenOf = async (
   const isGood = (idToken: string | undefined): idToken is string =>
     idToken !== undefined && endOf(idToken) - context.host.now() > minTtlMs;
   if (account.idToken === undefined) throw none(account, 'the scope openid was not granted');
-  if (!isGood(account.idToken)) account = await renewed(context, account, { minTtlMs: 0, force: true });
+  if (!isGood(account.idToken)) account = await renewAccount(context, account, { minTtlMs: 0, force: true });
   if (!isGood(account.idToken))
     throw none(account, 'it has expired, and the server gives no new one at a refresh');
   return { token: account.idToken, expiresMs: endOf(account.idToken), account };

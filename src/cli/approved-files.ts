@@ -154,14 +154,14 @@ class Copies {
     const hash = createHash('sha256');
     await files.replaceStream(
       childPath(this.#directory, pathPart(copy)),
-      hashed(files.stream(path), hash),
+      hashParts(files.stream(path), hash),
       0o600,
     );
     this.#found.set(path, { kind: 'file', copy, sha256: hash.digest('hex') });
   }
 }
 
-async function* hashed(
+async function* hashParts(
   parts: AsyncIterable<Uint8Array>,
   hash: { update(part: Uint8Array): unknown },
 ): AsyncGenerator<Uint8Array> {
@@ -239,16 +239,16 @@ const writingFiles = (files: Files, copies: Copies): Partial<Files> => ({
 
 /** A program that gets the path of a copied file reads the copy. */
 const withCopies = (processes: Processes, copies: Copies): Processes => {
-  const copied = (path: string): string =>
+  const copyPath = (path: string): string =>
     copies.now(path)?.kind === 'file' ? (copies.atNow(path) ?? path) : path;
   return {
     ...processes,
     run: (command, args, options) =>
-      processes.run(copied(command), args.map(copied), {
+      processes.run(copyPath(command), args.map(copyPath), {
         ...options,
-        ...(options?.inputFile === undefined ? {} : { inputFile: copied(options.inputFile) }),
+        ...(options?.inputFile === undefined ? {} : { inputFile: copyPath(options.inputFile) }),
       }),
-    start: (command, args, options) => processes.start(command, args.map(copied), options),
+    start: (command, args, options) => processes.start(command, args.map(copyPath), options),
   };
 };
 

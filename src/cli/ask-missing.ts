@@ -107,7 +107,7 @@ export const withAnswers = (
 };
 
 /** The tokens of a line made whole by questions; undefined when nobody can be asked, or something else is wrong with it. */
-export const completed = async (
+export const completeTokens = async (
   run: Run,
   command: Command,
   tokens: readonly string[],

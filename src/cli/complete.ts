@@ -15,7 +15,7 @@ const starting = (all: Iterable<Candidate>, start: string): Candidate[] =>
 const plain = (words: Iterable<string>): Candidate[] => [...words].map((word) => ({ word }));
 
 /** Records that TAB knows; people write `@ana` for members and teams as often as `ana`. */
-const known = (sources: Sources, source: string, start: string): Found => {
+const findKnown = (sources: Sources, source: string, start: string): Found => {
   if (source === 'file' || source === 'directory') return { candidates: [], files: source };
   // Names are text from services and files: on a command line a leading dash makes a name a flag.
   const all = sources.cached(source).filter(({ word }) => !word.startsWith('-'));
@@ -33,7 +33,7 @@ const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sour
   const found: Found = flag.v
     ? { candidates: starting(plain(flag.v), typed) }
     : flag.c
-      ? known(sources, flag.c, typed)
+      ? findKnown(sources, flag.c, typed)
       : { candidates: [] };
   return { ...found, candidates: found.candidates.map((one) => ({ ...one, word: kept + one.word })) };
 };
@@ -107,7 +107,7 @@ const argumentValues = ({ at, args }: Walked, current: string, sources: Sources)
   const source = places[Math.min(args, places.length - 1)];
   if (source === undefined) return { candidates: [] };
   return typeof source === 'string'
-    ? known(sources, source, current)
+    ? findKnown(sources, source, current)
     : { candidates: starting(plain(source), current) };
 };
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { DryRunStop, makeContext } from '../api/calls.ts';
 import type { Context, Reach, ServiceName, Target } from '../api/context.ts';
-import { decoded, wholeInput } from '../api/input.ts';
+import { decodeInput, wholeInput } from '../api/input.ts';
 import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
@@ -26,13 +26,13 @@ import { choices, type Globals, maxTimeOf, noPace, paceOf, settingFlags } from '
 import type { Tracing } from './tracing.ts';
 
 const textOf = async (host: Host, given: string): Promise<string> => {
-  if (given === '-') return decoded(await wholeInput(host), given, '--body');
+  if (given === '-') return decodeInput(await wholeInput(host), given, '--body');
   if (!given.startsWith('@')) return given;
   const path = given.slice(1);
   const bytes = await host.files.readBytes(resolve(host.cwd, path));
   if (bytes === undefined)
     throw invalidArguments([problem('--body', 'rule', `names ${path}, which does not exist`)]);
-  return decoded(bytes, path, '--body');
+  return decodeInput(bytes, path, '--body');
 };
 /** `--body` of a derived command: text, `@file` or `-`, as the object that it must be. */
 export const readBodies = async (host: Host, command: Command, values: Values): Promise<Values> => {
@@ -82,7 +82,7 @@ export const deafStopper = (host: Host): Stopper =>
 const afterMaxTime = (reason: unknown, error: unknown): unknown =>
   error instanceof AppError && ['stopped', 'partial'].includes(error.category) ? error : reason;
 /** Stops a run that takes longer than --max-time. */
-export const limited = (host: Host, stopper: Stopper, maxMs: number | undefined): Stopper => {
+export const limitRunTime = (host: Host, stopper: Stopper, maxMs: number | undefined): Stopper => {
   if (maxMs === undefined) return stopper;
   const reason = new AppError('network', `not done within ${maxMs / 1000} s (--max-time)`, {
     code: 'MAX_TIME',
@@ -130,7 +130,7 @@ const tracingOf = async (
   const { debug, har, record, replay } = globals;
   if (!debug && [har, record, replay].every((file) => file === undefined))
     return { host, reach: (given) => given, settings: (given) => given, end: async () => {} };
-  return (await import('./tracing.ts')).traced(host, globals, redactor, path);
+  return (await import('./tracing.ts')).traceHost(host, globals, redactor, path);
 };
 /** The copies that an approved call acts on; without them the files are read where they are. */
 const approvedFiles = async (
@@ -169,7 +169,7 @@ const stopperFor = (
   { filter }: OutputOptions,
 ): Stopper => {
   const own = leavesSignalsToChild === true ? deafStopper(host) : stopper(host);
-  const stop = isConfig(path) ? own : limited(host, own, maxTimeOf(settings));
+  const stop = isConfig(path) ? own : limitRunTime(host, own, maxTimeOf(settings));
   stop.signal.addEventListener('abort', () => void filter?.run?.kill());
   return stop;
 };

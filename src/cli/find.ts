@@ -26,12 +26,12 @@ const alsoCalled: Readonly<Record<string, string>> = {
   del: 'delete',
   remove: 'delete',
 };
-const meant = (typed: string, known: readonly string[]): string | undefined => {
+const guessWord = (typed: string, known: readonly string[]): string | undefined => {
   const same = Object.hasOwn(alsoCalled, typed) ? alsoCalled[typed] : undefined;
   return same !== undefined && known.includes(same) ? same : nearest(typed, known);
 };
 const unknown = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
-  const close = meant(typed, known);
+  const close = guessWord(typed, known);
   const at = ['opsctl', ...before].join(' ');
   return new AppError(
     'usage',

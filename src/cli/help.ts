@@ -48,7 +48,7 @@ const byFormat: Readonly<Record<string, string>> = {
   email: 'ada@demo.example',
   int64: '123',
 };
-const quoted = (word: string): string =>
+const quoteText = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 /** An object with the fields that it needs. */
 const bodyOf = (fields: Fields): Record<string, string> =>
@@ -88,21 +88,23 @@ const changeOf = ({ path, operation, flags = {} }: Command): [string, Flag][] =>
   return best === undefined ? [] : [best];
 };
 /** An example made from the fields of a command: its arguments, the flags it needs, and for a change one value. */
-const derived = (command: Command): Example => {
+const deriveExample = (command: Command): Example => {
   const { path, args = [], flags = {}, summary } = command;
   const required = Object.entries(flags).filter(([, flag]) => isRequired(flag));
   const shown = required.length > 0 ? required : changeOf(command);
   const needed = args.filter(({ optional }) => !optional);
   const parts = [
-    ...needed.map((arg, at) => quoted(argumentWord(command, arg, at))),
-    ...shown.map(([name, { field }], at) => `--${name} ${quoted(wordFor(name, field, needed.length + at))}`),
+    ...needed.map((arg, at) => quoteText(argumentWord(command, arg, at))),
+    ...shown.map(
+      ([name, { field }], at) => `--${name} ${quoteText(wordFor(name, field, needed.length + at))}`,
+    ),
   ];
   return { line: ['opsctl', ...path, ...parts].join(' '), says: summary };
 };
 /** The examples that help, manual and reference show: those of the command, else one made from its fields. */
 export const examplesOf = (command: Command): readonly Example[] => {
   const { examples = [] } = command;
-  return examples.length > 0 ? examples : [derived(command)];
+  return examples.length > 0 ? examples : [deriveExample(command)];
 };
 
 /** The flags that every command takes, in one sentence. */

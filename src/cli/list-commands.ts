@@ -192,9 +192,11 @@ const place = (root: { sub: { [word: string]: Tree } }, command: Command): void 
   at.sub[command.path.at(-1) ?? ''] = { ...at.sub[command.path.at(-1) ?? ''], ...leaf(command) };
 };
 /** Words in the middle of a command say what is below them. */
-const described = (tree: Tree): Tree => {
+const describeTree = (tree: Tree): Tree => {
   if (tree.sub === undefined) return tree;
-  const sub = Object.fromEntries(Object.entries(tree.sub).map(([word, below]) => [word, described(below)]));
+  const sub = Object.fromEntries(
+    Object.entries(tree.sub).map(([word, below]) => [word, describeTree(below)]),
+  );
   return { ...tree, summary: tree.summary ?? brief(Object.keys(sub).join(', ')), sub };
 };
 /** The whole command tree as data, for completion. Loads every group: only the build and the tests do that. */
@@ -208,7 +210,7 @@ export const commandTree = async (): Promise<Root> => {
     root.sub[group.name] = { summary: group.summary };
     for (const command of await group.load()) if (!command.hidden) place(root, command);
     const made = root.sub[group.name];
-    if (made) root.sub[group.name] = { ...described(made), summary: brief(group.summary) };
+    if (made) root.sub[group.name] = { ...describeTree(made), summary: brief(group.summary) };
   }
   return root;
 };
@@ -217,13 +219,13 @@ const SMALL = 12_000;
 /** The tree in files, by the words that lead to them: TAB reads only those on its way. Pure. */
 export const treeFiles = (root: Root): Map<string, unknown> => {
   const files = new Map<string, unknown>();
-  const split = (tree: Tree, path: readonly string[]): Tree => {
+  const splitTree = (tree: Tree, path: readonly string[]): Tree => {
     const isSmall = path.length > 0 && JSON.stringify(tree).length < SMALL;
     if (tree.sub === undefined || isSmall) return tree;
     const sub = Object.fromEntries(
       Object.entries(tree.sub).map(([word, below]) => {
         const own = [...path, word];
-        const whole = split(below, own);
+        const whole = splitTree(below, own);
         if (JSON.stringify(whole).length < 1000) return [word, whole];
         files.set(own.join('.'), whole);
         return [
@@ -234,7 +236,7 @@ export const treeFiles = (root: Root): Map<string, unknown> => {
     );
     return { ...tree, sub };
   };
-  const { sub } = split({ sub: root.sub }, []);
+  const { sub } = splitTree({ sub: root.sub }, []);
   files.set('root', { ...root, sub });
   return files;
 };

@@ -30,7 +30,7 @@ export const refuseUnknownFlags = (
   if (unknown !== undefined) throw unknownOption(words, unknown, names(flags));
 };
 /** A flag of the command that stands before the command's last word. */
-const misplaced = (
+const findMisplacedFlag = (
   { words, stop = '' }: Words,
   tokens: readonly string[],
   commands: readonly Command[],
@@ -57,7 +57,7 @@ export const groupIsAsked = (
   const flags = words.length === 0 ? rootFlags : globalFlags;
   const unknown = unknownFlag(normalize(tokens, flags), flags);
   if (unknown !== undefined)
-    throw misplaced(found, tokens, commands) ?? unknownOption(words, unknown, names(flags));
+    throw findMisplacedFlag(found, tokens, commands) ?? unknownOption(words, unknown, names(flags));
   if (asksForHelp || tokens.length === 0) return;
   const at = ['opsctl', ...words].join(' ');
   throw usageError(

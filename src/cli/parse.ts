@@ -199,9 +199,9 @@ export const parseValue = (
   if (problems.length === before) {
     const isFlat = !isJson(bare(bare(field).type === 'array' ? (bare(field) as ListField).items : field));
     // Nobody numbers the values of a flag: `--unset[0]` is `--unset`.
-    const named = (one: Problem): Problem =>
+    const nameProblem = (one: Problem): Problem =>
       isFlat ? { ...one, path: one.path.replace(/\[\d+\]$/, '') } : one;
-    problems.push(...check(field, value, path).map(named));
+    problems.push(...check(field, value, path).map(nameProblem));
   }
   return value;
 };

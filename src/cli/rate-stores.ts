@@ -7,7 +7,7 @@ const seconds = (ms: number): number => Math.ceil(ms / 1000);
 /** The key behind the last one with this prefix. */
 const endOf = (prefix: string): string =>
   prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
-const connected = (host: Host, url: URL): Store =>
+const connectStore = (host: Host, url: URL): Store =>
   openStore(host, {
     url: `${url.searchParams.get('tls') === 'true' ? 'https' : 'http'}://${url.host}`,
     timeoutMs: CALL_MS,
@@ -27,7 +27,7 @@ const freeOf = (host: Host, prefix: string, taken: ReadonlySet<string>, limit: n
  * its time is over or later, never before, so no window has more requests than places.
  */
 export const etcdRateStore = (host: Host, url: URL): RateStore => {
-  const store = connected(host, url);
+  const store = connectStore(host, url);
   const root = url.pathname === '' || url.pathname === '/' ? '/opsctl-rate' : url.pathname;
   const under = (key: string): string => `${root}/${key}/`;
   const leases = new Map<string, string>();
@@ -86,16 +86,16 @@ export const redisRateStore = async (host: Host, url: URL): Promise<RateStore> =
   const nonce = Buffer.from(host.random(8)).toString('hex');
   let count = 0;
   const places = (key: string): string => `opsctl:rate:{${key}}`;
-  const blocked = (key: string): string => `${places(key)}:blocked`;
+  const blockedKey = (key: string): string => `${places(key)}:blocked`;
   return {
     take: async (key, limit) => {
       count += 1;
       const place = `${nonce}-${count}`;
-      const waitMs = await run(TAKE, [places(key), blocked(key)], [limit, place, LEASE_MS, LOOK_MS]);
+      const waitMs = await run(TAKE, [places(key), blockedKey(key)], [limit, place, LEASE_MS, LOOK_MS]);
       return waitMs === 0 ? { place } : { waitMs };
     },
     answered: async (key, place, ms) => void (await run(ANSWERED, [places(key)], [place, ms])),
-    block: async (key, ms) => void (await run(BLOCK, [blocked(key)], [Math.ceil(ms)])),
+    block: async (key, ms) => void (await run(BLOCK, [blockedKey(key)], [Math.ceil(ms)])),
   };
 };
 

@@ -88,7 +88,7 @@ const dispatch = async (
     });
     return print((await import('./help.ts')).commandHelp(command, run.host));
   }
-  return attended(run, command, tokens, (whole) => attempt(run, command, whole, note));
+  return runInteractively(run, command, tokens, (whole) => attempt(run, command, whole, note));
 };
 
 /** Output options of a check whose flags are not read yet: an error in one of them has its report as well. */
@@ -162,7 +162,7 @@ const attempt = async (
 };
 
 /** A person at a terminal is asked for values that are missing, and shown the whole line afterwards. */
-const attended = async (
+const runInteractively = async (
   run: Run,
   command: Command,
   tokens: readonly string[],
@@ -179,9 +179,9 @@ const attended = async (
   } catch (error) {
     const isMissing = error instanceof AppError && error.category === 'usage';
     const whole = isMissing
-      ? await (await import('./ask-missing.ts')).completed(run, command, tokens, error)
+      ? await (await import('./ask-missing.ts')).completeTokens(run, command, tokens, error)
       : undefined;
-    if (whole !== undefined) return attended(run, command, whole, attempted, true);
+    if (whole !== undefined) return runInteractively(run, command, whole, attempted, true);
     await teach();
     throw error;
   }

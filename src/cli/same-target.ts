@@ -1,4 +1,4 @@
-import { AppError, type Problem, reworded } from '../core/problem.ts';
+import { AppError, type Problem, reword } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Command } from './command.ts';
@@ -52,7 +52,7 @@ const errorWith = (error: AppError, words: Words): AppError => {
     ...(data === undefined ? {} : { data: nextIn(data, words) }),
     cause: error,
   };
-  return reworded(error, detail, words(error.message));
+  return reword(error, detail, words(error.message));
 };
 
 /** An error may come after some rows. */

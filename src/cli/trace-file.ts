@@ -32,35 +32,35 @@ const trace = obj({
 export type TraceFile = Value<typeof trace>;
 export const traceText = (file: Omit<TraceFile, 'format'>): string =>
   `${JSON.stringify({ format: FORMAT, ...file }, null, 1)}\n`;
-const refused = (path: string, message: string): InvalidArguments =>
+const makeRefusal = (path: string, message: string): InvalidArguments =>
   invalidArguments(
     [problem('--replay', 'format', `${path} ${message}`)],
     ['opsctl … --record FILE makes a trace'],
   );
-const parsed = (path: string, text: string): unknown => {
+const parseText = (path: string, text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw refused(path, `is no JSON: ${messageOf(error)}`);
+    throw makeRefusal(path, `is no JSON: ${messageOf(error)}`);
   }
 };
 /** More than the form of an address: it is taken apart when it is compared. */
 const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
   const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
   const wrong = all.find((address) => !URL.canParse(address));
-  if (wrong !== undefined) throw refused(path, `is damaged: ${wrong.slice(0, 200)} is no address`);
+  if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${wrong.slice(0, 200)} is no address`);
 };
 /** A file that may come from anybody: its size, its form and every value are checked. */
 export const readTrace = async ({ files }: Host, path: string): Promise<TraceFile> => {
   const info = await files.info(path);
-  if (info === undefined) throw refused(path, 'does not exist');
+  if (info === undefined) throw makeRefusal(path, 'does not exist');
   if (info.sizeBytes > limits.traceBytes)
-    throw refused(path, `has ${info.sizeBytes} bytes; at most ${limits.traceBytes} are read`);
-  const value = parsed(path, (await files.read(path)) ?? '');
+    throw makeRefusal(path, `has ${info.sizeBytes} bytes; at most ${limits.traceBytes} are read`);
+  const value = parseText(path, (await files.read(path)) ?? '');
   if ((value as { format?: unknown } | null)?.format !== FORMAT)
-    throw refused(path, `is no trace: its format must be ${FORMAT}`);
+    throw makeRefusal(path, `is no trace: its format must be ${FORMAT}`);
   const [first] = check(trace, value, '');
-  if (first !== undefined) throw refused(path, `is damaged: ${first.path} ${first.message}`);
+  if (first !== undefined) throw makeRefusal(path, `is damaged: ${first.path} ${first.message}`);
   refuseNoAddress(path, value as TraceFile);
   return value as TraceFile;
 };

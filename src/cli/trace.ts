@@ -34,9 +34,9 @@ const requestText = ({ body, headers = {} }: HttpRequest): string | undefined =>
 const typeOf = (headers: Readonly<Record<string, string>>): string =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? '';
 
-const cut = (text: string): string =>
+const cutText = (text: string): string =>
   text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… (${text.length} characters in all)`;
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const quoteText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A line for curl; what was hidden is left for the reader to fill in. */
 const curlOf = ({ method, url, requestHeaders, requestBody }: Exchange): string =>
@@ -44,9 +44,9 @@ const curlOf = ({ method, url, requestHeaders, requestBody }: Exchange): string 
     'curl',
     '-i',
     ...(method === 'GET' ? [] : ['-X', method]),
-    ...Object.entries(requestHeaders).flatMap(([name, value]) => ['-H', quoted(`${name}: ${value}`)]),
-    ...(requestBody === undefined ? [] : ['--data-binary', quoted(requestBody)]),
-    quoted(url),
+    ...Object.entries(requestHeaders).flatMap(([name, value]) => ['-H', quoteText(`${name}: ${value}`)]),
+    ...(requestBody === undefined ? [] : ['--data-binary', quoteText(requestBody)]),
+    quoteText(url),
   ].join(' ');
 
 /** What --debug prints for one exchange. Pure. */
@@ -58,11 +58,11 @@ export const traceLines = (exchange: Exchange): string[] => {
   return [
     `> ${method} ${url}${exchange.attempt === 1 ? '' : ` (try ${exchange.attempt})`}`,
     ...headers('>', requestHeaders),
-    ...(requestBody === undefined ? [] : [`> ${cut(requestBody)}`]),
+    ...(requestBody === undefined ? [] : [`> ${cutText(requestBody)}`]),
     ...(error === undefined
       ? [`< ${status} in ${Math.round(tookMs)} ms`, ...headers('<', responseHeaders)]
       : [`< ${error} after ${Math.round(tookMs)} ms`]),
-    ...(responseBody === '' ? [] : [`< ${cut(responseBody)}`]),
+    ...(responseBody === '' ? [] : [`< ${cutText(responseBody)}`]),
     `  ${curlOf(exchange)}`,
   ];
 };
@@ -74,7 +74,7 @@ const KEPT_BYTES = 256 * 1024;
 const WHOLE_BYTES = 16 * 1024 * 1024;
 
 /** The same reply; `done` gets the beginning of its body when that has been read. */
-const watched = (
+const watchReply = (
   reply: HttpReply,
   mostBytes: number,
   done: (body: Uint8Array, size: number) => void,
@@ -152,7 +152,7 @@ export const tracedHost = (
     try {
       const reply = await host.network.request(given);
       ended(reply.status);
-      return watched(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (body, size) => {
+      return watchReply(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (body, size) => {
         if (hide !== undefined) for (const secret of secretsIn(Buffer.from(body).toString())) hide(secret);
         note({
           ...common,

@@ -18,7 +18,7 @@ export type Tracing = {
 };
 type Services = Record<string, { baseUrl: string; basePath?: string; planningWord?: string }>;
 
-const noted = (given: Reach, services: Services): Reach => ({
+const noteServices = (given: Reach, services: Services): Reach => ({
   ...given,
   reach: async (service) => {
     const target = await given.reach(service);
@@ -89,7 +89,7 @@ const refuseMissingDirectories = async ({ files, cwd }: Host, { har, record }: G
  * `--debug` prints each exchange as it ends; `--har` and `--record` write all of them at the end. Every secret of the run is
  * replaced in all three. `--replay` takes the answers from such a record.
  */
-export const traced = async (
+export const traceHost = async (
   given: Host,
   globals: Globals,
   redactor: Redactor,
@@ -115,7 +115,7 @@ export const traced = async (
       // A log of --debug is shown to others, with the result that stands between its lines.
       ...(debug ? { hide: redactor.hide } : {}),
     }),
-    reach: from?.reach ?? ((reach) => noted(reach, services)),
+    reach: from?.reach ?? ((reach) => noteServices(reach, services)),
     settings: isTrace ? withoutCaches(empty, replay !== undefined) : (settings) => settings,
     end: async () => {
       await given.files.remove(empty).catch(() => {});

@@ -15,7 +15,7 @@ const flags = {
     complete: 'file',
   },
 } as const satisfies Flags;
-const bundled = async (context: Context, file: string): Promise<Result> => {
+const saveBundle = async (context: Context, file: string): Promise<Result> => {
   const [{ writeBundle }, { signInFindings }] = await Promise.all([
     import('../support/doctor/bundle.ts'),
     import('../support/doctor/general.ts'),
@@ -36,7 +36,7 @@ export const doctor = defineCommand({
     { line: 'opsctl doctor --bundle report.tar.gz', says: 'One file for a bug report' },
   ],
   run: async (context, { bundle }) => {
-    if (bundle !== undefined) return bundled(context, bundle);
+    if (bundle !== undefined) return saveBundle(context, bundle);
     const rows = await generalFindings(context);
     const failed = rows.some(({ state }) => state === 'fail');
     return {

@@ -12,7 +12,7 @@ export type Profiles = {
   readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>>;
 };
 export const MOCK_PROFILE = 'mock';
-const broken = (file: string, why: string): AppError =>
+const makeBrokenFileError = (file: string, why: string): AppError =>
   new AppError('config', `${file} cannot be used: ${why}`, {
     code: 'CONFIG_FILE',
     tryThis: [`fix it, or move it away: mv ${file} ${file}.old`],
@@ -23,15 +23,16 @@ const parseProfiles = (text: string, file: string): Profiles => {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw broken(file, `it is not JSON (${(error as Error).message})`);
+    throw makeBrokenFileError(file, `it is not JSON (${(error as Error).message})`);
   }
-  if (!isRecord(value)) throw broken(file, 'it must hold one JSON object');
+  if (!isRecord(value)) throw makeBrokenFileError(file, 'it must hold one JSON object');
   const { current, profiles = {} } = value;
-  if (current !== undefined && typeof current !== 'string') throw broken(file, '`current` must be text');
-  if (!isRecord(profiles)) throw broken(file, '`profiles` must be an object');
+  if (current !== undefined && typeof current !== 'string')
+    throw makeBrokenFileError(file, '`current` must be text');
+  if (!isRecord(profiles)) throw makeBrokenFileError(file, '`profiles` must be an object');
   for (const [name, settings] of Object.entries(profiles)) {
     if (!isRecord(settings) || !Object.values(settings).every((one) => typeof one === 'string')) {
-      throw broken(file, `profile \`${name}\` must be an object whose values are text`);
+      throw makeBrokenFileError(file, `profile \`${name}\` must be an object whose values are text`);
     }
   }
   return { ...(current === undefined ? {} : { current }), profiles: profiles as Profiles['profiles'] };

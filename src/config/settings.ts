@@ -32,7 +32,7 @@ export type Settings = {
 };
 
 const MASK = '***';
-const shown = (key: Key, setting: Setting | undefined): string | null =>
+const showSetting = (key: Key, setting: Setting | undefined): string | null =>
   setting === undefined ? null : key.secret ? MASK : setting.value;
 /** The profile and each setting as a row; a secret is masked. */
 export const settingRows = (
@@ -46,7 +46,7 @@ export const settingRows = (
     return [
       {
         key: key.key,
-        value: shown(key, setting),
+        value: showSetting(key, setting),
         ...origin(setting?.origin ?? null),
         ...(all ? { environment: key.env ?? null, summary: key.summary } : {}),
       },

@@ -66,7 +66,7 @@ const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError =>
   });
 };
 /** Two commands that change settings at once must not lose one of the changes. */
-const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
+const withLock = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const me = thisProcess(host);
   let by: Holder | undefined;
   let file = path;
@@ -95,36 +95,36 @@ export const changeProfiles = async (host: Host, change: (stored: Profiles) => P
   await host.files.makeDirectory(dirname(file), 0o700);
   // Loading it takes longer than the change, and whoever else changes settings would wait for it.
   const conf = await import('conf');
-  await locked(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
+  await withLock(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
 };
 
 /** What is wrong with a value: the sentence after the name of its setting, and what to type instead. */
 type Fault = { readonly why: string; readonly tryThis: string; readonly code?: string };
 type Rule = (value: string, key: Key) => Fault | undefined;
-const quoted = (value: string): string => JSON.stringify(value);
+const quoteText = (value: string): string => JSON.stringify(value);
 const isDuration: Rule = (value) => {
   const ms = durationMs(value);
   if (ms === undefined)
-    return { why: `is not a duration: ${quoted(value)}`, tryThis: 'write it like 30s or 5m' };
+    return { why: `is not a duration: ${quoteText(value)}`, tryThis: 'write it like 30s or 5m' };
   return ms > 0 && ms <= longestMs
     ? undefined
     : {
-        why: `must be longer than 0 and at most 24 days; got ${quoted(value)}`,
+        why: `must be longer than 0 and at most 24 days; got ${quoteText(value)}`,
         tryThis: 'write it like 30s or 5m',
       };
 };
 const isHeaderName: Rule = (value) =>
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)
     ? undefined
-    : { why: `is not a header name: ${quoted(value)}`, tryThis: 'write it like X-Api-Token' };
+    : { why: `is not a header name: ${quoteText(value)}`, tryThis: 'write it like X-Api-Token' };
 const isCount: Rule = (value) =>
   /^[1-9]\d{0,5}$/.test(value)
     ? undefined
-    : { why: `must be a whole number from 1; got ${quoted(value)}`, tryThis: 'write it like 10' };
+    : { why: `must be a whole number from 1; got ${quoteText(value)}`, tryThis: 'write it like 10' };
 const isRate: Rule = (value, key) =>
   value === 'off' || isCount(value, key) === undefined
     ? undefined
-    : { why: `must be a whole number from 1, or off; got ${quoted(value)}`, tryThis: 'write it like 195' };
+    : { why: `must be a whole number from 1, or off; got ${quoteText(value)}`, tryThis: 'write it like 195' };
 const rules: Readonly<Record<NonNullable<Key['kind']>, Rule>> = {
   url: urlFault,
   duration: isDuration,
@@ -137,7 +137,7 @@ const isOneOf = (words: readonly string[], value: string, { key }: Key): Fault |
   if (words.includes(value)) return undefined;
   const close = nearest(value, words);
   return {
-    why: `must be one of ${words.join(', ')}; got ${quoted(value)}${close === undefined ? '' : ` (did you mean ${close}?)`}`,
+    why: `must be one of ${words.join(', ')}; got ${quoteText(value)}${close === undefined ? '' : ` (did you mean ${close}?)`}`,
     tryThis: close === undefined ? `opsctl config unset ${key}` : `opsctl config set ${key} ${close}`,
   };
 };

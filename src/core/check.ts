@@ -20,8 +20,8 @@ const kind = (value: unknown): string =>
       ? 'a list'
       : typeof value === 'object'
         ? 'an object'
-        : shown(value);
-const shown = (value: unknown): string => {
+        : formatValue(value);
+const formatValue = (value: unknown): string => {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 40 ? `${text.slice(0, 37)}...` : text;
 };
@@ -48,7 +48,7 @@ const isChoice = ({ enum: choices, open }: StringField, text: string): boolean =
   choices === undefined || open === true || choices.includes(text);
 const wrongChoice = (choices: readonly string[], text: string, path: string): Problem => {
   const close = nearest(text, choices);
-  const message = `must be one of ${choices.join(', ')}; got ${shown(text)}`;
+  const message = `must be one of ${choices.join(', ')}; got ${formatValue(text)}`;
   return problem(path, 'enum', message, close && `did you mean ${close}?`);
 };
 
@@ -95,13 +95,13 @@ const checkString = (field: StringField, text: string, path: string, found: Foun
   checkCharacters(field, text, path, found);
   const format = field.format && formats[field.format];
   if (format && !format.holds(text))
-    found.push(problem(path, 'format', `${format.says}; got ${shown(text)}`, format.hint));
+    found.push(problem(path, 'format', `${format.says}; got ${formatValue(text)}`, format.hint));
   if (field.pattern !== undefined && !matches(field.pattern, text)) {
     found.push(
       problem(
         path,
         'format',
-        `${inWords[field.pattern] ?? `must match ${field.pattern}`}; got ${shown(text)}`,
+        `${inWords[field.pattern] ?? `must match ${field.pattern}`}; got ${formatValue(text)}`,
       ),
     );
   }

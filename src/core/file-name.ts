@@ -49,7 +49,7 @@ const cutTo = (text: string, bytes: number): string => {
 };
 
 /** Shortened to the limit in bytes; the extension stays. */
-const shortened = (name: string): string => {
+const shortenName = (name: string): string => {
   if (Buffer.byteLength(name) <= limits.fileNameBytes) return name;
   const extension = extensionOf(name);
   return cutTo(name, limits.fileNameBytes - Buffer.byteLength(extension)) + extension;
@@ -67,7 +67,7 @@ export const safeFileName = (text: string, otherwise: string): FileName => {
     (letter) => letter === '.' || letter === ' ',
   ).replace(/^[.\s-]+/, (start) => '_'.repeat(start.length));
   const name = withoutEnd(
-    shortened(DEVICE.test(safe) ? `_${safe}` : safe),
+    shortenName(DEVICE.test(safe) ? `_${safe}` : safe),
     (letter) => letter === '.' || letter === ' ',
   );
   if (name.replaceAll('_', '') !== '') return name as FileName;

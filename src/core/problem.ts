@@ -85,7 +85,7 @@ export const invalidArguments = (
   tryThis: readonly string[] = [],
 ): InvalidArguments => new InvalidArguments({ problems, tryThis });
 /** The same error with other words: wrong arguments stay recognizable as such. */
-export const reworded = (error: AppError, detail: ErrorDetail, message = error.message): AppError =>
+export const reword = (error: AppError, detail: ErrorDetail, message = error.message): AppError =>
   error instanceof InvalidArguments
     ? new InvalidArguments(detail)
     : new AppError(error.category, message, detail);

@@ -22,7 +22,7 @@ const isSecret = (name: string): boolean => {
   return !NO_SECRETS.test(word) && (SECRET_NAMES.has(word) || SECRET_END.test(word));
 };
 
-const decoded = (text: string): string => {
+const decodeText = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -36,7 +36,7 @@ export const redactedForm = (text: string): string =>
     .split('&')
     .map((pair) => {
       const name = pair.split('=', 1)[0] ?? '';
-      const isHidden = isSecret(decoded(name)) || FORM_NAMES.has(snake(decoded(name)));
+      const isHidden = isSecret(decodeText(name)) || FORM_NAMES.has(snake(decodeText(name)));
       return isHidden && pair.includes('=') ? `${name}=${MASK}` : pair;
     })
     .join('&');
@@ -88,7 +88,7 @@ export const redactedJson = (value: unknown, isHidden = false): unknown => {
   );
 };
 
-const parsed = (text: string): { readonly json: unknown } | undefined => {
+const parseText = (text: string): { readonly json: unknown } | undefined => {
   try {
     return { json: JSON.parse(text) };
   } catch {
@@ -98,7 +98,7 @@ const parsed = (text: string): { readonly json: unknown } | undefined => {
 
 /** One JSON value in each line, as streams send them. */
 const redactedLines = (text: string): string | undefined => {
-  const lines = text.split('\n').map((line) => (line.trim() === '' ? { line } : parsed(line)));
+  const lines = text.split('\n').map((line) => (line.trim() === '' ? { line } : parseText(line)));
   if (lines.includes(undefined)) return undefined;
   return lines
     .map((one) => (one !== undefined && 'json' in one ? JSON.stringify(redactedJson(one.json)) : one?.line))
@@ -109,7 +109,7 @@ const redactedLines = (text: string): string | undefined => {
 export const redactedBody = (text: string, type = ''): string | undefined => {
   if (text === '') return text;
   if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
-  const whole = parsed(text);
+  const whole = parseText(text);
   if (whole === undefined) return redactedLines(text);
   const [before, after] = [JSON.stringify(whole.json), JSON.stringify(redactedJson(whole.json))];
   // The text as it came is worth more to a reader than the same value written in another way.
@@ -127,4 +127,4 @@ const textsUnder = (value: unknown, isHidden: boolean): string[] => {
 };
 
 /** The secrets of a JSON text, to mask them by value in other output. */
-export const secretsIn = (text: string): string[] => textsUnder(parsed(text)?.json, false);
+export const secretsIn = (text: string): string[] => textsUnder(parseText(text)?.json, false);

@@ -72,15 +72,15 @@ const plain = (field: Field, components: Components, dialect: Dialect): JsonSche
     case 'object':
       return field.name === undefined
         ? objectSchema(field.fields, components, dialect, field.complete)
-        : named(field.name, field, components, dialect);
+        : nameSchema(field.name, field, components, dialect);
     case 'ref':
-      return named(field.name, bare(field), components, dialect);
+      return nameSchema(field.name, bare(field), components, dialect);
     default:
       return {};
   }
 };
 
-const named = (name: string, field: Field, components: Components, dialect: Dialect): JsonSchema => {
+const nameSchema = (name: string, field: Field, components: Components, dialect: Dialect): JsonSchema => {
   if (!components.has(name)) {
     components.set(name, {});
     const inner =

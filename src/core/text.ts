@@ -2,7 +2,12 @@ import { AppError, messageOf } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
 
 /** A file that this program wrote and that is not whole any more: where, and what can be done. */
-const damaged = (path: string, line: number | undefined, why: string, tryThis: readonly string[]): AppError =>
+const makeDamagedFileError = (
+  path: string,
+  line: number | undefined,
+  why: string,
+  tryThis: readonly string[],
+): AppError =>
   new AppError('config', `${path}${line === undefined ? '' : `:${line}`} is damaged: ${why}`, {
     code: 'FILE_DAMAGED',
     tryThis: [...tryThis],
@@ -12,10 +17,10 @@ const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw damaged(path, undefined, messageOf(error), tryThis);
+    throw makeDamagedFileError(path, undefined, messageOf(error), tryThis);
   }
   const wrong = misfit(value, shape);
-  if (wrong !== undefined) throw damaged(path, undefined, wrong, tryThis);
+  if (wrong !== undefined) throw makeDamagedFileError(path, undefined, wrong, tryThis);
   return value;
 };
 /** The object of a JSON file that is written whole or not at all. */
@@ -47,10 +52,10 @@ export const storedLines = (
     try {
       value = JSON.parse(line);
     } catch (error) {
-      throw damaged(path, i + 1, messageOf(error), tryThis);
+      throw makeDamagedFileError(path, i + 1, messageOf(error), tryThis);
     }
     const wrong = misfit(value, shapeOf(value));
-    if (wrong !== undefined) throw damaged(path, i + 1, wrong, tryThis);
+    if (wrong !== undefined) throw makeDamagedFileError(path, i + 1, wrong, tryThis);
     return value as Record<string, unknown>;
   });
   return { values, isTorn: end < text.length };
@@ -104,7 +109,7 @@ const distance = (a: string, b: string, limit: number): number => {
   return previous[b.length] ?? limit + 1;
 };
 /** `desc` is the beginning of `description`, and `members` of `member_ids` but for its last letter. */
-const begun = (typed: string, known: readonly string[]): string | undefined => {
+const findByStart = (typed: string, known: readonly string[]): string | undefined => {
   const stem = typed.toLowerCase().replace(/s$/, '');
   if (stem.length < 3) return undefined;
   return known.filter((name) => name.toLowerCase().startsWith(stem)).sort((a, b) => a.length - b.length)[0];
@@ -121,5 +126,5 @@ export const nearest = (typed: string, names: Iterable<string>): string | undefi
     const isOther = far > 1 && typed[0]?.toLowerCase() !== name[0]?.toLowerCase();
     if (far < least && !isOther) [best, least] = [name, far];
   }
-  return best ?? begun(typed, known);
+  return best ?? findByStart(typed, known);
 };

@@ -258,7 +258,7 @@ const refusalOf = (text: string): Refusal | undefined => {
   const at = tooDeepAt(text);
   return at === undefined ? undefined : { at, why: `it is nested more than ${limits.yamlDepth} deep` };
 };
-const refused = <E extends YamlFault, D extends Parsed<E>>(
+const makeYamlError = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
   { at, why }: Refusal,
   { YamlError, parse }: Parser<E, D>,
@@ -307,7 +307,7 @@ export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
   parser: Parser<E, D>,
 ): D[] => {
   const refusal = refusalOf(text);
-  if (refusal !== undefined) return refused(text, refusal, parser);
+  if (refusal !== undefined) return makeYamlError(text, refusal, parser);
   const { YamlError, lines, parse } = parser;
   const documents = parse(text);
   for (const { contents, errors } of documents) {
@@ -361,7 +361,7 @@ const blockText = (text: string, indent: string): string => {
 };
 /** What JSON leaves as it is and YAML does not: control characters, ends of lines of other kinds, marks of the byte order. */
 const yamlTextUnusual = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
-const quoted = (text: string): string =>
+const quoteText = (text: string): string =>
   JSON.stringify(text).replace(
     yamlTextUnusual,
     (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -369,7 +369,7 @@ const quoted = (text: string): string =>
 const scalarText = (value: unknown, indent: string): string => {
   if (typeof value !== 'string') return JSON.stringify(value);
   if (plain.test(value) && !reserved.test(value) && !value.endsWith(' ')) return value;
-  return isBlock(value) ? blockText(value, indent) : quoted(value);
+  return isBlock(value) ? blockText(value, indent) : quoteText(value);
 };
 const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
 const member = (key: string, value: unknown, indent: string): string => {

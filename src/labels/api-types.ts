@@ -118,7 +118,7 @@ export type Asked = {
 export const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
 const isAdminCall = ({ query, body }: LooseInput): boolean =>
   query?.useAdminAccess === true || body?.useAdminAccess === true;
-export const asked = (operation: Operation, input: LooseInput): Asked => ({
+export const toRequest = (operation: Operation, input: LooseInput): Asked => ({
   method: operation.method,
   isAdmin: isAdminCall(input),
   isOfAll: operation.params === undefined,
@@ -194,7 +194,7 @@ export const whyNoToken = async (context: Context, target: Target, to: Asked): P
   });
 };
 /** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
-export const renewed = async (context: Context, refused: string): Promise<string | undefined> => {
+export const renewToken = async (context: Context, refused: string): Promise<string | undefined> => {
   if (context.settings.get('labels.token') !== undefined) return undefined;
   const { accessToken } = await import('../auth/token.ts');
   const { token, account } = await accessToken(context, { refused });
@@ -214,7 +214,7 @@ const call = async (
   input: LooseInput,
   options: CallOptions = {},
 ): Promise<unknown> => {
-  const to = asked(operation, input);
+  const to = toRequest(operation, input);
   const send = () => context.call(labelsService, operation, input, { ...options, ...session });
   try {
     const target = await context.target('labels');
@@ -226,7 +226,7 @@ const call = async (
     } catch (error) {
       if (!(error instanceof AppError) || error.detail.httpStatus !== 401) throw error;
       // One renewal and one more try, as for the data API.
-      const token = await renewed(
+      const token = await renewToken(
         context,
         session.bearer ?? target.headers.authorization?.replace(/^Bearer /, '') ?? '',
       );

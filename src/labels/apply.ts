@@ -21,7 +21,7 @@ import {
   type Prepared,
   type Session,
 } from './prepare.ts';
-import { absolute, placed, tooLarge } from './read-files.ts';
+import { absolute, placeProblems, tooLarge } from './read-files.ts';
 import { allTitles, getDefinition, titleOf } from './read-labels.ts';
 import { sendPlan, type Sent } from './send.ts';
 import { type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
@@ -244,7 +244,7 @@ export const removeTwin = async (session: Session, { live }: Twin): Promise<void
 export const firstOf = async (session: Session, { first }: Twin): Promise<LiveLabel> =>
   liveFrom(await getDefinition(session.context, `labels/${first.id}`, session.options));
 
-const placedProblems = ({ wish, plan }: Prepared) => placed(wish.document, plan.problems);
+const placedProblems = ({ wish, plan }: Prepared) => placeProblems(wish.document, plan.problems);
 export const refuseProblems = (prepared: readonly Prepared[]): void => {
   const problems = prepared.flatMap(placedProblems);
   if (problems.length === 0) return;
@@ -363,7 +363,7 @@ export const prepareFiles = async (
   return { session, prepared: await prepareAll(session, wishes), wishes };
 };
 /** `--take theirs`: the files get what others changed, then they are read again. */
-const settled = async (context: Context, files: readonly string[], options: Options) => {
+const resolveDrift = async (context: Context, files: readonly string[], options: Options) => {
   const first = await prepareFiles(context, files, options);
   const losing = first.prepared.filter((one) => lostOf(one).length > 0);
   if (options.take !== 'theirs' || losing.length === 0) return first;
@@ -372,7 +372,7 @@ const settled = async (context: Context, files: readonly string[], options: Opti
 };
 /** `labels apply -f`: reads, compares, shows, checks, then sends. */
 export const applyFiles = async (context: Context, files: readonly string[], options: Options) => {
-  const { session, prepared } = await settled(context, files, options);
+  const { session, prepared } = await resolveDrift(context, files, options);
   context.log.info(prepared.map(planText).join('\n'));
   if (!(context.isDryRun && options.take === 'theirs')) refuseLost(session, prepared);
   refuseProblems(prepared);

@@ -3,7 +3,7 @@ import type { EditJson } from './api-types.ts';
 import type { Policy } from './definition.ts';
 
 const SHOWN = 60;
-const quoted = (text = ''): string => {
+const quoteText = (text = ''): string => {
   const letters = [...text];
   return text === ''
     ? 'none'
@@ -11,7 +11,7 @@ const quoted = (text = ''): string => {
 };
 /** Both texts, so that a person who is asked sees what goes and what comes. */
 export const descriptionText = (before: string | undefined, after: string | undefined): string =>
-  `description ${quoted(before)} becomes ${quoted(after)}`;
+  `description ${quoteText(before)} becomes ${quoteText(after)}`;
 export type ChangeKind =
   | 'added'
   | 'renamed'

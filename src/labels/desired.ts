@@ -7,7 +7,7 @@ import type { LimitsJson, LockJson, UserCapabilitiesJson } from './api-types.ts'
 import type { Touched } from './change.ts';
 import type { ChoiceDef, FieldDef, LabelDef, LiveLabel } from './definition.ts';
 import { isIdle, type Plan, type Transition } from './plan.ts';
-import { absolute, definitionFrom, type Document, placed, readDocuments } from './read-files.ts';
+import { absolute, definitionFrom, type Document, placeProblems, readDocuments } from './read-files.ts';
 
 const tooLong = (text: string | null | undefined, max: number | undefined, path: string): Problem[] => {
   const length = characters(text ?? '');
@@ -165,7 +165,7 @@ const wishFrom = (context: Context, document: Document, problems: Problem[]): Wi
   const read = definitionFrom(document.value, document.shown);
   // There may be more of them than a call takes arguments.
   const empty = (document.empty ?? []).map(emptyKey);
-  for (const one of placed(document, [...read.problems, ...empty])) problems.push(one);
+  for (const one of placeProblems(document, [...read.problems, ...empty])) problems.push(one);
   const path = document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
   return {
     document,
@@ -201,7 +201,7 @@ const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
       if (first === undefined) return [];
       const text = `repeats ${JSON.stringify(wish.wanted[member])}, which stands in ${placeText(first, member)}`;
       const hint = 'remove the file that is out of date';
-      return placed(wish.document, [problem(member, 'rule', text, hint)]);
+      return placeProblems(wish.document, [problem(member, 'rule', text, hint)]);
     };
     const { id } = wish.wanted;
     const found = [...repeats('id'), ...repeats('key')];

@@ -114,7 +114,7 @@ const publishedOf = async (context: Context, name: string, asking: Asking): Prom
     });
   }
 };
-async function* chosen(
+async function* chooseLabels(
   context: Context,
   typed: readonly string[],
   options: ExportOptions,
@@ -143,12 +143,12 @@ const withPermissions = async (
   return { permissions: permissions.map(({ name: _, ...one }) => ({ ...one, role: one.role ?? '' })) };
 };
 /** The labels that were asked for, as they come. */
-export async function* exported(
+export async function* exportLabels(
   context: Context,
   typed: readonly string[],
   options: ExportOptions,
 ): AsyncGenerator<Exported> {
-  for await (const json of chosen(context, typed, options)) {
+  for await (const json of chooseLabels(context, typed, options)) {
     if (!isOwn(json)) {
       context.log.warn(
         `${json.properties?.title} (labels/${json.id}) is left out: it is a ${json.labelType} label, which cannot be applied`,
@@ -418,7 +418,7 @@ export const exportResult = async (
   deployment: string | undefined,
 ): Promise<Result> => {
   context.host.keepMemorySmall();
-  const labels = exported(context, typed, options);
+  const labels = exportLabels(context, typed, options);
   if (directory !== undefined) {
     const written = (await isFileName(context, directory))
       ? exportToFile(context, directory, labels)

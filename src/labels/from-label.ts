@@ -180,7 +180,7 @@ export type Compared = {
   readonly changes: readonly Change[];
 };
 /** What is not published yet: every part of a label that never was, else the edits that lead from there to the draft. Pure. */
-export const unpublished = (draft: LiveLabel, published: LiveLabel | undefined): readonly Change[] => {
+export const findUnpublished = (draft: LiveLabel, published: LiveLabel | undefined): readonly Change[] => {
   // Disabled, enabled and deleted in the draft are states there, and the plan from one to the other has them as such.
   const { state: _, copyMode: __, enabledApps: ___, ...content } = definitionOf(draft);
   return planFrom(content, published, { prune: true }).changes;
@@ -203,7 +203,7 @@ export const compare = (context: Context, typed: string, asking: Asking): Promis
     const label = await getLabel(context, name, asking);
     const draft = liveFrom(label);
     const published = await publishedOf(context, name, asking);
-    return { name, label, draft, published, changes: unpublished(draft, published) };
+    return { name, label, draft, published, changes: findUnpublished(draft, published) };
   });
 /** Each change that is not published is one failed finding. */
 const draftFindings = (title: string, changes: readonly Change[]): CheckFinding[] =>

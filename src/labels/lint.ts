@@ -8,7 +8,7 @@ import { readWishes, type Wish } from './desired.ts';
 import { labelKey } from './lock-entries.ts';
 import { directoryOf, readLock } from './lock-file.ts';
 import { whoOf } from './permissions.ts';
-import { LINT_FILE, onlyDocument, placed, textOf } from './read-files.ts';
+import { LINT_FILE, onlyDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
 
 /** Something that a rule does not like, with the path of the member. */
@@ -154,7 +154,8 @@ const readOptions = async (context: Context, file: string | undefined): Promise<
     const wrong = wrongOption(name, value);
     return wrong === undefined ? [] : [problem(name, 'type', wrong)];
   });
-  if (problems.length > 0) throw usageError(`${file}: the rules are wrong`, placed(document, problems));
+  if (problems.length > 0)
+    throw usageError(`${file}: the rules are wrong`, placeProblems(document, problems));
   return wantedFrom(document.value);
 };
 const wantedFrom = (value: Readonly<Record<string, unknown>>): Wanted =>
@@ -164,7 +165,7 @@ const check = <K extends keyof LintOptions>(name: K, wish: Wish, options: Wanted
   if (option === undefined) return [];
   const objections = lintRules[name].check(wish.wanted, option as LintOptions[K]);
   const problems = objections.map(({ path, message }) => problem(path, 'rule', message));
-  return placed(wish.document, problems).map((one) => ({ ...one, lint: name }));
+  return placeProblems(wish.document, problems).map((one) => ({ ...one, lint: name }));
 };
 /** A definition that the lock file does not know, or a record whose file is gone: one of them was forgotten. */
 const orphans = async (
@@ -177,7 +178,9 @@ const orphans = async (
   const keys = wishes.map((wish) => labelKey(lock, wish.wanted, '', undefined));
   const unknown = wishes.flatMap((wish, i) =>
     keys[i] === undefined || lock.labels[keys[i]] === undefined
-      ? placed(wish.document, [problem('title', 'rule', 'is not in the lock file', 'opsctl labels adopt')])
+      ? placeProblems(wish.document, [
+          problem('title', 'rule', 'is not in the lock file', 'opsctl labels adopt'),
+        ])
       : [],
   );
   const forgotten = Object.entries(lock.labels)

@@ -51,13 +51,13 @@ const header = `# What opsctl has applied where: ids, revisions and digests. Com
 `;
 /** `null`, `1e3` and `0012` are no text to YAML: keys that begin with a digit, and its own words, are quoted. */
 const keyText = (key: string): string => (isPlainKey(key) ? key : JSON.stringify(key));
-const sorted = (value: object): [string, unknown][] =>
+const sortEntries = (value: object): [string, unknown][] =>
   Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
 /** Members whose entries are a map: sorted, so that two branches add in different places. */
 const maps = new Set(['labels', 'deployments', 'fields', 'choices', 'permissions']);
 /** One member a line: two branches that change different labels, or different fields, merge without a conflict. */
 const linesOf = (value: object, indent: string, isMap: boolean): string[] =>
-  (isMap ? sorted(value) : Object.entries(value)).flatMap(([key, member]) => {
+  (isMap ? sortEntries(value) : Object.entries(value)).flatMap(([key, member]) => {
     if (member === undefined) return [];
     if (!isPlain(member)) return [`${indent}${keyText(key)}: ${JSON.stringify(member)}`];
     const inner = linesOf(member, `${indent}  `, !isMap && maps.has(key));
@@ -65,7 +65,7 @@ const linesOf = (value: object, indent: string, isMap: boolean): string[] =>
   });
 export const lockText = (lock: LockFile): string =>
   `${header}version: 1\n${linesOf(lock, '', false).join('\n')}\n`;
-const broken = (path: string, why: string): AppError =>
+const makeBrokenLockError = (path: string, why: string): AppError =>
   new AppError('usage', `${path} ${why}; nothing was sent`, {
     code: 'BAD_LOCK_FILE',
     problems: [problem(path, 'format', why)],
@@ -79,22 +79,24 @@ const sidesOf = (text: string): string[] => {
 };
 const anyYaml = (path: string, text: string): unknown => {
   const tooLarge = tooLargeYaml(text);
-  if (tooLarge !== undefined) throw broken(path, tooLarge);
+  if (tooLarge !== undefined) throw makeBrokenLockError(path, tooLarge);
   const [document] = parseAllDocuments(text);
   const [error] = document?.errors ?? [];
-  if (error) throw broken(path, `is not YAML (line ${error.linePos?.[0].line ?? 1})`);
+  if (error) throw makeBrokenLockError(path, `is not YAML (line ${error.linePos?.[0].line ?? 1})`);
   const read = document === undefined ? { value: undefined } : yamlValue(document);
-  if ('problem' in read) throw broken(path, `is not YAML: ${read.problem}`);
+  if ('problem' in read) throw makeBrokenLockError(path, `is not YAML: ${read.problem}`);
   return read.value;
 };
-const parsed = (path: string, text: string): LockFile => {
+const parseText = (path: string, text: string): LockFile => {
   const plain = plainYaml(text);
   const value = plain === undefined ? anyYaml(path, text) : plain.value;
-  if (!isPlain(value) || value.version !== 1) throw broken(path, 'is not a lock file of version 1');
+  if (!isPlain(value) || value.version !== 1)
+    throw makeBrokenLockError(path, 'is not a lock file of version 1');
   const labels = value.labels ?? {};
-  if (!isPlain(labels)) throw broken(path, 'has no map of labels');
+  if (!isPlain(labels)) throw makeBrokenLockError(path, 'has no map of labels');
   for (const [key, record] of Object.entries(labels))
-    if (!isPlain(record) || !isPlain(record.deployments)) throw broken(path, `has a broken record ${key}`);
+    if (!isPlain(record) || !isPlain(record.deployments))
+      throw makeBrokenLockError(path, `has a broken record ${key}`);
   return { labels: labels as LockFile['labels'] };
 };
 const newer = (a: DeploymentRecord | undefined, b: DeploymentRecord): DeploymentRecord =>
@@ -113,7 +115,7 @@ const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
 };
 export const lockFrom = (path: string, text: string): LockFile =>
   sidesOf(text)
-    .map((side) => parsed(path, side))
+    .map((side) => parseText(path, side))
     .reduce(mergeLocks);
 
 /** The directory in which the definitions of `-f` lie; undefined for standard input. */

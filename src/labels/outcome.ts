@@ -98,7 +98,7 @@ export const planText = (prepared: Prepared): string => {
     ...plan.notes.map((note) => `  note: ${note}`),
   ].join('\n');
 };
-const named = (id: string | undefined, title: string) => ({
+const nameLabel = (id: string | undefined, title: string) => ({
   ...(id === undefined ? {} : { id }),
   name: id === undefined ? title : `labels/${id}`,
 });
@@ -134,7 +134,7 @@ export const appliedFrom = (
     action: plan.action,
     title: plan.title,
     ...(entry === undefined ? {} : { key: entry.key }),
-    ...named(id, plan.title),
+    ...nameLabel(id, plan.title),
     ...(revision === undefined ? {} : { revision }),
     published: sent?.isPublished ?? false,
     ...stateNow(sent?.live ?? prepared.live),

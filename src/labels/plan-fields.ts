@@ -150,7 +150,7 @@ const isDeferred = <W extends WantedPart, L extends LivePart>({ wanted, live }: 
 type Kept<W, L> = { readonly wanted: W; readonly live: L; readonly path: string; readonly place: Place };
 type Added<W> = { readonly wanted: W; readonly place: Place };
 /** The parts that stay and those that come, each with where it stands. */
-const placed = <W extends WantedPart, L extends LivePart>(
+const placeParts = <W extends WantedPart, L extends LivePart>(
   pairs: readonly Pair<W, L>[],
   live: readonly L[],
 ): { readonly kept: Kept<W, L>[]; readonly added: Added<W>[] } => {
@@ -175,18 +175,18 @@ export const partSteps = <W extends WantedPart, L extends LivePart>(
   prune: boolean,
 ): Steps => {
   const { pairs, missing, problems } = match(wanted, live, path);
-  const { kept, added } = placed(pairs, live);
+  const { kept, added } = placeParts(pairs, live);
   const nameOf = (id: string): string => live.find((part) => part.id === id)?.name ?? id;
   const inner = kept.map((one) => kind.inner?.(one.wanted, one.live, one.path));
   const within = inner.flatMap((one) => (one === undefined ? [] : [one]));
-  const edited = (one: Kept<W, L>): Step[] =>
+  const editSteps = (one: Kept<W, L>): Step[] =>
     propertySteps(kind, one.wanted, one.live, writtenBy(kind, one.wanted, one.live, one.place, nameOf));
   const comes = added.map((one) => one.wanted);
   return {
     steps: [
       ...missing.flatMap((part) => goneSteps(kind, part, prune)),
       // Moves go from the last to the first: then every `before` stands right.
-      ...kept.toReversed().flatMap(edited),
+      ...kept.toReversed().flatMap(editSteps),
       ...kept.flatMap((one, i) => [...(inner[i]?.steps ?? []), ...stateSteps(kind, one.wanted, one.live)]),
       ...added.map((one) => kind.create(one.wanted, one.place.before)),
     ],

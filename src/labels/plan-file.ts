@@ -69,7 +69,7 @@ const shape = {
   documents: [{ source: 'text' }],
   labels: ['record'],
 } as const;
-const broken = (file: string, why: string): AppError =>
+const makeBrokenPlanError = (file: string, why: string): AppError =>
   usageError(
     `${file} ${why}; nothing was sent`,
     [problem('--plan', 'format', why)],
@@ -77,18 +77,19 @@ const broken = (file: string, why: string): AppError =>
   );
 const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   const text = await context.host.files.read(absolute(context, file));
-  if (text === undefined) throw broken(file, 'does not exist');
+  if (text === undefined) throw makeBrokenPlanError(file, 'does not exist');
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw broken(file, 'is not JSON');
+    throw makeBrokenPlanError(file, 'is not JSON');
   }
   if (!isPlain(value) || value.kind !== 'opsctl-labels-plan' || value.version !== 1)
-    throw broken(file, 'is not a plan of opsctl labels plan');
+    throw makeBrokenPlanError(file, 'is not a plan of opsctl labels plan');
   const { digest, ...rest } = value;
-  if (digest !== digestOf(rest)) throw broken(file, 'was changed after it was written');
-  if (misfit(rest, shape) !== undefined) throw broken(file, 'is not a plan of opsctl labels plan');
+  if (digest !== digestOf(rest)) throw makeBrokenPlanError(file, 'was changed after it was written');
+  if (misfit(rest, shape) !== undefined)
+    throw makeBrokenPlanError(file, 'is not a plan of opsctl labels plan');
   return value as PlanFile;
 };
 const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>

@@ -16,7 +16,7 @@ import {
 import { type DeploymentRecord, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
 import { permissionPlan, type PermissionPlan } from './permissions.ts';
 import { isIdle, type Plan, planFrom } from './plan.ts';
-import { placed } from './read-files.ts';
+import { placeProblems } from './read-files.ts';
 import {
   allLocks,
   allPermissions,
@@ -94,7 +94,7 @@ const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | unde
     if (other !== undefined) {
       const text = `means the same label (${key} in the lock file) as ${other.source}`;
       const wrong = problem('title', 'rule', text, 'say `key:` or `was:` in both files');
-      throw usageError('a label is defined twice; nothing was sent', placed(wish.document, [wrong]));
+      throw usageError('a label is defined twice; nothing was sent', placeProblems(wish.document, [wrong]));
     }
     taken.set(`${directory}/${key}`, wish);
     return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
@@ -132,7 +132,7 @@ const refuseSimilar = (
     `no label has the exact title ${JSON.stringify(title)}; no changes were made`,
     {
       code: 'SIMILAR_TITLE',
-      problems: placed(document, [wrong]),
+      problems: placeProblems(document, [wrong]),
       tryThis: [
         `to create a second label, run \`opsctl labels create --title ${JSON.stringify(title)}\` and apply the file again`,
       ],
@@ -282,7 +282,7 @@ const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | un
     }
     const text = `means labels/${live.id}, as ${other.wish.source} does`;
     throw new AppError('usage', 'a label is defined twice; nothing was sent', {
-      problems: placed(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),
+      problems: placeProblems(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),
     });
   }
 };

@@ -5,9 +5,9 @@ import { recordResult, type Result } from '../core/result.ts';
 import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
 import { changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
-import { compare, type Compared, labelText, liveFrom, unpublished } from './from-label.ts';
+import { compare, type Compared, labelText, liveFrom, findUnpublished } from './from-label.ts';
 import { allLocks, allPermissions, type Asking, getLabel, withLabel } from './read-labels.ts';
-import { pinned } from './send.ts';
+import { sendPinned } from './send.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
 const hasNothing = ({ draft, published }: Compared): boolean =>
@@ -62,11 +62,11 @@ export const publishLabel = async (
     ...(asking.admin ? { useAdminAccess: true } : {}),
     ...(asking.languageCode === undefined ? {} : { languageCode: asking.languageCode }),
   };
-  const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), draft));
+  const since = (now: LabelJson) => changesText(findUnpublished(liveFrom(now), draft));
   const again = `opsctl labels diff ${name}`;
   const write = () =>
     context.call(labelsService, labelsService.table.labels.publish, { params: { name }, body });
-  const label = (await pinned(
+  const label = (await sendPinned(
     context,
     { name, title: draft.title, revisionId: draft.revisionId, asking },
     again,
@@ -135,8 +135,8 @@ const write = (
   act: () => Promise<unknown>,
 ): Promise<unknown> => {
   const { name, live, asking } = target;
-  const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), live));
-  return pinned(
+  const since = (now: LabelJson) => changesText(findUnpublished(liveFrom(now), live));
+  return sendPinned(
     context,
     {
       name,

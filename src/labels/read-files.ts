@@ -95,13 +95,13 @@ export type Document = {
 /** Rules of `labels lint`, beside the definitions. */
 export const LINT_FILE = 'labels.lint.yaml';
 const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
-const called = (file: string): string => (file === '-' ? 'standard input' : file);
+const nameFile = (file: string): string => (file === '-' ? 'standard input' : file);
 export const absolute = ({ host }: Context, file: string): string => resolve(host.cwd, file);
 /** Problems with the file, the line and the column in which they stand. */
-export const placed = (document: Document, problems: readonly Problem[]): Problem[] =>
+export const placeProblems = (document: Document, problems: readonly Problem[]): Problem[] =>
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
 export const textOf = async (context: Context, file: string): Promise<string> => {
-  if (file === '-') return decodeUtf8(await wholeInput(context.host), called(file), 'usage');
+  if (file === '-') return decodeUtf8(await wholeInput(context.host), nameFile(file), 'usage');
   const bytes = await context.host.files.readBytes(absolute(context, file));
   if (bytes === undefined)
     throw usageError(`there is no file ${file}`, [
@@ -155,7 +155,7 @@ const placesIn = (text: string): ((index: number, before?: number) => Document['
     };
 };
 const namesOf = (file: string): Pick<Document, 'source' | 'file'> => ({
-  source: called(file),
+  source: nameFile(file),
   ...(file === '-' ? {} : { file }),
 });
 /** Documents as an export writes them: they may be many, and of any size. */
@@ -170,7 +170,7 @@ const exportedIn = (file: string, text: string): Document[] | undefined =>
   }));
 /** `why` is what the name of the file begins. */
 export const tooLarge = (file: string, why: string): AppError =>
-  new AppError('usage', `${called(file)} ${why}; nothing was sent`, {
+  new AppError('usage', `${nameFile(file)} ${why}; nothing was sent`, {
     code: 'YAML_TOO_LARGE',
     tryThis: [
       'give each label a file of its own, and name their directory',
@@ -187,9 +187,9 @@ const refuseConflict = (file: string, text: string): void => {
     'has the conflict markers of a merge',
     'choose a side, then run again',
   );
-  throw new AppError('usage', `${called(file)}:${at + 1} has a merge conflict; nothing was sent`, {
+  throw new AppError('usage', `${nameFile(file)}:${at + 1} has a merge conflict; nothing was sent`, {
     code: 'MERGE_CONFLICT',
-    problems: [{ ...wrong, file: called(file), line: at + 1, column: 1 }],
+    problems: [{ ...wrong, file: nameFile(file), line: at + 1, column: 1 }],
   });
 };
 export const documentsIn = (file: string, text: string): Document[] => {
@@ -201,7 +201,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
   const found = parseAllDocuments(text);
   const placeAt = placesIn(text);
   const documents = found.flatMap((document, i): Omit<Document, 'isOnly' | 'index'>[] => {
-    const source = found.length > 1 ? `${called(file)} (document ${i + 1})` : called(file);
+    const source = found.length > 1 ? `${nameFile(file)} (document ${i + 1})` : nameFile(file);
     const [error] = document.errors;
     if (error) {
       const [place] = error.linePos ?? [];
@@ -212,7 +212,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
       );
       throw new AppError('usage', `${source} is not YAML: ${error.message.trimEnd()}`, {
         code: 'NOT_YAML',
-        problems: [{ ...wrong, file: called(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
+        problems: [{ ...wrong, file: nameFile(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
       });
     }
     const parsed = yamlValue(document);
@@ -238,7 +238,7 @@ export const readDocuments = async (context: Context, files: readonly string[]):
   for (const file of (await Promise.all(files.map((one) => filesIn(context, one)))).flat())
     documents.push(...documentsIn(file, await textOf(context, file)));
   if (documents.length === 0)
-    throw usageError(`${files.map(called).join(', ')}: there is no document in it`, [
+    throw usageError(`${files.map(nameFile).join(', ')}: there is no document in it`, [
       problem('--file', 'rule', 'is empty'),
     ]);
   return documents;
@@ -247,9 +247,11 @@ export const readDocuments = async (context: Context, files: readonly string[]):
 export const onlyDocument = (file: string, text: string): Document => {
   const [document, second] = documentsIn(file, text);
   if (document === undefined)
-    throw usageError(`${called(file)}: there is no document in it`, [problem('--file', 'rule', 'is empty')]);
+    throw usageError(`${nameFile(file)}: there is no document in it`, [
+      problem('--file', 'rule', 'is empty'),
+    ]);
   if (second)
-    throw usageError(`${called(file)} has several documents; one is needed`, [
+    throw usageError(`${nameFile(file)} has several documents; one is needed`, [
       problem('--file', 'rule', 'must have one document'),
     ]);
   return document;

@@ -66,7 +66,7 @@ export const allDefinitions = (
   });
 /** Titles and ids of all labels. */
 export const allTitles = (context: Context, asking: Asking): AsyncGenerator<LabelJson> =>
-  held(
+  limitHeldRows(
     'GET /labels',
     allLabels(context, {
       pageSize: 200,
@@ -76,7 +76,7 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
     }),
   );
 /** The same rows where they are held, or looked through for one: there is an end to them. */
-export async function* held<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
+export async function* limitHeldRows<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
   const watch = heldRows(what);
   for await (const row of rows) {
     watch.refuseMore(1);
@@ -161,7 +161,7 @@ export const getLimits = (context: Context): Promise<LimitsJson> => read(context
 export const getUserCapabilities = (context: Context): Promise<UserCapabilitiesJson> =>
   read(context, table.capabilities.get, { params: { name: 'users/me/capabilities' } });
 
-export const folded = (text: string): string => text.trim().toLowerCase();
+export const foldCase = (text: string): string => text.trim().toLowerCase();
 export const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
 /** `labels/x@2` and `x@published` keep their revision; a title keeps its @ as it is. */
 const parts = (text: string): { bare: string; revision: string } => {
@@ -169,9 +169,9 @@ const parts = (text: string): { bare: string; revision: string } => {
   return { bare: match?.[1] ?? text, revision: match?.[2] ?? '' };
 };
 /** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
-export const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
+export const findTitled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
   const exact = labels.filter((label) => titleOf(label) === title);
-  return exact.length > 0 ? exact : labels.filter((label) => folded(titleOf(label)) === folded(title));
+  return exact.length > 0 ? exact : labels.filter((label) => foldCase(titleOf(label)) === foldCase(title));
 };
 /** Where a title was given, and how to say which label is meant. */
 type Given = { readonly path: string; readonly hint: string };
@@ -192,7 +192,7 @@ const findByTitle = async (
   const all: LabelJson[] = [];
   for await (const label of allTitles(context, asking)) all.push(label);
   await rememberTitles(context, all);
-  const found = titled(all, title);
+  const found = findTitled(all, title);
   if (found.length > 1) throw ambiguousTitle(title, found, given);
   return { label: found[0], titles: all.map(titleOf), ids: all.map(({ id = '' }) => id) };
 };
@@ -288,18 +288,18 @@ const indexOf = (labels: readonly LabelJson[]): LiveLabels => {
   return {
     withId: (id) => byId.get(id),
     withTitle: (title) => labels.filter((label) => titleOf(label) === title),
-    similarTo: (title) => labels.filter((label) => folded(titleOf(label)) === folded(title)),
+    similarTo: (title) => labels.filter((label) => foldCase(titleOf(label)) === foldCase(title)),
   };
 };
 /** Reads all labels and keeps those that are sought. */
 const fromPages = async (context: Context, seeks: readonly Seek[], asking: Asking): Promise<LiveLabels> => {
   const ids = new Set(seeks.flatMap((seek) => seek.ids));
-  const titles = new Set(seeks.flatMap((seek) => seek.titles.map(folded)));
+  const titles = new Set(seeks.flatMap((seek) => seek.titles.map(foldCase)));
   const kept: LabelJson[] = [];
   const all: LabelJson[] = [];
-  for await (const label of held('GET /labels', allDefinitions(context, asking))) {
+  for await (const label of limitHeldRows('GET /labels', allDefinitions(context, asking))) {
     all.push({ properties: { title: titleOf(label) } });
-    if (ids.has(label.id ?? '') || titles.has(folded(titleOf(label)))) kept.push(label);
+    if (ids.has(label.id ?? '') || titles.has(foldCase(titleOf(label)))) kept.push(label);
   }
   await rememberTitles(context, all);
   return indexOf(kept);

@@ -31,7 +31,7 @@ export type Stale = {
  * Sends a write that is pinned to the revision that was shown. When it is refused, the label is read again: only a newer
  * revision means that somebody else was here, and then the difference is shown.
  */
-export const pinned = async <T>(
+export const sendPinned = async <T>(
   context: Context,
   shown: Stale,
   again: string,
@@ -86,14 +86,14 @@ const write = async (sending: Sending, operation: Operation, more: object): Prom
     stands: sending.stands,
   };
   const since = (now: LabelJson) => changesText(planFrom(definitionNow(now), live, { prune: true }).changes);
-  const answer = await pinned(context, shown, again, since, () =>
+  const answer = await sendPinned(context, shown, again, since, () =>
     context.call(labelsService, operation, { params: { name }, body }),
   );
   return answer as LabelJson;
 };
 const definitionNow = (now: LabelJson) => definitionOf(liveFrom(now));
 /** Some answers carry the short view: then the label is read. */
-const moved = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
+const moveState = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
   const { context, options } = sending.session;
   const isWhole = label.lifecycle !== undefined;
   sending.live = liveFrom(
@@ -106,7 +106,7 @@ const sendEdits = async (sending: Sending, edits: Plan['edits']): Promise<void> 
   if (edits.length === 0) return;
   const body = { requests: edits, view: 'LABEL_VIEW_FULL' };
   const { updatedLabel } = (await write(sending, labels.delta, body)) as { updatedLabel?: LabelJson };
-  await moved(sending, updatedLabel ?? {}, 'The draft was saved, nothing was published.');
+  await moveState(sending, updatedLabel ?? {}, 'The draft was saved, nothing was published.');
 };
 /** What could not be disabled while it was a draft. */
 const sendDeferred = async (sending: Sending): Promise<void> => {
@@ -115,19 +115,19 @@ const sendDeferred = async (sending: Sending): Promise<void> => {
   const { edits } = planFrom(prepared.wanted, sending.live, { ...session.options });
   if (edits.length === 0) return;
   await sendEdits(sending, edits);
-  await moved(sending, await write(sending, labels.publish, {}), 'The label was published.');
+  await moveState(sending, await write(sending, labels.publish, {}), 'The label was published.');
 };
 const transit = async (sending: Sending, transition: Transition): Promise<void> => {
   const { disabledPolicy } = sending.prepared.wanted;
   switch (transition) {
     case 'publish':
-      await moved(sending, await write(sending, labels.publish, {}), 'The label was published.');
+      await moveState(sending, await write(sending, labels.publish, {}), 'The label was published.');
       return sendDeferred(sending);
     case 'enable':
-      return moved(sending, await write(sending, labels.enable, {}), 'The label was enabled.');
+      return moveState(sending, await write(sending, labels.enable, {}), 'The label was enabled.');
     case 'disable': {
       const policy = disabledPolicy === undefined ? {} : { disabledPolicy, updateMask: '*' };
-      return moved(sending, await write(sending, labels.disable, policy), 'The label was disabled.');
+      return moveState(sending, await write(sending, labels.disable, policy), 'The label was disabled.');
     }
   }
 };
@@ -141,7 +141,7 @@ const sendSettings = async (sending: Sending): Promise<void> => {
       body: { ...adminBody(sending.session), ...more, view: 'LABEL_VIEW_FULL' },
     };
     const label = (await context.call(labelsService, operation, input)) as LabelJson;
-    await moved(sending, label, sending.stands);
+    await moveState(sending, label, sending.stands);
   };
   if (plan.copyMode) await set(labels.updateLabelCopyMode, { copyMode: plan.copyMode });
   if (plan.enabledApps) {

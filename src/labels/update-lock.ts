@@ -25,7 +25,7 @@ const disabledAfter = (said: Policy | false | undefined, live: Before): Policy |
 };
 const plainPolicy: Policy = { hideInSearch: false, showInApply: false };
 /** What the file leaves out: drafts go, the rest is disabled. */
-const left = <L extends NonNullable<Before>>(missing: readonly L[]): L[] =>
+const leaveOut = <L extends NonNullable<Before>>(missing: readonly L[]): L[] =>
   missing
     .filter(({ state }) => state !== 'UNPUBLISHED_DRAFT')
     .map((part) => ({ ...part, disabled: part.disabled ?? plainPolicy }));
@@ -41,7 +41,7 @@ const choiceAfter = (wanted: ChoiceDef, live: LiveChoice | undefined): LiveChoic
 const choicesAfter = (wanted: FieldDef, live: LiveField | undefined): readonly LiveChoice[] => {
   if (wanted.choices === undefined) return live?.choices ?? [];
   const { pairs, missing } = match(wanted.choices, live?.choices ?? [], '');
-  return [...pairs.map((pair) => choiceAfter(pair.wanted, pair.live)), ...left(missing)];
+  return [...pairs.map((pair) => choiceAfter(pair.wanted, pair.live)), ...leaveOut(missing)];
 };
 const fieldAfter = (wanted: FieldDef, live: LiveField | undefined): LiveField => {
   const format = wanted.dateFormat ?? live?.dateFormat ?? 'LONG_DATE';
@@ -58,9 +58,9 @@ const fieldAfter = (wanted: FieldDef, live: LiveField | undefined): LiveField =>
   });
 };
 /** The label that one delta leads to, but for the order of its parts. Pure. */
-export const simulated = (wanted: LabelDef, live: LiveLabel): LiveLabel => {
+export const simulateDelta = (wanted: LabelDef, live: LiveLabel): LiveLabel => {
   const { pairs, missing } = match(wanted.fields ?? [], live.fields, '');
-  const fields = [...pairs.map((pair) => fieldAfter(pair.wanted, pair.live)), ...left(missing)];
+  const fields = [...pairs.map((pair) => fieldAfter(pair.wanted, pair.live)), ...leaveOut(missing)];
   const { description, ...rest } = live;
   return present({
     ...rest,
@@ -86,7 +86,7 @@ const byDirectory = <T>(
   }
   return groups;
 };
-const recorded = (lock: LockFile, { deployment }: Session, { prepared, live }: Outcome): LockFile => {
+const recordOutcome = (lock: LockFile, { deployment }: Session, { prepared, live }: Outcome): LockFile => {
   const { entry, wanted, wish } = prepared;
   if (entry === undefined) return lock;
   const known = lock.labels[entry.key];
@@ -116,7 +116,7 @@ export const recordOutcomes = async (session: Session, all: readonly Outcome[]):
   const outcomes = all.filter((one) => !isRecorded(session, one));
   for (const [directory, group] of byDirectory(outcomes, ({ prepared }) => prepared.entry?.directory))
     await changeLock(session.context, directory, (lock) =>
-      group.reduce((now, outcome) => recorded(now, session, outcome), lock),
+      group.reduce((now, outcome) => recordOutcome(now, session, outcome), lock),
     );
 };
 /** Before anything is sent: what each known label is about to become, so that after a crash it is recognized as our own. */
@@ -128,7 +128,7 @@ export const recordIntents = async (session: Session, prepared: readonly Prepare
       group.reduce((now, { entry, wanted, live }) => {
         const record = entry && now.labels[entry.key]?.deployments[deployment];
         if (entry === undefined || record === undefined || live === undefined) return now;
-        const applying = unorderedDigest(simulated(wanted, live));
+        const applying = unorderedDigest(simulateDelta(wanted, live));
         return withRecord(now, entry.key, entry.file, deployment, { ...record, applying });
       }, lock),
     );

@@ -66,7 +66,7 @@ type Parts = { readonly texts: [string, string][]; readonly files: [string, Uplo
 const refuse = (message: string, problems: readonly Problem[]): never => {
   throw new HttpError(400, message, { problems });
 };
-const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
+const joinChunks = (chunks: readonly Uint8Array[]): Uint8Array => {
   const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
   for (const chunk of chunks) {
@@ -76,7 +76,7 @@ const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 /** Browsers and our client write a quote or a line end of a name as these three (WHATWG form data); nothing else is encoded. */
-const named = <T extends string | undefined>(filename: T): T =>
+const decodeFileName = <T extends string | undefined>(filename: T): T =>
   filename?.replace(/%(22|0D|0A)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))) as T;
 const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
   const { Busboy } = await import('./busboy.ts');
@@ -94,7 +94,10 @@ const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> 
       stream.on('error', reject);
       stream.on('data', (chunk: Uint8Array) => chunks.push(chunk));
       stream.on('end', () =>
-        parts.files.push([name, { filename: named(filename), contentType: type, bytes: joined(chunks) }]),
+        parts.files.push([
+          name,
+          { filename: decodeFileName(filename), contentType: type, bytes: joinChunks(chunks) },
+        ]),
       );
     });
     parser.on('finish', () => resolve(parts));

@@ -41,7 +41,7 @@ export const makeClock = (store: Store, machineNow: () => number): Clock => {
 export type RandomBytes = (bytes: number) => Uint8Array;
 const POOL_BYTES = 4096;
 /** Asks the machine for a page at a time: an identifier a request would otherwise be a system call a request. */
-const pooled = (source: RandomBytes): RandomBytes => {
+const poolBytes = (source: RandomBytes): RandomBytes => {
   let pool = new Uint8Array(0);
   let at = 0;
   return (bytes) => {
@@ -55,10 +55,10 @@ const pooled = (source: RandomBytes): RandomBytes => {
   };
 };
 /** The same bytes for the same seed. The start's number is part of it, so that a restart on kept state repeats no identifier. */
-const seeded = (seed: string, store: Store): RandomBytes => {
+const seedBytes = (seed: string, store: Store): RandomBytes => {
   const start = store.transact(() => store.next('mock.seeded-starts'));
   let block = 0;
-  return pooled((bytes) => {
+  return poolBytes((bytes) => {
     const blocks: number[] = [];
     while (blocks.length < bytes) {
       blocks.push(...createHash('sha256').update(`${seed}/${start}/${block}`).digest());
@@ -68,7 +68,7 @@ const seeded = (seed: string, store: Store): RandomBytes => {
   });
 };
 export const randomFor = (source: RandomBytes, seed: string | undefined, store: Store): RandomBytes =>
-  seed === undefined ? pooled(source) : seeded(seed, store);
+  seed === undefined ? poolBytes(source) : seedBytes(seed, store);
 const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 /** Version 4 of RFC 9562. */
 export const uuidFrom = (random: RandomBytes): string => {

@@ -16,11 +16,11 @@ export const escapedHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
 
 type Part = string | number | Html | undefined | false | readonly Html[];
-const shown = (part: Part): string => {
+const renderPart = (part: Part): string => {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.text;
   return typeof part === 'object' ? part.map(({ text }) => text).join('') : escapedHtml(String(part));
 };
 /** HTML whose values are escaped unless they are HTML themselves; there is no other way to write a page here. */
 export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
-  new Html(texts.map((text, i) => text + (i < parts.length ? shown(parts[i]) : '')).join(''));
+  new Html(texts.map((text, i) => text + (i < parts.length ? renderPart(parts[i]) : '')).join(''));

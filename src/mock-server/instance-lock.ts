@@ -86,14 +86,14 @@ const POLL_MS = 15;
 /** Commands are short: only a wait longer than this is worth a word. */
 const TELL_AFTER_MS = 2000;
 export const lockPath = (directory: string): string => join(directory, 'owner.json');
-const parsed = <T>(text: string | undefined): T | undefined => {
+const parseJson = <T>(text: string | undefined): T | undefined => {
   try {
     return text === undefined ? undefined : (JSON.parse(text) as T);
   } catch {
     return undefined;
   }
 };
-const owned = (host: Host, directory: string, mine: Lock): Ownership => ({
+const makeOwned = (host: Host, directory: string, mine: Lock): Ownership => ({
   kind: 'owned',
   publish: (server) => host.files.replace(lockPath(directory), JSON.stringify({ ...mine, server }), PRIVATE),
   release: () => unlock(host, lockPath(directory), mine),
@@ -119,7 +119,7 @@ const busy = (host: Host, directory: string, by: Lock | undefined, waitMs: numbe
   );
 /** The live server of a directory, without waiting for anything. */
 export const liveServer = (host: Host, directory: string): Live | undefined => {
-  const lock = parsed<Lock>(host.files.readNow(lockPath(directory)));
+  const lock = parseJson<Lock>(host.files.readNow(lockPath(directory)));
   return lock?.server !== undefined && processState(host, lock) !== 'gone'
     ? { ...lock.server, pid: lock.pid }
     : undefined;
@@ -157,7 +157,7 @@ const attempt = async (
   }
   if (!(await ticket.isFirst())) return { busy: undefined };
   const taken = await tryLock(host, lockPath(directory), mine);
-  return taken === true ? { got: owned(host, directory, mine) } : { busy: undefined };
+  return taken === true ? { got: makeOwned(host, directory, mine) } : { busy: undefined };
 };
 /**
  * Makes this process the only one that works on `directory`, or finds the server that does. Commands that hold the directory

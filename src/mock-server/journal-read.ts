@@ -18,7 +18,7 @@ const changeText = ({ c, k, v }: { c: string; k: Key; v?: unknown }): string =>
   `${c}\t${JSON.stringify(k)}\t${v === undefined ? '' : v instanceof Deferred ? v.text() : encode(v)}`;
 /** Changes as a line has them, without its checksum; parts of one line are joined by tabs. */
 export const changesText = (changes: readonly Change[]): string => changes.map(changeText).join('\t');
-export const checksummed = (text: string): string =>
+export const addChecksum = (text: string): string =>
   `${crc32(text).toString(16).padStart(DIGITS, '0')} ${text}\n`;
 /** After a write that failed half-way: everything from `offset` up to this line never happened. */
 export const voidLine = (offset: number): string => `\n~${offset}\n`;
@@ -67,7 +67,7 @@ export const stateDamaged = (path: string, why: string, otherwise: readonly stri
 export const HEADER = 'opsctl-mock 1\n';
 const LINE_END = 10;
 const VOID = 0x7e;
-const damaged = (path: string, line: number, offset: number): AppError =>
+const makeDamagedError = (path: string, line: number, offset: number): AppError =>
   stateDamaged(path, `line ${line} of ${path} (byte ${offset}) does not match its checksum`);
 const foreign = (path: string): AppError =>
   new AppError('config', `${path} was not written by this version of the mock server`, {
@@ -103,7 +103,7 @@ class Replay {
     }
   }
   end(): void {
-    if (this.#doubt) throw damaged(this.#path, this.#doubt.line, this.#doubt.offset);
+    if (this.#doubt) throw makeDamagedError(this.#path, this.#doubt.line, this.#doubt.offset);
     this.#flush();
   }
   #forget(offset: number): void {

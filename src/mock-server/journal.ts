@@ -5,7 +5,7 @@ import type { AppendFile, Files } from '../platform/host.ts';
 import { type Change, type Key, Store } from './store.ts';
 import {
   changesText,
-  checksummed,
+  addChecksum,
   type Entry,
   HEADER,
   noteSizes,
@@ -78,7 +78,7 @@ export class Journal {
     return this.#next;
   }
   #flush(resolve: () => void, reject: (error: unknown) => void): void {
-    const line = checksummed(this.#text);
+    const line = addChecksum(this.#text);
     this.#text = '';
     this.#next = undefined;
     const size = this.#failedAt ?? this.#file.sizeBytes();
@@ -175,7 +175,7 @@ const snapshotOf = async function* (state: Picture): AsyncGenerator<Uint8Array> 
   let text = HEADER;
   for (const { name, records } of state) {
     for (const [k, v] of records) {
-      text += checksummed(changesText([{ c: name, k, v }]));
+      text += addChecksum(changesText([{ c: name, k, v }]));
       if (text.length < CHUNK_CHARACTERS) continue;
       yield encoder.encode(text);
       text = '';
@@ -184,7 +184,7 @@ const snapshotOf = async function* (state: Picture): AsyncGenerator<Uint8Array> 
   yield encoder.encode(text);
 };
 
-const numbered = (names: readonly string[], word: string): number[] =>
+const listNumbered = (names: readonly string[], word: string): number[] =>
   names
     .flatMap((name) =>
       name.startsWith(word) && /^\d+$/.test(name.slice(word.length)) ? [Number(name.slice(word.length))] : [],
@@ -203,8 +203,8 @@ const readState = async (
   names: readonly string[],
   apply: (entry: Entry) => void,
 ): Promise<Found & { readonly snapshot: number; readonly torn: readonly Torn[] }> => {
-  const snapshot = numbered(names, 'snapshot-').at(-1) ?? 0;
-  const journals = numbered(names, 'journal-').filter((generation) => generation >= snapshot);
+  const snapshot = listNumbered(names, 'snapshot-').at(-1) ?? 0;
+  const journals = listNumbered(names, 'journal-').filter((generation) => generation >= snapshot);
   const sizes: Record<string, number> = {};
   const torn: Torn[] = [];
   const read = async (name: string): Promise<Torn> => {

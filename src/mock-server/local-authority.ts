@@ -7,10 +7,10 @@ import type { Host } from '../platform/host.ts';
 
 /** The little of ASN.1 DER (X.690) that a certificate is made of. */
 export const der = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {
-  const content = joined(parts);
-  return joined([Uint8Array.of(tag), lengthOf(content.length), content]);
+  const content = joinParts(parts);
+  return joinParts([Uint8Array.of(tag), lengthOf(content.length), content]);
 };
-const joined = (parts: readonly Uint8Array[]): Uint8Array => {
+const joinParts = (parts: readonly Uint8Array[]): Uint8Array => {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

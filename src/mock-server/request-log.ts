@@ -45,7 +45,7 @@ export type RequestQuery = {
 };
 /** `unknown`: the body was too large to be kept, so nobody can say. */
 export type Verdict = 'match' | 'other' | 'unknown';
-const parsed = (text: string): unknown => {
+const parseText = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -64,8 +64,8 @@ export const contains = (value: unknown, part: unknown): boolean => {
 const bodyVerdict = (noted: Noted, wanted: string): Verdict => {
   const text = bodyText(noted);
   if (text === undefined) return noted.bodyBytes === undefined ? 'other' : 'unknown';
-  const part = parsed(wanted);
-  const isFound = part === undefined ? text.includes(wanted) : contains(parsed(text), part);
+  const part = parseText(wanted);
+  const isFound = part === undefined ? text.includes(wanted) : contains(parseText(text), part);
   return isFound ? 'match' : 'other';
 };
 /** Decides for one request after another whether the query means it. */
@@ -96,7 +96,7 @@ const bodyOf = (noted: Noted): unknown => {
     return redactedBody(text, type) ?? `${noted.bodyBytes} bytes`;
   }
 };
-const shown = (noted: Noted, id: string) => ({
+const showEntry = (noted: Noted, id: string) => ({
   id,
   time: new Date(noted.atMs).toISOString(),
   method: noted.method,
@@ -115,7 +115,7 @@ export type FoundRequests = {
   readonly forgotten: number;
   /** Requests that might match, but whose body was too large to be kept. */
   readonly bodies_not_kept: number;
-  readonly rows: ReturnType<typeof shown>[];
+  readonly rows: ReturnType<typeof showEntry>[];
 };
 /** The last requests, newest last. */
 export class RequestLog {
@@ -138,10 +138,10 @@ export class RequestLog {
   get count(): number {
     return this.#count;
   }
-  last(limit: number): ReturnType<typeof shown>[] {
+  last(limit: number): ReturnType<typeof showEntry>[] {
     const from = Math.max(0, this.#count - Math.min(limit, KEPT));
     return Array.from({ length: this.#count - from }, (_, i) => this.#ring[(from + i) % KEPT]).flatMap(
-      (noted) => (noted ? [shown(noted, this.idOf(noted))] : []),
+      (noted) => (noted ? [showEntry(noted, this.idOf(noted))] : []),
     );
   }
   /** The newest `limit` requests that the query means, and what a reader must know to count on the number. */
@@ -160,7 +160,7 @@ export class RequestLog {
       matched: found.length,
       forgotten: from,
       bodies_not_kept: unknown,
-      rows: found.slice(-limit).map((noted) => shown(noted, this.idOf(noted))),
+      rows: found.slice(-limit).map((noted) => showEntry(noted, this.idOf(noted))),
     };
   }
   clear(): void {

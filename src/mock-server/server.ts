@@ -219,7 +219,7 @@ class Arriving implements Arrived {
  * Waits for the body of a request without holding it: however slowly it comes, it takes `limits.arrivingBytes` of memory.
  * Rejects as `Incoming.receive` does, and with the system's error when the file cannot be written but for a full disk; nothing is left then.
  */
-export const arrived = async (
+export const awaitBody = async (
   host: Pick<Host, 'files' | 'random'>,
   incoming: Incoming,
   limitBytes: number,
@@ -253,7 +253,7 @@ async function* whole(bytes: Bytes): AsyncGenerator<Bytes> {
   yield bytes;
 }
 /** The same answer with its body sent at `perSecond` bytes a second. */
-export const throttled = (host: Host, outgoing: Outgoing, perSecond: number): Outgoing => {
+export const throttle = (host: Host, outgoing: Outgoing, perSecond: number): Outgoing => {
   const { body } = outgoing;
   if (body === undefined) return outgoing;
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
@@ -345,14 +345,14 @@ const hasBody = (headers: Incoming['headers']): boolean =>
 const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
   const limit = bodyLimit(noted.headers['content-type']);
-  const answered = (body: Uint8Array): MockReply | Promise<MockReply> => {
+  const answerRequest = (body: Uint8Array): MockReply | Promise<MockReply> => {
     serving.log.noteBody(noted, body);
     return ask(serving, requestFrom(incoming, noted, body), noted);
   };
   const announced = Number(noted.headers['content-length'] ?? limit);
   return announced <= limits.arrivingBytes
-    ? incoming.read(limit).then(answered)
-    : serveLong(serving, incoming, limit, answered);
+    ? incoming.read(limit).then(answerRequest)
+    : serveLong(serving, incoming, limit, answerRequest);
 };
 /** A long body comes into memory when all of it has arrived and there is room for it. */
 const serveLong = async (
@@ -361,7 +361,7 @@ const serveLong = async (
   limit: number,
   answered: (body: Uint8Array) => MockReply | Promise<MockReply>,
 ): Promise<MockReply> => {
-  const body = await arrived(setup.host, incoming, limit);
+  const body = await awaitBody(setup.host, incoming, limit);
   if (body === 'disk full') return diskFull(setup.host.files.temporaryDirectory(), incoming.url);
   try {
     return await room(body.sizeBytes, async () => answered(body.read()));
@@ -382,7 +382,7 @@ const serveFaulty = async (
   const made = answersAlone(fault) ? undefined : await serve(serving, incoming, noted);
   const out = faultyAnswer(fault, made, noted.path);
   const { bytes_per_second: perSecond } = fault;
-  return perSecond === undefined || out.cut ? out : throttled(host, out, perSecond);
+  return perSecond === undefined || out.cut ? out : throttle(host, out, perSecond);
 };
 const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
   if (isFromPage(noted.headers)) return message(403, 'the control interface does not answer web pages');
@@ -423,14 +423,14 @@ const finishes =
 const handlerFor = (serving: Serving) => {
   const { setup, log } = serving;
   const finish = finishes(serving);
-  const failed = (noted: Noted, error: unknown): Outgoing =>
+  const answerFailure = (noted: Noted, error: unknown): Outgoing =>
     failureOf(setup.failed, { id: log.idOf(noted), path: noted.path }, error);
   const departed = departure(setup.host, setup.journal);
   const notedOf = requestNoter(serving.now);
   const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
     departed().then(
       () => finish(noted, since, out),
-      (error: unknown) => finish(noted, since, failed(noted, error)),
+      (error: unknown) => finish(noted, since, answerFailure(noted, error)),
     );
   return (incoming: Incoming): Outgoing | Promise<Outgoing> => {
     const since = setup.host.elapsed();
@@ -440,10 +440,10 @@ const handlerFor = (serving: Serving) => {
       if (!(made instanceof Promise)) return leave(noted, since, made);
       return made.then(
         (out) => leave(noted, since, out),
-        (error: unknown) => finish(noted, since, failed(noted, error)),
+        (error: unknown) => finish(noted, since, answerFailure(noted, error)),
       );
     } catch (error) {
-      return finish(noted, since, failed(noted, error));
+      return finish(noted, since, answerFailure(noted, error));
     }
   };
 };

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 const MARK = '"$bytes"';
 /** Records may be bytes or hold bytes in their first level (uploaded files); JSON has no form for them, so they get one here. */
 export const encode = (value: unknown): string => {
-  if (value instanceof Uint8Array) return JSON.stringify(wrapped(value));
+  if (value instanceof Uint8Array) return JSON.stringify(wrapBytes(value));
   if (typeof value === 'object' && value !== null) {
     for (const key in value) {
       const inner = (value as Record<string, unknown>)[key];
@@ -12,19 +12,22 @@ export const encode = (value: unknown): string => {
   }
   return JSON.stringify(value);
 };
-const wrapped = (bytes: Uint8Array) => ({
+const wrapBytes = (bytes: Uint8Array) => ({
   $bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
 });
 const withWrapped = (value: Record<string, unknown>) =>
   Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, inner instanceof Uint8Array ? wrapped(inner) : inner]),
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      inner instanceof Uint8Array ? wrapBytes(inner) : inner,
+    ]),
   );
-const unwrapped = (_key: string, value: unknown): unknown =>
+const unwrapBytes = (_key: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && typeof (value as { $bytes?: unknown }).$bytes === 'string'
     ? new Uint8Array(Buffer.from((value as { $bytes: string }).$bytes, 'base64'))
     : value;
 export const decode = (text: string): unknown =>
-  text.includes(MARK) ? JSON.parse(text, unwrapped) : JSON.parse(text);
+  text.includes(MARK) ? JSON.parse(text, unwrapBytes) : JSON.parse(text);
 /**
  * A record as it stands in the journal, parsed when somebody asks for it: a state of 100,000 stories starts in a
  * fraction of a second, and a command that needs one of them parses one.

@@ -72,7 +72,7 @@ const walk = (at: Node, segments: readonly string[], depth: number): Node | unde
   if (found !== undefined) return found;
   return segment !== '' && at.any ? walk(at.any, segments, depth + 1) : undefined;
 };
-const found = (end: End, segments: readonly string[]): Match => {
+const matchEnd = (end: End, segments: readonly string[]): Match => {
   const params: Record<string, string> = {};
   for (const { name, from, to } of end.params)
     params[name] = to - from === 1 ? (segments[from] ?? '') : segments.slice(from, to).join('/');
@@ -109,7 +109,7 @@ const customMethod = (root: Node, method: string, segments: readonly string[]): 
   const bare = [...segments.slice(0, -1), last.slice(0, colon)];
   const at = walk(root, bare, 0);
   const end = at?.ends.get(`${method}:${verb}`);
-  if (end) return found(end, bare);
+  if (end) return matchEnd(end, bare);
   const allow = [...(at?.ends.keys() ?? [])]
     .filter((key) => key.endsWith(`:${verb}`))
     .map((key) => key.split(':')[0] ?? '');
@@ -130,7 +130,7 @@ export const routerFor = (table: Table): Router => {
     const at = walk(root, segments, 0);
     if (at === undefined) return { kind: 'no-path' };
     const end = at.ends.get(method as Method);
-    if (end) return found(end, segments);
+    if (end) return matchEnd(end, segments);
     const allow = [...at.ends.keys()].filter((key) => !key.includes(':'));
     return allow.length > 0 ? { kind: 'wrong-method', allow } : { kind: 'no-path' };
   };
@@ -238,14 +238,14 @@ const inputOf = (
   if (operation.query) withDefaults(operation.query, values.query);
   return values;
 };
-async function* written(pieces: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* writePieces(pieces: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* pieces;
 }
 /** The length is known, so that a client sees a connection that was cut. */
 const longAnswer = (status: number, pieces: Pieces, headers: Record<string, string>): MockReply => ({
   status,
   headers: { ...headers, 'content-length': String(pieces.length) },
-  body: written(pieces.body()),
+  body: writePieces(pieces.body()),
 });
 const answer = (operation: Operation, value: unknown, headers: Record<string, string>): MockReply => {
   if (operation.ok === 204) return { status: 204, headers };

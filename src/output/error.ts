@@ -144,7 +144,7 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
 };
 
 /** Problems in files stand beside their lines in a CI service that shows them there. */
-const annotated = async (error: AppError, host: Host, redactor: Redactor): Promise<void> => {
+const annotate = async (error: AppError, host: Host, redactor: Redactor): Promise<void> => {
   const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
   if (!GITHUB_ACTIONS && !GITLAB_CI) return;
   const [{ placedFindings }, { ciLines }] = await Promise.all([
@@ -191,7 +191,7 @@ export const renderError = async (
     ? printable(JSON.stringify(errorJson(error, [...(options.notes?.splice(0) ?? []), ...notes])))
     : [await errorText(error, options, host), ...notes.map((note) => `  ${printable(note)}`)].join('\n');
   const clean = redactor.clean(text);
-  if (!isJson) await annotated(error, host, redactor);
+  if (!isJson) await annotate(error, host, redactor);
   await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
   return error.category;
 };

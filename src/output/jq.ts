@@ -29,7 +29,7 @@ const failure = (category: 'usage' | 'partial', stderr: string): AppError =>
 const isFailure = (code: number, stderr: string): boolean => code !== 0 || /^jq: error/m.test(stderr);
 
 /** What ended a filter: the person who pressed Ctrl-C, the service that broke off, or jq itself. */
-const ended = (
+const makeEndedError = (
   { code, stderr }: Awaited<JqRun['finished']>,
   hasOutput: boolean,
   broken: { readonly error: unknown } | undefined,
@@ -111,7 +111,7 @@ export async function* jqPieces(
       yield decoder.decode(bytes, { stream: true });
     }
     const end = await run.finished;
-    const error = ended(end, hasOutput, await fed);
+    const error = makeEndedError(end, hasOutput, await fed);
     if (error !== undefined) throw error;
     if (end.stderr !== '') await note(end.stderr.trimEnd());
   } finally {

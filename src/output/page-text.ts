@@ -17,18 +17,18 @@ const twoColumns = (rows: readonly (readonly [string, string])[], width: number)
   const longest = Math.max(0, ...rows.map(([left]) => left.length));
   const left = Math.min(LEFT, longest, Math.max(8, width - LEAST_RIGHT - 4));
   if (width - left - 4 < LEAST_RIGHT && longest > left && rows.some(([, text]) => text !== ''))
-    return rows.flatMap(([term, text]) => stacked(term, text, width));
+    return rows.flatMap(([term, text]) => stackTerm(term, text, width));
   const indent = ' '.repeat(left + 4);
   return rows.map(([term, text]) => {
     if (text === '') return `  ${wrap(term, width - 2, rows.length === 1 ? '  ' : '      ')}`.trimEnd();
     if (text.split(/\s+/).some((word) => word.length > width - left - 4))
-      return stacked(term, text, width).join('\n');
+      return stackTerm(term, text, width).join('\n');
     const gap = term.length > left ? `\n${indent}` : ' '.repeat(left - term.length + 2);
     return `  ${term}${gap}${wrap(text, width - left - 4, indent)}`.trimEnd();
   });
 };
 
-const stacked = (term: string, text: string, width: number): string[] => [
+const stackTerm = (term: string, text: string, width: number): string[] => [
   `  ${wrap(term, width - 2, '      ')}`,
   ...(text === '' ? [] : [`      ${wrap(text, width - 6, '      ')}`]),
 ];

@@ -91,7 +91,7 @@ const matchesIn = (text: string, forms: readonly string[]): Match[] => {
 };
 
 /** The text with every form that starts before `border` masked, and where the last of them ends. */
-const masked = (
+const maskForms = (
   text: string,
   forms: readonly string[],
   border = text.length,
@@ -109,7 +109,7 @@ const masked = (
 /** What of `text` is decided, masked, and the rest, which may begin a form. A match that starts before that rest stands. */
 const settle = (text: string, forms: readonly string[]): [done: string, open: string] => {
   const border = text.length - openEnd(text, forms);
-  const { done, at } = masked(text, forms, border);
+  const { done, at } = maskForms(text, forms, border);
   const cut = Math.max(at, border);
   return [done + text.slice(at, cut), text.slice(cut)];
 };
@@ -125,7 +125,7 @@ export const makeRedactor = (): Redactor => {
     forms = [...new Set([...forms, ...formsOf(secret)])].sort((a, b) => b.length - a.length);
   };
   const clean = (text: string): string => {
-    const { done, at } = masked(text, forms);
+    const { done, at } = maskForms(text, forms);
     return at === 0 ? text : done + text.slice(at);
   };
   const stream = (): RedactStream => {

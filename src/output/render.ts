@@ -56,7 +56,7 @@ async function* rowPieces(rows: Rows, formatter: Formatter, around: Environment)
   if (isFirst && formatRow(around.format).isForPeople && around.host.terminal.stdout.isTty)
     await around.warn('nothing found');
 }
-async function* filtered(
+async function* filterRows(
   result: { data: unknown } | Rows,
   program: string,
   { options, format, host, warn }: Environment,
@@ -96,7 +96,7 @@ async function* recordPieces(data: unknown, view: View, around: Environment): As
     );
 }
 /** A list is rendered row by row, as it comes. */
-async function* templated(result: { data: unknown } | Rows, template: string): AsyncGenerator<string> {
+async function* renderTemplate(result: { data: unknown } | Rows, template: string): AsyncGenerator<string> {
   const { templateText } = await import('./template.ts');
   if ('rows' in result) {
     for await (const burst of valuesOf(result))
@@ -109,8 +109,8 @@ async function* templated(result: { data: unknown } | Rows, template: string): A
 async function* pieces(result: Result, view: View, around: Environment): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
-  if (options.template !== undefined) yield* templated(result, options.template);
-  else if (options.jq !== undefined) yield* filtered(result, options.jq, around);
+  if (options.template !== undefined) yield* renderTemplate(result, options.template);
+  else if (options.jq !== undefined) yield* filterRows(result, options.jq, around);
   else if (result.kind === 'rows')
     yield* rowPieces(result, await formatterFor(format, view, options, host), around);
   else yield* recordPieces(result.data, view, around);
@@ -235,7 +235,7 @@ export const render = async (
     }
   } catch (error) {
     if (!isClosedPipe(error)) throw withFindings(error, options, view);
-    await reported(result, options, host, redactor);
+    await writeReport(result, options, host, redactor);
     return unreadExit(result);
   }
   releaseNotes(options, host);
@@ -243,7 +243,7 @@ export const render = async (
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
     await note(view.message);
-  await reported(result, options, host, redactor);
+  await writeReport(result, options, host, redactor);
   return exitOf(result);
 };
 const isInCi = ({ env }: Host): boolean => !!env.GITHUB_ACTIONS || !!env.GITLAB_CI;
@@ -254,7 +254,7 @@ const resultFinding = (exit: Category | 'done', { message }: View): CheckFinding
   message: message ?? (exit === 'done' ? 'nothing to report' : 'the check is negative'),
 });
 /** Writes what a check found if --report was given or a CI service runs the command. */
-const reported = async (
+const writeReport = async (
   result: Result,
   options: OutputOptions,
   host: Host,

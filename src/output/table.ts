@@ -22,11 +22,11 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     columns[i]?.toUpperCase() ||
     '';
   const canGrow = (i: number): boolean => (depths[i] ?? 1) < (paths[i]?.length ?? 0);
-  const doubled = (): number[] =>
+  const findDoubled = (): number[] =>
     columns.flatMap((_, i) =>
       canGrow(i) && columns.some((_, j) => j !== i && titleOf(j) === titleOf(i)) ? [i] : [],
     );
-  for (let same = doubled(); same.length > 0; same = doubled())
+  for (let same = findDoubled(); same.length > 0; same = findDoubled())
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
   return columns.map((_, i) => titleOf(i));
 };
@@ -94,7 +94,7 @@ export const fitColumns = (columns: readonly Column[], available: number): Fit =
   return total(widths) <= available ? { kind: 'table', widths } : { kind: 'block' };
 };
 /** The text in lines of at most `width` places, broken between words where there are some. Pure. */
-export const folded = (text: string, width: number, measure: Measure): string[] => {
+export const foldText = (text: string, width: number, measure: Measure): string[] => {
   if (measure(text) <= width) return [text];
   const lines: string[] = [];
   let line = '';
@@ -154,7 +154,7 @@ export type TableOptions = {
   readonly allFields?: boolean;
 };
 type Kinds = readonly ReturnType<typeof kindOf>[];
-const padded = (cells: readonly string[], widths: readonly number[], measure: Measure): string =>
+const padCells = (cells: readonly string[], widths: readonly number[], measure: Measure): string =>
   cells
     .map((cell, i) =>
       i === cells.length - 1 ? cell : cell + ' '.repeat(Math.max(0, (widths[i] ?? 0) - measure(cell)) + GAP),
@@ -170,12 +170,12 @@ const rowLines = (
 ): string[] => {
   const parts = cells.map((cell, i) =>
     kinds[i] === 'name' || kinds[i] === 'key'
-      ? folded(cell, Math.max(1, widths[i] ?? 1), measure)
+      ? foldText(cell, Math.max(1, widths[i] ?? 1), measure)
       : [clip(cell, widths[i] ?? 0, measure)],
   );
   const height = Math.max(1, ...parts.map((part) => part.length));
   return Array.from({ length: height }, (_, line) =>
-    padded(
+    padCells(
       parts.map((part) => part[line] ?? ''),
       widths,
       measure,
@@ -183,10 +183,10 @@ const rowLines = (
   );
 };
 const headerLines = (titles: readonly string[], widths: readonly number[], measure: Measure): string[] => {
-  const parts = titles.map((title, i) => folded(title, Math.max(1, widths[i] ?? 1), measure));
+  const parts = titles.map((title, i) => foldText(title, Math.max(1, widths[i] ?? 1), measure));
   const height = Math.max(1, ...parts.map((part) => part.length));
   return Array.from({ length: height }, (_, line) =>
-    padded(
+    padCells(
       parts.map((part) => part[part.length - height + line] ?? ''),
       widths,
       measure,
@@ -221,7 +221,7 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
   // A long name may leave no room beside it, and an id that fits a line of its own is not broken.
   const size = measure(value);
   const isBelow = room < 12 || (size > room && size <= (width ?? 0) - GAP && !/\s/.test(value));
-  const lines = folded(value, isBelow ? Math.max(1, (width ?? 80) - GAP) : room, measure);
+  const lines = foldText(value, isBelow ? Math.max(1, (width ?? 80) - GAP) : room, measure);
   const label = theme.bold(name);
   if (isBelow) return [label, ...lines.map((line) => `${' '.repeat(GAP)}${line}`)];
   const indent = ' '.repeat(wide + GAP);
@@ -251,7 +251,7 @@ export const tableRows = (options: TableOptions): Formatter => {
       content = names.map((_, i) =>
         Math.max(content[i] ?? 0, 0, ...cells.map((row) => measure(row[i] ?? ''))),
       );
-      const fit = fitted(titles, content, kinds, options, measure);
+      const fit = fitTable(titles, content, kinds, options, measure);
       const separator = isFirst ? '' : '\n';
       const hasHeader = isFirst && options.hasHeader;
       isFirst = false;
@@ -267,7 +267,7 @@ export const tableRows = (options: TableOptions): Formatter => {
     close: () => '',
   };
 };
-const fitted = (
+const fitTable = (
   titles: readonly string[],
   content: readonly number[],
   kinds: Kinds,

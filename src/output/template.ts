@@ -1,7 +1,7 @@
 import { invalidArguments, messageOf, problem } from '../core/problem.ts';
 import { cellText } from './types.ts';
 
-const failed = (error: unknown): Error => {
+const makeTemplateError = (error: unknown): Error => {
   const text = messageOf(error);
   return invalidArguments([
     problem(
@@ -19,16 +19,16 @@ export const checkTemplate = async (template: string): Promise<void> => {
   try {
     parse(template);
   } catch (error) {
-    throw failed(error);
+    throw makeTemplateError(error);
   }
 };
 
 /** `\n` and `\t` as people type them in single quotes. */
-const unescaped = (template: string): string => template.replaceAll('\\n', '\n').replaceAll('\\t', '\t');
+const readEscapes = (template: string): string => template.replaceAll('\\n', '\n').replaceAll('\\t', '\t');
 
 /** One value through the template, a line of its own. Nothing is escaped for HTML: this is text. */
 export const templateText = async (data: unknown, template: string): Promise<string> => {
   const { render } = await import('./mustache-package.ts');
-  const text = render(unescaped(template), data, undefined, { escape: cellText });
+  const text = render(readEscapes(template), data, undefined, { escape: cellText });
   return text.endsWith('\n') ? text : `${text}\n`;
 };

@@ -103,15 +103,13 @@ export const project = (row: Row, columns: readonly string[] | undefined): unkno
     ? row
     : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
 
-const indented = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
+const indent = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
 /** A valid array as soon as it is closed; each row stands there before the next is known. */
 export const jsonRows = (columns?: readonly string[]): Formatter => {
   let count = 0;
   return {
     rows: (burst) =>
-      burst
-        .map((row) => `${count++ === 0 ? '[' : ','}\n  ${indented(project(row, columns) ?? null)}`)
-        .join(''),
+      burst.map((row) => `${count++ === 0 ? '[' : ','}\n  ${indent(project(row, columns) ?? null)}`).join(''),
     close: () => (count === 0 ? '[]\n' : '\n]\n'),
   };
 };
@@ -122,7 +120,7 @@ export const ndjsonRows = (columns?: readonly string[]): Formatter => ({
   close: () => '',
 });
 
-const escaped = (c: string): string => {
+const escapeText = (c: string): string => {
   const code = c.charCodeAt(0);
   return `\\u${code.toString(16).padStart(4, '0')}`;
 };
@@ -132,11 +130,11 @@ const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
 const UNSAFE_IN_LINE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 /** Data on its way to a terminal: what would move the cursor, change colours or hide text is shown as `\u001b` instead. */
-export const printable = (text: string): string => text.replace(UNSAFE, escaped);
+export const printable = (text: string): string => text.replace(UNSAFE, escapeText);
 /** The same for what must stay on one line: a line end becomes `\n`. */
 export const oneLine = (text: string): string =>
   text.replace(UNSAFE_IN_LINE, (c) =>
-    c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escaped(c),
+    c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escapeText(c),
   );
 
 /** Columns that none of these rows has. Pure. */

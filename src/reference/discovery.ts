@@ -20,7 +20,7 @@ const bounds = ({ min, max }: { readonly min?: number; readonly max?: number }):
   ...(max === undefined ? {} : { maximum: String(max) }),
 });
 
-const typed = (field: Field, schemas: Schemas): JsonSchema => {
+const typeSchema = (field: Field, schemas: Schemas): JsonSchema => {
   switch (field.type) {
     case 'string': {
       const format = formatOf[field.format ?? ''];
@@ -45,15 +45,15 @@ const typed = (field: Field, schemas: Schemas): JsonSchema => {
     case 'object':
       return field.name === undefined
         ? { type: 'object', properties: properties(field.fields, schemas) }
-        : named(field.name, field, schemas);
+        : nameSchema(field.name, field, schemas);
     case 'ref':
-      return named(field.name, bare(field), schemas);
+      return nameSchema(field.name, bare(field), schemas);
     default:
       return { type: 'string' };
   }
 };
 const schema = (field: Field, schemas: Schemas): JsonSchema => ({
-  ...typed(field, schemas),
+  ...typeSchema(field, schemas),
   ...(field.summary ? { description: field.summary } : {}),
   ...(field.default === undefined ? {} : { default: String(field.default) }),
   ...(field.outputOnly || field.readOnly ? { readOnly: true } : {}),
@@ -61,7 +61,7 @@ const schema = (field: Field, schemas: Schemas): JsonSchema => ({
 });
 const properties = (fields: Fields, schemas: Schemas): JsonSchema =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schema(field, schemas)]));
-const named = (name: string, field: Field, schemas: Schemas): JsonSchema => {
+const nameSchema = (name: string, field: Field, schemas: Schemas): JsonSchema => {
   if (!schemas.has(name)) {
     schemas.set(name, {});
     schemas.set(name, {
@@ -74,7 +74,7 @@ const named = (name: string, field: Field, schemas: Schemas): JsonSchema => {
 };
 
 /** `/{name=labels/*}:publish` → `v2beta/{+name}:publish` and the pattern that a name must match. */
-const placed = (service: Service, operation: Operation) => {
+const placePath = (service: Service, operation: Operation) => {
   const { segments, verb } = template(operation.path);
   const path =
     segments.map((s) => ('literal' in s ? s.literal : `{+${s.param}}`)).join('/') +
@@ -101,7 +101,7 @@ const parameters = (fields: Fields, schemas: Schemas): JsonSchema =>
   );
 
 const method = (service: Service, id: string, operation: Operation, schemas: Schemas): JsonSchema => {
-  const { path, flatPath, patterns } = placed(service, operation);
+  const { path, flatPath, patterns } = placePath(service, operation);
   const inPath = Object.fromEntries(
     Object.entries(operation.params ?? {}).map(([name, field]) => [
       name,
@@ -110,7 +110,7 @@ const method = (service: Service, id: string, operation: Operation, schemas: Sch
   );
   const request =
     operation.body &&
-    named(
+    nameSchema(
       operation.bodyName ??
         `${id
           .split('.')

@@ -1,7 +1,7 @@
 import type { Block, Page } from '../core/page.ts';
 
 /** man(7): a line that begins with a dot or a quote is a request, a backslash an escape, and a dash a hyphen. */
-const escaped = (text: string): string =>
+const escapeRoff = (text: string): string =>
   text
     .replaceAll('\\', '\\e')
     .replaceAll('-', '\\-')
@@ -12,25 +12,25 @@ const escaped = (text: string): string =>
 const blockLines = (block: Block): string[] => {
   switch (block.kind) {
     case 'heading':
-      return ['.PP', `\\fB${escaped(block.text)}\\fR`];
+      return ['.PP', `\\fB${escapeRoff(block.text)}\\fR`];
     case 'text':
       return [
         '.PP',
-        ...block.text.split('\n').flatMap((line, i) => (i === 0 ? [] : ['.br']).concat(escaped(line))),
+        ...block.text.split('\n').flatMap((line, i) => (i === 0 ? [] : ['.br']).concat(escapeRoff(line))),
       ];
     case 'terms':
       return block.rows.flatMap(([term, text]) =>
         text === ''
-          ? ['.PP', '.RS 4', escaped(term.trim()), '.RE']
-          : ['.TP', `\\fB${escaped(term.trim())}\\fR`, escaped(text)],
+          ? ['.PP', '.RS 4', escapeRoff(term.trim()), '.RE']
+          : ['.TP', `\\fB${escapeRoff(term.trim())}\\fR`, escapeRoff(text)],
       );
     case 'shell':
       return [
-        ...(block.note === undefined ? [] : ['.PP', `${escaped(block.note)}:`]),
+        ...(block.note === undefined ? [] : ['.PP', `${escapeRoff(block.note)}:`]),
         '.PP',
         '.RS 4',
         '.nf',
-        ...block.lines.map(escaped),
+        ...block.lines.map(escapeRoff),
         '.fi',
         '.RE',
       ];
@@ -44,10 +44,10 @@ export const manPage = (name: string, version: string, summary: string, pages: r
     '.ad l',
     '.nh',
     '.SH NAME',
-    `${escaped(name)} \\- ${escaped(summary)}`,
+    `${escapeRoff(name)} \\- ${escapeRoff(summary)}`,
     ...pages.flatMap((page) => [
-      `.SH "${escaped(page.title.toUpperCase()).replaceAll('"', '')}"`,
-      escaped(page.summary),
+      `.SH "${escapeRoff(page.title.toUpperCase()).replaceAll('"', '')}"`,
+      escapeRoff(page.summary),
       ...page.blocks.flatMap(blockLines),
     ]),
   ];

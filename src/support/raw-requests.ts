@@ -22,7 +22,7 @@ export const rowsOfPage = (page: unknown, path: string): readonly unknown[] => {
   throw new AppError('usage', `${path} is no list; leave --paginate out`, { code: 'NO_LIST' });
 };
 /** RFC 8288: `Link: <https://…?page=2>; rel="next"`. */
-const linked = (header: string | undefined): string | undefined =>
+const readLink = (header: string | undefined): string | undefined =>
   /<([^>]+)>\s*;[^,]*\brel="?next\b/.exec(header ?? '')?.[1];
 const withQuery = (path: string, changes: Readonly<Record<string, string>>): string => {
   const [before = '', query = ''] = path.split('?');
@@ -31,7 +31,7 @@ const withQuery = (path: string, changes: Readonly<Record<string, string>>): str
   return `${before}?${params}`;
 };
 /** spec/tracker#search, spec/tracker#epics, spec/labels#parameters: a path, a number of a page, or a token of one. */
-const marked = (page: Json, path: string): string[] => {
+const readNextMarks = (page: Json, path: string): string[] => {
   if (typeof page.next === 'string' && page.next !== '') return [page.next];
   if (typeof page.next === 'number') return [withQuery(path, { page: String(page.next) })];
   if (typeof page.nextPageToken === 'string' && page.nextPageToken !== '')
@@ -52,16 +52,16 @@ export const nextPages = (
   path: string,
   headers: Readonly<Record<string, string>>,
 ): readonly string[] => {
-  const link = linked(headers.link);
+  const link = readLink(headers.link);
   if (link !== undefined) return [link];
   if (Array.isArray(page)) return byOffset(page, path);
   if (!isRecord(page)) return [];
-  const own = marked(page, path);
+  const own = readNextMarks(page, path);
   return own.length > 0
     ? own
     : Object.values(page)
         .filter(isRecord)
-        .flatMap((group) => marked(group, path));
+        .flatMap((group) => readNextMarks(group, path));
 };
 export type OnePage = { readonly page: unknown; readonly headers: Readonly<Record<string, string>> };
 /** All pages, each once: a service that goes round in a circle would never end. */
@@ -76,7 +76,7 @@ export async function* allPages(
     const { page, headers } = await ask(path);
     const rows = rowsOfPage(page, path);
     const next = nextPages(page, path, headers);
-    if (Array.isArray(page) && linked(headers.link) === undefined) watch.refuseSameBeginning(page);
+    if (Array.isArray(page) && readLink(headers.link) === undefined) watch.refuseSameBeginning(page);
     watch.refuseForEver(rows.length);
     yield rows;
     for (const one of next) watch.refuseAgain(one);
@@ -236,7 +236,7 @@ const labelsRefusal = async (error: AppError, { method, path, body = '' }: ApiRe
     isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body),
   });
 };
-const explained = async (
+const explainRefusal = async (
   context: Context,
   service: ServiceName,
   error: AppError,
@@ -248,7 +248,7 @@ const explained = async (
 };
 const whatOf = ({ method, path }: ApiRequest): string => `${method} ${path}`;
 /** Refusals and redirects are errors, whatever is asked for. */
-const accepted = async (
+const acceptAnswer = async (
   context: Context,
   service: ServiceName,
   request: ApiRequest,
@@ -256,7 +256,8 @@ const accepted = async (
 ): Promise<void> => {
   if (reply.status < 300) return;
   const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
-  if (reply.status >= 400) throw await explained(context, service, errorFrom(read, whatOf(request)), request);
+  if (reply.status >= 400)
+    throw await explainRefusal(context, service, errorFrom(read, whatOf(request)), request);
   refuseRedirect(read, whatOf(request));
 };
 const isJsonAnswer = ({ headers }: Pick<HttpReply, 'headers'>): boolean =>
@@ -278,7 +279,7 @@ export const answerOf = async (
 };
 const readAnswer = async (context: Context, service: ServiceName, request: ApiRequest): Promise<Result> => {
   const reply = await context.send(service, request);
-  await accepted(context, service, request, reply);
+  await acceptAnswer(context, service, request, reply);
   if (!isJsonAnswer(reply)) {
     const bytes = await reply.bytes();
     return bytes.length === 0 ? nothing(`${whatOf(request)}: ${reply.status}`) : rawResult(bytes);
@@ -295,7 +296,7 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
   const ask = async (path: string) => {
     const one = { ...request, path: await pathBelow(context, service, path) };
     const reply = await context.send(service, one);
-    await accepted(context, service, one, reply);
+    await acceptAnswer(context, service, one, reply);
     const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
     return { page: jsonOf(read, whatOf(one)), headers: reply.headers };
   };

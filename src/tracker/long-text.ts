@@ -6,7 +6,7 @@ import { inputFrom } from '../core/field-flags.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import type { Values } from '../core/flag.ts';
 import type { Operation } from '../core/operation.ts';
-import { AppError, invalidArguments, problem, reworded, usageError } from '../core/problem.ts';
+import { AppError, invalidArguments, problem, reword, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
 import { resolveParams, trackerNaming } from './names/naming.ts';
 
@@ -42,7 +42,7 @@ const currentText = async (context: Context, { read, name }: Editable, values: V
   >;
   return typeof record[name] === 'string' ? record[name] : '';
 };
-export const edited = async (
+export const openEditor = async (
   context: Context,
   one: Editable,
   values: Values,
@@ -133,5 +133,5 @@ export const keptText = async (thrown: unknown, { path, drop }: Edited, flag: st
     return thrown;
   }
   const tryThis = [...(thrown.detail.tryThis ?? []), `your text is kept; send it with ${flag} ${path}`];
-  return reworded(thrown, { ...thrown.detail, tryThis, cause: thrown });
+  return reword(thrown, { ...thrown.detail, tryThis, cause: thrown });
 };

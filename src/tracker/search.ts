@@ -23,7 +23,7 @@ const forbidden = ({ detail }: AppError, { isMock }: Target): string[] => {
     '`opsctl tracker members me` shows whose token this is; ask an admin of the workspace for the right',
   ];
 };
-const unauthorized = ({ origin, isMock }: Target): string[] =>
+const adviseUnauthorized = ({ origin, isMock }: Target): string[] =>
   isMock
     ? ['`opsctl mock status` shows the token of the running server']
     : [
@@ -55,7 +55,7 @@ export const explainedRefusal = (error: unknown, target: Target, operation?: Ope
   const status = error.detail.httpStatus;
   const tryThis =
     status === 401
-      ? unauthorized(target)
+      ? adviseUnauthorized(target)
       : status === 403
         ? forbidden(error, target)
         : status === 404
@@ -108,7 +108,7 @@ async function* pages(context: Context, name: string, first: Group): AsyncIterab
   }
 }
 /** Groups are paged one after the other, each through its own `next`. */
-export async function* found(context: Context, first: Answer, most: number): AsyncIterable<unknown> {
+export async function* listFound(context: Context, first: Answer, most: number): AsyncIterable<unknown> {
   let left = most;
   let total = 0;
   for (const [name, group] of Object.entries(first)) {
@@ -167,7 +167,7 @@ async function* first(
     yield row;
   }
 }
-export const limited = (
+export const limitResults = (
   context: Context,
   rows: AsyncIterable<unknown>,
   most: number | undefined,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { accessToken } from '../../src/auth/token.ts';
-import { renewed } from '../../src/auth/renew.ts';
+import { renewAccount } from '../../src/auth/renew.ts';
 import { signOut } from '../../src/auth/sign-out.ts';
 import { type Account, withAccount } from '../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
@@ -360,7 +360,7 @@ test('not signed in, and an unknown account', async () => {
 
 test('an id_token in a refresh answer does not need metadata', async () => {
   const { context, account } = await signedIn();
-  const next = await renewed(context, account, { minTtlMs: 0, force: true });
+  const next = await renewAccount(context, account, { minTtlMs: 0, force: true });
   expect(next.accessToken).toBe('at-2-secret');
 });
 

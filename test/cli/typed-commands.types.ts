@@ -4,7 +4,7 @@ import type { Flags } from '../../src/core/flag.ts';
 import { bool, int, list, oneOf, req, str } from '../../src/core/field.ts';
 import { nothing } from '../../src/core/result.ts';
 import { planFlags, runFlags } from '../../src/commands/kv/flags.ts';
-import { conducted } from '../../src/commands/kv/run.ts';
+import { runUpgrade } from '../../src/commands/kv/run.ts';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_: Same<A, B>): void => {};
@@ -64,7 +64,7 @@ export const upgrade: Command = defineCommand({
     // @ts-expect-error kill-after-grace
     void values['kill-after-graze'];
     // @ts-expect-error what runs the upgrade wants its own flags, and not any object
-    void conducted(context, { 'kill-after-grace': 'yes' }, {} as never);
+    void runUpgrade(context, { 'kill-after-grace': 'yes' }, {} as never);
     return nothing();
   },
 });

@@ -16,7 +16,7 @@ import { decode } from '../../src/core/protobuf.ts';
 import { refuseLongSecret } from '../../src/core/field.ts';
 import { yamlValue } from '../../src/core/yaml.ts';
 import { requestIn } from '../../src/etcd-sim/gateway/rpc.ts';
-import { called } from '../../src/cli/mcp/call.ts';
+import { callTool } from '../../src/cli/mcp/call.ts';
 import { readCassette } from '../../src/mock-server/cassette/cassette.ts';
 import type { Context } from '../../src/api/context.ts';
 import { Answer, Chunked } from '../../src/platform/node/http1-answer.ts';
@@ -101,7 +101,7 @@ test('what a command prints for a tool, and its time: both are handed to its pro
     inputSchema: { required: [] },
   } as never;
   const caller = { host, approvals: undefined as never, always: [], sharedFlags: [], directories: [] };
-  const answer = await called(caller, [tool], 'x', {});
+  const answer = await callTool(caller, [tool], 'x', {});
   expect(given).toEqual({ bytes: limits.toolReplyBytes, ms: limits.toolMs });
   expect(answer).toMatchObject({ isError: true });
   expect(answer.content[0]?.text).toContain(`more than ${limits.toolReplyBytes} bytes`);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { LimitsJson } from '../../src/labels/api-types.ts';
 import { changeRow, changesText, descriptionText } from '../../src/labels/change.ts';
 import { limitProblems, lockProblems, rightProblems } from '../../src/labels/desired.ts';
-import { unpublished } from '../../src/labels/from-label.ts';
+import { findUnpublished } from '../../src/labels/from-label.ts';
 import { contentDigest, fieldDigest, unorderedDigest } from '../../src/labels/lock-entries.ts';
 import type {
   ChoiceDef,
@@ -517,18 +517,18 @@ describe('what the service would refuse', () => {
 
 test('what is not published yet: all of a label that never was, else the edits from there', () => {
   const draft = live({ fields: [text('A'), text('B')] });
-  expect(unpublished(draft, undefined).map(({ what }) => what)).toEqual([
+  expect(findUnpublished(draft, undefined).map(({ what }) => what)).toEqual([
     'label Contract',
     'field A',
     'field B',
   ]);
   expect(
-    unpublished(draft, live({ fields: [text('A')] })).map(({ what, kind }) => `${what} ${kind}`),
+    findUnpublished(draft, live({ fields: [text('A')] })).map(({ what, kind }) => `${what} ${kind}`),
   ).toEqual(['field B added']);
-  expect(unpublished(live({ fields: [] }), live({ fields: [text('A')] })).map(({ kind }) => kind)).toEqual([
-    'deleted',
-  ]);
-  expect(unpublished(live({ state: 'DISABLED', copyMode: 'X' }), live())).toEqual([]);
+  expect(
+    findUnpublished(live({ fields: [] }), live({ fields: [text('A')] })).map(({ kind }) => kind),
+  ).toEqual(['deleted']);
+  expect(findUnpublished(live({ state: 'DISABLED', copyMode: 'X' }), live())).toEqual([]);
 });
 
 test('a description is quoted up to sixty letters', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { documentsIn, onlyDocument, placed, readDocuments } from '../../src/labels/read-files.ts';
+import { documentsIn, onlyDocument, placeProblems, readDocuments } from '../../src/labels/read-files.ts';
 import { readWishes } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
@@ -105,7 +105,7 @@ describe('one text', () => {
   test('with problems says where each stands', () => {
     const [document] = documentsIn('a.yaml', '# x\ntitle: A\ntype: B\n');
     const wrong = { path: 'type', rule: 'enum', message: 'no' } as never;
-    expect(document === undefined ? [] : placed(document, [wrong])).toEqual([
+    expect(document === undefined ? [] : placeProblems(document, [wrong])).toEqual([
       { path: 'type', rule: 'enum', message: 'no', file: 'a.yaml', line: 3, column: 1 },
     ]);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { pinned } from '../../src/labels/send.ts';
+import { sendPinned } from '../../src/labels/send.ts';
 
 const refused = (httpStatus: number, code: string) => new AppError('refused', 'no', { httpStatus, code });
 /** What becomes of a write that fails so, when the label is at this revision now. */
@@ -12,7 +12,7 @@ const outcome = async (failure: Error, revisionId: string, more: object = {}) =>
     return { revisionId };
   };
   const shown = { name: 'labels/L', title: 'T', revisionId: '3', asking: {}, ...more };
-  const error: AppError = await pinned(
+  const error: AppError = await sendPinned(
     { call } as unknown as Context,
     shown,
     'look again',

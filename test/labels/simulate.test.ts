@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LabelDef, LiveField, LiveLabel } from '../../src/labels/definition.ts';
-import { simulated } from '../../src/labels/update-lock.ts';
+import { simulateDelta } from '../../src/labels/update-lock.ts';
 
 const field = (id: string, more: Partial<LiveField>): LiveField => ({
   ...{ id, name: `Field ${id}`, state: 'PUBLISHED', type: 'text', required: false, choices: [] },
@@ -26,7 +26,7 @@ const live: LiveLabel = {
   ],
 };
 const plain = { hideInSearch: false, showInApply: false };
-const after = (wanted: Partial<LabelDef>): LiveLabel => simulated({ title: 'Old', ...wanted }, live);
+const after = (wanted: Partial<LabelDef>): LiveLabel => simulateDelta({ title: 'Old', ...wanted }, live);
 const fieldsAfter = (fields: LabelDef['fields']) => after({ fields: fields ?? [] }).fields;
 
 test('what the file does not say stays, and null is none', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Deferred } from '../../src/mock-server/store.ts';
 import {
   changesText,
-  checksummed,
+  addChecksum,
   entriesOf,
   HEADER,
   isSound,
@@ -17,9 +17,9 @@ const soundness = (line: string): boolean => isSound(bytes(`${line}\n`), 0, line
 
 describe('a line of the journal', () => {
   test('has eight digits of CRC-32 and a space before its changes', () => {
-    expect(checksummed('abc')).toBe('352441c2 abc\n');
+    expect(addChecksum('abc')).toBe('352441c2 abc\n');
     // Zeros in front are digits as well.
-    expect(checksummed('')).toBe('00000000 \n');
+    expect(addChecksum('')).toBe('00000000 \n');
     expect(voidLine(17)).toBe('\n~17\n');
   });
   test('has collection, key and value of each change, parted by tabs', () => {
@@ -30,7 +30,7 @@ describe('a line of the journal', () => {
       { c: 'names', k: 'ä', v: value },
     ];
     expect(changesText(changes as never)).toBe('items\t7\t{"a":"tab\\t"}\titems\t"7"\t\tnames\t"ä"\t[1]');
-    const line = checksummed(changesText(changes as never));
+    const line = addChecksum(changesText(changes as never));
     const whole = bytes(`before\n${line}after\n`);
     const start = 7;
     const end = whole.indexOf(10, start);
@@ -72,7 +72,7 @@ describe('what is read of a journal', () => {
     });
     return { found, ...sizes };
   };
-  const line = (key: number, value: number): string => checksummed(`c\t${key}\t${value}`);
+  const line = (key: number, value: number): string => addChecksum(`c\t${key}\t${value}`);
   const code = (content: string) =>
     read(content).then(
       () => 'read',

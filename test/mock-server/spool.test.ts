@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { arrived } from '../../src/mock-server/server.ts';
+import { awaitBody } from '../../src/mock-server/server.ts';
 import type { Bytes, Incoming } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
@@ -26,7 +26,7 @@ test.each([
   ['more in one piece', [filled(n * 2, 7)]],
   ['more in many pieces', [filled(n, 1), filled(n, 2), filled(n, 3)]],
 ])('%s arrives as it was sent', async (_, pieces) => {
-  const body = await arrived(fakeHost(), coming(pieces), Number.POSITIVE_INFINITY);
+  const body = await awaitBody(fakeHost(), coming(pieces), Number.POSITIVE_INFINITY);
   if (body === 'disk full') throw new Error(body);
   expect(body.sizeBytes).toBe(Buffer.concat(pieces).length);
   expect(Buffer.compare(body.read(), Buffer.concat(pieces))).toBe(0);
@@ -44,7 +44,7 @@ test.each([
     made.push(mode ?? 0);
     return append(path, mode);
   };
-  const body = await arrived(host, coming([filled(size, 1)]), Number.POSITIVE_INFINITY);
+  const body = await awaitBody(host, coming([filled(size, 1)]), Number.POSITIVE_INFINITY);
   if (body === 'disk full') throw new Error(body);
   expect(made).toEqual(Array(count).fill(0o600));
   expect(await host.files.list(host.files.temporaryDirectory())).toEqual([]);
@@ -70,7 +70,7 @@ test('a disk that is full is said, any other failure is thrown; both files are c
       const parts = openParts(path);
       return parts && { ...parts, close: () => closed.push('read') };
     };
-    const told = await arrived(host, coming([filled(n + 1, 1)]), Number.POSITIVE_INFINITY).catch(
+    const told = await awaitBody(host, coming([filled(n + 1, 1)]), Number.POSITIVE_INFINITY).catch(
       () => 'thrown',
     );
     expect(told).toBe(outcome);

@@ -11,7 +11,7 @@ import {
   lifecycle,
   lifecycleDisabledPolicy,
   lockStatus,
-  needed,
+  requireField,
   onlyIn,
   openEnum,
   optionMembers,
@@ -44,7 +44,7 @@ const fieldListOptions = schema('FieldListOptions', {
   maxEntries: help(int32(), 'How many values at most'),
 });
 export const fieldProperties = schema('FieldProperties', {
-  displayName: needed(help(str(), 'Name shown to users; required')),
+  displayName: requireField(help(str(), 'Name shown to users; required')),
   insertBeforeField: onlyIn(help(str(), 'Input only; place before this field id, empty = end')),
   required: help(bool(), 'Mark as mandatory'),
 });
@@ -90,7 +90,7 @@ const choiceDisplayHints = schema('FieldSelectionOptionsChoiceDisplayHints', {
 export const choiceProperties = schema('FieldSelectionOptionsChoiceProperties', {
   badgeConfig: help(badgeConfig, 'Set = the label counts as badged'),
   description: help(str(), 'Help text'),
-  displayName: needed(help(str(), 'Name shown to users; required')),
+  displayName: requireField(help(str(), 'Name shown to users; required')),
   insertBeforeChoice: onlyIn(help(str(), 'Input only; place before this choice id, empty = end')),
 });
 export const choice = schema('FieldSelectionOptionsChoice', {
@@ -171,7 +171,7 @@ const labelEnabledAppSettings = schema('LabelEnabledAppSettings', {
 });
 export const labelProperties = schema('LabelProperties', {
   description: help(str(), 'Description'),
-  title: needed(help(str(), 'Title; required')),
+  title: requireField(help(str(), 'Title; required')),
 });
 export const label = schema('Label', {
   appliedCapabilities: out(help(labelAppliedCapabilities, 'Caller rights on applied metadata')),
@@ -185,7 +185,7 @@ export const label = schema('Label', {
   enabledAppSettings: help(labelEnabledAppSettings, 'Apps where the label may be used'),
   fields: help(list(labelField), 'Fields, most important first'),
   id: out(help(str(), '([a-zA-Z0-9])+, same in every revision')),
-  labelType: needed(
+  labelType: requireField(
     help(
       openEnum('LABEL_TYPE_UNSPECIFIED', ...ownLabelTypes, 'PROVIDER_APP'),
       'Kind of label; required on create',
@@ -195,7 +195,7 @@ export const label = schema('Label', {
   lifecycle: out(help(lifecycle, 'State of this component')),
   lockStatus: out(help(lockStatus, 'Whether this component is the direct target of a lock')),
   name: out(help(str(), 'labels/<id> or labels/<id>@<revision>')),
-  properties: needed(help(labelProperties, 'Title and description; title required')),
+  properties: requireField(help(labelProperties, 'Title and description; title required')),
   publishTime: out(help(datetime(), 'When it was published')),
   publisher: out(help(userInfo, 'User who published it')),
   revisionCreateTime: out(help(datetime(), 'When this revision was made')),

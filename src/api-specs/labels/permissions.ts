@@ -5,7 +5,7 @@ import {
   empty,
   labelName,
   labelRoles,
-  needed,
+  requireField,
   pageQuery,
   permissionName,
   principalMembers,
@@ -38,7 +38,7 @@ const deleteLabelPermissionRequest = schema('DeleteLabelPermissionRequest', {
 });
 const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
   labelPermission: req(help(labelPermission, 'Permission to create or change')),
-  parent: needed(help(str(), 'labels/<id>; must be empty or match the batch parent')),
+  parent: requireField(help(str(), 'labels/<id>; must be empty or match the batch parent')),
   useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
 });
 export const batchDeleteLabelPermissionsRequest = schema('BatchDeleteLabelPermissionsRequest', {
@@ -69,7 +69,7 @@ type Parent = {
   readonly summary: (text: string) => string;
 };
 /** What most rows share; an example is a verb, and what follows the label. */
-const shared = (parent: Parent) => ({
+const shareParts = (parent: Parent) => ({
   cites: 'spec/labels#permissions',
   params: { parent: parent.name },
   ok: 200 as const,
@@ -78,7 +78,7 @@ const shared = (parent: Parent) => ({
 });
 /** Both set one permission: they insert or replace by principal (spec/labels#permissions-4). */
 const setting = (parent: Parent) => {
-  const { cites, params, ok } = shared(parent);
+  const { cites, params, ok } = shareParts(parent);
   return {
     path: `/{parent=${parent.pattern}}/permissions`,
     cites,
@@ -92,7 +92,7 @@ const setting = (parent: Parent) => {
   };
 };
 const settingRows = (parent: Parent) => {
-  const { line } = shared(parent);
+  const { line } = shareParts(parent);
   const reader = ' --email reader@example.com --role';
   return {
     update: op({
@@ -112,7 +112,7 @@ const settingRows = (parent: Parent) => {
   };
 };
 const batchRows = (parent: Parent) => {
-  const { cites, params, ok, line } = shared(parent);
+  const { cites, params, ok, line } = shareParts(parent);
   const requests = ` --requests '[{"labelPermission": {"group": "groups/1", "role": "READER"}}]'`;
   return {
     batchDelete: op({
@@ -144,7 +144,7 @@ const batchRows = (parent: Parent) => {
   };
 };
 const readAndDeleteRows = (parent: Parent) => {
-  const { cites, params, ok, line } = shared(parent);
+  const { cites, params, ok, line } = shareParts(parent);
   const deleteLine = `opsctl labels ${parent.command}permissions delete Contract reader@example.com${parent.revision} --yes`;
   return {
     delete: op({

@@ -54,7 +54,7 @@ export const openEnum = <const E extends readonly string[]>(...values: E) =>
   str(undefined, { enum: values, open: true });
 export const onlyIn = <const F extends Field>(field: F) =>
   ({ ...field, inputOnly: true }) as F & { inputOnly: true };
-export const needed = <const F extends Field>(field: F) =>
+export const requireField = <const F extends Field>(field: F) =>
   ({ ...field, needed: true }) as F & { needed: true };
 export const labelView = oneOf('LABEL_VIEW_BASIC', 'LABEL_VIEW_FULL');
 export const copyMode = oneOf('COPY_MODE_UNSPECIFIED', ...copyModes);

@@ -113,7 +113,7 @@ export const accountFrom = (
   idToken: answer.idToken,
 });
 /** `asked` is when the request left: the token may have been made right then. spec/sign-in#refresh: the answer has no refresh token, and that does not mean that it is gone. */
-export const merged = (account: Account, answer: TokenResponse, asked: Instant): Account => ({
+export const mergeTokens = (account: Account, answer: TokenResponse, asked: Instant): Account => ({
   ...account,
   granted: [...grantedFrom(answer, account.granted)],
   obtainedMs: asked.wallMs,
@@ -239,7 +239,7 @@ export const swapRefreshed = (
   if (latest.ended !== undefined) return { data, outcome: 'ended' };
   if (latest.refreshToken !== used.refreshToken) return { data, outcome: 'superseded' };
   if (latest.accessToken === used.accessToken)
-    return { data: withChanged(data, merged(latest, response, asked)), outcome: 'stored' };
+    return { data: withChanged(data, mergeTokens(latest, response, asked)), outcome: 'stored' };
   // The refresh token that was used may be spent: its successor is kept whatever happens to the access token.
   const kept =
     response.refreshToken === undefined || response.refreshToken === latest.refreshToken
@@ -305,7 +305,7 @@ export const swapSignedIn = (
   return isChanged ? { data, outcome: 'changed' } : { data: withAccount(data, account), outcome: 'stored' };
 };
 /** Gives every account that an edit made or changed a generation of its own. */
-export const numbered = (before: StoredCredentials, after: StoredCredentials): StoredCredentials => {
+export const numberGenerations = (before: StoredCredentials, after: StoredCredentials): StoredCredentials => {
   const known = new Set(before.accounts);
   let generation = before.generation ?? 0;
   const accounts = after.accounts.map((account) => {

@@ -9,7 +9,7 @@ import { configuredServer, mockKey } from '../settings.ts';
 import {
   type Account,
   noCredentials,
-  numbered,
+  numberGenerations,
   secretsOf,
   type StoredCredentials,
   writeAccountList,
@@ -67,7 +67,7 @@ export const decrypt = (encrypted: EncryptedCredentials, key: Uint8Array): strin
     return undefined;
   }
 };
-export const damaged = (path: string, why: string, first: readonly string[] = []): AppError =>
+export const makeDamagedError = (path: string, why: string, first: readonly string[] = []): AppError =>
   new AppError('config', `the stored credentials ${path} cannot be read: ${why}`, {
     code: 'CREDENTIALS_UNREADABLE',
     tryThis: [...first, `remove ${path} and run opsctl login`, 'opsctl doctor auth'],
@@ -77,13 +77,14 @@ export const parseEncrypted = (text: string, path: string): EncryptedCredentials
   try {
     value = JSON.parse(text) as Partial<EncryptedCredentials>;
   } catch {
-    throw damaged(path, 'it is not JSON');
+    throw makeDamagedError(path, 'it is not JSON');
   }
-  if (value === null || value.version !== 1) throw damaged(path, 'another version of opsctl wrote it');
+  if (value === null || value.version !== 1)
+    throw makeDamagedError(path, 'another version of opsctl wrote it');
   const isWhole =
     [value.iv, value.tag, value.data].every((part) => typeof part === 'string') &&
     (value.key === 'keychain' || value.key === 'file');
-  if (!isWhole) throw damaged(path, 'parts are missing');
+  if (!isWhole) throw makeDamagedError(path, 'parts are missing');
   return value as EncryptedCredentials;
 };
 
@@ -102,7 +103,7 @@ const entry = (store: KeyStore): string => `${store.profile} ${store.directory}`
 const isKey = (text: string): boolean => Buffer.from(text.trim(), 'base64').length === keyBytes;
 const bytesFrom = (text: string, path: string): Uint8Array => {
   const bytes = Buffer.from(text.trim(), 'base64');
-  if (bytes.length !== keyBytes) throw damaged(path, 'the key has the wrong length');
+  if (bytes.length !== keyBytes) throw makeDamagedError(path, 'the key has the wrong length');
   return bytes;
 };
 /** Nothing is lost while the keychain is closed: that is said before the way that gives the credentials up. */
@@ -119,20 +120,24 @@ export const readKey = async (
   if (place === 'file') {
     const path = keyFile(store.directory);
     const text = await readGuarded(store.host, path);
-    if (text === undefined) throw damaged(credentialsPath, `its key ${path} is missing`);
+    if (text === undefined) throw makeDamagedError(credentialsPath, `its key ${path} is missing`);
     return bytesFrom(text, path);
   }
   const keychain = store.host.keychain;
   if (keychain === undefined)
-    throw damaged(credentialsPath, 'its key is in the keychain, which is not available here', unlockFirst);
+    throw makeDamagedError(
+      credentialsPath,
+      'its key is in the keychain, which is not available here',
+      unlockFirst,
+    );
   const text = await keychain.get(service, entry(store)).catch((error: unknown) => {
-    throw damaged(
+    throw makeDamagedError(
       credentialsPath,
       `its key is in the keychain, which does not answer (${error instanceof Error ? error.message : 'unknown cause'})`,
       unlockFirst,
     );
   });
-  if (text === undefined) throw damaged(credentialsPath, 'its key is no longer in the keychain');
+  if (text === undefined) throw makeDamagedError(credentialsPath, 'its key is no longer in the keychain');
   return bytesFrom(text, 'keychain');
 };
 /** Called with the lock of the credential store held, when there are no credentials yet. */
@@ -177,7 +182,7 @@ const isIndex = (value: Partial<PlaceIndex> | null): value is PlaceIndex =>
   [value.current, ...value.profiles].every(
     (name) => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name),
   );
-const parsed = (text: string, path: string): PlaceIndex => {
+const parseIndex = (text: string, path: string): PlaceIndex => {
   try {
     const value = JSON.parse(text) as Partial<PlaceIndex> | null;
     if (isIndex(value)) return value;
@@ -192,7 +197,7 @@ const parsed = (text: string, path: string): PlaceIndex => {
 const readIndex = (context: Run): PlaceIndex | undefined => {
   const path = indexPath(context);
   const text = context.host.files.readNow(path);
-  return text === undefined ? undefined : parsed(text, path);
+  return text === undefined ? undefined : parseIndex(text, path);
 };
 /** Undefined for a named profile, and before the first sign-in of this version. */
 export const placeIndex = (context: Run): PlaceIndex | undefined =>
@@ -265,7 +270,7 @@ const complete = (stored: Account): Account => ({
 });
 const parse = (text: string, path: string): StoredCredentials => {
   const data = JSON.parse(text) as StoredCredentials;
-  if (!Array.isArray(data.accounts)) throw damaged(path, 'parts are missing');
+  if (!Array.isArray(data.accounts)) throw makeDamagedError(path, 'parts are missing');
   return { ...data, accounts: data.accounts.map(complete) };
 };
 const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> => {
@@ -274,7 +279,7 @@ const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> 
   const encrypted = parseEncrypted(text, path);
   const key: Key = { bytes: await readKey(store, encrypted.key, path), place: encrypted.key };
   const plain = decrypt(encrypted, key.bytes);
-  if (plain === undefined) throw damaged(path, 'the key does not fit, or the file was changed');
+  if (plain === undefined) throw makeDamagedError(path, 'the key does not fit, or the file was changed');
   return { data: parse(plain, path), key };
 };
 /** Names of accounts may hold anything; names of files may not. */
@@ -320,7 +325,7 @@ export const openStoreAt = (context: AuthContext, place: Place): CredentialStore
         const { data, key = await makeKey(store) } = await open(host, store, path);
         const edited = edit(data);
         if (edited.data === data) return edited;
-        const next = hideAll(numbered(data, edited.data));
+        const next = hideAll(numberGenerations(data, edited.data));
         await write(host, path, next, key);
         await writeAccountList(host, directory, next);
         return { ...edited, data: next };

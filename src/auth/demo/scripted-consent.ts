@@ -66,7 +66,7 @@ const stuck = (why: string): AppError =>
   });
 const wishes: readonly string[] = ['signin', 'allow'];
 /** Fills in the demo user (the one that --login-hint has filled in already, else the first), leaves every box checked, presses the button that goes on. */
-const filled = (form: Form): URLSearchParams => {
+const fillForm = (form: Form): URLSearchParams => {
   const body = new URLSearchParams();
   for (const [name, value] of form.fields) body.append(name, value);
   const typed = form.asks.map(([, value]) => value);
@@ -80,7 +80,7 @@ const requestFor = (form: Form, at: string): HttpRequest => ({
   method: 'POST',
   url: new URL(form.action, at).href,
   headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(at).origin },
-  body: filled(form).toString(),
+  body: fillForm(form).toString(),
 });
 /** An error page says its code in the title, and below it what was wrong. */
 const refusalIn = (page: string): AppError | undefined => {

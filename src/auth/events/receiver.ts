@@ -35,7 +35,7 @@ const withoutAccess = (account: Account): Account => {
   return rest;
 };
 /** spec/sign-in#events: what each of the three types means for a stored account; undefined when it does not concern it. */
-const changed = (
+const changeAccount = (
   account: Account,
   event: SecurityEvent,
   type: string,
@@ -68,7 +68,7 @@ export const applyEvent = (
   const effects: Effect[] = [];
   const accounts = data.accounts.map((stored) =>
     Object.entries(event.events).reduce((account, [type, body]) => {
-      const change = changed(account, event, type, body);
+      const change = changeAccount(account, event, type, body);
       if (change === undefined) return account;
       effects.push({ event: kindOf(type), account: account.name, did: change.did });
       return change.account;
@@ -228,7 +228,7 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
   return Array.isArray(keys) ? keys : [];
 };
 /** Keys are read again when an event names one that is not known: services change them without a word. */
-const verified = async (
+const verifyWithFreshKeys = async (
   context: AuthContext,
   options: ReceiverOptions,
   cache: { keys: readonly Key[] },
@@ -280,7 +280,7 @@ export const listenForEvents = async (context: AuthContext, options: ReceiverOpt
   const handle = async (request: Incoming): Promise<Outgoing> => {
     const delivered = await deliveredIn(request);
     if ('refusal' in delivered) return delivered.refusal;
-    const event = await verified(context, options, cache, delivered.token).catch(() => undefined);
+    const event = await verifyWithFreshKeys(context, options, cache, delivered.token).catch(() => undefined);
     if (event === undefined) return reply(503);
     if ('err' in event) {
       context.log.warn(`a delivery was refused: ${event.description}`);

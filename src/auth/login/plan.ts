@@ -19,7 +19,11 @@ const defaultScopes = (server: LoginServer): string[] => [
 ];
 type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly scopes: string[] };
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
-export const wanted = async (context: Context, server: LoginServer, values: AskedLogin): Promise<Wanted> => {
+export const resolveScopes = async (
+  context: Context,
+  server: LoginServer,
+  values: AskedLogin,
+): Promise<Wanted> => {
   // The embedded server's scopes may be named without their base.
   const scopesOf = (flag: 'scope' | 'add-scope'): string[] =>
     (values[flag] ?? [])
@@ -88,7 +92,7 @@ export const planFrom = async (
   const isFree = values['client-secret-stdin'] !== true;
   return {
     server,
-    ...(await wanted(context, server, values)),
+    ...(await resolveScopes(context, server, values)),
     params: paramsFrom(values.param),
     port: values.port ?? 0,
     path: pathFrom(context, server, values['redirect-path']),

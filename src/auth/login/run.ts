@@ -15,7 +15,7 @@ import { signInWithDevice } from '../methods/device.ts';
 import { readSecret } from '../read-secret.ts';
 import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer } from '../settings.ts';
-import { type AskedLogin, givenServer, planFrom, serverOf, waitFrom, wanted } from './plan.ts';
+import { type AskedLogin, givenServer, planFrom, serverOf, waitFrom, resolveScopes } from './plan.ts';
 
 /** spec/sign-in#authentication-5: a partial consent is a success that says what is off. */
 export const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
@@ -72,7 +72,7 @@ export const interactive = async (context: Context, values: AskedLogin): Promise
 export const withDevice = async (context: Context, values: AskedLogin): Promise<Result> => {
   const server = await serverOf(context, values);
   expectsNobody(context, values, server);
-  const { scopes, account } = await wanted(context, server, values);
+  const { scopes, account } = await resolveScopes(context, server, values);
   const timeoutMs = waitFrom(values.timeout ?? '15m');
   const lock = await claimLogin(context, values.replace === true);
   try {

@@ -25,7 +25,7 @@ export type Decision =
   /** `quiet` ones are not worth a line in the terminal. */
   | { readonly kind: 'ignored'; readonly status: number; readonly why: string; readonly quiet?: true };
 export const workerPath = (donePath: string): string => `${donePath}/worker.js`;
-const ignored = (status: number, why: string): Decision => ({ kind: 'ignored', status, why });
+const ignoreRequest = (status: number, why: string): Decision => ({ kind: 'ignored', status, why });
 /** Paths that browsers ask for by themselves. */
 const byBrowser = new Set([
   '/favicon.ico',
@@ -36,24 +36,24 @@ const byBrowser = new Set([
 /** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */
 export const decide = (arrival: Arrival, post: Post): Decision => {
   if (Buffer.byteLength(arrival.url) > limits.callbackBytes)
-    return ignored(414, `the address is longer than ${limits.callbackBytes} bytes`);
+    return ignoreRequest(414, `the address is longer than ${limits.callbackBytes} bytes`);
   if (arrival.host === undefined || !post.authorities.includes(arrival.host.toLowerCase()))
-    return ignored(
+    return ignoreRequest(
       421,
       `the Host header is ${arrival.host === undefined ? 'missing' : `"${safeText(arrival.host, 60)}"`}, not ours`,
     );
-  if (arrival.method !== 'GET') return ignored(405, 'only GET is answered');
-  if (!arrival.url.startsWith('/')) return ignored(400, 'the request names a whole address');
+  if (arrival.method !== 'GET') return ignoreRequest(405, 'only GET is answered');
+  if (!arrival.url.startsWith('/')) return ignoreRequest(400, 'the request names a whole address');
   const [path = '', query = ''] = splitOnce(arrival.url, '?');
   if (byBrowser.has(path))
     return { kind: 'ignored', status: 404, why: 'browsers ask for it by themselves', quiet: true };
   if (path === post.launchPath) return { kind: 'launch' };
   if (path === post.donePath) return { kind: 'done', isWorker: false };
   if (path === workerPath(post.donePath)) return { kind: 'done', isWorker: true };
-  if (path !== post.path) return ignored(404, 'this is not the path of the redirect');
+  if (path !== post.path) return ignoreRequest(404, 'this is not the path of the redirect');
   const verdict = checkCallback(new URLSearchParams(query), post.expected);
   if (verdict.kind === 'relay') return verdict;
-  return verdict.kind === 'ignored' ? ignored(400, verdict.why) : { kind: 'settled', verdict };
+  return verdict.kind === 'ignored' ? ignoreRequest(400, verdict.why) : { kind: 'settled', verdict };
 };
 const splitOnce = (text: string, mark: string): [string, string] => {
   const at = text.indexOf(mark);

@@ -23,7 +23,7 @@ export type KeyFile = {
   readonly keyId?: string;
   readonly tokenUri?: string;
 };
-const broken = (origin: string, why: string): AppError =>
+const makeBrokenKeyError = (origin: string, why: string): AppError =>
   new AppError('config', `the service account key of ${origin} cannot be used: ${why}`, {
     code: 'BAD_KEY_FILE',
     tryThis: [
@@ -34,9 +34,12 @@ const textOf = async (context: AuthContext, value: string, origin: string): Prom
   // CI systems hold a secret as a variable or as a file; a path never begins with a brace.
   if (value.trimStart().startsWith('{')) return value;
   const text = await context.host.files.read(value).catch((error: unknown) => {
-    throw broken(origin, `${value} cannot be read (${(error as { code?: string }).code ?? 'unknown cause'})`);
+    throw makeBrokenKeyError(
+      origin,
+      `${value} cannot be read (${(error as { code?: string }).code ?? 'unknown cause'})`,
+    );
   });
-  if (text === undefined) throw broken(origin, `there is no file ${value}`);
+  if (text === undefined) throw makeBrokenKeyError(origin, `there is no file ${value}`);
   return text;
 };
 const string = (value: unknown): string | undefined =>
@@ -48,11 +51,11 @@ export const readKeyFile = async (context: AuthContext, value: string, origin: s
   try {
     body = JSON.parse(text) as Record<string, unknown>;
   } catch {
-    throw broken(origin, 'it is not JSON');
+    throw makeBrokenKeyError(origin, 'it is not JSON');
   }
   const [email, privateKey] = [string(body.client_email), string(body.private_key)];
-  if (email === undefined) throw broken(origin, 'client_email is missing');
-  if (privateKey === undefined) throw broken(origin, 'private_key is missing');
+  if (email === undefined) throw makeBrokenKeyError(origin, 'client_email is missing');
+  if (privateKey === undefined) throw makeBrokenKeyError(origin, 'private_key is missing');
   refuseLongSecret('config', `private_key of ${origin}`, privateKey);
   context.log.hide(privateKey);
   const [keyId, tokenUri] = [string(body.private_key_id), string(body.token_uri)];

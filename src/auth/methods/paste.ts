@@ -9,10 +9,10 @@ const paramsOf = (query: string, fragment: string): URLSearchParams => {
     if (params.get(name) !== value) params.append(name, value);
   return params;
 };
-const unquoted = (line: string): string => line.trim().replace(/^<(.*)>$|^"(.*)"$|^'(.*)'$/s, '$1$2$3');
+const unquote = (line: string): string => line.trim().replace(/^<(.*)>$|^"(.*)"$|^'(.*)'$/s, '$1$2$3');
 /** What terminals, shells and web pages put context or into an address that is copied from them. */
-const unwrapped = (line: string): string =>
-  unquoted(line.replaceAll('\u001b[200~', '').replaceAll('\u001b[201~', ''))
+const unwrap = (line: string): string =>
+  unquote(line.replaceAll('\u001b[200~', '').replaceAll('\u001b[201~', ''))
     // "Copy as cURL" and sentences: the address alone.
     .replace(
       /^(?![a-z][a-z0-9+.-]*:).*?\b(https?:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)[:/?][^'"<>]*).*$/s,
@@ -22,7 +22,7 @@ const unwrapped = (line: string): string =>
     .replaceAll('&amp;', '&');
 /** Answers to a question that nobody asked. */
 const isWord = (text: string): boolean => /^(y|n|q|yes|no|ok|exit|quit|help|\?)$/i.test(text);
-const decoded = (text: string): string => {
+const decodeText = (text: string): string => {
   try {
     return text.includes('%') ? decodeURIComponent(text) : text;
   } catch {
@@ -30,11 +30,11 @@ const decoded = (text: string): string => {
   }
 };
 /** Terminals and mail programs break long lines: blanks inside an address are not part of it. */
-const joined = (text: string): string => text.replace(/\s+/g, '');
+const joinLines = (text: string): string => text.replace(/\s+/g, '');
 /** The whole redirected address, its query, its fragment, or the code alone. The state is checked in all but the last. */
 export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
-  const bare = unwrapped(line);
-  const text = joined(bare);
+  const bare = unwrap(line);
+  const text = joinLines(bare);
   if (text === '') return { kind: 'ignored', why: 'the line is empty' };
   if (/^[a-z][a-z0-9+.-]*:/i.test(text)) return verdictOfAddress(text, expected);
   if (/^[?#]?([a-z_]+=)/i.test(text) && /(^|[?&#])(code|error|state)=/.test(text)) {
@@ -43,7 +43,7 @@ export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   }
   // A code has no blanks; only an address is long enough to be broken.
   if (text !== bare || isWord(text)) return { kind: 'ignored', why: 'this is neither an address nor a code' };
-  return typedCode(decoded(text), expected);
+  return typedCode(decodeText(text), expected);
 };
 const verdictOfAddress = (text: string, expected: Expected): Verdict => {
   if (!URL.canParse(text)) return { kind: 'ignored', why: 'this is not a whole address' };

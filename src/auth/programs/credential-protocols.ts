@@ -141,18 +141,18 @@ export const openTokenFile = async (
   );
   await makePrivateDirectory(host, directory);
   const path = join(directory, 'token');
-  const put = (next: AccessToken): Promise<void> => writeGuarded(host, path, next.token);
+  const writeToken = (next: AccessToken): Promise<void> => writeGuarded(host, path, next.token);
   const stop = new AbortController();
   const close = async (): Promise<void> => {
     stop.abort();
     await host.files.remove(directory);
   };
   try {
-    await put(token);
+    await writeToken(token);
   } catch (error) {
     await close();
     throw error;
   }
-  void refreshing(context, wanted, token, put, stop.signal).catch(() => undefined);
+  void refreshing(context, wanted, token, writeToken, stop.signal).catch(() => undefined);
   return { path, close };
 };

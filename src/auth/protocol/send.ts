@@ -136,7 +136,7 @@ const checkUrl = (what: string): readonly string[] =>
   what === 'revoke'
     ? ['name the revocation endpoint of the server with --revoke-url', 'opsctl logout --local']
     : ['check --token-url', 'opsctl doctor auth'];
-const redirected = (what: string, read: HttpResponse): AppError => {
+const makeRedirectError = (what: string, read: HttpResponse): AppError => {
   const to = read.headers.location;
   const place = to === undefined ? 'another address' : safeText(to.split(/[?#]/)[0] ?? '', 80);
   return new AppError(
@@ -167,7 +167,7 @@ export const providerFailure = (
 };
 /** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
 export const strangeReply = (what: string, read: HttpResponse): AppError => {
-  if (read.status >= 300 && read.status < 400) return redirected(what, read);
+  if (read.status >= 300 && read.status < 400) return makeRedirectError(what, read);
   const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
   if (read.status >= 400)
     return new AppError(
@@ -210,7 +210,7 @@ type Waiting = Pick<AuthContext, 'host' | 'log' | 'settings' | 'signal'>;
 const longestWaitMs = 15_000;
 const pauseMs = (read: HttpResponse | undefined, attempt: number, nowMs: number): number =>
   retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
-const waited = async (
+const waitBeforeRetry = async (
   { host, log, signal }: Waiting,
   what: string,
   why: string,
@@ -274,11 +274,11 @@ const repeating = async (
       const read = await sendLogged(context, what, request);
       const ms = pauseMs(read, attempt, context.host.now());
       if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
-      await waited(context, what, `the service answered ${read.status}`, ms);
+      await waitBeforeRetry(context, what, `the service answered ${read.status}`, ms);
     } catch (error) {
       const cause = (error as { cause?: unknown }).cause;
       if (!(cause instanceof NetworkError) || !repeats.cut(cause) || attempt >= 1) throw error;
-      await waited(context, what, cause.message, pauseMs(undefined, attempt, context.host.now()));
+      await waitBeforeRetry(context, what, cause.message, pauseMs(undefined, attempt, context.host.now()));
     }
   }
 };

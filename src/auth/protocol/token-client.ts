@@ -71,7 +71,7 @@ export const clientAssertion = (
   return assertion;
 };
 /** RFC 6749 2.3.1: form-encoded before it is joined, so that a colon or a blank in a secret survives. */
-const encoded = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
+const encodeText = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
 /** A form with the client's proof, by the method of this server. */
 export const clientRequest = (
   client: Pick<TokenClient, 'clientId' | 'clientSecret' | 'clientAuth' | 'assertion'>,
@@ -90,7 +90,7 @@ export const clientRequest = (
   if (clientAuth !== 'basic' || clientSecret === undefined)
     return formRequest(url, { client_id: id, client_secret: clientSecret, ...fields });
   const request = formRequest(url, fields);
-  const basic = Buffer.from(`${encoded(clientId)}:${encoded(clientSecret)}`).toString('base64');
+  const basic = Buffer.from(`${encodeText(clientId)}:${encodeText(clientSecret)}`).toString('base64');
   return { ...request, headers: { ...request.headers, authorization: `Basic ${basic}` } };
 };
 

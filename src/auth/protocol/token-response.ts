@@ -89,7 +89,7 @@ const tokenResponseFrom = (
         }),
   };
 };
-const unexpected = (what: string, error: unknown): AppError =>
+const makeUnexpectedError = (what: string, error: unknown): AppError =>
   new AppError(
     'refused',
     `${what}: the token response is not valid: ${error instanceof Error ? error.message : 'unknown cause'}`,
@@ -211,7 +211,9 @@ export const processTokenResponse = async (
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
     return response;
   } catch (error) {
-    throw error instanceof AppError || error instanceof NetworkError ? error : unexpected(what, error);
+    throw error instanceof AppError || error instanceof NetworkError
+      ? error
+      : makeUnexpectedError(what, error);
   }
 };
 const idTokenIn = (read: HttpResponse): string | undefined => {

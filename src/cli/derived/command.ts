@@ -119,7 +119,11 @@ export const sendNamed = async <T>(
 };
 
 /** A list is never cut in silence. The rest is counted, but not one that has no end. */
-async function* cut<T>(context: Context, batches: AsyncIterable<T[]>, most: number): AsyncGenerator<T[]> {
+async function* limitRows<T>(
+  context: Context,
+  batches: AsyncIterable<T[]>,
+  most: number,
+): AsyncGenerator<T[]> {
   let count = 0;
   let isWhole = true;
   for await (const batch of batches) {
@@ -147,7 +151,7 @@ async function* learnt(
   if (isWhole) await learn(rows.map(jsonRow));
 }
 /** The rows of a list, read and handed on while they arrive. */
-export const listed = async (
+export const listRows = async (
   context: Context,
   row: Row,
   given: LooseInput,
@@ -162,7 +166,7 @@ export const listed = async (
     isWatched && naming !== undefined
       ? learnt(all, (rows) => naming.learn(context, operation, input, rows))
       : all;
-  const rows = most === undefined ? seen : cut(context, seen, most);
+  const rows = most === undefined ? seen : limitRows(context, seen, most);
   return { kind: 'rows', rows, inBatches: true, encoded: true };
 };
 
@@ -178,7 +182,7 @@ const withColumns = ({ columns }: Context, operation: Operation, input: LooseInp
     ? { ...input, query: { ...input.query, includes_description: true } }
     : input;
 };
-export const run =
+export const makeRun =
   (row: Row): Command['run'] =>
   async (context, values) => {
     const { resource, verb, operation, naming } = row;
@@ -196,7 +200,7 @@ export const run =
       await context.confirm(question(operation.cli.confirm, values));
     if (isList(operation) && !hasOwnLimit(operation)) {
       const view = { columns: columnsOf(operation) };
-      return { ...(await listed(context, row, given, input, limitOf(values))), view };
+      return { ...(await listRows(context, row, given, input, limitOf(values))), view };
     }
     const answer = await sendNamed(context, row, given, input, (one) =>
       context.call(row.service, operation, one),
@@ -245,7 +249,7 @@ export const commandFrom = (row: Row): Command => {
     examples: (operation.cli?.examples ?? []).map((line) => ({ line, says: operation.summary })),
     ...(operation.deprecated === undefined ? {} : { deprecated: operation.deprecated }),
     operation: { service, operation },
-    run: run(row),
+    run: makeRun(row),
   };
 };
 /** `customFields` and `epic_states` as words of a command. */

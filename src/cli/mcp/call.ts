@@ -65,7 +65,7 @@ export type Caller = {
   /** Real paths of the directories whose files tools may read; empty: a change may name any file. */
   readonly directories: readonly string[];
 };
-const said = (text: string, isError = false): Answer => ({
+const makeAnswer = (text: string, isError = false): Answer => ({
   content: [{ type: 'text', text }],
   ...(isError ? { isError } : {}),
 });
@@ -94,7 +94,7 @@ const run = async (
     };
   return { code: done.code ?? 1, stdout: done.stdout, stderr: done.startError ?? done.stderr };
 };
-const parsed = (text: string): unknown => {
+const parseText = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -107,7 +107,7 @@ const meaningOf = (code: number): string =>
 const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   const isError = code !== 0 && code !== exitCodes.no.code;
   const text = isError ? [stdout, stderr].filter((one) => one !== '').join('\n') : stdout;
-  const value = parsed(stdout);
+  const value = parseText(stdout);
   const note = code === 0 ? '' : `exit code ${code}: ${meaningOf(code)}\n`;
   return {
     content: [{ type: 'text', text: `${note}${text}` }],
@@ -135,12 +135,12 @@ const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: 
   const token = caller.approvals.issue(call, digest);
   const text = `Nothing was done. This is what would be done:\n${ran.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
   return {
-    ...said(text),
-    structuredContent: { approval: token, digest, dry_run: parsed(ran.stdout) ?? ran.stdout },
+    ...makeAnswer(text),
+    structuredContent: { approval: token, digest, dry_run: parseText(ran.stdout) ?? ran.stdout },
   };
 };
 /** A change is shown first; its token allows that change, and no other one. The change reads the files that were shown. */
-const changed = async (
+const applyChange = async (
   caller: Caller,
   tool: Tool,
   given: Given,
@@ -154,7 +154,7 @@ const changed = async (
   const call = JSON.stringify(words);
   if (approval === undefined) return shownAnswer(caller, tool, call, shown);
   if (!caller.approvals.redeem(String(approval), call, shown.digest))
-    return said(
+    return makeAnswer(
       `Refused, and nothing was done: the approval token is used up, older than ${APPROVAL_MINUTES} minutes, or for another call, or the change would be another one by now. Call again without it.`,
       true,
     );
@@ -172,7 +172,7 @@ const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<
   }
 };
 /** One call of a tool. A wrong argument is an answer that says so, as any failure. */
-export const called = async (
+export const callTool = async (
   caller: Caller,
   tools: readonly Tool[],
   name: string,
@@ -181,7 +181,7 @@ export const called = async (
 ): Promise<Answer> => {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined)
-    return said(
+    return makeAnswer(
       `There is no tool ${name}. A server offers more tools with --group, those that change something with --allow-write, and those that read files with --files.`,
       true,
     );
@@ -191,10 +191,10 @@ export const called = async (
     const checked =
       directories.length === 0 ? given : await withRealPaths(caller.host, directories, tool, given);
     if (!tool.isReading)
-      return await withCopies(caller, (directory) => changed(caller, tool, checked, directory, signal));
+      return await withCopies(caller, (directory) => applyChange(caller, tool, checked, directory, signal));
     return answerOf(await run(caller, argvOf(tool, checked), signal));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return said([error.message, ...(error.detail.problems ?? []).map(problemText)].join('\n'), true);
+    return makeAnswer([error.message, ...(error.detail.problems ?? []).map(problemText)].join('\n'), true);
   }
 };

@@ -3,7 +3,7 @@ import type { Command } from '../command.ts';
 import type { Context } from '../../api/context.ts';
 import { boundedLines } from '../../api/input.ts';
 import { isClosedPipe } from '../../core/problem.ts';
-import { approvals, called } from './call.ts';
+import { approvals, callTool } from './call.ts';
 import {
   CallToolRequestSchema,
   ListToolsRequestSchema,
@@ -80,7 +80,7 @@ export const serveTools = async (
     })),
   }));
   server.setRequestHandler(CallToolRequestSchema, (request, extra) =>
-    called(caller, tools, request.params.name, request.params.arguments ?? {}, extra.signal),
+    callTool(caller, tools, request.params.name, request.params.arguments ?? {}, extra.signal),
   );
   const input = Readable.from(messages(boundedLines(host)));
   const answers = output(context);

@@ -127,7 +127,7 @@ export const inspect = defineCommand({
   run: async (context, values) => {
     const { jwtView } = await import('../../auth/sign-jwt.ts');
     const now = context.host.now();
-    const given = async (): Promise<string> => {
+    const readGivenToken = async (): Promise<string> => {
       if (values.stdin === true) return readSecret(context.host, 'stdin');
       if (values['id-token'] === true) {
         const { idTokenOf } = await import('../../auth/token.ts');
@@ -136,7 +136,7 @@ export const inspect = defineCommand({
       const { accessToken } = await import('../../auth/token.ts');
       return (await accessToken(context, { account: values.account })).token;
     };
-    return recordResult(jwtView(await given(), now));
+    return recordResult(jwtView(await readGivenToken(), now));
   },
 });
 
@@ -147,7 +147,7 @@ export const refresh = defineCommand({
   examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
-    const { renewed } = await import('../../auth/renew.ts');
+    const { renewAccount: renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText } = await import('../../auth/describe.ts');
     const stored = await storedAccount(context, values.account);
     if (context.isDryRun) {

@@ -94,7 +94,7 @@ export const endpointHealth = defineCommand({
 });
 
 /** Rows of every endpoint; the exit code says no when one of them is not good. */
-export const judged = (
+export const judgeHealth = (
   rows: readonly { readonly [key: string]: unknown }[],
   isGood: (row: { readonly [key: string]: unknown }) => boolean,
   columns: readonly string[],
@@ -114,7 +114,7 @@ export const endpointStatus = defineCommand({
     const { askedStatus, statusColumns } = await import('../../kv/operations/endpoints.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
     const rows = await Promise.all(asked.map(askedStatus));
-    return judged(rows, (row) => row['error'] === undefined, statusColumns(rows));
+    return judgeHealth(rows, (row) => row['error'] === undefined, statusColumns(rows));
   },
 });
 
@@ -132,7 +132,7 @@ export const health = defineCommand({
     const { askedHealth } = await import('../../kv/operations/endpoints.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
     const rows = await Promise.all(asked.map(askedHealth));
-    return judged(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);
+    return judgeHealth(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);
   },
 });
 

@@ -43,7 +43,7 @@ export const rangeProblems = (values: RangeValues): Problem[] => {
 };
 
 /** A key as it is shown: its lease as other commands take it, and no empty value where none was asked for. */
-const shown = ({ key, value, lease, ...rest }: KeyValue, isKeyOnly: boolean) => ({
+const formatValue = ({ key, value, lease, ...rest }: KeyValue, isKeyOnly: boolean) => ({
   key,
   ...(isKeyOnly ? {} : { value }),
   ...rest,
@@ -84,7 +84,7 @@ export const get = defineCommand({
       isSerializable: values.serializable,
     };
     const answer = await askAny(context, opened, (store) => store.range(key, options), values);
-    const kvs = answer.kvs.map((kv) => shown(kv, values['keys-only'] === true));
+    const kvs = answer.kvs.map((kv) => formatValue(kv, values['keys-only'] === true));
     const columns = ['key', ...(values['keys-only'] === true ? [] : ['value']), 'mod_revision'];
     if (options.rangeEnd !== undefined)
       return rowsResult(kvs, { columns: [...columns, 'lease'], name: 'key' });

@@ -89,7 +89,7 @@ export const leaseGrant = defineCommand({
   },
 });
 
-const expired = (id: string): AppError =>
+const makeExpiredError = (id: string): AppError =>
   new AppError('not-found', `lease ${hexLease(id)} expired or was revoked`, {
     code: 'LEASE_NOT_FOUND',
     tryThis: ['opsctl kv lease grant TTL'],
@@ -99,7 +99,7 @@ async function* renewals(context: Context, opened: Opened, id: string, isOnce: b
   const { host, signal } = context;
   for (;;) {
     const ttl = await askAny(context, opened, (store) => store.keepAlive(id));
-    if (ttl <= 0) throw expired(id);
+    if (ttl <= 0) throw makeExpiredError(id);
     yield { id: hexLease(id), ttl_seconds: ttl };
     if (isOnce) return;
     await host.sleep((ttl * 1000) / 3, signal);

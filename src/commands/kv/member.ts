@@ -18,7 +18,7 @@ import {
   stepFlags,
 } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
-import { type Asked, operated } from './space.ts';
+import { type Asked, runOperation } from './space.ts';
 
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
 export const replaceMember = defineCommand({
@@ -52,7 +52,7 @@ export const replaceMember = defineCommand({
       const names = cluster.members.map(({ name }) => name).join(', ');
       throw invalidArguments([problem('<member>', 'enum', `must be one of ${names}`)]);
     }
-    return operated(context, opened, {
+    return runOperation(context, opened, {
       operation: 'replace-member',
       subject: member.name,
       plan: async (observation, id) =>
@@ -84,7 +84,7 @@ export const changeMember = async (
 ) => {
   const opened = await openCluster(context, values);
   const members = await askAny(context, opened, (store) => store.members());
-  return operated(context, opened, asked(memberNamed(members, values.member), opened));
+  return runOperation(context, opened, asked(memberNamed(members, values.member), opened));
 };
 export const membershipActs: Asked['acts'] = async () =>
   (await import('../../kv/operations/membership.ts')).membershipActs;
@@ -115,7 +115,7 @@ export const memberAdd = defineCommand({
       isLearner: values.learner ?? false,
     };
     const opened = await openCluster(context, values);
-    return operated(context, opened, {
+    return runOperation(context, opened, {
       operation: 'member-add',
       subject: values.name,
       plan: async (observation, id) =>

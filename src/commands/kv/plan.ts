@@ -12,7 +12,7 @@ import { driverKinds } from '../../kv/upgrade/cluster/drivers.ts';
 import { countsOf, reportable } from '../../kv/upgrade/guards/guard.ts';
 import { addressFlags, planFlags, type PlanValues } from './flags.ts';
 import {
-  arrived,
+  reportArrival,
   askAny,
   findArrived,
   noPlan,
@@ -48,7 +48,7 @@ export const plan = defineCommand({
     const prepared = await prepare(context, values);
     const { isRefusal } = await import('../../kv/upgrade/plan.ts');
     const { made } = prepared;
-    const done = await arrived(prepared);
+    const done = await reportArrival(prepared);
     if (done !== undefined) return done;
     if (isRefusal(made)) throw noPlan(made);
     if (values.out !== undefined) {

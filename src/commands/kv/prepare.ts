@@ -60,7 +60,7 @@ export const openCluster = async (
   purpose: 'read' | 'upgrade' = 'read',
 ): Promise<Opened> => {
   const { host, log } = context;
-  const [{ openAccess }, { flagged, fromEndpoints, withFlags }] = await Promise.all([
+  const [{ openAccess }, { nameFlags: flagged, fromEndpoints, withFlags }] = await Promise.all([
     import('../../kv/engine/access.ts'),
     import('../../kv/upgrade/cluster/given-access.ts'),
   ]);
@@ -215,7 +215,7 @@ export const findArrived = async ({
   return { to, findings: healthFindings(made.findings) };
 };
 /** The answer when there is nothing left to do. What is wrong with the cluster is part of it. */
-export const arrived = async (prepared: Prepared): Promise<Result | undefined> => {
+export const reportArrival = async (prepared: Prepared): Promise<Result | undefined> => {
   const found = await findArrived(prepared);
   if (found === undefined) return undefined;
   const { findingsText } = await import('../../kv/upgrade/present/text.ts');

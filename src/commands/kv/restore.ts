@@ -65,7 +65,7 @@ const rebuilt = async (
     { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
   );
 };
-const restored = async (context: Context, values: RestoreValues): Promise<Result> => {
+const restoreCluster = async (context: Context, values: RestoreValues): Promise<Result> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { restoreSource } = await import('../../kv/upgrade/restore/plan.ts');
   const { snapshot, to } = values;
@@ -88,7 +88,7 @@ export const restore = defineCommand({
   examples: [
     { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' },
   ],
-  run: async (context, values) => restored(context, values),
+  run: async (context, values) => restoreCluster(context, values),
 });
 
 const { 'hold-last': _, 'hold-after': __, ...rehearsalFlags } = planFlags;

@@ -18,7 +18,7 @@ import {
   runFlags,
 } from './flags.ts';
 import { driverFor, openCluster, type Opened } from './prepare.ts';
-import { conducted, confirmStart } from './run.ts';
+import { runUpgrade, confirmStart } from './run.ts';
 import { takenOver } from './upgrade.ts';
 
 export const resumeFlags = {
@@ -72,7 +72,7 @@ export type Unfinished = {
   readonly isRollback: boolean;
 };
 /** The newest run of the cluster that can go on. */
-export const unfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
+export const findUnfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const [{ openRun }, { refuseOtherMembers }] = await Promise.all([
     import('../../kv/engine/journal.ts'),
@@ -116,7 +116,7 @@ export const resume = defineCommand({
   run: async (context, values) => {
     const over = await endedRun(context, values);
     if (over) return over;
-    const { opened, found, plan, isRollback } = await unfinished(context, values);
+    const { opened, found, plan, isRollback } = await findUnfinished(context, values);
     // Who is asked at a terminal sees the hold.
     if (!context.isInteractive || context.isConfirmed)
       refuseUnseenHold(found, { isNamed: namesHold(values), hasWindow: values.until !== undefined });
@@ -129,7 +129,7 @@ export const resume = defineCommand({
     if (!isRollback) {
       const holds = { last: values['hold-last'], after: values['hold-after'] };
       const options = { ...plan.options, ...resumedOptions(plan, found.entries, holds) };
-      return conducted(context, values, {
+      return runUpgrade(context, values, {
         opened,
         plan: { ...plan, options },
         run: found.run,
@@ -144,7 +144,7 @@ export const resume = defineCommand({
         `a rollback is never held half-way: ${unused.map((name) => `--${name}`).join(', ')} has no effect on it`,
       );
     const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
-    return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
+    return runUpgrade(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 });
 
@@ -184,7 +184,7 @@ export const rollback = defineCommand({
     { line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' },
   ],
   run: async (context, values) => {
-    const { opened, found, plan } = await unfinished(context, values).catch(async (error: unknown) => {
+    const { opened, found, plan } = await findUnfinished(context, values).catch(async (error: unknown) => {
       throw (await finishedUpgrade(context, values, error)) ?? error;
     });
     const { observe } = await import('../../kv/upgrade/observe/observe.ts');
@@ -204,7 +204,7 @@ export const rollback = defineCommand({
       values,
     );
     const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
-    return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
+    return runUpgrade(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 });
 
@@ -217,7 +217,7 @@ export const abort = defineCommand({
   flags: clusterFlags,
   run: async (context, values) => {
     const { host, settings, log } = context;
-    const { opened, found, plan } = await unfinished(context, values);
+    const { opened, found, plan } = await findUnfinished(context, values);
     const { observe } = await import('../../kv/upgrade/observe/observe.ts');
     const { giveUp, refuseWhileDown } = await import('../../kv/upgrade/execute/ending.ts');
     const look = async () => (await observe({ host, ...opened })).members;

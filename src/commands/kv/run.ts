@@ -13,7 +13,7 @@ import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.
 import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
 import { driverFor, earlierMs, type Opened } from './prepare.ts';
 
-const finished = async (context: Context, { ending, report }: SessionResult): Promise<Result> => {
+const reportEnding = async (context: Context, { ending, report }: SessionResult): Promise<Result> => {
   const { host, isFormatGiven } = context;
   const [{ membersText }, { endingText, errorWithMembers }] = await Promise.all([
     import('../../kv/upgrade/present/text.ts'),
@@ -67,10 +67,10 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
   return conduct(sink, atOnce, context.signal);
 };
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
-export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
+export const runWithProgress = async (context: Context, conduct: Conduct): Promise<Result> => {
   if (!isJsonStream(context.format))
-    return finished(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
-  const { followed } = await import('../../kv/upgrade/present/live.ts');
+    return reportEnding(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
+  const { followRun: followed } = await import('../../kv/upgrade/present/live.ts');
   return followed(context.signal, (sink, signal) => conduct(sink, atOnce, signal));
 };
 
@@ -111,7 +111,7 @@ export const reportUnattended = (
 
 const defaultPause = '1h';
 /** What was given for `--until` and the probes, as the run takes it. */
-const given = async (
+const readWindowValues = async (
   { host, log }: Context,
   values: WindowValues,
 ): Promise<{ readonly until: Until | undefined; readonly probes: ImpactProbe[] }> => {
@@ -134,7 +134,7 @@ const eachConfirmed =
     });
 /** Whatever is wrong with a flag is said before anything is planned. */
 export const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
-  await given(context, values);
+  await readWindowValues(context, values);
   parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
   if (values['confirm-each'] !== true || context.isInteractive) return;
   throw usageError(
@@ -152,7 +152,7 @@ export const windowOf = async (
 ): Promise<Window | undefined> => {
   if (!isAsked(values)) return undefined;
   return {
-    ...(await given(context, values)),
+    ...(await readWindowValues(context, values)),
     pauseAtMostMs: parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most'),
     earlierMs: await earlierMs(context, cluster),
     confirmEach: values['confirm-each'] === true ? eachConfirmed(context, ask) : undefined,
@@ -168,7 +168,7 @@ export type Start = {
   readonly action: SessionInput['action'];
   readonly loop?: SessionInput['loop'];
 };
-export const conducted = async (
+export const runUpgrade = async (
   context: Context,
   values: RunValues,
   { opened, driver: planned, plan, run, action, loop }: Start,
@@ -188,7 +188,7 @@ export const conducted = async (
     state: settings.directories.clusters,
   };
   if (action !== 'rollback') reportUnattended(context, values, plan);
-  return watched(context, async (sink, ask, signal) => {
+  return runWithProgress(context, async (sink, ask, signal) => {
     const window = await windowOf(context, values, plan.cluster, ask);
     return withListeners(context, values, { plan, run, action }, sink, (all) =>
       conduct({

@@ -105,13 +105,13 @@ const plainFlags = [
 /** What the scheduler runs: the same command with --once. It starts elsewhere, so paths are absolute. */
 const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean): string[] => {
   const path = (value: string): string => resolve(host.cwd, value);
-  const mounted = (name: string, value: string): string =>
+  const mountPath = (name: string, value: string): string =>
     isInImage && name === 'cluster' ? '/etc/opsctl/cluster.yaml' : path(value);
   const where = isBucketUrl(values.destination) ? values.destination : path(values.destination);
   return [
     ...['kv', 'snapshot', 'schedule', where, '--once'],
     ...pathFlags.flatMap((name) =>
-      values[name] === undefined ? [] : [`--${name}`, mounted(name, values[name])],
+      values[name] === undefined ? [] : [`--${name}`, mountPath(name, values[name])],
     ),
     ...plainFlags.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, String(values[name])])),
   ];
@@ -121,7 +121,7 @@ const clusterOf = async (context: Context, values: ScheduleValues): Promise<stri
   const { openCluster } = await import('./prepare.ts');
   return (await openCluster(context, values)).cluster.name;
 };
-export const emitted = async (
+export const emitSchedule = async (
   context: Context,
   values: ScheduleValues,
   calendar: Calendar,
@@ -144,7 +144,7 @@ export const emitted = async (
 const neverWorks = (error: AppError, isFirst: boolean): boolean =>
   error.category === 'unknown' || (isFirst && (error.category === 'usage' || error.category === 'config'));
 /** One row a run; a run that fails is a row too, and the next one comes all the same. */
-export const repeated = (context: Context, values: ScheduleValues, everyMs: number): Result => {
+export const repeatSnapshots = (context: Context, values: ScheduleValues, everyMs: number): Result => {
   let category: Category | 'done' = 'done';
   let isFirst = true;
   const rows = async function* () {
@@ -249,9 +249,9 @@ export const snapshotSchedule = defineCommand({
             'like 15m, 1h, 6h or 1d',
           ),
         ]);
-      return rawResult(await emitted(context, values, calendar));
+      return rawResult(await emitSchedule(context, values, calendar));
     }
-    if (values.once !== true) return repeated(context, values, everyMs);
+    if (values.once !== true) return repeatSnapshots(context, values, everyMs);
     const row = await snapshotOnce(context, values);
     return { kind: 'record', data: row, view: { text: `stored ${row.place}`, name: 'place' } };
   },

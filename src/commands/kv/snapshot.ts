@@ -336,7 +336,7 @@ export const retentionOf = (values: RetentionValues): Retention | undefined => {
 
 const pruneFlags = { ...clusterFlags, ...nameFlag, ...retentionFlags, ...bucketFlags };
 type SnapshotPruneGiven = ValuesOf<typeof pruneFlags, readonly [typeof destinationArgument]>;
-const pruned = async (context: Context, values: SnapshotPruneGiven) => {
+const pruneSnapshots = async (context: Context, values: SnapshotPruneGiven) => {
   const retention = retentionOf(values);
   if (retention === undefined)
     throw invalidArguments([
@@ -383,5 +383,5 @@ export const snapshotPrune = defineCommand({
       says: 'what would stay, why, and what would go',
     },
   ],
-  run: pruned,
+  run: pruneSnapshots,
 });

@@ -30,7 +30,7 @@ const sayTo =
       ? log.warn(text)
       : log.info(`${new Date(host.now()).toISOString().slice(11, 19)}Z ${text}`);
 /** Looks, plans, shows, asks, and carries out; or goes on with what was interrupted. */
-export const operated = async (context: Context, opened: Opened, asked: Asked): Promise<Result> => {
+export const runOperation = async (context: Context, opened: Opened, asked: Asked): Promise<Result> => {
   const { host, settings, log, isFormatGiven } = context;
   const { cluster, access, file } = opened;
   const driver = file === undefined ? undefined : await driverFor(context, cluster);
@@ -125,7 +125,7 @@ export const compact = defineCommand({
     const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const kept = values['keep-last'];
     const revision = values.revision ?? (kept === undefined ? newest : Math.max(1, newest - kept + 1));
-    return operated(context, opened, {
+    return runOperation(context, opened, {
       operation: 'compact',
       plan: async (observation, id) => compactPlan(observation, { id, oldest, newest, revision, waitMs }),
       acts: async () => (await import('../../kv/operations/space.ts')).compactActs,
@@ -171,7 +171,7 @@ export const defrag = defineCommand({
       maxBlockedMs: parseDuration(values['max-blocked'] ?? '2m', '--max-blocked'),
       minFreePercent: values['min-free'] ?? 0,
     };
-    return operated(context, opened, {
+    return runOperation(context, opened, {
       operation: 'defrag',
       plan: async (observation, id) =>
         (await import('../../kv/operations/defrag.ts')).defragPlan({
@@ -225,7 +225,7 @@ export const recoverSpace = defineCommand({
     const { newestAndOldest } = await import('../../kv/client/revisions.ts');
     const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const revision = Math.max(1, newest - (values['keep-last'] ?? keptRevisions) + 1);
-    return operated(context, opened, {
+    return runOperation(context, opened, {
       operation: 'recover-space',
       plan: async (observation, id) =>
         recoverPlan({ id, observation, cluster: opened.cluster, oldest, newest, revision, maxBlockedMs }),

@@ -95,7 +95,7 @@ export type TopPlace = {
   hold(): Promise<string>;
 };
 /** A command with the terminal to itself; its answer stays until a key is pressed. */
-const started = async ({ host }: Context, words: readonly string[]): Promise<void> => {
+const startCommand = async ({ host }: Context, words: readonly string[]): Promise<void> => {
   const [command, ...first] = host.self;
   await host.terminal.stdout.write(`$ opsctl ${words.join(' ')}\n`);
   const { code } = await host.processes.run(command, [...first, ...words], { stdio: 'inherit' });
@@ -106,7 +106,7 @@ const nextKey = async (context: Context): Promise<void> => {
   for await (const _ of context.host.terminal.stdin.keys?.(context.signal) ?? []) return;
 };
 /** Steps aside for what a key asks for; says what came of it. */
-export const acted = async (
+export const actOnKey = async (
   context: Context,
   place: TopPlace,
   screen: Screen,
@@ -117,7 +117,7 @@ export const acted = async (
   await screen.close();
   try {
     if (words === undefined) return await place.hold();
-    await started(context, [...words, ...place.named]);
+    await startCommand(context, [...words, ...place.named]);
     await nextKey(context);
     return undefined;
   } finally {
@@ -177,7 +177,7 @@ export const onScreen = async (context: Context, place: TopPlace, intervalMs: nu
       pause.abort();
       await drawing;
       if (key === undefined || key === 'q' || key === '\u0003') return;
-      message = await acted(context, place, screen, key);
+      message = await actOnKey(context, place, screen, key);
     }
   } finally {
     await screen.close();

@@ -11,7 +11,7 @@ import { downgradeLimits } from '../../kv/upgrade/decide.ts';
 import { crossingFlags, planFlags, runFlags } from './flags.ts';
 import {
   announce,
-  arrived,
+  reportArrival,
   digestError,
   noPlan,
   openCluster,
@@ -20,7 +20,7 @@ import {
   type Prepared,
   shownPlan,
 } from './prepare.ts';
-import { conducted, confirmStart } from './run.ts';
+import { runUpgrade, confirmStart } from './run.ts';
 
 export type TakenOver = {
   /** Newest first. */
@@ -100,7 +100,7 @@ export const begin = async (
   const asked = question(name, made.from, made.to);
   await announce(context, made, asked);
   await confirmStart(context, name, asked, values);
-  return conducted(context, values, { opened, driver, plan: made, run, action: 'upgrade' });
+  return runUpgrade(context, values, { opened, driver, plan: made, run, action: 'upgrade' });
 };
 
 export const upgradeFlags = {
@@ -154,7 +154,7 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const given = values.plan === undefined ? undefined : await readPlan(context.host, values.plan);
   const prepared = await prepare(context, values, given?.options);
   const { opened, driver, run } = prepared;
-  const done = await arrived(prepared);
+  const done = await reportArrival(prepared);
   if (done !== undefined) return done;
   const made = await clearedPlan(context, prepared);
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
@@ -166,7 +166,7 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const question = `Upgrade ${name} from ${made.from} to ${made.to}?`;
   await announce(context, made, question);
   await confirmStart(context, name, question, values);
-  return conducted(context, values, { opened, driver, plan: made, run, action: 'upgrade' });
+  return runUpgrade(context, values, { opened, driver, plan: made, run, action: 'upgrade' });
 };
 
 export const restart = defineCommand({

@@ -88,7 +88,7 @@ export const exportLabels = labelCommand(
 );
 
 /** A finding as reports for CI have it. */
-const reported = ({ lint: rule, file, line, column, hint, path, message }: Finding): CheckFinding => ({
+const toCheckFinding = ({ lint: rule, file, line, column, hint, path, message }: Finding): CheckFinding => ({
   rule,
   level: 'fail',
   message: path === '' ? message : `${path} ${message}`,
@@ -122,7 +122,7 @@ export const lint = defineCommand({
     const text =
       findings.length === 0 ? `${count} definitions, no findings` : findings.map(findingText).join('\n');
     const report = (): CheckFinding[] =>
-      findings.length === 0 ? [{ rule: 'lint', level: 'pass', message: text }] : findings.map(reported);
+      findings.length === 0 ? [{ rule: 'lint', level: 'pass', message: text }] : findings.map(toCheckFinding);
     return recordResult(
       { definitions: count, findings },
       { text, findings: report },

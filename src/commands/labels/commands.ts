@@ -1,7 +1,7 @@
 import type { Command } from '../../cli/command.ts';
 import { adopt, exportLabels, lint, locks, validate } from './adopt.ts';
 import { apply, diff, plan, publish, retire } from './apply.ts';
-import { derived, permissionsSync } from './rows.ts';
+import { deriveCommands, permissionsSync } from './rows.ts';
 import { schema } from './flags.ts';
 
 const own: readonly Command[] = [
@@ -23,5 +23,5 @@ const words = (command: Command): string => command.path.join(' ');
 /** The 26 of the table, and those that a person wants beyond them; `publish` takes the place of its row. */
 export const commands: readonly Command[] = [
   ...own,
-  ...derived().filter((row) => !own.some((command) => words(command) === words(row))),
+  ...deriveCommands().filter((row) => !own.some((command) => words(command) === words(row))),
 ];

@@ -75,7 +75,7 @@ export const schema = defineCommand({
 export const isUnderRevision = ({ path }: Operation): boolean => path.includes('/revisions/*');
 export const isOnePermission = ({ path }: Operation): boolean => path.endsWith('/permissions/*}');
 export const isCapabilities = ({ path }: Operation): boolean => path.includes('/capabilities');
-export const paged = (operation: Operation): boolean => operation.query?.pageToken !== undefined;
+export const isPaged = (operation: Operation): boolean => operation.query?.pageToken !== undefined;
 export const takesAdmin = (operation: Operation): 'query' | 'body' | undefined =>
   operation.query?.useAdminAccess ? 'query' : operation.body?.useAdminAccess ? 'body' : undefined;
 export const takesPin = (operation: Operation): boolean =>
@@ -118,7 +118,7 @@ export const extraFlags = (operation: Operation): Record<string, Flag> => ({
   ...(takesPin(operation)
     ? { revision: { field: str(), summary: 'Refuse unless this is the latest revision', value: 'number' } }
     : {}),
-  ...(paged(operation)
+  ...(isPaged(operation)
     ? {
         all: { effects: [], field: bool(), summary: 'All pages, as without --limit' },
         limit: {

@@ -18,7 +18,7 @@ import {
   isOnePermission,
   isUnderRevision,
   labelArgument,
-  paged,
+  isPaged,
   pathOf,
   takesPin,
   withName,
@@ -51,7 +51,7 @@ export const deletedByBatch = async (context: Context, { name, ...values }: Valu
 export const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
   isOnePermission(operation) && /\/permissions\/[^/]+\/[^/]+$/.test(String(name));
 
-async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
+async function* limitRows(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
   let count = 0;
   for await (const row of rows) {
     yield row;
@@ -65,7 +65,7 @@ const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> 
   operation.path === '/labels' &&
   narrowing.every((name) => query[name] === undefined || query[name] === operation.query?.[name]?.default);
 /** Every page, unless --limit says less: a list is never cut in silence (spec/labels#clients-1). */
-async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
+async function* listPages(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
   const { allPages } = await import('../../labels/read-labels.ts');
   const input = inputFrom(operation, values);
   let isWhole = isOfAll(operation, input.query);
@@ -87,7 +87,7 @@ async function* listed(context: Context, operation: Operation, values: Values): 
 export const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
   if (context.isDryRun)
     return recordResult(await context.call(labelsService, operation, inputFrom(operation, values)));
-  const rows = limited(listed(context, operation, values), limitOf(values));
+  const rows = limitRows(listPages(context, operation, values), limitOf(values));
   // The first page is fetched before anything is said, so that an error is an error and not half a list.
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -143,7 +143,7 @@ export const selecting = (operation: Operation, values: Values): { operation: Op
   if (operation.method !== 'GET' || typeof fields !== 'string') return { operation, values };
   // Without the token a list would end after its first page (spec/labels#clients-2).
   const whole =
-    paged(operation) && !/(^|,)\s*(nextPageToken|\*)\s*(,|$)/.test(fields)
+    isPaged(operation) && !/(^|,)\s*(nextPageToken|\*)\s*(,|$)/.test(fields)
       ? `${fields},nextPageToken`
       : fields;
   return {
@@ -169,9 +169,9 @@ const run =
     const { operation, values: asked } = selecting(row, longForm(row, given, context));
     const values = await supplyMasks(context, operation, asked);
     const act = async (named: Values): Promise<Result> => {
-      if (paged(operation)) return runList(context, operation, named);
+      if (isPaged(operation)) return runList(context, operation, named);
       if (operation !== row) return read(context, operation, named);
-      const { shown } = await import('./view.ts');
+      const { viewAnswer: shown } = await import('./view.ts');
       const running = hasTwoSegments(operation, named)
         ? deletedByBatch(context, named)
         : command.run(context, named);
@@ -187,7 +187,7 @@ const run =
 const settable = (flags: Flags): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
 /** The commands that come from the 26 rows; `labels publish` has one of its own. */
-export const derived = (): Command[] =>
+export const deriveCommands = (): Command[] =>
   commandsFrom(labelsService).map((command) => {
     const operation = command.operation?.operation as Operation;
     return labelCommand({

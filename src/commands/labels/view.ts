@@ -33,7 +33,11 @@ const madeBy = ({ responses = [] }: Delta): string =>
  * An answer as people and pipes read it: a label on a terminal is drawn (its members as a table would be pages of JSON),
  * -o name prints resource names, and an empty answer has nothing to print but JSON.
  */
-export const shown = async (operation: Operation, format: OutputFormat, result: Result): Promise<Result> => {
+export const viewAnswer = async (
+  operation: Operation,
+  format: OutputFormat,
+  result: Result,
+): Promise<Result> => {
   if (result.kind !== 'record') return result;
   const { data } = result;
   const view = { ...result.view, name: 'name' };

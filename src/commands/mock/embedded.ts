@@ -86,7 +86,7 @@ export const isOwnUnlimitedMock = (host: Host, settings: Settings, baseUrl: stri
 
 /** One request to the control interface; resolves with the answer's JSON, undefined when it has none. */
 export type Ask = (method: string, path: string, body?: unknown) => Promise<any>;
-const refused = (status: number, text: string): AppError => {
+const makeRefusalError = (status: number, text: string): AppError => {
   let answer: { message?: string; problems?: readonly Problem[] } = {};
   try {
     answer = JSON.parse(text);
@@ -119,7 +119,7 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
       ...(text === undefined ? {} : { body: text }),
     });
     const answer = await reply.text();
-    if (reply.status >= 400) throw refused(reply.status, answer);
+    if (reply.status >= 400) throw makeRefusalError(reply.status, answer);
     return answer === '' ? undefined : JSON.parse(answer);
   };
   try {

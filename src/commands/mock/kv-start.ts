@@ -32,7 +32,7 @@ export const rehearsalIn = async (
   });
 };
 /** The members that are meant: one by its name, or all. */
-export const chosen = (rehearsal: Rehearsal, name: string | undefined): readonly RehearsalMember[] => {
+export const chooseMembers = (rehearsal: Rehearsal, name: string | undefined): readonly RehearsalMember[] => {
   if (name === undefined) return rehearsal.members;
   const found = rehearsal.members.filter((member) => member.name === name);
   if (found.length > 0) return found;
@@ -147,7 +147,7 @@ const startAgain = async (context: Context, values: StartValues): Promise<Rehear
   const { pidOf, startProcess } = await import('../../etcd-sim/cluster/layout.ts');
   const { waitHealthy } = await import('../../etcd-sim/cluster/start.ts');
   const rehearsal = await rehearsalIn(context, values);
-  const members = chosen(rehearsal, values.member).filter(
+  const members = chooseMembers(rehearsal, values.member).filter(
     (member) => pidOf(context.host, member) === undefined,
   );
   await Promise.all(

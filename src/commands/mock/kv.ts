@@ -6,7 +6,7 @@ import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.
 import { lossyText } from '../../core/utf8.ts';
 import type { Rehearsal, RehearsalMember } from '../../etcd-sim/cluster/layout.ts';
 import { defaultMs, type Fault, faultKinds, simulatedMinors } from '../../etcd-sim/forms.ts';
-import { chosen, dirFlag, memberFlag, rehearsalIn, start } from './kv-start.ts';
+import { chooseMembers, dirFlag, memberFlag, rehearsalIn, start } from './kv-start.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
   const { ask, pidOf } = await import('../../etcd-sim/cluster/layout.ts');
@@ -107,7 +107,7 @@ export const fault = defineCommand({
   ],
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
-    const members = chosen(rehearsal, values.member);
+    const members = chooseMembers(rehearsal, values.member);
     const { setFault } = await import('../../etcd-sim/cluster/start.ts');
     for (const member of members) await setFault(context.host, rehearsal, member, values);
     const names = members.map((member) => member.name);
@@ -128,7 +128,7 @@ export const log = defineCommand({
   },
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
-    const members = chosen(rehearsal, values.member);
+    const members = chooseMembers(rehearsal, values.member);
     const last = values.lines ?? 100;
     const texts = await Promise.all(
       members.map(async (member) => {
@@ -195,7 +195,7 @@ export const stop = defineCommand({
   async run(context, values) {
     const { pidOf, stopProcess } = await import('../../etcd-sim/cluster/layout.ts');
     const rehearsal = await rehearsalIn(context, values);
-    const members = chosen(rehearsal, values.member);
+    const members = chooseMembers(rehearsal, values.member);
     const stopped = await Promise.all(
       members.map(async (member) => {
         const pid = values.kill ? pidOf(context.host, member) : undefined;

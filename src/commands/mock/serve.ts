@@ -186,13 +186,13 @@ export const runCommand = defineCommand({
   },
 });
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-const doubled = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+const doubleQuotes = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 /** How each shell or CI system reads one variable. */
 const forms = {
-  sh: (name: string, value: string) => `export ${name}=${quoted(value)}`,
-  fish: (name: string, value: string) => `set -gx ${name} ${quoted(value)}`,
-  powershell: (name: string, value: string) => `$env:${name} = ${doubled(value)}`,
+  sh: (name: string, value: string) => `export ${name}=${quoteForShell(value)}`,
+  fish: (name: string, value: string) => `set -gx ${name} ${quoteForShell(value)}`,
+  powershell: (name: string, value: string) => `$env:${name} = ${doubleQuotes(value)}`,
   dotenv: (name: string, value: string) => `${name}=${value}`,
 } as const;
 type Form = keyof typeof forms;

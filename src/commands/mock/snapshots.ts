@@ -63,7 +63,7 @@ const remove = defineCommand({
 /** `opsctl mock snapshot …` */
 export const snapshotCommands: readonly Command[] = [save, restore, list, remove];
 
-const counted = (status: { records: Record<string, number> }): string => {
+const countRecords = (status: { records: Record<string, number> }): string => {
   const total = Object.values(status.records).reduce((sum, count) => sum + count, 0);
   return `${total} records`;
 };
@@ -72,10 +72,10 @@ export const fill = async (context: Context, text: string): Promise<string> => {
   const { steer } = await import('./embedded.ts');
   const seed = seedOf(text);
   if (seed.kind !== 'file')
-    return steer(context, async (ask) => counted(await ask('POST', 'reset', { kind: seed.kind })));
+    return steer(context, async (ask) => countRecords(await ask('POST', 'reset', { kind: seed.kind })));
   const path = resolve(context.host.cwd, seed.path);
   const saved = seedText(await context.host.files.read(path), path, '<seed>');
-  return steer(context, async (ask) => counted(await ask('PUT', 'state', saved)));
+  return steer(context, async (ask) => countRecords(await ask('PUT', 'state', saved)));
 };
 
 const discard = async ({ host, settings, signal }: Context): Promise<string> => {

@@ -160,7 +160,7 @@ export type StartOptions = {
 };
 export type Started = { readonly mock: RunningMock; readonly ready: Ready; close(): Promise<void> };
 /** Places in the program help with what nobody expected only. */
-const reported = (error: unknown): string =>
+const describeError = (error: unknown): string =>
   error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : messageOf(error);
 const cutOffText = ({ path, bytes }: CutOff): string =>
   `${path} ended in the middle of a write: its last ${bytes} bytes are dropped, everything before them is kept; no answer had confirmed that write`;
@@ -182,7 +182,7 @@ export const start = async (host: Host, given: StartOptions): Promise<Started> =
     tls: identity,
     clockMs: given.clockMs,
     idSeed: given.idSeed,
-    failed: (error, id) => given.warn(`the mock server failed at request ${id}: ${reported(error)}`),
+    failed: (error, id) => given.warn(`the mock server failed at request ${id}: ${describeError(error)}`),
     facts: { state_directory: given.directory ?? null, options: { ...given.options, trackerToken: '***' } },
   };
   try {

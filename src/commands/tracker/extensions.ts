@@ -3,7 +3,7 @@ import { externalUrl } from '../../core/external-url.ts';
 import { bare, bool, str } from '../../core/field.ts';
 import type { Flag } from '../../core/flag.ts';
 import type { Operation } from '../../core/operation.ts';
-import { edited, givenText, LONG } from '../../tracker/long-text.ts';
+import { openEditor, givenText, LONG } from '../../tracker/long-text.ts';
 
 /** A command with some parts replaced. Parts that are made on demand stay so: nothing is read here. */
 export const extend = (base: Command, more: Partial<Command>): Command =>
@@ -76,7 +76,7 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
     run: async (context, values) => {
       const { edit, [fromFile]: _path, [name]: _given, ...others } = values;
       const text = await givenText(context, values, name);
-      if (edit === true) return edited(context, { command, row, name, read }, values, text, others);
+      if (edit === true) return openEditor(context, { command, row, name, read }, values, text, others);
       return command.run(context, text === undefined ? others : { ...others, [name]: text });
     },
   });

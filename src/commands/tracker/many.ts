@@ -8,7 +8,7 @@ import { bulk } from '../../tracker/bulk/bulk.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { kindNames } from '../../tracker/workspace/kinds.ts';
 import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';
-import { planFindings, planned, plannedAsSaved, savePlan } from '../../tracker/workspace/planned.ts';
+import { planFindings, planFromFile, plannedAsSaved, savePlan } from '../../tracker/workspace/planned.ts';
 import { carryOut } from '../../tracker/workspace/read.ts';
 
 const flags = {
@@ -111,7 +111,7 @@ const planToApply = async (context: Context, values: ValuesOf<typeof workspaceAp
   if ((path === undefined) === (plan === undefined))
     throw invalidArguments([problem('--file', 'required', 'or --plan must be given, and not both')]);
   if (plan !== undefined) return plannedAsSaved(context, plan);
-  return (await planned(context, path ?? '', optionsOf(values))).plan;
+  return (await planFromFile(context, path ?? '', optionsOf(values))).plan;
 };
 export const applyCommand = defineCommand({
   path: ['tracker', 'apply'],
@@ -162,7 +162,7 @@ export const diffCommand = defineCommand({
     { line: 'opsctl tracker diff -f workspace.yaml --markdown', says: 'For a pull request' },
   ],
   run: async (context, values) => {
-    const { plan, workspace } = await planned(context, values.file, optionsOf(values));
+    const { plan, workspace } = await planFromFile(context, values.file, optionsOf(values));
     const { actions, refused } = plan;
     if (values.out !== undefined)
       await savePlan(context, values.out, { version: 1, workspace, options: optionsOf(values), actions });

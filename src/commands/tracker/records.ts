@@ -10,7 +10,7 @@ import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
 import { resolveParams, trackerNaming } from '../../tracker/names/naming.ts';
-import { type Answer, type Ask, byOffset, byPage, found, limited } from '../../tracker/search.ts';
+import { type Answer, type Ask, byOffset, byPage, listFound, limitResults } from '../../tracker/search.ts';
 import { extend } from './extensions.ts';
 
 /** Resources whose records are known by name or external_id, so that "make it if it is not there" has a meaning. */
@@ -106,7 +106,7 @@ const run: Command['run'] = async (context, values: Given) => {
   if (first === undefined) throw new AppError('network', 'the search gave an empty answer');
   return {
     kind: 'rows',
-    rows: found(context, first, most),
+    rows: listFound(context, first, most),
     view: { columns: ['id', 'entity_type', 'name', 'app_url'] },
   };
 };
@@ -148,7 +148,7 @@ const epicsPaginated: Command = extend(epics, {
       return recordResult(await ask(query), { columns: ['total', 'next'] });
     return {
       kind: 'rows',
-      rows: limited(context, byPage(ask, query), limitOf(values)),
+      rows: limitResults(context, byPage(ask, query), limitOf(values)),
       view: { columns: columnsOf(tracker.table.epics.list) },
     };
   },

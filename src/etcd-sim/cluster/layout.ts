@@ -227,12 +227,12 @@ export const stopProcess = async (
   const pid = pidOf(host, member);
   if (pid === undefined) return 'not running';
   host.processes.signal(pid, 'SIGTERM');
-  if (await ended(host, pid, GRACE_MS)) return 'stopped';
+  if (await waitForProcessEnd(host, pid, GRACE_MS)) return 'stopped';
   host.processes.signal(pid, 'SIGKILL');
-  await ended(host, pid, GRACE_MS);
+  await waitForProcessEnd(host, pid, GRACE_MS);
   return 'killed';
 };
-const ended = async (host: Host, pid: number, withinMs: number): Promise<boolean> => {
+const waitForProcessEnd = async (host: Host, pid: number, withinMs: number): Promise<boolean> => {
   const until = host.elapsed() + withinMs;
   while (host.processes.isAlive(pid)) {
     if (host.elapsed() > until) return false;

@@ -145,7 +145,7 @@ const eight = (value: number): Buffer => {
   bytes.writeBigUInt64BE(BigInt(value));
   return bytes;
 };
-const named = (name: string, value: Uint8Array): Item => ({ key: Buffer.from(name), value });
+const makeItem = (name: string, value: Uint8Array): Item => ({ key: Buffer.from(name), value });
 const records = (machine: Machine): Item[] => {
   const found: Item[] = [];
   for (const { name, mod, sub, kv } of machine.keys.versions()) {
@@ -174,13 +174,13 @@ export const snapshotFile = (machine: Machine): Buffer =>
     cluster:
       machine.clusterVersion === undefined
         ? []
-        : [named('clusterVersion', Buffer.from(machine.clusterVersion))],
+        : [makeItem('clusterVersion', Buffer.from(machine.clusterVersion))],
     key: records(machine),
     lease: [],
     members: [],
     members_removed: [],
     meta: [
-      named('consistent_index', eight(machine.applied)),
-      named('simulated', Buffer.from('a rehearsal, not a database')),
+      makeItem('consistent_index', eight(machine.applied)),
+      makeItem('simulated', Buffer.from('a rehearsal, not a database')),
     ],
   });

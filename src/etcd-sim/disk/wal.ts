@@ -30,7 +30,7 @@ const isLine = (value: unknown): value is Line =>
   value !== null &&
   KINDS.some((kind) => kind in value) &&
   (!('e' in value) || Array.isArray(value.e));
-const parsed = (line: string): Line | undefined => {
+const parseLine = (line: string): Line | undefined => {
   try {
     const value: unknown = JSON.parse(line);
     return isLine(value) ? value : undefined;
@@ -44,7 +44,7 @@ export const storedFrom = (text: string): Stored & { readonly goodBytes: number 
   let goodBytes = 0;
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf('\n', from);
-    const line = end < 0 ? undefined : parsed(text.slice(from, end));
+    const line = end < 0 ? undefined : parseLine(text.slice(from, end));
     if (line === undefined) break;
     if ('meta' in line) stored = { ...stored, ...line.meta };
     else if ('hard' in line) stored = { ...stored, hard: line.hard };

@@ -20,7 +20,7 @@ import {
   refuseForLearner,
   userAdd,
 } from './membership.ts';
-import { type Api, errorText, httpCode, requestIn, type Rpc, RpcError, spaced } from './rpc.ts';
+import { type Api, errorText, httpCode, requestIn, type Rpc, RpcError, writeSpaced } from './rpc.ts';
 import { grant, keepAlive, leases, revoke, timeToLive, watch } from './watch.ts';
 
 const HEALTH_LIMIT_MS = 1_000;
@@ -180,7 +180,11 @@ const gateway = async (api: Api, path: string, rpc: Rpc, request: Incoming): Pro
     });
     if ('stream' in result)
       return { status: 200, headers: json, body: result.stream as AsyncIterable<Uint8Array> };
-    return { status: 200, headers: json, body: api.form.isSpaced ? spaced(result) : JSON.stringify(result) };
+    return {
+      status: 200,
+      headers: json,
+      body: api.form.isSpaced ? writeSpaced(result) : JSON.stringify(result),
+    };
   } catch (error) {
     const known = error instanceof RpcError ? error : new RpcError(2, messageOf(error));
     return {

@@ -25,7 +25,7 @@ import {
   type Call,
   enumField,
   field,
-  filled,
+  omitZeros,
   listField,
   numberField,
   RpcError,
@@ -33,14 +33,14 @@ import {
 
 const base64 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('base64');
 export const header = (api: Api, revision = api.node.machine.keys.revision): Body =>
-  filled({
+  omitZeros({
     cluster_id: decimal(api.clusterId),
     member_id: decimal(api.node.id),
     revision: String(revision),
     raft_term: String(api.node.raft.term),
   });
 export const kvBody = (kv: KeyValue): Body =>
-  filled({
+  omitZeros({
     key: base64(kv.key),
     create_revision: String(kv.create),
     mod_revision: String(kv.mod),
@@ -49,7 +49,7 @@ export const kvBody = (kv: KeyValue): Body =>
     lease: kv.lease,
   });
 export const rangeBody = (result: RangeResult): Body =>
-  filled({ kvs: result.kvs.map(kvBody), more: result.more, count: String(result.count) });
+  omitZeros({ kvs: result.kvs.map(kvBody), more: result.more, count: String(result.count) });
 /** spec/store#errors: a request without a token where auth is on; a token of a member that was restarted (spec/store#measured-answers). */
 export const checkToken = (api: Api, call: Call): string | undefined => {
   if (!api.node.machine.isAuthOn) return undefined;
@@ -77,7 +77,7 @@ const timedOut = ({ form }: Api): RpcError =>
   form.isGateway2
     ? new RpcError(4, 'context deadline exceeded')
     : new RpcError(14, 'etcdserver: request timed out');
-export const agreed = async (api: Api, command: Command): Promise<Extract<Applied, { ok: true }>> => {
+export const proposeCommand = async (api: Api, command: Command): Promise<Extract<Applied, { ok: true }>> => {
   try {
     const result = await api.node.propose(command);
     if (!result.ok) throw new RpcError(result.failure.code, result.failure.message);
@@ -87,7 +87,7 @@ export const agreed = async (api: Api, command: Command): Promise<Extract<Applie
     throw error;
   }
 };
-export const linearized = async (api: Api): Promise<void> => {
+export const awaitLinearizable = async (api: Api): Promise<void> => {
   try {
     await api.node.linearize();
   } catch (error) {
@@ -99,7 +99,12 @@ export const linearized = async (api: Api): Promise<void> => {
 export const checkSpace = async (api: Api, bytes: number): Promise<void> => {
   const { machine } = api.node;
   if (!machine.has('NOSPACE') && machine.isFull(bytes)) {
-    await agreed(api, { op: 'alarm', action: 'ACTIVATE', member: decimal(api.node.id), alarm: 'NOSPACE' });
+    await proposeCommand(api, {
+      op: 'alarm',
+      action: 'ACTIVATE',
+      member: decimal(api.node.id),
+      alarm: 'NOSPACE',
+    });
   }
   if (machine.has('NOSPACE')) throw new RpcError(failures.noSpace.code, failures.noSpace.message);
 };
@@ -150,13 +155,13 @@ export const put = async (api: Api, call: Call): Promise<Body> => {
   checkSize(api, sizeOf(command));
   checkToken(api, call);
   await checkSpace(api, sizeOf(command));
-  const { revision, prev } = await agreed(api, command);
-  return filled({ header: header(api, revision), prev_kv: prev?.[0] && kvBody(prev[0]) });
+  const { revision, prev } = await proposeCommand(api, command);
+  return omitZeros({ header: header(api, revision), prev_kv: prev?.[0] && kvBody(prev[0]) });
 };
 export const range = async (api: Api, call: Call): Promise<Body> => {
   const options = rangeOf(call.body);
   checkToken(api, call);
-  if (!booleanField(call.body, 'serializable')) await linearized(api);
+  if (!booleanField(call.body, 'serializable')) await awaitLinearizable(api);
   const result = api.node.machine.keys.range(options);
   if ('code' in result) throw new RpcError(result.code, result.message);
   return { header: header(api), ...rangeBody(result) };
@@ -164,8 +169,8 @@ export const range = async (api: Api, call: Call): Promise<Body> => {
 export const deleteRange = async (api: Api, call: Call): Promise<Body> => {
   const command = deleteOf(call.body);
   checkToken(api, call);
-  const { revision, deleted, prev } = await agreed(api, command);
-  return filled({
+  const { revision, deleted, prev } = await proposeCommand(api, command);
+  return omitZeros({
     header: header(api, revision),
     deleted: String(deleted ?? 0),
     prev_kvs: (prev ?? []).map(kvBody),
@@ -173,7 +178,10 @@ export const deleteRange = async (api: Api, call: Call): Promise<Body> => {
 };
 export const compaction = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
-  const { revision } = await agreed(api, { op: 'compact', revision: numberField(call.body, 'revision') });
+  const { revision } = await proposeCommand(api, {
+    op: 'compact',
+    revision: numberField(call.body, 'revision'),
+  });
   return { header: header(api, revision) };
 };
 
@@ -239,7 +247,7 @@ const txnOf = (body: Body, isNew: boolean): Txn => {
 };
 type Touched = { readonly puts: readonly string[]; readonly deletes: readonly KeyRange[] };
 /** Of the two branches of an inner transaction only one is taken, so the same key may be in both. */
-const touched = (ops: readonly TxnOp[]): Touched => {
+const listTouched = (ops: readonly TxnOp[]): Touched => {
   const inner = ops.flatMap((one) => (one.op === 'txn' ? [bothWays(one)] : []));
   const puts = [
     ...ops.flatMap((one) => (one.op === 'put' ? [one.key] : [])),
@@ -255,7 +263,7 @@ const touched = (ops: readonly TxnOp[]): Touched => {
   return { puts, deletes };
 };
 const bothWays = ({ success, failure }: Txn): Touched => {
-  const [yes, no] = [touched(success), touched(failure)];
+  const [yes, no] = [listTouched(success), listTouched(failure)];
   return { puts: [...yes.puts, ...no.puts], deletes: [...yes.deletes, ...no.deletes] };
 };
 const bytesOf = (one: TxnOp): number => {
@@ -267,17 +275,17 @@ const bytesOf = (one: TxnOp): number => {
 const responseBody = (revision: number, response: TxnResponse): Body => {
   const own = { revision: String(revision) };
   if (response.op === 'put')
-    return { response_put: filled({ header: own, prev_kv: response.prev && kvBody(response.prev) }) };
+    return { response_put: omitZeros({ header: own, prev_kv: response.prev && kvBody(response.prev) }) };
   if (response.op === 'delete')
     return {
       response_delete_range: {
         header: own,
-        ...filled({ deleted: String(response.deleted), prev_kvs: response.prev.map(kvBody) }),
+        ...omitZeros({ deleted: String(response.deleted), prev_kvs: response.prev.map(kvBody) }),
       },
     };
   if (response.op === 'range') return { response_range: { header: own, ...rangeBody(response) } };
   const responses = response.responses.map((one) => responseBody(revision, one));
-  return { response_txn: { header: {}, ...filled({ succeeded: response.succeeded, responses }) } };
+  return { response_txn: { header: {}, ...omitZeros({ succeeded: response.succeeded, responses }) } };
 };
 export const txn = async (api: Api, call: Call): Promise<Body> => {
   const command = txnOf(call.body, api.form.has.leases);
@@ -286,7 +294,7 @@ export const txn = async (api: Api, call: Call): Promise<Body> => {
   checkSize(api, bytes);
   checkToken(api, call);
   if (writes(command)) await checkSpace(api, bytes);
-  const { revision, txn: done } = await agreed(api, command);
+  const { revision, txn: done } = await proposeCommand(api, command);
   const responses = (done?.responses ?? []).map((one) => responseBody(revision, one));
-  return filled({ header: header(api, revision), succeeded: done?.succeeded, responses });
+  return omitZeros({ header: header(api, revision), succeeded: done?.succeeded, responses });
 };

@@ -8,13 +8,13 @@ import {
   type Body,
   type Call,
   enumField,
-  filled,
+  omitZeros,
   once,
   RpcError,
   type Stream,
   unsignedField,
 } from './rpc.ts';
-import { agreed, checkLooking, checkToken, header } from './kv.ts';
+import { proposeCommand, checkLooking, checkToken, header } from './kv.ts';
 
 const CHUNK = 32 * 1024;
 
@@ -37,7 +37,7 @@ export const status = async (api: Api, call: Call): Promise<Body> => {
     ],
     dbSizeInUse: String(machine.sizeBytes),
   };
-  return filled({
+  return omitZeros({
     header: header(api),
     version: api.version,
     dbSize: String(machine.fileBytes),
@@ -62,24 +62,24 @@ export const alarm = async (api: Api, call: Call): Promise<Body> => {
   const kind = alarmOf(call);
   const member = unsignedField(call.body, 'memberID');
   const { machine } = api.node;
-  const shown = (): Body => {
+  const showAlarms = (): Body => {
     const alarms = machine.alarms
       .filter((one) => kind === 'NONE' || one.alarm === kind)
-      .map((one) => filled({ memberID: one.member, alarm: one.alarm }));
-    return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms }) };
+      .map((one) => omitZeros({ memberID: one.member, alarm: one.alarm }));
+    return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...omitZeros({ alarms }) };
   };
   if (action === 'GET') {
     checkLooking(api, call);
-    return shown();
+    return showAlarms();
   }
   checkToken(api, call);
   const wasRaised = machine.alarms.some(
     (one) => one.alarm === kind && (one.member === member || member === '0'),
   );
-  await agreed(api, { op: 'alarm', action, member, alarm: kind } satisfies Command);
+  await proposeCommand(api, { op: 'alarm', action, member, alarm: kind } satisfies Command);
   // What was not raised is not taken back: then there is nothing to name.
-  const changed = action === 'ACTIVATE' || wasRaised ? [filled({ memberID: member, alarm: kind })] : [];
-  return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms: changed }) };
+  const changed = action === 'ACTIVATE' || wasRaised ? [omitZeros({ memberID: member, alarm: kind })] : [];
+  return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...omitZeros({ alarms: changed }) };
 };
 
 export const hash = async (api: Api): Promise<Body> => ({
@@ -94,7 +94,7 @@ export const hashKv = async (api: Api, call: Call): Promise<Body> => {
   if (upTo > keys.revision)
     throw new RpcError(11, 'etcdserver: mvcc: required revision is a future revision');
   const versions = [...keys.versions()].filter((one) => one.mod <= upTo);
-  return filled({
+  return omitZeros({
     header: header(api),
     hash: crc32(JSON.stringify(versions)),
     compact_revision: keys.compacted === 0 ? '-1' : String(keys.compacted),

@@ -6,7 +6,7 @@ import {
   type MembershipChange,
   membershipFailures,
 } from '../state/command.ts';
-import { agreed, checkLooking, checkToken, header, linearized } from './kv.ts';
+import { proposeCommand, checkLooking, checkToken, header, awaitLinearizable } from './kv.ts';
 import {
   type Api,
   type Body,
@@ -14,7 +14,7 @@ import {
   type Call,
   enumField,
   field,
-  filled,
+  omitZeros,
   passwordHash,
   RpcError,
   textField,
@@ -35,7 +35,7 @@ export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): Listed[
     const [name, clientURLs] = [published?.name ?? '', published?.clientUrls ?? []];
     return { id, name, peerURLs: peerUrls, clientURLs, isLearner };
   });
-export const memberBody = ({ id, ...rest }: Listed): Body => filled({ ID: decimal(id), ...rest });
+export const memberBody = ({ id, ...rest }: Listed): Body => omitZeros({ ID: decimal(id), ...rest });
 /** The answer of every call about members: all of them, and a header without a revision. */
 export const membersBody = (api: Api): Body => ({
   header: header(api, 0),
@@ -60,22 +60,27 @@ export const userAdd = async (api: Api, call: Call): Promise<Body> => {
   if (name === '') throw new RpcError(3, 'etcdserver: user name is empty');
   if (api.node.machine.users.has(name)) throw new RpcError(9, 'etcdserver: user name already exists');
   const salt = Buffer.from(api.host.random(12)).toString('base64');
-  await agreed(api, { op: 'user', name, salt, hash: passwordHash(textField(call.body, 'password'), salt) });
+  await proposeCommand(api, {
+    op: 'user',
+    name,
+    salt,
+    hash: passwordHash(textField(call.body, 'password'), salt),
+  });
   return { header: header(api) };
 };
 export const authEnable = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   if (!api.node.machine.users.has('root')) throw new RpcError(9, 'etcdserver: root user does not exist');
-  await agreed(api, { op: 'auth', on: true });
+  await proposeCommand(api, { op: 'auth', on: true });
   return { header: header(api) };
 };
 export const authDisable = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
-  await agreed(api, { op: 'auth', on: false });
+  await proposeCommand(api, { op: 'auth', on: false });
   return { header: header(api) };
 };
 export const authStatus = async (api: Api): Promise<Body> =>
-  filled({ header: header(api), enabled: api.node.machine.isAuthOn });
+  omitZeros({ header: header(api), enabled: api.node.machine.isAuthOn });
 
 /**
  * What a member asks before it takes a change of the members (`--strict-reconfig-check`, on by default). The rules are those of the
@@ -140,7 +145,8 @@ const urlsOf = (body: Body): string[] => {
   return value as string[];
 };
 const idOf = (call: Call): string => hexFrom(unsignedField(call.body, 'ID'));
-const changed = async (api: Api, change: MembershipChange): Promise<void> => void (await agreed(api, change));
+const changeMembership = async (api: Api, change: MembershipChange): Promise<void> =>
+  void (await proposeCommand(api, change));
 export const memberAdd = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const peerUrls = urlsOf(call.body);
@@ -149,7 +155,7 @@ export const memberAdd = async (api: Api, call: Call): Promise<Body> => {
   refuse(addIsSafe(api, isLearner));
   // Added again with the same URLs it is another member: the second of its addition is a part of its id.
   const member = memberId(peerUrls, String(Math.floor(api.host.now() / 1000)));
-  await changed(api, { op: 'member-add', member, peerUrls, isLearner });
+  await changeMembership(api, { op: 'member-add', member, peerUrls, isLearner });
   const added = listedMembers(api).find(({ id }) => id === member);
   return { ...membersBody(api), member: added === undefined ? { ID: decimal(member) } : memberBody(added) };
 };
@@ -170,20 +176,20 @@ export const memberPromote = async (api: Api, call: Call): Promise<Body> => {
     const answer = await link?.ask<{ failure?: Failure }>('/raft/promote', { member });
     if (answer === undefined) throw new RpcError(14, 'etcdserver: no leader');
     refuse(answer.failure);
-    await linearized(api);
+    await awaitLinearizable(api);
   }
   return membersBody(api);
 };
 export const memberUpdate = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
-  await changed(api, { op: 'member-update', member: idOf(call), peerUrls: urlsOf(call.body) });
+  await changeMembership(api, { op: 'member-update', member: idOf(call), peerUrls: urlsOf(call.body) });
   return membersBody(api);
 };
 export const memberRemove = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const member = idOf(call);
   refuse(removalIsSafe(api, member));
-  await changed(api, { op: 'member-remove', member });
+  await changeMembership(api, { op: 'member-remove', member });
   return membersBody(api);
 };
 /** Calls that a member answers before it votes. */
@@ -224,14 +230,14 @@ export const downgrade = async (api: Api, call: Call): Promise<Body> => {
   if (action === 'CANCEL') {
     refuseBefore36(api);
     // Also when nothing is enabled: the answer says nothing.
-    await agreed(api, { op: 'downgrade' });
+    await proposeCommand(api, { op: 'downgrade' });
     return answer();
   }
-  await linearized(api);
+  await awaitLinearizable(api);
   const target = targetOf(api, call);
   if (action === 'ENABLE') {
     refuseBefore36(api);
-    await agreed(api, { op: 'downgrade', target });
+    await proposeCommand(api, { op: 'downgrade', target });
   }
   return answer();
 };

@@ -68,21 +68,21 @@ export const httpCode = (code: number, form: Form): number =>
 export const errorText = (form: Form, code: number, message: string): string => {
   if (form.errorBody === 'error+code') return JSON.stringify({ error: message, code });
   if (form.errorBody === 'error+message+code') return JSON.stringify({ error: message, message, code });
-  return spaced({ code, message });
+  return writeSpaced({ code, message });
 };
 /** JSON with `", "` between fields, as 3.5 writes it. */
-export const spaced = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`;
+export const writeSpaced = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(writeSpaced).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const pairs = Object.entries(value).filter(([, one]) => one !== undefined);
-  return `{${pairs.map(([key, one]) => `${JSON.stringify(key)}:${spaced(one)}`).join(', ')}}`;
+  return `{${pairs.map(([key, one]) => `${JSON.stringify(key)}:${writeSpaced(one)}`).join(', ')}}`;
 };
 /** A stream of one piece. */
 export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 /** Zero values are left out, as the gateway does. */
-export const filled = (record: Body): Body =>
+export const omitZeros = (record: Body): Body =>
   Object.fromEntries(
     Object.entries(record).filter(
       ([, v]) =>

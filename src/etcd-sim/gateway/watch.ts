@@ -1,5 +1,5 @@
 import { type Change, failures } from '../state/keyspace.ts';
-import { agreed, checkToken, header, keyOf, kvBody, linearized } from './kv.ts';
+import { proposeCommand, checkToken, header, keyOf, kvBody, awaitLinearizable } from './kv.ts';
 import {
   type Api,
   bigField,
@@ -8,7 +8,7 @@ import {
   bytesField,
   type Call,
   field,
-  filled,
+  omitZeros,
   numberField,
   once,
   RpcError,
@@ -22,7 +22,7 @@ const eventBody = ({ kv, key, mod, previous }: Change, withPrevious: boolean): B
   ...(kv === undefined ? { type: 'DELETE' } : {}),
   kv:
     kv === undefined
-      ? filled({ key: Buffer.from(key, 'latin1').toString('base64'), mod_revision: String(mod) })
+      ? omitZeros({ key: Buffer.from(key, 'latin1').toString('base64'), mod_revision: String(mod) })
       : kvBody(kv),
   ...(withPrevious && previous !== undefined ? { prev_kv: kvBody(previous) } : {}),
 });
@@ -87,37 +87,37 @@ export const grant = async (api: Api, call: Call): Promise<Body> => {
   if (numberField(call.body, 'TTL') > LONGEST_TTL) throw new RpcError(11, 'etcdserver: too large lease TTL');
   // A lease lives at least longer than an election takes.
   const ttl = Math.max(numberField(call.body, 'TTL'), Math.ceil((3 * api.settings.electionMs) / 2000));
-  const { revision } = await agreed(api, { op: 'grant', id, ttl });
+  const { revision } = await proposeCommand(api, { op: 'grant', id, ttl });
   return { header: header(api, revision), ID: id, TTL: String(ttl) };
 };
 export const revoke = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
-  const { revision } = await agreed(api, { op: 'revoke', id: bigField(call.body, 'ID') });
+  const { revision } = await proposeCommand(api, { op: 'revoke', id: bigField(call.body, 'ID') });
   return { header: header(api, revision) };
 };
 /** spec/store#measured-answers: an unknown or expired lease answers 200 with TTL -1. */
 export const timeToLive = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const id = bigField(call.body, 'ID');
-  await linearized(api);
+  await awaitLinearizable(api);
   const lease = api.node.machine.leases.get(id);
   const remaining = lease === undefined ? undefined : await api.lessor.remainingSeconds(id);
   if (lease === undefined || remaining === undefined)
-    return { header: header(api), ...filled({ ID: id }), TTL: '-1' };
+    return { header: header(api), ...omitZeros({ ID: id }), TTL: '-1' };
   const keys = booleanField(call.body, 'keys')
     ? api.node.machine.leaseKeys(id).map((key) => Buffer.from(key, 'latin1').toString('base64'))
     : [];
   return {
     header: header(api),
     ID: id,
-    ...filled({ TTL: String(remaining), grantedTTL: String(lease.ttl), keys }),
+    ...omitZeros({ TTL: String(remaining), grantedTTL: String(lease.ttl), keys }),
   };
 };
 export const leases = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   return {
     header: header(api),
-    ...filled({ leases: [...api.node.machine.leases.keys()].map((ID) => ({ ID })) }),
+    ...omitZeros({ leases: [...api.node.machine.leases.keys()].map((ID) => ({ ID })) }),
   };
 };
 export const keepAlive = async (api: Api, call: Call): Promise<Stream> => {
@@ -126,6 +126,6 @@ export const keepAlive = async (api: Api, call: Call): Promise<Stream> => {
   const ttl = await api.lessor.renew(id);
   if (ttl === undefined && api.node.machine.leases.has(id))
     throw new RpcError(failures.noLease.code, 'etcdserver: no leader');
-  const result = { header: header(api), ID: id, ...filled({ TTL: String(ttl ?? 0) }) };
+  const result = { header: header(api), ID: id, ...omitZeros({ TTL: String(ttl ?? 0) }) };
   return { stream: once(Buffer.from(`${JSON.stringify({ result })}\n`)) };
 };

@@ -285,7 +285,7 @@ export async function* framesOf(body: AsyncIterable<Bytes>, most: number): Async
 export const isGrpcCall = ({ headers }: Incoming): boolean =>
   (headers['content-type'] ?? '').startsWith('application/grpc');
 /** Headers may only hold printable ASCII: the rest is percent-encoded (gRPC over HTTP/2, "Status-Message"). */
-const encoded = (message: string): string =>
+const percentEncode = (message: string): string =>
   message.replace(/[^\x20-\x24\x26-\x7e]/gu, (one) => encodeURIComponent(one));
 const methodAt = (api: Api, path: string): { readonly row: GrpcMethod; readonly rpc: Rpc } => {
   const row = Object.hasOwn(grpcMethods, path) ? grpcMethods[path] : undefined;
@@ -340,6 +340,6 @@ export const grpcHandler =
       trailers: (): Record<string, string> =>
         failure === undefined
           ? { 'grpc-status': '0' }
-          : { 'grpc-status': String(failure.code), 'grpc-message': encoded(failure.message) },
+          : { 'grpc-status': String(failure.code), 'grpc-message': percentEncode(failure.message) },
     };
   };

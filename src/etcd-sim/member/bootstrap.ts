@@ -57,14 +57,14 @@ const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinabl
 };
 /** Each member that is there stands in the flags with its URLs, and nobody else does. */
 const refuseOtherMembers = ({ cluster, members }: Joinable, settings: ServerSettings): void => {
-  const refused = (reason: string): StartRefused =>
+  const makeStartRefused = (reason: string): StartRefused =>
     new StartRefused(1, `error validating peerURLs {ClusterID:${cluster}}: ${reason}`);
-  if (members.length !== settings.cluster.size) throw refused('member count is unequal');
+  if (members.length !== settings.cluster.size) throw makeStartRefused('member count is unequal');
   const stray = members.find(
     ({ peerURLs }) => ![...settings.cluster.values()].some((urls) => sameUrls(urls, peerURLs)),
   );
   if (stray !== undefined)
-    throw refused(
+    throw makeStartRefused(
       `PeerURLs: no match found for existing member (${stray.id}, [${stray.peerURLs.join(' ')}])`,
     );
 };

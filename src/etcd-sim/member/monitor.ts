@@ -7,7 +7,7 @@ import { type Command, isMembershipChange, type MembershipChange } from '../stat
 
 export type Monitor = { readonly everyMs: number };
 /** The lowest of the members' versions as a cluster version; undefined while a member does not answer. */
-export const decided = (own: string, others: readonly (PeerInfo | undefined)[]): string | undefined => {
+export const decideVersion = (own: string, others: readonly (PeerInfo | undefined)[]): string | undefined => {
   const versions = [own, ...others.map((one) => one?.version)];
   if (versions.some((one) => one === undefined)) return undefined;
   const minors = (versions as string[]).map(minorOf).sort(compareMinors);
@@ -23,7 +23,7 @@ const warnOfHigher = (api: Api, others: readonly (PeerInfo | undefined)[]): void
   for (const one of higher) api.log('W', source, `member ${one?.id} has a higher version ${one?.version}`);
 };
 /** The version that the cluster should have now; undefined: it stays. */
-const wanted = (api: Api, lowest: string): string | undefined => {
+const chooseVersion = (api: Api, lowest: string): string | undefined => {
   const { clusterVersion: now, downgradeTo: target } = api.node.machine;
   if (now === undefined) return lowest;
   if (target === undefined) return compareMinors(minorOf(lowest), minorOf(now)) > 0 ? lowest : undefined;
@@ -48,10 +48,10 @@ const checkClusterVersion = async (api: Api): Promise<void> => {
   if (!api.node.raft.isLeading) return;
   warnOfHigher(api, others);
   const now = api.node.machine.clusterVersion;
-  const lowest = decided(api.version, others);
+  const lowest = decideVersion(api.version, others);
   if (lowest === undefined) return;
   await endDowngrade(api, [api.version, ...others.map((one) => one?.version ?? '')]);
-  const next = wanted(api, lowest);
+  const next = chooseVersion(api, lowest);
   if (next === undefined) return;
   if (now === undefined)
     api.log('I', `${api.word}server`, `setting up the initial cluster version to ${minorOf(next)}`);
@@ -84,9 +84,9 @@ export const watch = async (
 ): Promise<void> => {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let helloAt = host.elapsed();
-  const ignored = (): void => {};
+  const ignoreError = (): void => {};
   while (!signal.aborted) {
-    await host.sleep(50, signal).catch(ignored);
+    await host.sleep(50, signal).catch(ignoreError);
     if (signal.aborted) return;
     api.lessor.tick();
     const now = host.elapsed();
@@ -94,7 +94,7 @@ export const watch = async (
     const isFirst = api.node.machine.clusterVersion === undefined && now - checkedAt > 200;
     if (api.node.raft.isLeading && (isFirst || now - checkedAt > everyMs)) {
       checkedAt = now;
-      checkClusterVersion(api).catch(ignored);
+      checkClusterVersion(api).catch(ignoreError);
     } else if (now - helloAt > HELLO_MS) {
       helloAt = now;
       for (const link of api.node.links.values()) void link.hello().then((other) => warnOfDrift(api, other));

@@ -7,7 +7,7 @@ import type { Message } from '../raft/progress.ts';
 import type { Proposal } from '../state/command.ts';
 import { GONE, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
 
-const answered = (value: unknown): Outgoing => ({
+const answerJson = (value: unknown): Outgoing => ({
   status: 200,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(value),
@@ -78,11 +78,11 @@ const carriedOut = async (
     if (error instanceof SyntaxError) return notRead;
     throw error;
   }
-  return answered(await call(api, body as never));
+  return answerJson(await call(api, body as never));
 };
 
 /** The answer as it reaches the member that asked. */
-const sent = ({ faults }: Api, answer: Outgoing): Outgoing => {
+const sendUnlessFaulty = ({ faults }: Api, answer: Outgoing): Outgoing => {
   if (faults.sendsNothing) return lost;
   return faults.refusesLinks ? { ...answer, headers: { ...answer.headers, [REFUSED_LINK]: '1' } } : answer;
 };
@@ -93,17 +93,17 @@ export const peerHandler =
   async (request) => {
     if (request.url === '/simulation/faults') {
       await changeFaults();
-      return answered({ ok: true });
+      return answerJson({ ok: true });
     }
-    if (request.url === '/simulation/state') return answered(stateOf(api));
+    if (request.url === '/simulation/state') return answerJson(stateOf(api));
     if (api.faults.hearsNothing) return lost;
     const known = peerPages[request.url]?.(api);
-    if (known !== undefined) return answered(known);
+    if (known !== undefined) return answerJson(known);
     if (isFromRemoved(api, request)) return gone;
     const call = peerCalls[request.url];
     if (call === undefined || request.method !== 'POST') return { status: 404, body: '404 page not found\n' };
     const answer = await carriedOut(api, call, request);
-    return sent(api, answer);
+    return sendUnlessFaulty(api, answer);
   };
 
 /** True when a member that has no data here is known to others as one that ran: its directory is wrong or empty. */

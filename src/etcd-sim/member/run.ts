@@ -211,7 +211,7 @@ const live = async (api: Api, options: MemberOptions, changeFaults: () => Promis
 };
 /** The host as a member with a wrong clock sees it. */
 type Skewed = { readonly host: Host; readonly skew: { ms: number } };
-const skewed = (host: Host): Skewed => {
+const skewClock = (host: Host): Skewed => {
   const skew = { ms: 0 };
   return { host: { ...host, now: () => host.now() + skew.ms }, skew };
 };
@@ -258,7 +258,7 @@ const ticks = async (host: Host, api: Api, signal: AbortSignal): Promise<void> =
 export const runMember = async (host: Host, options: MemberOptions): Promise<number> => {
   const form = formOf(options.version);
   if (form === undefined) throw new StartRefused(2, `there is no simulated version ${options.version}`);
-  const own = skewed(host);
+  const own = skewClock(host);
   const log = memberLog(own.host, form);
   try {
     return await serve(own, options, form, log);

@@ -359,11 +359,11 @@ export class Lessor {
   }
   #revoke(id: string): void {
     this.#revoking.add(id);
-    const done = (): void => {
+    const forgetRevoke = (): void => {
       this.#revoking.delete(id);
       this.#ends.delete(id);
     };
-    this.#node.propose({ op: 'revoke', id }).then(done, done);
+    this.#node.propose({ op: 'revoke', id }).then(forgetRevoke, forgetRevoke);
   }
   /** Whole seconds left, asked from the leader; undefined when the lease is over or nobody knows. */
   async remainingSeconds(id: string): Promise<number | undefined> {

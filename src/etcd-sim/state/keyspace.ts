@@ -188,11 +188,11 @@ const decide = (keys: Keyspace, ops: readonly TxnOp[], ways: Ways): Ways => {
       one,
       one.compare.every((compare) => keys.holds(compare)),
     );
-    decide(keys, chosen(one, ways), ways);
+    decide(keys, chooseOps(one, ways), ways);
   }
   return ways;
 };
-const chosen = (txn: Txn, ways: Ways): readonly TxnOp[] => (ways.get(txn) ? txn.success : txn.failure);
+const chooseOps = (txn: Txn, ways: Ways): readonly TxnOp[] => (ways.get(txn) ? txn.success : txn.failure);
 const putProblem = (
   { keys, leases }: State,
   { key, lease, ignoreValue, ignoreLease }: Put,
@@ -208,7 +208,7 @@ const problemIn = (state: State, ops: readonly TxnOp[], ways: Ways): Failure | u
       one.op === 'put'
         ? putProblem(state, one)
         : one.op === 'txn'
-          ? problemIn(state, chosen(one, ways), ways)
+          ? problemIn(state, chooseOps(one, ways), ways)
           : range !== undefined && 'code' in range
             ? range
             : undefined;
@@ -238,7 +238,7 @@ const carryOut = (
       return {
         op: 'txn',
         succeeded: ways.get(one) === true,
-        responses: carryOut(keys, chosen(one, ways), ways, change),
+        responses: carryOut(keys, chooseOps(one, ways), ways, change),
       };
     if (one.op === 'range') return { op: 'range', ...(keys.range(one) as RangeResult) };
     if (one.op === 'put') return carryOutPut(keys, one, change);

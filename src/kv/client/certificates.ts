@@ -132,11 +132,11 @@ const checkPair = (part: TlsFiles, flagged: Flagged): void => {
  */
 export const readCertificates = async (host: Host, part: TlsFiles, flagged: Flagged): Promise<ClusterTls> => {
   checkPair(part, flagged);
-  const given = (key: FileKey): Given | undefined =>
+  const readGiven = (key: FileKey): Given | undefined =>
     part[key] === undefined ? undefined : { path: part[key], flag: flagged[key], key };
   const read = async (file: Given | undefined): Promise<string | undefined> =>
     file === undefined ? undefined : textOf(host, file);
-  const [caFile, certFile, keyFile] = [given('ca_file'), given('cert_file'), given('key_file')];
+  const [caFile, certFile, keyFile] = [readGiven('ca_file'), readGiven('cert_file'), readGiven('key_file')];
   const [ca, cert, key] = [await read(caFile), await read(certFile), await read(keyFile)];
   if (caFile !== undefined) checkAuthorities(caFile, ca as string, host.now());
   if (certFile !== undefined && keyFile !== undefined)

@@ -167,7 +167,7 @@ export const asTlsFailure = async (
 const maxInt32 = 2 ** 31 - 1;
 /** spec/store#interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
 const versionsIn = (text: string): Versions | undefined => {
-  const body = parsed(text) as Record<string, unknown> | undefined;
+  const body = parseJson(text) as Record<string, unknown> | undefined;
   const first = (names: readonly string[]): string | undefined =>
     names.map((name) => body?.[name]).find((value) => typeof value === 'string') as string | undefined;
   const server = first(versionFields.server);
@@ -179,7 +179,7 @@ const versionsIn = (text: string): Versions | undefined => {
     ...(storage === undefined ? {} : { storage }),
   };
 };
-export const parsed = (text: string): unknown => {
+export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -208,7 +208,7 @@ const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] =
   let hasAnswered = false;
   return async (request) => {
     try {
-      const reply = await followed(host, { ...common, ...request, url: `${base}${request.path}` });
+      const reply = await followRedirect(host, { ...common, ...request, url: `${base}${request.path}` });
       hasAnswered = true;
       return reply;
     } catch (error) {
@@ -255,7 +255,7 @@ const callsOn = (
   ways: Ways,
   past: PastGateway,
 ): Pick<Connection, 'call' | 'stream'> => {
-  const post = (path: string, body: Json) => authorized(parts, path, body);
+  const post = (path: string, body: Json) => sendAuthorized(parts, path, body);
   return {
     call: async (path, body) => {
       const found = typeof path === 'string' ? path : path(await parts.row.get());
@@ -270,7 +270,7 @@ const callsOn = (
     },
     stream: async (path, body) => {
       const reply = await post(path, body);
-      if (reply.status !== 200) throw storeError(base, reply.status, parsed(await reply.text()));
+      if (reply.status !== 200) throw storeError(base, reply.status, parseJson(await reply.text()));
       return reply;
     },
   };
@@ -279,8 +279,8 @@ const answerIn = async (base: string, endpoint: Endpoint, path: string, reply: H
   const text = await textOf(base, reply, endpoint);
   // Not every refusal is JSON; a 404 that is not is none of the store's.
   const plain = reply.status === 404 ? undefined : { message: text.trim().slice(0, 300) };
-  if (reply.status !== 200) throw storeError(base, reply.status, parsed(text) ?? plain);
-  return needStoreAnswer(base, path, parsed(text), text);
+  if (reply.status !== 200) throw storeError(base, reply.status, parseJson(text) ?? plain);
+  return needStoreAnswer(base, path, parseJson(text), text);
 };
 const isNoStore = (error: unknown): boolean =>
   error instanceof AppError && (error.category === 'network' || error.detail.code === 'UNIMPLEMENTED');
@@ -368,7 +368,7 @@ const logIn = async (
   }
 };
 /** A token dies with its member's process (spec/store#measured-answers): one new log-in on 401, then the answer stands. */
-const authorized = async (parts: Parts, path: string, body: Json): Promise<HttpReply> => {
+const sendAuthorized = async (parts: Parts, path: string, body: Json): Promise<HttpReply> => {
   const attempt = async (): Promise<HttpReply> => {
     const [row, token] = [await parts.row.get(), await parts.token.get()];
     const headers: Record<string, string> = { 'content-type': 'application/json' };
@@ -384,7 +384,7 @@ const authorized = async (parts: Parts, path: string, body: Json): Promise<HttpR
   if (reply.status !== 404) return reply;
   const answer = await reply.text();
   // The member was replaced by another version since: its prefix may be another one.
-  if (parsed(answer) !== undefined) return { ...reply, text: async () => answer };
+  if (parseJson(answer) !== undefined) return { ...reply, text: async () => answer };
   parts.row.forget();
   return attempt();
 };
@@ -398,7 +398,7 @@ const textOf = async (base: string, reply: HttpReply, endpoint: Endpoint): Promi
   }
 };
 /** spec/store#interfaces: requests to /v3alpha redirect to /v3beta. Only within the same server, with method and body. */
-const followed = async (host: Host, request: HttpRequest): Promise<HttpReply> => {
+const followRedirect = async (host: Host, request: HttpRequest): Promise<HttpReply> => {
   const reply = await host.network.request(request);
   const location = reply.headers['location'];
   if ((reply.status !== 307 && reply.status !== 308) || location === undefined) return reply;

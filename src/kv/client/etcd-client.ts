@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { connect, parsed } from './connection.ts';
+import { connect, parseJson } from './connection.ts';
 import { type Connection, type Endpoint, hexId, type Json } from './endpoint.ts';
 import { sendLimitError } from './errors.ts';
 import { bytesField, grpcCall, numberField, numberMessage } from './grpc.ts';
@@ -228,7 +228,7 @@ const statusFrom = (answer: Json): Status => ({
 });
 /** /health: `"true"` or, in release candidates, the boolean. A 3.2 member says 200 true even with an alarm raised. */
 export const healthFrom = (status: number, text: string): Health => {
-  const body = parsed(text) as { health?: unknown; reason?: unknown } | undefined;
+  const body = parseJson(text) as { health?: unknown; reason?: unknown } | undefined;
   const is_healthy = status === 200 && (body?.health === 'true' || body?.health === true);
   const said = typeof body?.reason === 'string' && body.reason !== '' ? body.reason : undefined;
   const reason =

@@ -67,12 +67,12 @@ export const numberField = (message: Buffer, number: number): number => {
     const tag = varint(message, at);
     const first = varint(message, tag.next);
     if ((tag.value & 7) === VARINT && tag.value >>> 3 === number)
-      return signed(message.subarray(tag.next, first.next));
+      return toSigned(message.subarray(tag.next, first.next));
     at = (tag.value & 7) === BYTES ? first.next + first.value : first.next;
   }
   return 0;
 };
-const signed = (bytes: Buffer): number => {
+const toSigned = (bytes: Buffer): number => {
   const value = bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 0x7f), 0n);
   return Number(BigInt.asIntN(bits, value));
 };

@@ -25,7 +25,7 @@ const BRANCH = 0x01;
 const LEAF = 0x02;
 const magic = 0xed0cdaed;
 
-const damaged = (why: string): AppError =>
+const makeContentError = (why: string): AppError =>
   new AppError('no', `the snapshot cannot be read: ${why}`, { code: 'SNAPSHOT_DAMAGED' });
 
 type Meta = {
@@ -59,7 +59,7 @@ const metaOf = (file: PageSource): Meta => {
   const both = [first, second]
     .filter((meta) => meta !== undefined)
     .sort((a, b) => (a.txid > b.txid ? -1 : 1));
-  if (both[0] === undefined) throw damaged('it has no header of a database');
+  if (both[0] === undefined) throw makeContentError('it has no header of a database');
   return both[0];
 };
 
@@ -83,17 +83,18 @@ function* entries(file: PageSource, page: Buffer, pageSize: number): Generator<E
       };
     } else if (flags & BRANCH) {
       yield* entries(file, pageAt(file, Number(page.readBigUInt64LE(at + 8)), pageSize), pageSize);
-    } else throw damaged('a page is neither branch nor leaf');
+    } else throw makeContentError('a page is neither branch nor leaf');
   }
 }
 
 const pageAt = (file: PageSource, id: number, pageSize: number): Buffer => {
   const from = id * pageSize;
-  if (from + headerBytes > file.size) throw damaged(`page ${id} lies behind its end`);
+  if (from + headerBytes > file.size) throw makeContentError(`page ${id} lies behind its end`);
   const page = file.read(from, pageSize);
   const overflow = page.readUInt32LE(12);
   if (overflow === 0) return page;
-  if (from + (overflow + 1) * pageSize > file.size) throw damaged(`page ${id} goes on behind its end`);
+  if (from + (overflow + 1) * pageSize > file.size)
+    throw makeContentError(`page ${id} goes on behind its end`);
   return file.read(from, (overflow + 1) * pageSize);
 };
 
@@ -104,14 +105,16 @@ const eachPageOnce = (file: PageSource): PageSource => {
     size: file.size,
     read: (from, length) => {
       left -= 1;
-      if (left < 0) throw damaged('its pages lead in a circle');
+      if (left < 0) throw makeContentError('its pages lead in a circle');
       return file.read(from, length);
     },
   };
 };
 /** Numbers of a damaged page point outside of it. */
 const inWords = (error: unknown): unknown =>
-  error instanceof RangeError ? damaged(`a record points outside of its page (${error.message})`) : error;
+  error instanceof RangeError
+    ? makeContentError(`a record points outside of its page (${error.message})`)
+    : error;
 const readingFrom = <T>(file: PageSource, read: (file: PageSource) => T): T => {
   try {
     return read(eachPageOnce(file));

@@ -37,17 +37,17 @@ export const trailerCheck = () => {
       const whole = content.copy().update(tail).digest('hex');
       const [found, expected] = [tail.toString('hex'), content.digest('hex')];
       if (size % pageBytes !== trailerBytes)
-        throw damaged(
+        throw makeSnapshotError(
           what,
           `${size} bytes are not whole pages and a 32-byte trailer: it is cut off, or it has no trailer (a copied db file)`,
         );
       if (found !== expected)
-        throw damaged(what, `its content has sha256 ${expected}, its trailer says ${found}`);
+        throw makeSnapshotError(what, `its content has sha256 ${expected}, its trailer says ${found}`);
       return { size_bytes: size, file_sha256: whole, trailer_sha256: found };
     },
   };
 };
-const damaged = (what: string, why: string): AppError =>
+const makeSnapshotError = (what: string, why: string): AppError =>
   new AppError('no', `snapshot ${what} is not good: ${why}`, {
     code: 'SNAPSHOT_DAMAGED',
     tryThis: ['save another one: opsctl kv snapshot save FILE'],

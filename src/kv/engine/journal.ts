@@ -17,14 +17,14 @@ export const currentGuard = (name: string): string => guardNames[name] ?? name;
 type Row = Record<string, unknown>;
 const isRow = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const renamed = (names: Readonly<Record<string, string>>, value: unknown): unknown =>
+const renameStep = (names: Readonly<Record<string, string>>, value: unknown): unknown =>
   typeof value === 'string' ? (names[value] ?? value) : value;
 const currentFinding = (finding: unknown): unknown =>
   isRow(finding)
     ? {
         ...finding,
-        level: renamed(levels, finding['level']),
-        guard: renamed(guardNames, finding['guard']),
+        level: renameStep(levels, finding['level']),
+        guard: renameStep(guardNames, finding['guard']),
       }
     : finding;
 /** A plan file, the plan in a journal's first line, or a report: whatever has findings. */
@@ -36,7 +36,7 @@ export const withCurrentFindings = <T>(holder: T): T => {
     ...holder,
     ...(Array.isArray(findings) ? { findings: findings.map(currentFinding) } : {}),
     ...(isRow(options) && Array.isArray(accept)
-      ? { options: { ...options, accept: accept.map((name: unknown) => renamed(guardNames, name)) } }
+      ? { options: { ...options, accept: accept.map((name: unknown) => renameStep(guardNames, name)) } }
       : {}),
   };
 };
@@ -45,7 +45,7 @@ export const currentEntry = (entry: unknown): unknown =>
   isRow(entry)
     ? {
         ...entry,
-        kind: renamed(journalKinds, entry['kind']),
+        kind: renameStep(journalKinds, entry['kind']),
         ...(entry['plan'] === undefined ? {} : { plan: withCurrentFindings(entry['plan']) }),
       }
     : entry;
@@ -54,7 +54,7 @@ export const currentEvent = (event: unknown): unknown =>
   isRow(event)
     ? {
         ...event,
-        event: renamed(journalKinds, event['event']),
+        event: renameStep(journalKinds, event['event']),
         ...(event['plan'] === undefined ? {} : { plan: withCurrentFindings(event['plan']) }),
       }
     : event;
@@ -117,7 +117,7 @@ export const openLines = async <E extends Stamped>(
   if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
   const file = host.files.append(path, 0o600);
   let failure: AppError | undefined;
-  const stamped = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
+  const stampEntry = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
   const put = (entry: E, forced: Forced): void => {
     try {
       file.write(`${JSON.stringify(entry)}\n`);
@@ -127,12 +127,12 @@ export const openLines = async <E extends Stamped>(
     }
   };
   const write = (entry: object): void => {
-    const line = stamped(entry);
+    const line = stampEntry(entry);
     put(line, 'now');
     entries.push(line);
   };
   const tell = (entry: object, forced: Forced = 'now'): void => {
-    const line = stamped(entry);
+    const line = stampEntry(entry);
     try {
       put(line, forced);
     } catch (error) {

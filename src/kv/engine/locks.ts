@@ -41,7 +41,7 @@ export const processOf = (owner: Owner): ProcessIdentity => ({
   bootId: owner.boot_id,
   pidNamespace: owner.pid_namespace,
 });
-export const taken = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
+export const makeLockTakenError = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
   new AppError(
     'unsafe',
     `the cluster is locked by another operator: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
@@ -73,7 +73,7 @@ const write = async (host: Host, ask: Ask, value: string, lease: string): Promis
   const isOurs =
     there.value === value ||
     (hasGone(host, heldIn(there)) && (await ask((store) => store.replace(there, value, lease))));
-  if (!isOurs) throw taken(heldIn(there), where, hint);
+  if (!isOurs) throw makeLockTakenError(heldIn(there), where, hint);
 };
 type Grip = { readonly lease: string; readonly value: string };
 const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
@@ -167,7 +167,7 @@ export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promi
   );
   const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value.kvs : [])).map(heldIn);
   const there = found.find((held) => !hasGone(host, held));
-  if (there !== undefined) throw taken(there, where, hint);
+  if (there !== undefined) throw makeLockTakenError(there, where, hint);
 };
 
 const pathOf = (state: string, cluster: string): string => join(clusterDirectory(state, cluster), 'lock');
@@ -185,7 +185,11 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
       ? `wait until it has ended; if no opsctl runs on ${by.machine} and in its containers any more: rm ${file}`
       : 'wait until it has ended';
   const owner = by.owner ?? { host: by.machine, pid: by.pid };
-  return taken({ ...by, owner, since: by.since ?? 'an unknown time' }, 'lock on this machine', hint);
+  return makeLockTakenError(
+    { ...by, owner, since: by.since ?? 'an unknown time' },
+    'lock on this machine',
+    hint,
+  );
 };
 /** A command that was killed while it took the lock leaves an empty one, which counts as left behind a second later. */
 const beingTakenMs = 1500;

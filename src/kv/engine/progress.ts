@@ -39,7 +39,7 @@ export const hasFreshSnapshot = ({ snapshots }: Progress, member: string, now: n
   return taken !== undefined && now >= taken && now - taken <= freshMs;
 };
 /** It begins again, and what was written since its snapshot was taken must be in the next one. */
-const reverted = (fold: Fold, member: string): void => {
+const revertMember = (fold: Fold, member: string): void => {
   Object.assign(fold, { reverting: undefined, isCrossingConfirmed: false });
   fold.taken.delete(member);
   for (const ids of [fold.begun, fold.ended]) forget(ids, (id) => id.startsWith(`${member}.`));
@@ -62,7 +62,7 @@ const take = (fold: Fold, entry: JournalEntry): void => {
       fold.reverting = { member: entry.member, reason: entry.reason };
       break;
     case 'reverted':
-      reverted(fold, entry.member);
+      revertMember(fold, entry.member);
       break;
     case 'revert-dropped':
       revertDropped(fold, entry.member);

@@ -22,7 +22,7 @@ import {
   refuseLostQuorum,
   storeOf,
 } from './membership.ts';
-import { condition, healthyClusterFindings, leaderLast, planned } from './plan.ts';
+import { condition, healthyClusterFindings, leaderLast, buildPlan } from './plan.ts';
 
 /** Per minor: the patch from which a defragmentation loses nothing, and the one from which a member may get a snapshot meanwhile. */
 export const defragFixes: readonly {
@@ -174,7 +174,7 @@ export const defragPlan = ({
   options,
 }: DefragInput): OperationPlan | OperationRefusal => {
   const order = leaderLast(observation).filter((member) => freePercent(member) >= options.minFreePercent);
-  return planned({
+  return buildPlan({
     id: options.id,
     operation: 'defrag',
     command: 'opsctl kv defrag',

@@ -11,7 +11,7 @@ import {
   healthBeyondCorrupt,
   healthyClusterFindings,
   noOtherIsCorrupt,
-  planned,
+  buildPlan,
 } from './plan.ts';
 
 /** 3.5.1 to 3.5.23 do not keep a promotion where 3.6 looks for it: after an upgrade to 3.6 the member would be a learner again. */
@@ -113,12 +113,12 @@ type Change = {
   readonly notes?: readonly string[];
   readonly values?: OperationPlan['values'];
 };
-export const changed = (
+export const planChange = (
   { id, observation }: MembershipInput,
   change: Change,
 ): OperationPlan | OperationRefusal => {
   const { member, notes = [], values = {}, ...rest } = change;
-  return planned({
+  return buildPlan({
     ...rest,
     id,
     notes,
@@ -135,7 +135,7 @@ export const addPlan = (
     isLearner,
   }: { readonly name: string; readonly peerUrls: readonly string[]; readonly isLearner: boolean },
 ) =>
-  changed(input, {
+  planChange(input, {
     operation: 'member-add',
     subject: name,
     command: `opsctl kv member add ${name} --peer-urls ${peerUrls.join(',')}${isLearner ? ' --learner' : ''}`,
@@ -161,7 +161,7 @@ export const addPlan = (
 const withLearner = ({ observation, cluster }: MembershipInput): Finding[] =>
   healthyClusterFindings(observation, cluster, ['one-cluster', 'all-members-healthy']);
 export const promotePlan = (input: MembershipInput, member: ListedMember) =>
-  changed(input, {
+  planChange(input, {
     operation: 'member-promote',
     member,
     subject: nameOf(member),
@@ -215,7 +215,7 @@ const learnerIsKept = ({ members }: Observation, member: ListedMember): Finding 
 };
 export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrls: readonly string[]) => {
   const isSame = sortedUrls(member.peer_urls) === sortedUrls(peerUrls);
-  return changed(input, {
+  return planChange(input, {
     operation: 'member-update',
     member,
     subject: nameOf(member),
@@ -240,7 +240,7 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
   });
 };
 
-const counted = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
+const countMembers = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
 /** A removal is an entry of the log like any other: the members of now have to agree to it. Without a leader none of them says that it is healthy. */
 const majorityTakesRemoval = (observation: Observation): Finding => {
   const voters = votersOf(observation);
@@ -250,11 +250,11 @@ const majorityTakesRemoval = (observation: Observation): Finding => {
   const [size, up] = [voters.length, voters.length - away.length];
   return condition(
     'majority-takes-removal',
-    `${up} of ${counted(size)} answer, and can agree to the removal`,
+    `${up} of ${countMembers(size)} answer, and can agree to the removal`,
     size === 0 || up >= quorumOf(size)
       ? undefined
       : {
-          message: `the quorum is lost: ${up} of ${counted(size)} ${up === 1 ? 'answers' : 'answer'}, and ${quorumOf(size)} have to agree to a removal`,
+          message: `the quorum is lost: ${up} of ${countMembers(size)} ${up === 1 ? 'answers' : 'answer'}, and ${quorumOf(size)} have to agree to a removal`,
           hint: `start ${away.map(nameOf).join(', ')} again; where the data are lost, opsctl kv restore rebuilds the cluster from a snapshot`,
         },
   );
@@ -275,7 +275,7 @@ const removeKeepsQuorum = (observation: Observation, member: ListedMember): Find
           message:
             size === 0
               ? `${nameOf(member)} is the last voting member: the cluster would be gone`
-              : `the quorum would be lost: without ${nameOf(member)} ${good.length} of ${counted(size)} would be healthy, and ${quorumOf(size)} ${quorumOf(size) === 1 ? 'is' : 'are'} needed`,
+              : `the quorum would be lost: without ${nameOf(member)} ${good.length} of ${countMembers(size)} would be healthy, and ${quorumOf(size)} ${quorumOf(size) === 1 ? 'is' : 'are'} needed`,
           hint:
             size === 0
               ? 'stop its process to end the cluster; opsctl kv snapshot save keeps its data'
@@ -292,7 +292,7 @@ const someFailureIsSurvived = (observation: Observation, member: ListedMember): 
     size > 2
       ? undefined
       : {
-          message: `${counted(size)} ${size === 1 ? 'stays: when it' : 'stay: when one of them'} fails, nobody can write`,
+          message: `${countMembers(size)} ${size === 1 ? 'stays: when it' : 'stay: when one of them'} fails, nobody can write`,
           hint: 'opsctl kv member add NAME --learner adds another one first',
         },
     'warn',
@@ -327,7 +327,7 @@ const withoutMember = ({ observation, cluster }: MembershipInput): Finding[] =>
 /** Pure. */
 export const removePlan = (input: MembershipInput, member: ListedMember) => {
   const observation = healthBeyondCorrupt(input.observation);
-  return changed(input, {
+  return planChange(input, {
     operation: 'member-remove',
     member,
     subject: nameOf(member),

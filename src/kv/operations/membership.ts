@@ -124,7 +124,7 @@ const notProved = (what: string): AppError =>
     tryThis: ['opsctl kv member list'],
   });
 /** Looked for until it is listed: another member than the one that made the change may apply it a moment later. */
-const shown = async <T>(
+const awaitListed = async <T>(
   operation: Operation,
   what: string,
   look: (members: readonly ListedMember[]) => T | undefined,
@@ -163,7 +163,7 @@ export const add: Act = async (operation): Promise<Detail> => {
     );
   }
   // Both from one list: that of another member may not have it yet.
-  const { added, start } = await shown(operation, peer_urls.join(', '), (members) => {
+  const { added, start } = await awaitListed(operation, peer_urls.join(', '), (members) => {
     const found = withUrls(members, peer_urls);
     return found && { added: found, start: startSettings(members, found, plan.subject as string) };
   });
@@ -188,7 +188,7 @@ export const promoteMember = async (operation: Operation, id: string, withinMs: 
     await operation.holdLock();
     await patiently(operation, withinMs, async () => (await leaderStore(operation)).promoteMember(id));
   }
-  await shown(operation, `${hexId(id)} votes`, (members) =>
+  await awaitListed(operation, `${hexId(id)} votes`, (members) =>
     members.find((member) => member.id === id && !member.is_learner),
   );
 };
@@ -205,7 +205,7 @@ const update: Act = async (operation) => {
   await patiently(operation, patienceMs, () =>
     firstAnswer(storesOf(operation), (store) => store.updateMember(id, peer_urls)),
   );
-  await shown(operation, peer_urls.join(', '), (members) => {
+  await awaitListed(operation, peer_urls.join(', '), (members) => {
     const found = withUrls(members, peer_urls);
     return found?.id === id ? found : undefined;
   });
@@ -220,7 +220,7 @@ export const removeMember = async (operation: Operation, id: string): Promise<vo
   await patiently(operation, patienceMs, () =>
     firstAnswer(storesOf(operation), (store) => store.removeMember(id)),
   );
-  await shown(operation, `${hexId(id)} is gone`, (members) =>
+  await awaitListed(operation, `${hexId(id)} is gone`, (members) =>
     members.some((member) => member.id === id) ? undefined : true,
   );
 };
@@ -232,14 +232,14 @@ const remove: Act = async (operation) => {
 };
 /** Alarms outlive the members that raised them. */
 export const disarmRemoved: Act = async (operation): Promise<Detail> => {
-  const left = async () => {
+  const hasLeft = async () => {
     const listed = await listedNow(operation);
     const alarms = await firstAnswer(storesOf(operation), (store) => store.alarms());
     return alarms.filter((raised) => isOfRemovedMember(raised, { members: [], listed }));
   };
-  const alarms = await left();
+  const alarms = await hasLeft();
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
-  if ((await left()).length > 0) throw notProved('the alarm is disarmed');
+  if ((await hasLeft()).length > 0) throw notProved('the alarm is disarmed');
   operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
   return { disarmed: alarms.length };
 };

@@ -85,7 +85,11 @@ export type OperationInput = {
   readonly confirmStep?: ((title: string) => Promise<boolean>) | undefined;
   say(text: string, level?: 'info' | 'warn'): void;
 };
-const opened = async (input: OperationInput, lock: Lock, lost: AbortController): Promise<Operation> => {
+const openOperation = async (
+  input: OperationInput,
+  lock: Lock,
+  lost: AbortController,
+): Promise<Operation> => {
   const { host, state, cluster, access, plan, driver = noDriver, say } = input;
   const journal = await openOperationJournal(host, state, plan);
   const owner = ownerOf(host);
@@ -113,7 +117,7 @@ const opened = async (input: OperationInput, lock: Lock, lost: AbortController):
     say,
   };
 };
-const stopped = (message: string, code: string, tryThis: readonly string[] = []): AppError =>
+const makeStoppedError = (message: string, code: string, tryThis: readonly string[] = []): AppError =>
   new AppError('stopped', message, { code, tryThis });
 /** One step: its line in the journal, its effect, its end. */
 const performStep = async (
@@ -143,9 +147,9 @@ const performAll = async (operation: Operation, input: OperationInput): Promise<
     if (signal.aborted)
       throw signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED'
         ? signal.reason
-        : stopped(`stopped before this step, as asked: ${step.title}`, 'STOPPED');
+        : makeStoppedError(`stopped before this step, as asked: ${step.title}`, 'STOPPED');
     if (isChange(step) && input.confirmStep !== undefined && !(await input.confirmStep(step.title)))
-      throw stopped(`stopped before this step, nobody confirmed it: ${step.title}`, 'NOT_CONFIRMED');
+      throw makeStoppedError(`stopped before this step, nobody confirmed it: ${step.title}`, 'NOT_CONFIRMED');
     await performStep(operation, step, input.acts[step.kind] as Act);
   }
 };
@@ -218,7 +222,7 @@ export const performOperation = async (input: OperationInput): Promise<Operation
   const lock = await takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
   try {
     await refuseDuringUpgrade(host, state, cluster.name, plan.operation);
-    const operation = await opened(input, lock, lost);
+    const operation = await openOperation(input, lock, lost);
     const { error, wrote } = await carriedOut(operation, input);
     await removeOwnKeys(
       cluster.members.map(({ client_url }) => access.store(client_url)),

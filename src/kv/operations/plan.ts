@@ -35,7 +35,7 @@ const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
 };
 type Content = Omit<OperationPlan, 'format' | 'digest' | 'made_at' | 'cluster'>;
 /** The plan, or all reasons against it. Pure. */
-export const planned = (content: Content): OperationPlan | OperationRefusal => {
+export const buildPlan = (content: Content): OperationPlan | OperationRefusal => {
   const { findings, observation } = content;
   const refused = findings.filter(({ level }) => level === 'fail');
   if (refused.length > 0) return { refused, findings, observation };

@@ -9,7 +9,7 @@ import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
 import type { OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
 import { promotionIsKept } from './membership-plan.ts';
-import { condition, disarmStep, healthBeyondCorrupt, noOtherIsCorrupt, planned } from './plan.ts';
+import { condition, disarmStep, healthBeyondCorrupt, noOtherIsCorrupt, buildPlan } from './plan.ts';
 
 /** What a member with an empty data directory is told: who is there, and that it joins them. Flag and key of the file have one name. */
 export type JoinSettings = {
@@ -249,7 +249,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
     ({ server_version, is_reachable }) => !is_reachable || rowOf(server_version)?.can.learners === true,
   );
   const [listed, walDir] = [listedOf(input), walDirOf(member, seenOf(input).host)];
-  return planned({
+  return buildPlan({
     id,
     operation: 'replace-member',
     subject: member.name,

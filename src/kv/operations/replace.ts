@@ -170,7 +170,7 @@ const lookAt = async (operation: Operation, name: string, id: string): Promise<S
   return { lag: Math.max(0, furthest - (own.applied_index ?? own.raft_index)) };
 };
 const [pollMs, silenceMs] = [200, 120_000];
-const ended = async (operation: Operation, name: string): Promise<AppError> => {
+const makeProcessEndedError = async (operation: Operation, name: string): Promise<AppError> => {
   const log = await operation.checking.driver.logTail(specOf(operation, name), 3);
   return new AppError(
     'stopped',
@@ -199,7 +199,8 @@ const catchUp: Act = async (operation, step): Promise<Detail> => {
     const lag = seen?.lag ?? Number.POSITIVE_INFINITY;
     if (lag <= lagLimits.warn)
       return { member_id: hexId(id), took_ms: Math.round(host.elapsed() - began), entries_behind: lag };
-    if (seen === undefined && !(await isThere(operation, name))) throw await ended(operation, name);
+    if (seen === undefined && !(await isThere(operation, name)))
+      throw await makeProcessEndedError(operation, name);
     await progress.look();
     if (lag < best || progress.isMoving()) movedAt = host.elapsed();
     best = Math.min(best, lag);

@@ -14,7 +14,7 @@ import type {
   OperationStep,
 } from './journal.ts';
 import { observeNow, storeOf } from './membership.ts';
-import { condition, healthyClusterFindings, leaderLast, planned } from './plan.ts';
+import { condition, healthyClusterFindings, leaderLast, buildPlan } from './plan.ts';
 
 export type CompactOptions = {
   readonly id: string;
@@ -85,7 +85,7 @@ export const compactPlan = (
 ): OperationPlan | OperationRefusal => {
   const steps = compactSteps(options);
   const { oldest, newest, revision, waitMs } = options;
-  return planned({
+  return buildPlan({
     id: options.id,
     operation: 'compact',
     command: `opsctl kv compact ${revision}`,
@@ -159,7 +159,7 @@ export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefus
     ...defragSteps(observation, leaderLast(observation)),
     ...endSteps,
   ];
-  return planned({
+  return buildPlan({
     id,
     operation: 'recover-space',
     command: 'opsctl kv recover-space',
@@ -234,7 +234,7 @@ export const compactActs: Acts = { wait, compact };
 
 const storesOf = ({ cluster, checking }: Operation) =>
   cluster.members.map(({ client_url }) => checking.access.store(client_url));
-const raised = async (operation: Operation) =>
+const listRaisedAlarms = async (operation: Operation) =>
   (await firstAnswer(storesOf(operation), (store) => store.alarms())).filter(
     ({ alarm }) => alarm === 'NOSPACE',
   );
@@ -250,9 +250,9 @@ const stillFull = (message: string, cause?: unknown): AppError =>
 const isFull = (error: unknown): boolean => error instanceof AppError && error.detail.code === 'NO_SPACE';
 /** Each alarm by the member that raised it. One that comes back at once says that the keys themselves are too many. */
 const disarm: Act = async (operation) => {
-  const alarms = await raised(operation);
+  const alarms = await listRaisedAlarms(operation);
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
-  const left = await raised(operation);
+  const left = await listRaisedAlarms(operation);
   if (left.length > 0) throw stillFull('the alarm NOSPACE is raised again at once');
   operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
   return { disarmed: alarms.length };
@@ -273,7 +273,7 @@ const verifyWrite: Act = async (operation) => {
       });
     await store.del(key);
   }
-  const left = await raised(operation);
+  const left = await listRaisedAlarms(operation);
   if (left.length > 0) throw stillFull('the writes raised the alarm NOSPACE again');
   return { members: cluster.members.map(({ name }) => name) };
 };

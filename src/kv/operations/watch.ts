@@ -20,7 +20,7 @@ const silenceMs = 25 * 60_000;
 const retryMs = 250;
 
 /** What is to be read is gone: to begin later is the operator's decision, because events are missing in between. */
-const compacted = ({ key, rangeEnd }: WatchOptions, from: number, oldest: number): AppError =>
+const makeCompactedError = ({ key, rangeEnd }: WatchOptions, from: number, oldest: number): AppError =>
   new AppError(
     'refused',
     `revisions ${from} to ${oldest - 1} were removed by a compaction: the events in between cannot be had any more`,
@@ -35,7 +35,7 @@ const compacted = ({ key, rangeEnd }: WatchOptions, from: number, oldest: number
   );
 
 const refuseCanceled = (options: WatchOptions, from: number, message: WatchMessage): void => {
-  if (message.compact_revision > 0) throw compacted(options, from, message.compact_revision);
+  if (message.compact_revision > 0) throw makeCompactedError(options, from, message.compact_revision);
   if (message.is_canceled)
     throw new AppError(
       'refused',
@@ -88,7 +88,7 @@ async function* eventsAt(
 }
 
 /** A cluster of which no member could ever be watched is an error; one that could will be back. */
-const failed = ({ urls, warn, signal }: Watching, place: Place, error: unknown): void => {
+const handleFailure = ({ urls, warn, signal }: Watching, place: Place, error: unknown): void => {
   if (signal.aborted) return;
   place.failures += 1;
   const isHopeless = !place.wasConnected && place.failures >= urls.length;
@@ -107,7 +107,7 @@ async function* endless(watching: Watching): AsyncGenerator<WatchRow> {
     try {
       yield* eventsAt(watching, urls[at % urls.length] as string, place);
     } catch (error) {
-      failed(watching, place, error);
+      handleFailure(watching, place, error);
     }
     await host.sleep(Math.min(longestRetryMs, retryMs * (1 + place.failures)), signal).catch(() => {});
   }

@@ -36,7 +36,7 @@ const newestOfEach = (
 };
 const isVerified = ({ manifest }: StoredSnapshot): boolean => manifest?.verified_at !== undefined;
 /** Sorts the snapshots of one cluster into those that stay and those that go. The newest verified one always stays. Pure. */
-export const retained = (
+export const retain = (
   snapshots: readonly StoredSnapshot[],
   { keepLast, keepDaily, keepWeekly, maxAgeMs }: Retention,
   nowMs: number,
@@ -155,7 +155,7 @@ export const prunePlan = async (
   cluster: string,
   retention: Retention,
   nowMs: number,
-): Promise<Sorted> => retained(await catalogue(destination, cluster), retention, nowMs);
+): Promise<Sorted> => retain(await catalogue(destination, cluster), retention, nowMs);
 /** The snapshot first: a manifest without one is not listed, a snapshot without one is listed as not verified. */
 export const removeSnapshots = async (
   destination: Destination,

@@ -134,7 +134,7 @@ const rows: readonly Row[] = [
 const rowOf = (error: BucketError): Row | undefined =>
   rows.find(({ codes }) => codes.includes(error.code)) ??
   rows.find(({ codes }) => codes.includes(String(error.status)));
-const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
+const shortenText = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 /** An error of a bucket as a message with an exit code; anything else stays as it is. */
 export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
   if (!(error instanceof BucketError)) return error;
@@ -143,10 +143,11 @@ export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
   if (row === undefined)
     return new AppError(
       error.status === undefined || error.status >= 500 ? 'network' : 'refused',
-      `${where}, bucket ${place.bucket}: ${error.code}: ${shortened(error.message)}`,
+      `${where}, bucket ${place.bucket}: ${error.code}: ${shortenText(error.message)}`,
       { code: 'STORAGE_FAILED', cause: error },
     );
-  const reason = error.message === '' || error.message === error.code ? '' : `: ${shortened(error.message)}`;
+  const reason =
+    error.message === '' || error.message === error.code ? '' : `: ${shortenText(error.message)}`;
   return new AppError(row.category, `${row.says(place, where)} (${error.code}${reason})`, {
     code: row.code,
     tryThis: row.tryThis,
@@ -158,26 +159,26 @@ export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
 
 /** A bucket whose every failure is a message with an exit code. */
 export const describedBucket = (bucket: Bucket, place: BucketPlace): Bucket => {
-  const known = (error: unknown): never => {
+  const throwKnown = (error: unknown): never => {
     throw bucketFailure(place, error);
   };
   const read = async function* <T>(source: AsyncIterable<T>): AsyncGenerator<T> {
     try {
       yield* source;
     } catch (error) {
-      known(error);
+      throwKnown(error);
     }
   };
   return {
-    put: (key, data, sizeBytes, signal) => bucket.put(key, data, sizeBytes, signal).catch(known),
+    put: (key, data, sizeBytes, signal) => bucket.put(key, data, sizeBytes, signal).catch(throwKnown),
     stream: async (key, signal) => {
-      const chunks = await bucket.stream(key, signal).catch(known);
+      const chunks = await bucket.stream(key, signal).catch(throwKnown);
       return chunks === undefined ? undefined : read(chunks);
     },
-    sizeOf: (key) => bucket.sizeOf(key).catch(known),
+    sizeOf: (key) => bucket.sizeOf(key).catch(throwKnown),
     list: (prefix) => read<StoredObject>(bucket.list(prefix)),
-    remove: (key) => bucket.remove(key).catch(known),
-    discardUploads: (prefix, beforeMs) => bucket.discardUploads(prefix, beforeMs).catch(known),
+    remove: (key) => bucket.remove(key).catch(throwKnown),
+    discardUploads: (prefix, beforeMs) => bucket.discardUploads(prefix, beforeMs).catch(throwKnown),
     close: bucket.close,
   };
 };
@@ -189,12 +190,14 @@ const placeOf = (
   bucket: string,
   { endpoint, region, addressing }: BucketOptions,
 ): BucketPlace => {
-  const given = (...names: string[]): string | undefined =>
+  const firstVariable = (...names: string[]): string | undefined =>
     names.map((name) => env[name]).find((value) => value !== undefined && value !== '');
-  const at = endpoint ?? given('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL');
+  const at = endpoint ?? firstVariable('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL');
   // A service of one's own has seldom a name for each bucket, and does not care for the region.
   const where =
-    region ?? given('AWS_REGION', 'AWS_DEFAULT_REGION') ?? (at === undefined ? undefined : 'us-east-1');
+    region ??
+    firstVariable('AWS_REGION', 'AWS_DEFAULT_REGION') ??
+    (at === undefined ? undefined : 'us-east-1');
   return {
     bucket,
     addressing: addressing ?? (at === undefined ? 'virtual' : 'path'),
@@ -202,7 +205,7 @@ const placeOf = (
     ...(where === undefined ? {} : { region: where }),
   };
 };
-async function* limited(chunks: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
+async function* limitBytes(chunks: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.length;
@@ -217,7 +220,7 @@ async function* limited(chunks: AsyncIterable<Uint8Array>, what: string): AsyncG
 /** The text of a manifest; `what` names it where it is too long to be one. */
 export const textOf = async (chunks: AsyncIterable<Uint8Array>, what: string): Promise<string> => {
   const parts: Uint8Array[] = [];
-  for await (const part of limited(chunks, what)) parts.push(part);
+  for await (const part of limitBytes(chunks, what)) parts.push(part);
   return Buffer.concat(parts).toString();
 };
 type Part = {
@@ -293,7 +296,7 @@ export const isBucketUrl = (where: string): boolean => /^s3:\/\//i.test(where);
 /** A bucket's name is a host name of one or more labels; the prefix has no part that stands for another. */
 const bucketUrl = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/;
 export type BucketUrl = { readonly bucket: string; readonly prefix: string };
-const parsed = (where: string): BucketUrl | undefined => {
+const parsePlace = (where: string): BucketUrl | undefined => {
   const [, bucket, rest = ''] = bucketUrl.exec(where) ?? [];
   const prefix = rest.replace(/\/+$/, '');
   const isPlain = prefix === '' || prefix.split('/').every((part) => !['', '.', '..'].includes(part));
@@ -301,12 +304,12 @@ const parsed = (where: string): BucketUrl | undefined => {
 };
 /** What is wrong with the URL, as a sentence; undefined when it can be used. Pure. */
 export const bucketUrlProblem = (where: string): string | undefined =>
-  parsed(where) === undefined
+  parsePlace(where) === undefined
     ? `must be s3://BUCKET or s3://BUCKET/PREFIX; got ${JSON.stringify(where)}`
     : undefined;
 /** Bucket and prefix, with a slash at its end. Throws invalid arguments that name where the URL came from. */
 export const parseBucketUrl = (where: string, from: string): BucketUrl => {
-  const found = parsed(where);
+  const found = parsePlace(where);
   if (found !== undefined) return found;
   throw invalidArguments([
     problem(

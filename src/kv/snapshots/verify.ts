@@ -52,7 +52,7 @@ export const fetchFile = async (
   const chunks = await destination.stream(name);
   if (chunks === undefined) throw missing(destination.placeOf(name));
   let verified: Verified | undefined;
-  const checked = async function* (): AsyncGenerator<Bytes> {
+  const checkChunks = async function* (): AsyncGenerator<Bytes> {
     const check = trailerCheck();
     for await (const bytes of chunks) {
       check.add(bytes);
@@ -60,7 +60,7 @@ export const fetchFile = async (
     }
     verified = check.finish(destination.placeOf(name));
   };
-  await host.files.replaceStream(path, checked(), 0o600);
+  await host.files.replaceStream(path, checkChunks(), 0o600);
   return verified as unknown as Verified;
 };
 /** The snapshot as a file of this machine: itself, or a copy below `directory` of what is in a bucket. */

@@ -130,7 +130,7 @@ const placements = (
   return found;
 };
 /** Members whose staged version nobody will start any more: all of a run that is over, else those that were reverted. Pure. */
-export const discarded = (entries: readonly JournalEntry[], outcome: Outcome): Placement[] => {
+export const chooseDiscarded = (entries: readonly JournalEntry[], outcome: Outcome): Placement[] => {
   const isOver = outcome === 'done' || outcome === 'aborted';
   return [...placements(entries).values()].flatMap(({ placement, isBack }) =>
     isOver || isBack ? [placement] : [],
@@ -143,7 +143,7 @@ export const discardStaged = async (
   outcome: Outcome,
 ): Promise<void> => {
   await Promise.all(
-    discarded(entries, outcome).map(async (placement) => {
+    chooseDiscarded(entries, outcome).map(async (placement) => {
       const member = cluster.members.find(({ name }) => name === placement.member);
       if (member !== undefined) await driver.discard(member, placement).catch(() => {});
     }),

@@ -46,7 +46,7 @@ const hookPairs = [
   ['start_old', 'start_new'],
   ['old_version', 'new_version'],
 ] as const;
-const swapped = (spec: MemberSpec): MemberSpec => {
+const swapVersions = (spec: MemberSpec): MemberSpec => {
   const changes = pairs.flatMap(([old, fresh]) => [
     [old, spec[fresh]],
     [fresh, spec[old]],
@@ -62,7 +62,7 @@ const swappedHooks = (hooks: Hooks): Hooks => ({
     ]),
   ),
 });
-const kept = (spec: MemberSpec, which: 'old' | 'new'): MemberSpec => ({
+const keepVersion = (spec: MemberSpec, which: 'old' | 'new'): MemberSpec => ({
   ...spec,
   ...Object.fromEntries(
     pairs.flatMap(([old, fresh]) => {
@@ -83,12 +83,13 @@ export const viewFor = (
   if (plan.kind === 'downgrade')
     return {
       ...rest,
-      members: cluster.members.map(swapped),
+      members: cluster.members.map(swapVersions),
       ...(cluster.hooks === undefined ? {} : { hooks: swappedHooks(cluster.hooks) }),
     };
   if (plan.kind === 'restart') {
     const { keep_program: which } = plan.options;
-    const members = which === undefined ? cluster.members : cluster.members.map((spec) => kept(spec, which));
+    const members =
+      which === undefined ? cluster.members : cluster.members.map((spec) => keepVersion(spec, which));
     return { ...rest, members };
   }
   return cluster;

@@ -64,7 +64,7 @@ export const bodyBytes = (body: KeptBody | undefined): string | Bytes | undefine
 };
 export const headerLine = (upstream: string, nowMs: number): string =>
   `${JSON.stringify({ opsctl_cassette: 1, upstream: redactedUrl(upstream), recorded_at: new Date(nowMs).toISOString() })}\n`;
-const damaged = (path: string, line: number, why: string): AppError =>
+const makeDamagedError = (path: string, line: number, why: string): AppError =>
   new AppError('usage', `${path}:${line}: ${why}`, {
     code: 'BAD_CASSETTE',
     tryThis: ['opsctl mock record --upstream URL --out FILE'],
@@ -73,7 +73,7 @@ const lineOf = (path: string, text: string, number: number): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    throw damaged(path, number, 'this line is not JSON');
+    throw makeDamagedError(path, number, 'this line is not JSON');
   }
 };
 const shape = {
@@ -93,30 +93,31 @@ export const readCassette = async (files: Files, path: string): Promise<Cassette
   const info = await files.info(path);
   if (info === undefined)
     throw new AppError('usage', `there is no cassette ${path}`, { code: 'NO_CASSETTE' });
-  if (info.kind !== 'file') throw damaged(path, 1, 'this is not a file');
+  if (info.kind !== 'file') throw makeDamagedError(path, 1, 'this is not a file');
   if (info.sizeBytes > limits.cassetteBytes)
-    throw damaged(path, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);
+    throw makeDamagedError(path, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);
   const text = (await files.read(path)) ?? '';
   const lines = text.split('\n').slice(0, -1);
   const head = lineOf(path, lines[0] ?? '', 1) as { opsctl_cassette?: unknown; upstream?: unknown } | null;
   if (head?.opsctl_cassette !== 1 || typeof head.upstream !== 'string')
-    throw damaged(path, 1, 'this is not a cassette of `opsctl mock record`');
+    throw makeDamagedError(path, 1, 'this is not a cassette of `opsctl mock record`');
   const exchanges = lines.slice(1).map((line, at) => {
     const value = lineOf(path, line, at + 2);
-    if (!isExchange(value)) throw damaged(path, at + 2, 'this line is not a request with its response');
+    if (!isExchange(value))
+      throw makeDamagedError(path, at + 2, 'this line is not a request with its response');
     return value;
   });
   return { upstream: head.upstream, exchanges };
 };
 
-const ordered = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(ordered);
+const orderKeys = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(orderKeys);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, ordered(inner)]));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, orderKeys(inner)]));
 };
 const bodyKey = (body: KeptBody | undefined): string =>
-  body === undefined ? '' : JSON.stringify('json' in body ? ordered(body.json) : body);
+  body === undefined ? '' : JSON.stringify('json' in body ? orderKeys(body.json) : body);
 const queryKey = (query: string): string => query.split('&').sort().join('&');
 /** Requests that are the same to a cassette: method, path, query in any order, and body with its keys in any order. */
 const requestKey = ({

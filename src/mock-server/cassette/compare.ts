@@ -22,7 +22,7 @@ const isUuid = (value: unknown): boolean =>
 const isScalarId = (value: unknown): value is string | number =>
   typeof value === 'number' || (typeof value === 'string' && value !== '');
 /** The text with every recorded identifier replaced, longest first, where it stands alone. */
-export const translated = (text: string, ids: Identifiers): string => {
+export const translateIds = (text: string, ids: Identifiers): string => {
   const known = [...ids.keys()].sort((a, b) => b.length - a.length);
   if (known.length === 0) return text;
   const pattern = new RegExp(
@@ -64,7 +64,7 @@ const compareScalars = (
 const isLink = (text: string): boolean => /^https?:\/\//.test(text);
 const pathOf = (text: string): string => text.replace(/^https?:\/\/[^/]+/, '');
 const sameLink = (a: string, b: string, ids: Identifiers): boolean =>
-  translated(pathOf(a), ids) === pathOf(b);
+  translateIds(pathOf(a), ids) === pathOf(b);
 const compareLists = (
   on: Comparing,
   where: string,
@@ -129,12 +129,12 @@ const ask = async (
 ): Promise<KeptResponse> => {
   const { method, headers, body } = request;
   const kept = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== MASK));
-  const query = request.query === '' ? '' : `?${translated(request.query, ids)}`;
+  const query = request.query === '' ? '' : `?${translateIds(request.query, ids)}`;
   const translatedBody =
     body !== undefined && 'json' in body ? { json: translatedJson(body.json, ids) } : body;
   const reply = await host.network.request({
     method,
-    url: `${other.url}${translated(request.path, ids)}${query}`,
+    url: `${other.url}${translateIds(request.path, ids)}${query}`,
     headers: { ...kept, ...other.headers },
     body: bodyBytes(translatedBody),
   });

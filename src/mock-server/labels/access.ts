@@ -4,7 +4,7 @@ import { fullScope, scopeBase, scopeName } from '../../api-specs/oauth/endpoints
 import { authState } from '../oauth/state.ts';
 import { liveAccess, makeAccess } from '../oauth/tokens.ts';
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
-import { denied, LabelError } from './errors.ts';
+import { makeDeniedError, LabelError } from './errors.ts';
 import { type LabelRecord, type LabelState, labelState, type PermissionRecord } from './state.ts';
 
 /** spec/labels#parameters: customers/<id>, the caller's own by default. */
@@ -73,7 +73,7 @@ export type Caller = {
   /** Names of the token's scopes; undefined when scopes are not checked. */
   readonly scopes?: readonly string[];
 };
-const unauthenticated = (message: string): LabelError =>
+const makeUnauthenticatedError = (message: string): LabelError =>
   new LabelError('UNAUTHENTICATED', message, { reason: 'CREDENTIALS_MISSING' });
 const tokenIn = (request: MockRequest, queryToken: string | undefined): string | undefined => {
   const header = request.headers.authorization;
@@ -88,7 +88,7 @@ export const callerFrom = (
 ): Caller => {
   const token = tokenIn(request, queryToken);
   if (token === undefined) {
-    throw unauthenticated(
+    throw makeUnauthenticatedError(
       'Request is missing required authentication credential. Expected an OAuth 2 access token: Authorization: Bearer <token>.',
     );
   }
@@ -97,7 +97,7 @@ export const callerFrom = (
   const access = liveAccess(auth, token);
   const user = access && auth.users.get(access.family.user);
   if (access === undefined || user === undefined) {
-    throw unauthenticated(
+    throw makeUnauthenticatedError(
       'Request had invalid authentication credentials: the access token is unknown, expired or revoked.',
     );
   }
@@ -145,11 +145,14 @@ export const roleOf = (state: LabelState, label: LabelRecord, caller: Caller, as
 };
 export const refuseAdmin = (caller: Caller, asAdmin: boolean): void => {
   if (asAdmin && !caller.isAdmin)
-    throw denied('NOT_ADMIN', 'The caller is not an administrator of labels, so useAdminAccess is refused.');
+    throw makeDeniedError(
+      'NOT_ADMIN',
+      'The caller is not an administrator of labels, so useAdminAccess is refused.',
+    );
 };
 export const refuseRole = (held: number, needed: string, label: string): void => {
   if (held < rank(needed)) {
-    throw denied(
+    throw makeDeniedError(
       'ROLE_TOO_LOW',
       `The caller needs the role ${needed} on label ${label} and has ${labelRoles[held] ?? 'none'}.`,
       { role: needed, label },

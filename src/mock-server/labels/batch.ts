@@ -1,6 +1,6 @@
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
 import { type Caller, refuseRole, roleOf } from './access.ts';
-import { errorReply, failed, invalid, notFound } from './errors.ts';
+import { errorReply, makePreconditionError, invalid, notFound } from './errors.ts';
 import type { Json } from './proto-json.ts';
 import { labelJson, locksFor, type View, type Viewer } from './render.ts';
 import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, revisionOf } from './state.ts';
@@ -154,7 +154,7 @@ export const revisionNamed = (call: Call, label: LabelRecord, word: string): Rev
 };
 export type Addressed = { readonly label: LabelRecord; readonly revision: Revision; readonly name: string };
 /** What a read addresses: `labels/x`, `labels/x@latest`, `labels/x@published`, `labels/x@3`. */
-export const addressed = (call: Call, name: string): Addressed => {
+export const readAddress = (call: Call, name: string): Addressed => {
   const match = /^labels\/([^/@]+)(?:@([^/@]+))?$/.exec(name);
   if (match === null) throw notFound(name);
   const [, id = '', word] = match;
@@ -202,7 +202,7 @@ export const refuseLockedLabel = (call: Call, label: LabelRecord, takesAway: boo
       : lock.choiceId === undefined
         ? `field ${lock.fieldId}`
         : `choice ${lock.choiceId} of field ${lock.fieldId}`;
-  throw failed(
+  throw makePreconditionError(
     'LOCKED',
     `labels/${label.id}/locks/${lock.id}`,
     `Lock ${lock.id} on ${part} does not allow this change of label ${label.id}.`,

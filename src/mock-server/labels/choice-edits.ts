@@ -65,9 +65,9 @@ export const maskFrom = (mask: unknown, root: Field, path: string): Mask => {
   return maskOf(new Set(names));
 };
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null;
-const written = (before: unknown, given: unknown, [name = '', ...rest]: readonly string[]): unknown => {
+const writePath = (before: unknown, given: unknown, [name = '', ...rest]: readonly string[]): unknown => {
   const [old, fresh] = [isObject(before) ? before : {}, isObject(given) ? given[name] : undefined];
-  const value = rest.length === 0 ? fresh : written(old[name], fresh, rest);
+  const value = rest.length === 0 ? fresh : writePath(old[name], fresh, rest);
   const { [name]: _, ...others } = old;
   return value === undefined ? others : { ...others, [name]: value };
 };
@@ -76,7 +76,7 @@ export const valueAfter = (mask: Mask, name: string, before: unknown, given: Jso
   if (mask.paths.has(name)) return given[name];
   return [...mask.paths]
     .filter((path) => path.startsWith(`${name}.`))
-    .reduce((now, path) => written(now, given[name], path.split('.').slice(1)), before);
+    .reduce((now, path) => writePath(now, given[name], path.split('.').slice(1)), before);
 };
 
 /** The part of a policy that a mask lets through, over what was there. Of labels, fields and choices alike. */

@@ -1,5 +1,5 @@
 import { characters } from '../../core/check.ts';
-import { failed, invalid, type LabelError } from './errors.ts';
+import { makePreconditionError, invalid, type LabelError } from './errors.ts';
 import type { Json } from './proto-json.ts';
 import type { ChoiceRecord, FieldRecord, LabelRecord, LockRecord, Revision } from './state.ts';
 
@@ -65,7 +65,7 @@ export const refuseLocked = (
 ): void => {
   const lock = lockAgainst(locks, part, takesAway);
   if (lock === undefined) return;
-  throw failed(
+  throw makePreconditionError(
     'LOCKED',
     `labels/${label}/locks/${lock.id}`,
     `Lock ${lock.id} on ${partText(lock)} does not allow this change of ${partText(part)}.`,
@@ -143,7 +143,7 @@ export const place = <T extends { readonly id: string }>(
 /** spec/labels#lifecycle: published -> disabled. A draft part is deleted instead, a disabled one is disabled already. */
 export const disablePart = (record: FieldRecord | ChoiceRecord, what: string, draft: Draft): void => {
   if (record.state !== 'PUBLISHED')
-    throw failed(
+    throw makePreconditionError(
       'ILLEGAL_TRANSITION',
       what,
       `${what} is ${stateText(record)}: only a published one can be disabled.`,
@@ -155,7 +155,7 @@ export const disablePart = (record: FieldRecord | ChoiceRecord, what: string, dr
 };
 export const enablePart = (record: FieldRecord | ChoiceRecord, what: string, draft: Draft): void => {
   if (record.state !== 'DISABLED')
-    throw failed(
+    throw makePreconditionError(
       'ILLEGAL_TRANSITION',
       what,
       `${what} is ${stateText(record)}: only a disabled one can be enabled.`,
@@ -169,7 +169,11 @@ export const enablePart = (record: FieldRecord | ChoiceRecord, what: string, dra
 /** spec/labels#lifecycle "Rules that bite after publish": a published part can be deleted only when it is disabled. */
 export const refusePublished = (record: FieldRecord | ChoiceRecord, what: string): void => {
   if (record.state === 'PUBLISHED')
-    throw failed('MUST_BE_DISABLED', what, `${what} is published: disable it before it is deleted.`);
+    throw makePreconditionError(
+      'MUST_BE_DISABLED',
+      what,
+      `${what} is published: disable it before it is deleted.`,
+    );
 };
 const stateText = (record: { state: string }): string =>
   record.state === 'UNPUBLISHED_DRAFT' ? 'a draft' : record.state.toLowerCase();
@@ -246,7 +250,7 @@ export const illegal = (action: Action, standing: Standing, label: string): Labe
       : why[action];
   const reason =
     action === 'publish' && !standing.endsWith('draft') ? 'NOTHING_TO_PUBLISH' : 'ILLEGAL_TRANSITION';
-  return failed(
+  return makePreconditionError(
     reason,
     `labels/${label}`,
     `Label ${label} is ${standing.replace('+', ' with ')}: it ${because}.`,
@@ -259,7 +263,7 @@ export const mustBeDisabledFirst = (
   label: string,
 ): LabelError | undefined =>
   policy === 'disabled-first' && standing.startsWith('published')
-    ? failed(
+    ? makePreconditionError(
         'MUST_BE_DISABLED',
         `labels/${label}`,
         `Label ${label} is published: disable it before it is deleted.`,
@@ -268,7 +272,7 @@ export const mustBeDisabledFirst = (
 /** spec/labels#parameters: writeControl.requiredRevisionId must equal the latest revision id, else 400 and nothing happens. */
 export const revisionIsLatest = (required: unknown, latest: string, label: string): LabelError | undefined =>
   typeof required === 'string' && required !== '' && required !== latest
-    ? failed(
+    ? makePreconditionError(
         'REVISION_MISMATCH',
         `labels/${label}`,
         `The required revision ${required} is not the latest revision ${latest} of label ${label}: it was changed meanwhile.`,

@@ -19,7 +19,7 @@ import {
   textOf,
   touch,
 } from './draft.ts';
-import { failed, invalid } from './errors.ts';
+import { makePreconditionError, invalid } from './errors.ts';
 import { camel, type Json } from './proto-json.ts';
 import type { FieldRecord } from './state.ts';
 
@@ -139,7 +139,7 @@ const isFrozen = (field: FieldRecord): boolean => field.state !== 'UNPUBLISHED_D
 /** spec/labels#lifecycle "Rules that bite after publish": the field type is frozen. */
 const refuseFrozenType = (field: FieldRecord, kind: FieldKind): void => {
   if (isFrozen(field) && field.kind !== kind) {
-    throw failed(
+    throw makePreconditionError(
       'TYPE_FROZEN',
       `field ${field.id}`,
       `Field ${field.id} was published as a ${field.kind} field; its type cannot become ${kind}.`,
@@ -153,7 +153,7 @@ const refuseFrozenListOptions = (draft: Draft, field: FieldRecord, next: number 
   const subject = `field ${field.id}`;
   if (next === undefined || then.maxEntries === undefined) {
     const had = then.maxEntries === undefined ? 'without' : 'with';
-    throw failed(
+    throw makePreconditionError(
       'LIST_OPTIONS_FROZEN',
       subject,
       `Field ${field.id} was published ${had} listOptions; that is fixed.`,
@@ -161,7 +161,7 @@ const refuseFrozenListOptions = (draft: Draft, field: FieldRecord, next: number 
   }
   if (next < then.maxEntries) {
     const message = `Field ${field.id} was published with maxEntries ${then.maxEntries}; it cannot shrink to ${next}.`;
-    throw failed('MAX_ENTRIES_SHRINKS', subject, message);
+    throw makePreconditionError('MAX_ENTRIES_SHRINKS', subject, message);
   }
 };
 /** The mask of a type edit is relative to the type: `selectionOptions.listOptions`, or `listOptions` alone. */

@@ -46,9 +46,9 @@ export const invalid = (field: string, description: string, reason = 'INVALID_VA
       fields: [{ field, description }],
     },
   );
-export const failed = (reason: string, subject: string, message: string): LabelError =>
+export const makePreconditionError = (reason: string, subject: string, message: string): LabelError =>
   new LabelError('FAILED_PRECONDITION', message, { reason, metadata: { subject } });
-export const denied = (
+export const makeDeniedError = (
   reason: string,
   message: string,
   metadata: Readonly<Record<string, string>> = {},

@@ -1,6 +1,6 @@
 import { CUSTOMER, rank, roleOf } from './access.ts';
 import {
-  addressed,
+  readAddress,
   answer,
   type Call,
   type Handler,
@@ -23,7 +23,7 @@ import {
   textOf,
 } from './draft.ts';
 import { addField, applyEdits, refuseWrongLabelTexts } from './edits.ts';
-import { denied, invalid } from './errors.ts';
+import { makeDeniedError, invalid } from './errors.ts';
 import { pageOf } from './permission-handlers.ts';
 import type { Json } from './proto-json.ts';
 import { labelJson, locksFor } from './render.ts';
@@ -66,7 +66,7 @@ const refuseWrongType = (call: Call, type: string): void => {
   if (type === 'PROVIDER_APP') throw invalid('labelType', 'labels of a provider app cannot be created');
   // spec/labels#schemas UserCapabilities.canCreateAdminLabels
   if (type === 'ADMIN' && !call.caller.isAdmin)
-    throw denied('NOT_ADMIN', 'Only an administrator can create labels of type ADMIN.');
+    throw makeDeniedError('NOT_ADMIN', 'Only an administrator can create labels of type ADMIN.');
 };
 /** spec/labels#schemas LabelEnabledAppSettingsEnabledApp: FILES, MAIL. */
 export const appsFrom = (settings: Json, path: string): string[] => {
@@ -144,7 +144,7 @@ export type Maker = { readonly caller: string; readonly now: number };
 export type Revised = { readonly label: LabelRecord; readonly revisions: readonly Revision[] };
 /** Earlier published revisions that are kept; spec/labels#lifecycle: "may be purged automatically". */
 const MAX_PAST = 20;
-const made = (revision: Revision, id: number, { caller, now }: Maker): Revision => ({
+const makeRevision = (revision: Revision, id: number, { caller, now }: Maker): Revision => ({
   ...structuredClone(revision),
   id: String(id),
   revisionCreateTime: now,
@@ -153,7 +153,7 @@ const made = (revision: Revision, id: number, { caller, now }: Maker): Revision 
 /** A draft after the newest one. spec/labels#lifecycle: maxDraftRevisions caps kept drafts, the oldest go. */
 export const draftAfter = (label: LabelRecord, content: Revision, maker: Maker): Revised => {
   const counter = label.counter + 1;
-  const revision = made(content, counter, maker);
+  const revision = makeRevision(content, counter, maker);
   const drafts = [...label.drafts, revision.id].slice(-constraints.maxDraftRevisions);
   return { label: { ...label, counter, drafts }, revisions: [revision] };
 };
@@ -175,9 +175,9 @@ const publishFields = (fields: FieldRecord[], maker: Maker): void => {
 const past = (label: LabelRecord): string[] =>
   (label.published === undefined ? [...label.past] : [...label.past, label.published]).slice(-MAX_PAST);
 /** spec/labels#lifecycle-2: all draft changes. spec/labels#lifecycle: earlier drafts go, earlier published revisions stay. */
-export const published = (label: LabelRecord, draft: Revision, maker: Maker): Revised => {
+export const publishRevision = (label: LabelRecord, draft: Revision, maker: Maker): Revised => {
   const counter = label.counter + 1;
-  const revision = made(draft, counter, maker);
+  const revision = makeRevision(draft, counter, maker);
   publishFields(revision.fields, maker);
   revision.state = 'PUBLISHED';
   revision.publishTime = maker.now;
@@ -189,47 +189,47 @@ export const published = (label: LabelRecord, draft: Revision, maker: Maker): Re
 };
 type Switch = (revision: Revision) => void;
 /** spec/labels#lifecycle: one revision made of the published one and, with open drafts, one more made of the newest of them; older drafts go. */
-const switched = (
+const switchState = (
   label: LabelRecord,
   current: Revision,
   draft: Revision | undefined,
   maker: Maker,
   change: Switch,
 ): Revised => {
-  const main = made(current, label.counter + 1, maker);
+  const main = makeRevision(current, label.counter + 1, maker);
   change(main);
   if (draft === undefined)
     return {
       label: { ...label, counter: label.counter + 1, published: main.id, drafts: [], past: past(label) },
       revisions: [main],
     };
-  const open = made(draft, label.counter + 2, maker);
+  const open = makeRevision(draft, label.counter + 2, maker);
   change(open);
   return {
     label: { ...label, counter: label.counter + 2, published: main.id, drafts: [open.id], past: past(label) },
     revisions: [main, open],
   };
 };
-export const disabled = (
+export const disableLabel = (
   label: LabelRecord,
   current: Revision,
   draft: Revision | undefined,
   policy: Policy | undefined,
   maker: Maker,
 ): Revised =>
-  switched(label, current, draft, maker, (revision) => {
+  switchState(label, current, draft, maker, (revision) => {
     revision.state = 'DISABLED';
     revision.policy = policy;
     revision.disableTime = maker.now;
     revision.disabler = maker.caller;
   });
-export const enabled = (
+export const enableLabel = (
   label: LabelRecord,
   current: Revision,
   draft: Revision | undefined,
   maker: Maker,
 ): Revised =>
-  switched(label, current, draft, maker, (revision) => {
+  switchState(label, current, draft, maker, (revision) => {
     revision.state = 'PUBLISHED';
     revision.policy = undefined;
     revision.disableTime = undefined;
@@ -257,7 +257,7 @@ export const refuseOtherCustomer = (customer: unknown): void => {
   if (!/^customers\/[^/]+$/.test(String(customer)))
     throw invalid('customer', `must be customers/<id>, got "${customer}"`);
   if (customer !== CUSTOMER && customer !== 'customers/my_customer')
-    throw denied('OTHER_CUSTOMER', `The caller does not belong to ${customer}.`);
+    throw makeDeniedError('OTHER_CUSTOMER', `The caller does not belong to ${customer}.`);
 };
 const list: Handler = (call) => {
   const { query, state, caller } = call;
@@ -286,7 +286,7 @@ const list: Handler = (call) => {
   return { labels, ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
 };
 const get: Handler = (call) => {
-  const { label, revision, name } = addressed(call, call.params.name ?? '');
+  const { label, revision, name } = readAddress(call, call.params.name ?? '');
   return labelJson(viewerOf(call), label, revision, call.query.view, name);
 };
 /** spec/labels#lifecycle-5: the label and all that hangs on it. */
@@ -328,7 +328,7 @@ const delta: Handler = (call) => {
 };
 const publish: Handler = (call) => {
   const label = step(call, 'publish');
-  const revised = published(label, latestOf(call.state, label), maker(call));
+  const revised = publishRevision(label, latestOf(call.state, label), maker(call));
   store(call, label, revised.label, revised.revisions);
   return answer(call, label.id, 'LABEL_VIEW_FULL');
 };
@@ -345,13 +345,13 @@ const disable: Handler = (call) => {
   const label = step(call, 'disable');
   const current = currentOf(call, label);
   const policy = labelPolicyFrom(call.body, current.policy);
-  const revised = disabled(label, current, openDraft(call, label), policy, maker(call));
+  const revised = disableLabel(label, current, openDraft(call, label), policy, maker(call));
   store(call, label, revised.label, revised.revisions);
   return answer(call, label.id, 'LABEL_VIEW_FULL');
 };
 const enable: Handler = (call) => {
   const label = step(call, 'enable');
-  const revised = enabled(label, currentOf(call, label), openDraft(call, label), maker(call));
+  const revised = enableLabel(label, currentOf(call, label), openDraft(call, label), maker(call));
   store(call, label, revised.label, revised.revisions);
   return answer(call, label.id, 'LABEL_VIEW_FULL');
 };

@@ -18,7 +18,7 @@ import {
 } from './access.ts';
 import { batchPaths, batchReply, type Call, type Handler } from './batch.ts';
 import { constraints } from './draft.ts';
-import { denied, errorReply, invalid, LabelError, notFound, type Violation } from './errors.ts';
+import { makeDeniedError, errorReply, invalid, LabelError, notFound, type Violation } from './errors.ts';
 import { labels, refuseOtherCustomer } from './label-handlers.ts';
 import { locks, permissions } from './permission-handlers.ts';
 import { camel, type Json, mapJson } from './proto-json.ts';
@@ -332,7 +332,7 @@ const answererOf = (env: Environment) => {
     refuseAdmin(caller, asAdmin);
     const call: Call = { state, env, caller, params: match.params, query, body, asAdmin };
     const handler = (handlers as Record<string, Record<string, Handler>>)[resource]?.[verb];
-    if (handler === undefined) throw denied('NO_HANDLER', `${resource}.${verb} has no handler`);
+    if (handler === undefined) throw makeDeniedError('NO_HANDLER', `${resource}.${verb} has no handler`);
     const value = operation.method === 'GET' ? handler(call) : env.store.transact(() => handler(call));
     return render(value, system);
   };

@@ -1,13 +1,13 @@
 import { authPaths, splitScopes } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { type Browser, browserOf, proofOf, setCookie, signedIn, signIn } from './browser-session.ts';
-import { askedScopes, OAuthPageError, readParams, RedirectError, reencoded } from './errors.ts';
-import { grant, hintedEmail, nextStep, refuse, scripted, showSignIn, type Visit } from './flow.ts';
+import { askedScopes, OAuthPageError, readParams, RedirectError, reencode } from './errors.ts';
+import { grant, hintedEmail, nextStep, refuse, answerScripted, showSignIn, type Visit } from './flow.ts';
 import { isClientActive } from './integrity.ts';
 import { base64url, findUser, issuerFor, passwordIsRight, sameText } from './keys.ts';
 import { accessTimes, errorPage, pageHeaders } from './pages.ts';
 import { pageRules, requestRules } from './rules/authorize.ts';
-import { checkRules, clientOf, given, type RequestCall } from './rules/rule.ts';
+import { checkRules, clientOf, readParam, type RequestCall } from './rules/rule.ts';
 import type { Asked, Auth, Pending } from './state.ts';
 
 const PENDING_MS = 15 * 60_000;
@@ -71,14 +71,14 @@ const signin = (call: RequestCall, visit: Visit): MockReply => {
     : user?.state === 'active'
       ? undefined
       : 'This account is disabled or deleted.';
-  if (problem !== undefined || user === undefined) return failed(visit, email, problem ?? '');
+  if (problem !== undefined || user === undefined) return answerProblem(visit, email, problem ?? '');
   const next = auth.env.store.transact(() => {
     auth.pending.put(visit.pending.id, { ...visit.pending, user: user.id });
     return signIn(auth, visit.browser, user);
   });
   return toPage(visit, next.cookie);
 };
-const failed = (visit: Visit, email: string, problem: string): MockReply => {
+const answerProblem = (visit: Visit, email: string, problem: string): MockReply => {
   const { auth, pending } = visit;
   const failures = pending.failures + 1;
   auth.env.store.transact(() =>
@@ -129,7 +129,7 @@ const posts: Readonly<Record<string, (call: RequestCall, visit: Visit) => MockRe
   consent,
 };
 /** `POST …/signin`, `…/account`, `…/consent` and `GET …/continue`. */
-export const submitted = (call: RequestCall, browser: Browser, step: string): MockReply => {
+export const handleSubmit = (call: RequestCall, browser: Browser, step: string): MockReply => {
   const post = Object.hasOwn(posts, step) ? posts[step] : undefined;
   const isPage = step === 'continue' && call.request.method === 'GET';
   if (!isPage && (post === undefined || call.request.method !== 'POST'))
@@ -144,17 +144,18 @@ export const submitted = (call: RequestCall, browser: Browser, step: string): Mo
 };
 
 const askedFrom = ({ params }: RequestCall): Asked => {
-  const challenge = given(params, 'code_challenge') ?? null;
+  const challenge = readParam(params, 'code_challenge') ?? null;
   return {
     client: params.get('client_id') ?? '',
     redirect_uri: params.get('redirect_uri') ?? '',
     scopes: askedScopes(params.get('scope') ?? ''),
     challenge,
     // spec/sign-in: the method is plain when it is omitted.
-    method: challenge === null ? null : given(params, 'code_challenge_method') === 'S256' ? 'S256' : 'plain',
-    state: params.raw('state') === undefined ? null : reencoded(params.raw('state') ?? ''),
-    login_hint: given(params, 'login_hint') ?? null,
-    nonce: given(params, 'nonce') ?? null,
+    method:
+      challenge === null ? null : readParam(params, 'code_challenge_method') === 'S256' ? 'S256' : 'plain',
+    state: params.raw('state') === undefined ? null : reencode(params.raw('state') ?? ''),
+    login_hint: readParam(params, 'login_hint') ?? null,
+    nonce: readParam(params, 'nonce') ?? null,
     prompt: splitScopes(params.get('prompt') ?? ''),
     include_granted: params.get('include_granted_scopes') === 'true',
   };
@@ -180,7 +181,7 @@ const begin = (call: RequestCall, browser: Browser): MockReply => {
     issuer: issuerFor(auth.env, call.request),
   };
   try {
-    const done = scripted(visit);
+    const done = answerScripted(visit);
     if (done !== undefined) return done;
     if (!pending.asked.prompt.includes('none')) auth.env.store.transact(() => auth.pending.put(id, pending));
     return nextStep(visit);
@@ -198,7 +199,7 @@ export const authorize = (auth: Auth, request: MockRequest): MockReply => {
     const browser = browserOf(auth, request);
     if (request.path === authPaths.authorize) return begin(call, browser);
     checkRules(pageRules, call);
-    return submitted(call, browser, request.path.slice(authPaths.authorize.length + 1));
+    return handleSubmit(call, browser, request.path.slice(authPaths.authorize.length + 1));
   } catch (error) {
     if (error instanceof OAuthPageError) return errorPage(error);
     throw error;

@@ -14,7 +14,7 @@ import {
 } from './errors.ts';
 import { accessAnswer, addGrant, issueFamily } from './tokens.ts';
 import { deviceDonePage, devicePage, errorPage } from './pages.ts';
-import { accountRules, checkRules, type ClientCall, given } from './rules/rule.ts';
+import { accountRules, checkRules, type ClientCall, readParam } from './rules/rule.ts';
 import { connectionIsSafe } from './rules/authorize.ts';
 import { credentialsOf, formRules, secretIsRight } from './rules/token-client.ts';
 import { openAccounts } from './seed.ts';
@@ -38,7 +38,7 @@ const begin = (auth: Auth, request: MockRequest): MockReply => {
   if (client === undefined) throw new OAuthError('invalid_client', 'The OAuth client was not found.');
   if (!isClientActive(auth, client)) throw new OAuthError('deleted_client', 'The OAuth client was deleted.');
   secretIsRight({ auth, request, params, credentials, client });
-  const scopes = askedScopes(given(params, 'scope') ?? '');
+  const scopes = askedScopes(readParam(params, 'scope') ?? '');
   if (scopes.length === 0) throw new OAuthError('invalid_request', 'Missing required field: scope');
   const unknown = unknownScopes(auth, scopes);
   if (unknown.length > 0)
@@ -109,7 +109,7 @@ const decide = (auth: Auth, device: Device, user: User, isAllowed: boolean): Moc
   return deviceDonePage(isAllowed);
 };
 
-const decided = (auth: Auth, request: MockRequest): MockReply => {
+const handleDecision = (auth: Auth, request: MockRequest): MockReply => {
   const params = readParams(Buffer.from(request.body).toString('utf8'));
   const userCode = params.get('user_code') ?? '';
   const device = deviceOf(auth, userCode);
@@ -126,7 +126,7 @@ const decided = (auth: Auth, request: MockRequest): MockReply => {
 export const deviceDecision = (auth: Auth, request: MockRequest): MockReply => {
   try {
     connectionIsSafe({ auth, request, params: readParams('') });
-    if (request.method === 'POST') return decided(auth, request);
+    if (request.method === 'POST') return handleDecision(auth, request);
     return pageFor(auth, readParams(request.query).get('user_code') ?? '');
   } catch (error) {
     if (error instanceof RedirectError) return errorPage(new OAuthPageError('access_denied', error.message));
@@ -160,7 +160,7 @@ const patience = (auth: Auth, device: Device): OAuthError => {
 /** RFC 8628 3.4: the device code becomes tokens once its user has allowed it. */
 export const redeemDevice = (call: ClientCall, signer: Signer): MockReply => {
   const { auth, client, params } = call;
-  const text = given(params, 'device_code');
+  const text = readParam(params, 'device_code');
   if (text === undefined) throw new OAuthError('invalid_request', 'Missing required field: device_code');
   const device = auth.devices.get(sha256(text));
   if (device === undefined || device.client !== client.id)

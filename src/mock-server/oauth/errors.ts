@@ -128,7 +128,7 @@ export const readParams = (text: string): Params => {
 const kept = /[A-Za-z0-9\-._~]/;
 const hex = (byte: number): string => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 /** The same bytes in one percent-encoded form that is safe in a query, a fragment and a header. */
-export const reencoded = (raw: string): string => {
+export const reencode = (raw: string): string => {
   const bytes: number[] = [];
   const source = Buffer.from(raw.replaceAll('+', ' '));
   for (let i = 0; i < source.length; i++) {

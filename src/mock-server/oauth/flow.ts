@@ -153,7 +153,7 @@ export const refuse = (
     visit,
   );
 /** spec/program#commands: consent without pages, for scripts; an account rule still shows its error page. */
-export const scripted = (visit: Visit): MockReply | undefined => {
+export const answerScripted = (visit: Visit): MockReply | undefined => {
   const { auth, pending } = visit;
   const consent = auth.consent();
   if (consent.mode === 'ask') return undefined;

@@ -92,7 +92,7 @@ export type ClientLife =
       readonly because: 'asked' | 'unused';
       readonly restorableUntil: number;
     };
-const deleted = (at: number, because: 'asked' | 'unused'): ClientLife => ({
+const makeDeleted = (at: number, because: 'asked' | 'unused'): ClientLife => ({
   state: 'deleted',
   at,
   because,
@@ -103,9 +103,9 @@ const deleted = (at: number, because: 'asked' | 'unused'): ClientLife => ({
  * clockwork: a client is deleted from the moment its idle time is over.
  */
 export const clientLife = (auth: Auth, client: Client): ClientLife => {
-  if (client.deleted_at !== null) return deleted(client.deleted_at, 'asked');
+  if (client.deleted_at !== null) return makeDeleted(client.deleted_at, 'asked');
   const idleEnd = client.last_used_at + auth.settings().unused_client_days * dayMs;
-  return auth.env.now() >= idleEnd ? deleted(idleEnd, 'unused') : { state: 'active' };
+  return auth.env.now() >= idleEnd ? makeDeleted(idleEnd, 'unused') : { state: 'active' };
 };
 export const isClientActive = (auth: Auth, client: Client): boolean =>
   clientLife(auth, client).state === 'active';

@@ -12,7 +12,7 @@ import {
   parseJwt,
   type Signer,
 } from './keys.ts';
-import { checkRules, type ClientCall, given, type TokenCall } from './rules/rule.ts';
+import { checkRules, type ClientCall, readParam, type TokenCall } from './rules/rule.ts';
 import {
   accountIsAServiceAccount,
   assertionIsInTime,
@@ -116,7 +116,7 @@ export const clientCredentials = (call: ClientCall): MockReply => {
       'The client has no secret or no service account: client credentials are not for it.',
     );
   const user = accountIsAServiceAccount(findUser(auth, client.service_account), client.service_account);
-  return answer(call, user, machineScopes(auth, given(params, 'scope') ?? ''));
+  return answer(call, user, machineScopes(auth, readParam(params, 'scope') ?? ''));
 };
 const signedBy = (
   jwt: Jwt | undefined,
@@ -132,7 +132,7 @@ const signedBy = (
 export const jwtBearer = (call: TokenCall): MockReply => {
   const { auth, params } = call;
   const what = 'assertion';
-  const text = given(params, 'assertion');
+  const text = readParam(params, 'assertion');
   if (text === undefined) throw new OAuthError('invalid_request', 'Missing required field: assertion');
   const parsed = parseJwt(text);
   const name = String(parsed?.claims.iss ?? '');
@@ -141,19 +141,23 @@ export const jwtBearer = (call: TokenCall): MockReply => {
   const jwt = signedBy(parsed, keys, what);
   const audiences = tokenAudiences(issuerFor(auth.env, call.request));
   checkRules(assertionRules, { auth, jwt, what, audiences });
-  return answer(call, user, machineScopes(auth, given(params, 'scope') ?? String(jwt.claims.scope ?? '')));
+  return answer(
+    call,
+    user,
+    machineScopes(auth, readParam(params, 'scope') ?? String(jwt.claims.scope ?? '')),
+  );
 };
 const subjectTypes: readonly string[] = [tokenTypes.jwt, tokenTypes.idToken];
 /** RFC 8693: an identity token of somebody whom a trust names becomes a token of a service account. */
 export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<MockReply> => {
   const { auth, params } = call;
   const what = 'subject token';
-  const text = given(params, 'subject_token');
+  const text = readParam(params, 'subject_token');
   if (text === undefined) throw new OAuthError('invalid_request', 'Missing required field: subject_token');
-  const type = given(params, 'subject_token_type');
+  const type = readParam(params, 'subject_token_type');
   if (type === undefined || !subjectTypes.includes(type))
     throw new OAuthError('invalid_request', `subject_token_type must be ${subjectTypes.join(' or ')}`);
-  const wanted = given(params, 'requested_token_type');
+  const wanted = readParam(params, 'requested_token_type');
   if (wanted !== undefined && wanted !== tokenTypes.accessToken)
     throw new OAuthError('invalid_request', `requested_token_type must be ${tokenTypes.accessToken}`);
   const parsed = parseJwt(text);
@@ -162,7 +166,7 @@ export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<Mo
   const jwt = signedBy(parsed, keys, what);
   assertionIsInTime({ auth, jwt, what, audiences: [] });
   const user = accountIsAServiceAccount(auth.users.get(trust.user), trust.user);
-  return answer(call, user, machineScopes(auth, given(params, 'scope') ?? '', trust.scopes), {
+  return answer(call, user, machineScopes(auth, readParam(params, 'scope') ?? '', trust.scopes), {
     issued_token_type: tokenTypes.accessToken,
   });
 };

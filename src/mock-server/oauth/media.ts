@@ -113,7 +113,7 @@ const EMPTY_PARTS = [
 ];
 type Item = { readonly kind: string; readonly id: string } & Readonly<Record<string, unknown>>;
 /** Only the parts asked for. An unknown part is refused by name (spec/sign-in#check-8.10). */
-const shaped = (access: Access, part: string, items: readonly Item[]): Item[] => {
+const selectParts = (access: Access, part: string, items: readonly Item[]): Item[] => {
   const parts = part.split(',').map((name) => name.trim());
   const unknown = parts.find((name) => !PARTS.includes(name) && !EMPTY_PARTS.includes(name));
   if (unknown !== undefined || part === '')
@@ -169,7 +169,7 @@ const membersOf = (user: User): Item[] => [
     snippet: { displayName: 'First Member', level: 'Gold', memberSince: day(user.created_at) },
   },
 ];
-const wanted = (ids: string | undefined, items: Item[]): Item[] =>
+const selectItems = (ids: string | undefined, items: Item[]): Item[] =>
   ids === undefined ? items : items.filter(({ id }) => ids.split(',').includes(id));
 /** What real clients send along and what changes nothing with so few items. */
 const UNUSED = ['hl', 'managedByMe', 'maxResults', 'onBehalfOfContentOwner', 'pageToken'];
@@ -186,14 +186,14 @@ const handlers: Handlers<typeof mediaTable, State> = {
       const { access, user } = enter(call);
       return list(
         'media#channelListResponse',
-        shaped(access, call.query.part, wanted(call.query.id, channelsOf(call.state.auth, user))),
+        selectParts(access, call.query.part, selectItems(call.query.id, channelsOf(call.state.auth, user))),
       ) as never;
     },
   },
   members: {
     list: (call) => {
       const { access, user } = enter(call);
-      return list('media#memberListResponse', shaped(access, call.query.part, membersOf(user))) as never;
+      return list('media#memberListResponse', selectParts(access, call.query.part, membersOf(user))) as never;
     },
   },
   videos: {
@@ -202,7 +202,7 @@ const handlers: Handlers<typeof mediaTable, State> = {
       const mine = call.state.auth.videos.filter((video) => video.user === user.id).map(videoItem);
       return list(
         'media#videoListResponse',
-        shaped(access, call.query.part, wanted(call.query.id, mine)),
+        selectParts(access, call.query.part, selectItems(call.query.id, mine)),
       ) as never;
     },
     create: (call) => {
@@ -233,7 +233,7 @@ const handlers: Handlers<typeof mediaTable, State> = {
       const assets = [
         { kind: 'media#asset', id: `asset-${user.id}-1`, snippet: { title: 'First Asset', type: 'web' } },
       ];
-      return list('media#assetListResponse', shaped(access, call.query.part, assets)) as never;
+      return list('media#assetListResponse', selectParts(access, call.query.part, assets)) as never;
     },
   },
 };

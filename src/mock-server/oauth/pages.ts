@@ -94,7 +94,7 @@ export type Step = {
   readonly redirectUri: string;
   readonly cookies: readonly string[];
 };
-export const hidden = (step: Pick<Step, 'request' | 'proof'>): Html =>
+export const hiddenInputs = (step: Pick<Step, 'request' | 'proof'>): Html =>
   html`<input type="hidden" name="request" value="${step.request}"><input type="hidden" name="proof" value="${step.proof}">`;
 type SignIn = {
   readonly email: string;
@@ -113,7 +113,7 @@ export const signInPage = (step: Step, { email, problem, accounts }: SignIn): Mo
     body: html`<h1>Sign in</h1>
 <p class="soft">to continue to <strong>${step.client.name}</strong></p>
 ${problem !== undefined && html`<p class="alert" role="alert" id="problem">${problem}</p>`}
-<form method="post" action="${authPaths.authorize}/signin">${hidden(step)}
+<form method="post" action="${authPaths.authorize}/signin">${hiddenInputs(step)}
 <label for="email">E-mail address</label>
 <input id="email" name="email" type="email" autocomplete="username" required value="${email}"${email === '' && html` autofocus`}>
 <label for="password">Password</label>
@@ -134,7 +134,7 @@ export const chooserPage = (step: Step, users: readonly User[]): MockReply =>
     cookies: step.cookies,
     body: html`<h1>Choose an account</h1>
 <p class="soft">to continue to <strong>${step.client.name}</strong></p>
-<form method="post" action="${authPaths.authorize}/account">${hidden(step)}
+<form method="post" action="${authPaths.authorize}/account">${hiddenInputs(step)}
 ${users.map((user) => html`<button class="pick" name="account" value="${user.id}">${face(user)}<span>${user.name}<br><span class="soft small">${user.email}</span></span></button>`)}
 <button class="pick" name="account" value="other"><span class="face" aria-hidden="true">+</span><span>Use another account</span></button>
 </form>`,
@@ -165,7 +165,7 @@ export const consentPage = (step: Step, user: User, scopes: readonly string[]): 
     body: html`${accountLine(user)}
 <h1>${step.client.name} wants to access your account</h1>
 <p class="soft small">${step.client.verified_by === null ? 'The ownership of this application is not verified.' : 'The ownership of this application is verified.'}</p>
-<form method="post" action="${authPaths.authorize}/consent">${hidden(step)}
+<form method="post" action="${authPaths.authorize}/consent">${hiddenInputs(step)}
 ${isGranular ? boxes(scopes) : html`<p>This will allow it to:</p>${plainList(scopes)}`}
 <label for="access_for">Keep this access</label>
 <select id="access_for" name="access_for">${accessTimes.map((time) => html`<option value="${time.seconds}">${time.says}</option>`)}</select>

@@ -12,7 +12,7 @@ import { askedScopes, jsonReply, OAuthError, oauthErrorReply, type Params, readP
 import { noteUse } from './integrity.ts';
 import { idToken, issuerFor, sha256, type Signer } from './keys.ts';
 import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
-import { checkRules, type ClientCall, type ExchangeCall, given, type TokenCall } from './rules/rule.ts';
+import { checkRules, type ClientCall, type ExchangeCall, readParam, type TokenCall } from './rules/rule.ts';
 import {
   clientRules,
   codeRules,
@@ -106,7 +106,7 @@ const withClient = (call: TokenCall & { readonly client?: Client }): ClientCall 
   if (client === undefined) throw new Error('the client was checked and is not there');
   return { ...call, client };
 };
-const answered = (
+const answerToken = (
   auth: Auth,
   signer: Signer,
   keepRate: () => void,
@@ -138,7 +138,7 @@ export const tokenEndpoint = (
   request: MockRequest,
 ): MockReply | Promise<MockReply> => {
   try {
-    const reply = answered(auth, signer, keepRate, request, formOf(request));
+    const reply = answerToken(auth, signer, keepRate, request, formOf(request));
     return reply instanceof Promise ? reply.catch(refusalReply) : reply;
   } catch (error) {
     return refusalReply(error);
@@ -149,7 +149,7 @@ export const tokenEndpoint = (
 const tokenOf = (query: Params, body: Params): string => {
   if (query.repeated.includes('token'))
     throw new OAuthError('invalid_request', 'Field given more than once: token');
-  const token = given(query, 'token') ?? given(body, 'token');
+  const token = readParam(query, 'token') ?? readParam(body, 'token');
   if (token === undefined) throw new OAuthError('invalid_request', 'Missing required parameter: token');
   return token;
 };

@@ -16,7 +16,7 @@ import {
   valuesAreStillThere,
 } from './rules/references.ts';
 import { byPosition, move, storyReferencesExist, templatesAreOn } from './rules/stories.ts';
-import { found, given, instant, newUuid, now, ownerId, type Tracker, uuidList } from './state.ts';
+import { findRecord, pickGiven, instant, newUuid, now, ownerId, type Tracker, uuidList } from './state.ts';
 
 type Contents = StoredTemplate['story_contents'];
 type ContentsInput = Values<typeof updateStoryContents>;
@@ -58,10 +58,10 @@ const contentsFrom = (state: Tracker, before: Contents, input: ContentsInput): C
   if (input.labels !== undefined) next.label_ids = labelIds(state, input.labels);
   if (input.tasks !== undefined) next.tasks = tasksFrom(input.tasks);
   if (input.file_ids !== undefined)
-    next.files = input.file_ids.map((id) => fileRecord(state, found(state.files, id)));
+    next.files = input.file_ids.map((id) => fileRecord(state, findRecord(state.files, id)));
   if (input.linked_file_ids !== undefined)
     next.linked_files = input.linked_file_ids.map((id) =>
-      linkedFileRecord(state, found(state.linkedFiles, id)),
+      linkedFileRecord(state, findRecord(state.linkedFiles, id)),
     );
   for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
   return next as Contents;
@@ -78,12 +78,12 @@ const templateRecord = (state: Tracker, template: StoredTemplate): Value<typeof 
     }),
     ...(files && {
       files: files.flatMap(({ id }) =>
-        state.files.has(id) ? [fileRecord(state, found(state.files, id))] : [],
+        state.files.has(id) ? [fileRecord(state, findRecord(state.files, id))] : [],
       ),
     }),
     ...(linkedFiles && {
       linked_files: linkedFiles.flatMap(({ id }) =>
-        state.linkedFiles.has(id) ? [linkedFileRecord(state, found(state.linkedFiles, id))] : [],
+        state.linkedFiles.has(id) ? [linkedFileRecord(state, findRecord(state.linkedFiles, id))] : [],
       ),
     }),
   };
@@ -120,9 +120,9 @@ export const entityTemplateHandlers: Handlers<
     return undefined;
   },
   get: ({ state, params }) =>
-    templateRecord(state, found(state.templates, params['entity-template-public-id'])),
+    templateRecord(state, findRecord(state.templates, params['entity-template-public-id'])),
   update: ({ state, params, body }) => {
-    const template = found(state.templates, params['entity-template-public-id']);
+    const template = findRecord(state.templates, params['entity-template-public-id']);
     templatesAreOn(state);
     const contents =
       body.story_contents === undefined
@@ -138,7 +138,7 @@ export const entityTemplateHandlers: Handlers<
     return templateRecord(state, changed);
   },
   delete: ({ state, params }) => {
-    state.templates.delete(found(state.templates, params['entity-template-public-id']).id);
+    state.templates.delete(findRecord(state.templates, params['entity-template-public-id']).id);
     return undefined;
   },
 };
@@ -191,29 +191,29 @@ export const customFieldHandlers: Handlers<
 >['custom-fields'] = {
   list: ({ state }) => byPosition(state.customFields.values()),
   get: ({ state, params, headers }) => {
-    const field = found(state.customFields, params['custom-field-public-id']);
+    const field = findRecord(state.customFields, params['custom-field-public-id']);
     headers.etag = entityTag(field);
     return field;
   },
   update: ({ state, params, body, request, headers }) => {
-    const field = found(state.customFields, params['custom-field-public-id']);
+    const field = findRecord(state.customFields, params['custom-field-public-id']);
     fieldIsUnchanged(field, request.headers['if-match']);
     const values = body.values === undefined ? field.values : nextValues(state, field, body.values);
     const changed = {
       ...field,
-      ...given(body, 'description', 'enabled', 'icon_set_identifier', 'name'),
+      ...pickGiven(body, 'description', 'enabled', 'icon_set_identifier', 'name'),
       values,
       updated_at: now(state),
     };
     state.customFields.put(field.id, changed);
     if (body.values !== undefined) carryToStories(state, field.id, values);
     move(state.customFields, field.id, body);
-    const after = found(state.customFields, field.id);
+    const after = findRecord(state.customFields, field.id);
     headers.etag = entityTag(after);
     return after;
   },
   delete: ({ state, params }) => {
-    const field = found(state.customFields, params['custom-field-public-id']);
+    const field = findRecord(state.customFields, params['custom-field-public-id']);
     carryToStories(state, field.id, []);
     state.customFields.delete(field.id);
     return undefined;

@@ -67,7 +67,7 @@ const repliesTo = (state: Tracker, epicId: number, parentId: number | null): Ite
   state.comments.index('parent', parentOfComment).get(`${epicId} ${parentId ?? ''}`);
 /** A comment with its replies, and theirs, to any depth. */
 export const commentTree = (state: Tracker, comment: StoredEpicComment): ThreadedComment => {
-  const shown = (
+  const viewComment = (
     { epic_id: epicId, parent_id: _parent, ...rest }: StoredEpicComment,
     comments: ThreadedComment[],
   ): ThreadedComment => ({
@@ -80,7 +80,7 @@ export const commentTree = (state: Tracker, comment: StoredEpicComment): Threade
   const open = [{ comment, into: root }];
   for (const { comment: one, into } of open) {
     const replies: ThreadedComment[] = [];
-    into.push(shown(one, replies));
+    into.push(viewComment(one, replies));
     for (const reply of repliesTo(state, one.epic_id, one.id)) open.push({ comment: reply, into: replies });
   }
   return root[0] as ThreadedComment;

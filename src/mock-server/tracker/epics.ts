@@ -31,8 +31,8 @@ import {
 } from './rules/references.ts';
 import { byPosition, move } from './rules/stories.ts';
 import {
-  found,
-  given,
+  findRecord,
+  pickGiven,
   instant,
   mentions,
   newId,
@@ -75,7 +75,7 @@ const changesFrom = (state: Tracker, body: EpicBody) => {
   const groupIds = groupIdsFrom(body);
   const objectiveIds = objectiveIdsFrom(body);
   return {
-    ...given(body, 'external_id'),
+    ...pickGiven(body, 'external_id'),
     ...(body.description === undefined
       ? {}
       : { description: body.description, ...mentions(state, body.description) }),
@@ -140,14 +140,14 @@ export const createEpic = (state: Tracker, body: Values<(typeof epics)['create']
   return epic;
 };
 const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>) => {
-  const before = found(state.epics, params['epic-public-id']);
+  const before = findRecord(state.epics, params['epic-public-id']);
   referencesExist(state, body);
   const at = now(state);
   const stateId = wantedEpicState(state, body) ?? before.epic_state_id;
   const epic: StoredEpic = {
     ...before,
     ...changesFrom(state, body),
-    ...given(body, 'archived', 'name'),
+    ...pickGiven(body, 'archived', 'name'),
     ...(stateId === before.epic_state_id
       ? {}
       : { epic_state_id: stateId, ...progressInto(before, epicStateType(state, stateId), at) }),
@@ -161,12 +161,12 @@ const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>
   };
   state.epics.put(epic.id, epic);
   move(state.epics, epic.id, body);
-  const after = found(state.epics, epic.id);
+  const after = findRecord(state.epics, epic.id);
   epicEvent(state, 'update', after, before);
   return fullEpic(state, after);
 };
 const remove = ({ state, params }: Call<Tracker, (typeof epics)['delete']>): undefined => {
-  const epic = found(state.epics, params['epic-public-id']);
+  const epic = findRecord(state.epics, params['epic-public-id']);
   for (const story of [...state.stories.index('epic', byEpic).get(epic.id)])
     state.stories.put(story.id, { ...story, epic_id: null });
   for (const comment of state.comments.filter((each) => each.epic_id === epic.id))
@@ -197,11 +197,11 @@ export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] =
       .map((epic) => epicSlim(state, epic, query.includes_description ?? false));
     return { data, next: page * size < all.length ? page + 1 : null, total: all.length };
   },
-  get: ({ state, params }) => fullEpic(state, found(state.epics, params['epic-public-id'])),
+  get: ({ state, params }) => fullEpic(state, findRecord(state.epics, params['epic-public-id'])),
   update,
   delete: remove,
   stories: ({ state, params, query }) => {
-    const { id } = found(state.epics, params['epic-public-id']);
+    const { id } = findRecord(state.epics, params['epic-public-id']);
     return storiesJson(
       state,
       `epic ${id}`,
@@ -210,7 +210,7 @@ export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] =
     );
   },
   'unlink-planningtool': ({ state, params }) => {
-    const epic = found(state.epics, params['epic-public-id']);
+    const epic = findRecord(state.epics, params['epic-public-id']);
     const unlinked = {
       planningtool_id: null,
       planningtool_name: null,
@@ -223,10 +223,10 @@ export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] =
 };
 
 export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['health'] = {
-  get: ({ state, params }) => currentHealth(state, found(state.epics, params['epic-public-id']).id),
+  get: ({ state, params }) => currentHealth(state, findRecord(state.epics, params['epic-public-id']).id),
   // spec/tracker#states: POST health makes a new record, which becomes the current one.
   create: ({ state, params, body }) => {
-    const epic = found(state.epics, params['epic-public-id']);
+    const epic = findRecord(state.epics, params['epic-public-id']);
     const at = now(state);
     const record: StoredHealth = {
       id: newUuid(state),
@@ -242,10 +242,10 @@ export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['healt
     state.health.put(record.id, record);
     return record;
   },
-  history: ({ state, params }) => healthHistory(state, found(state.epics, params['epic-public-id']).id),
+  history: ({ state, params }) => healthHistory(state, findRecord(state.epics, params['epic-public-id']).id),
   update: ({ state, params, body }) => {
-    const record = found(state.health, params['health-public-id']);
-    const changed = { ...record, ...given(body, 'status', 'text'), updated_at: now(state) };
+    const record = findRecord(state.health, params['health-public-id']);
+    const changed = { ...record, ...pickGiven(body, 'status', 'text'), updated_at: now(state) };
     state.health.put(record.id, changed);
     return changed;
   },
@@ -254,8 +254,8 @@ export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['healt
 type Params = { readonly 'epic-public-id': number; readonly 'comment-public-id': number };
 /** spec/tracker#errors-1: the epic and the comment exist, and the comment belongs to the epic. */
 const commentOf = (state: Tracker, params: Params): StoredEpicComment => {
-  const epic = found(state.epics, params['epic-public-id']);
-  const comment = found(state.comments, params['comment-public-id']);
+  const epic = findRecord(state.epics, params['epic-public-id']);
+  const comment = findRecord(state.comments, params['comment-public-id']);
   if (comment.epic_id !== epic.id) throw new HttpError(404, 'Resource not found.');
   return comment;
 };
@@ -296,9 +296,9 @@ export const epicCommentHandlers: Handlers<
   { 'epic-comments': typeof epicComments },
   Tracker
 >['epic-comments'] = {
-  list: ({ state, params }) => commentTrees(state, found(state.epics, params['epic-public-id']).id),
+  list: ({ state, params }) => commentTrees(state, findRecord(state.epics, params['epic-public-id']).id),
   create: ({ state, params, body }) =>
-    create(state, found(state.epics, params['epic-public-id']).id, null, body),
+    create(state, findRecord(state.epics, params['epic-public-id']).id, null, body),
   get: ({ state, params }) => commentTree(state, commentOf(state, params)),
   reply: ({ state, params, body }) => {
     const parent = commentOf(state, params);

@@ -51,13 +51,13 @@ export const changesBetween = (before: Plain, after: Plain): Record<string, Plai
   return changes;
 };
 const referTo: Readonly<Record<string, (state: Tracker, id: any) => Reference | undefined>> = {
-  epic_id: (state, id) => named(state, 'epic', state.epics.get(id)),
-  iteration_id: (state, id) => named(state, 'iteration', state.iterations.get(id)),
-  project_id: (state, id) => named(state, 'project', state.projects.get(id)),
-  label_ids: (state, id) => named(state, 'label', state.labels.get(id)),
-  group_id: (state, id) => named(state, 'group', state.groups.get(id)),
-  group_ids: (state, id) => named(state, 'group', state.groups.get(id)),
-  objective_ids: (state, id) => named(state, 'objective', state.objectives.get(id)),
+  epic_id: (state, id) => nameReferences(state, 'epic', state.epics.get(id)),
+  iteration_id: (state, id) => nameReferences(state, 'iteration', state.iterations.get(id)),
+  project_id: (state, id) => nameReferences(state, 'project', state.projects.get(id)),
+  label_ids: (state, id) => nameReferences(state, 'label', state.labels.get(id)),
+  group_id: (state, id) => nameReferences(state, 'group', state.groups.get(id)),
+  group_ids: (state, id) => nameReferences(state, 'group', state.groups.get(id)),
+  objective_ids: (state, id) => nameReferences(state, 'objective', state.objectives.get(id)),
   workflow_state_id: (state, id) => {
     for (const { states } of state.workflows.values()) {
       const found = states.find((each) => each.id === id);
@@ -66,7 +66,7 @@ const referTo: Readonly<Record<string, (state: Tracker, id: any) => Reference | 
     return undefined;
   },
 };
-const named = (
+const nameReferences = (
   state: Tracker,
   kind: string,
   record: { id: number | string; name: string } | undefined,

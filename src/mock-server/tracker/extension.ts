@@ -11,7 +11,7 @@ import type { StoredStory } from './row.ts';
 import { byPosition, documentsAreOn } from './rules/stories.ts';
 import { termsFrom } from './search-match.ts';
 import { type Asked, epicResult, groupsOf, pageOf, storyResult } from './search.ts';
-import { found, type Tracker, unique, uuidList } from './state.ts';
+import { findRecord, type Tracker, unique, uuidList } from './state.ts';
 import { createStory, deleteStory, updateStory } from './stories.ts';
 import { reactionHandlers } from './story-parts.ts';
 import { storySlim, subStories } from './story-view.ts';
@@ -78,7 +78,7 @@ export const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   bulkCreate: ({ state, body }) => {
     const made = body.stories.map((one) => createStory(state, one));
     for (const story of made) storyEvent(state, 'create', story);
-    return made.map(({ id }) => storySlim(state, found(state.stories, id), false));
+    return made.map(({ id }) => storySlim(state, findRecord(state.stories, id), false));
   },
   bulkUpdate: ({ state, body }) => {
     const ids = unique(body.story_ids);
@@ -86,10 +86,10 @@ export const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
     // Behind one and the same neighbour the last that moves stands first.
     const isBehind = 'after_id' in move || body.after_id !== undefined;
     for (const id of isBehind ? [...ids].reverse() : ids) {
-      const story = found(state.stories, id);
+      const story = findRecord(state.stories, id);
       updateStory(state, id, { ...bodyFor(state, story, body), ...move });
     }
-    return ids.map((id) => storySlim(state, found(state.stories, id), false));
+    return ids.map((id) => storySlim(state, findRecord(state.stories, id), false));
   },
   bulkDelete: ({ state, body }) => {
     for (const id of unique(body.story_ids)) deleteStory(state, id);
@@ -169,9 +169,9 @@ export const extensionHandlers: Handlers<typeof trackerExtension, Tracker> = {
   stories: {
     ...bulkHandlers,
     find: findHandlers.stories,
-    history: ({ state, params }) => historyOf(state, found(state.stories, params['story-public-id'])),
+    history: ({ state, params }) => historyOf(state, findRecord(state.stories, params['story-public-id'])),
     subTasks: ({ state, params }) =>
-      subStories(state, found(state.stories, params['story-public-id']).id).map((one) =>
+      subStories(state, findRecord(state.stories, params['story-public-id']).id).map((one) =>
         storySlim(state, one, false),
       ),
   },

@@ -11,8 +11,8 @@ import { membersExist, storiesExist } from './rules/references.ts';
 import { documentsAreOn } from './rules/stories.ts';
 import {
   appUrl,
-  found,
-  given,
+  findRecord,
+  pickGiven,
   instant,
   mentions,
   newId,
@@ -94,13 +94,13 @@ const disposition = (name: string): string =>
 export const fileHandlers: Handlers<{ files: typeof files }, Tracker>['files'] = {
   list: ({ state }) => [...state.files.values()].map((file) => fileRecord(state, file)),
   create,
-  get: ({ state, params }) => fileRecord(state, found(state.files, params['file-public-id'])),
+  get: ({ state, params }) => fileRecord(state, findRecord(state.files, params['file-public-id'])),
   update: ({ state, params, body }) => {
-    const file = found(state.files, params['file-public-id']);
+    const file = findRecord(state.files, params['file-public-id']);
     membersExist(state, 'uploader_id', body.uploader_id);
     const changed: StoredFile = {
       ...file,
-      ...given(body, 'external_id', 'name'),
+      ...pickGiven(body, 'external_id', 'name'),
       ...(body.description === undefined
         ? {}
         : { description: body.description, ...mentions(state, body.description) }),
@@ -112,7 +112,7 @@ export const fileHandlers: Handlers<{ files: typeof files }, Tracker>['files'] =
     return fileRecord(state, changed);
   },
   delete: ({ state, params }) => {
-    const { id } = found(state.files, params['file-public-id']);
+    const { id } = findRecord(state.files, params['file-public-id']);
     for (const story of storiesWithFile(state, id)) {
       state.stories.put(story.id, { ...story, file_ids: story.file_ids.filter((one) => one !== id) });
     }
@@ -121,11 +121,11 @@ export const fileHandlers: Handlers<{ files: typeof files }, Tracker>['files'] =
     return undefined;
   },
   download: ({ state, params, headers }) => {
-    const file = found(state.files, params['file-public-id']);
+    const file = findRecord(state.files, params['file-public-id']);
     headers['content-disposition'] = disposition(file.filename);
     // Bytes of a stranger must not run as a page of this origin.
     headers['x-content-type-options'] = 'nosniff';
-    return new Bytes(found(state.fileBytes, file.id), file.content_type);
+    return new Bytes(findRecord(state.fileBytes, file.id), file.content_type);
   },
 };
 
@@ -139,7 +139,7 @@ const attach = (state: Tracker, id: number, storyId: number | undefined): void =
         linked_file_ids: story.linked_file_ids.filter((one) => one !== id),
       });
   }
-  const story = found(state.stories, storyId);
+  const story = findRecord(state.stories, storyId);
   if (!story.linked_file_ids.includes(id))
     state.stories.put(storyId, { ...story, linked_file_ids: [...story.linked_file_ids, id] });
 };
@@ -169,14 +169,14 @@ export const linkedFileHandlers: Handlers<{ 'linked-files': typeof linkedFiles }
     return linkedFileRecord(state, file);
   },
   get: ({ state, params }) =>
-    linkedFileRecord(state, found(state.linkedFiles, params['linked-file-public-id'])),
+    linkedFileRecord(state, findRecord(state.linkedFiles, params['linked-file-public-id'])),
   update: ({ state, params, body }) => {
-    const file = found(state.linkedFiles, params['linked-file-public-id']);
+    const file = findRecord(state.linkedFiles, params['linked-file-public-id']);
     membersExist(state, 'uploader_id', body.uploader_id);
     storiesExist(state, 'story_id', body.story_id);
     const changed: StoredLinkedFile = {
       ...file,
-      ...given(body, 'name', 'size', 'thumbnail_url', 'type', 'url'),
+      ...pickGiven(body, 'name', 'size', 'thumbnail_url', 'type', 'url'),
       ...(body.description === undefined
         ? {}
         : { description: body.description, ...mentions(state, body.description) }),
@@ -188,7 +188,7 @@ export const linkedFileHandlers: Handlers<{ 'linked-files': typeof linkedFiles }
     return linkedFileRecord(state, changed);
   },
   delete: ({ state, params }) => {
-    const { id } = found(state.linkedFiles, params['linked-file-public-id']);
+    const { id } = findRecord(state.linkedFiles, params['linked-file-public-id']);
     for (const story of storiesWithLinkedFile(state, id)) {
       state.stories.put(story.id, {
         ...story,
@@ -246,11 +246,15 @@ const docRecord = (state: Tracker, doc: StoredDocument, withHtml: boolean): Doc 
 export const moreDocumentHandlers: Handlers<{ documents: typeof moreDocuments }, Tracker>['documents'] = {
   get: ({ state, params, query }) => {
     documentsAreOn(state);
-    return docRecord(state, found(state.documents, params['doc-public-id']), query.content_format === 'html');
+    return docRecord(
+      state,
+      findRecord(state.documents, params['doc-public-id']),
+      query.content_format === 'html',
+    );
   },
   update: ({ state, params, body }) => {
     documentsAreOn(state);
-    const before = found(state.documents, params['doc-public-id']);
+    const before = findRecord(state.documents, params['doc-public-id']);
     const doc: StoredDocument = {
       ...before,
       ...(body.title === undefined ? {} : { title: body.title }),
@@ -264,7 +268,7 @@ export const moreDocumentHandlers: Handlers<{ documents: typeof moreDocuments },
   },
   delete: ({ state, params }) => {
     documentsAreOn(state);
-    state.documents.delete(found(state.documents, params['doc-public-id']).id);
+    state.documents.delete(findRecord(state.documents, params['doc-public-id']).id);
     return undefined;
   },
 };

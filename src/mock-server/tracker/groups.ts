@@ -15,8 +15,8 @@ import { membersExist, workflowsExist } from './rules/references.ts';
 import { groupsAreEntitled, projectHasNoStories } from './rules/stories.ts';
 import {
   appUrl,
-  found,
-  given,
+  findRecord,
+  pickGiven,
   instant,
   newId,
   newUuid,
@@ -94,16 +94,16 @@ export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups
     state.groups.put(one.id, one);
     return groupRecord(state, one);
   },
-  get: ({ state, params }) => groupRecord(state, found(state.groups, params['group-public-id'])),
+  get: ({ state, params }) => groupRecord(state, findRecord(state.groups, params['group-public-id'])),
   update: ({ state, params, body }) => {
-    const one = found(state.groups, params['group-public-id']);
+    const one = findRecord(state.groups, params['group-public-id']);
     groupsAreEntitled(state);
     membersExist(state, 'member_ids', body.member_ids);
     workflowsExist(state, 'workflow_ids', body.workflow_ids);
     workflowsExist(state, 'default_workflow_id', body.default_workflow_id);
     const changed: StoredGroup = {
       ...one,
-      ...given(body, 'color', 'color_key', 'default_workflow_id', 'description', 'mention_name', 'name'),
+      ...pickGiven(body, 'color', 'color_key', 'default_workflow_id', 'description', 'mention_name', 'name'),
       // spec/tracker#groups: "archived bool or null"; null unsets it.
       ...(body.archived === undefined ? {} : { archived: body.archived ?? false }),
       ...(body.display_icon_id === undefined
@@ -117,7 +117,7 @@ export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups
   },
   // spec/tracker#groups-2.
   stories: ({ state, params, query }) => {
-    const { id } = found(state.groups, params['group-public-id']);
+    const { id } = findRecord(state.groups, params['group-public-id']);
     const { limit = 1000, offset = 0 } = query;
     return storiesJson(state, `group ${id} ${limit} ${offset}`, () => pageOf(state, id, offset, limit), true);
   },
@@ -143,8 +143,8 @@ const memberRecord = (state: Tracker, one: StoredMember): Value<typeof member> =
 export const memberHandlers: Handlers<{ members: typeof members }, Tracker>['members'] = {
   // spec/tracker#members: "the authenticated member".
   me: ({ state }) => {
-    const { id, role, profile } = found(state.members, ownerId(state));
-    const { organization2, workspace2 } = found(state.workspace, 'workspace');
+    const { id, role, profile } = findRecord(state.members, ownerId(state));
+    const { organization2, workspace2 } = findRecord(state.workspace, 'workspace');
     return {
       id,
       name: profile.name,
@@ -160,17 +160,17 @@ export const memberHandlers: Handlers<{ members: typeof members }, Tracker>['mem
     state.members
       .filter(({ disabled }) => query.disabled === undefined || disabled === query.disabled)
       .map((one) => memberRecord(state, one)),
-  get: ({ state, params }) => memberRecord(state, found(state.members, params['member-public-id'])),
+  get: ({ state, params }) => memberRecord(state, findRecord(state.members, params['member-public-id'])),
 };
 export const repositoryHandlers: Handlers<{ repositories: typeof repositories }, Tracker>['repositories'] = {
   list: ({ state }) => [...state.repositories.values()],
-  get: ({ state, params }) => found(state.repositories, params['repo-public-id']),
+  get: ({ state, params }) => findRecord(state.repositories, params['repo-public-id']),
 };
 export const epicWorkflowHandlers: Handlers<
   { 'epic-workflow': typeof epicWorkflow },
   Tracker
 >['epic-workflow'] = {
-  get: ({ state }) => found(state.epicWorkflow, 'epic-workflow'),
+  get: ({ state }) => findRecord(state.epicWorkflow, 'epic-workflow'),
 };
 
 /** spec/tracker#records Project.stats. */
@@ -211,13 +211,13 @@ export const projectHandlers: Handlers<{ projects: typeof projects }, Tracker>['
     state.projects.put(one.id, one);
     return projectRecord(state, one);
   },
-  get: ({ state, params }) => projectRecord(state, found(state.projects, params['project-public-id'])),
+  get: ({ state, params }) => projectRecord(state, findRecord(state.projects, params['project-public-id'])),
   update: ({ state, params, body }) => {
-    const one = found(state.projects, params['project-public-id']);
+    const one = findRecord(state.projects, params['project-public-id']);
     membersExist(state, 'follower_ids', body.follower_ids);
     const changed: StoredProject = {
       ...one,
-      ...given(
+      ...pickGiven(
         body,
         'abbreviation',
         'archived',
@@ -235,13 +235,13 @@ export const projectHandlers: Handlers<{ projects: typeof projects }, Tracker>['
     return projectRecord(state, changed);
   },
   delete: ({ state, params }) => {
-    const { id } = found(state.projects, params['project-public-id']);
+    const { id } = findRecord(state.projects, params['project-public-id']);
     projectHasNoStories(state, id);
     state.projects.delete(id);
     return undefined;
   },
   stories: ({ state, params, query }) => {
-    const { id } = found(state.projects, params['project-public-id']);
+    const { id } = findRecord(state.projects, params['project-public-id']);
     return storiesJson(
       state,
       `project ${id}`,

@@ -4,7 +4,17 @@ import type { iteration, iterationSlim } from '../../api-specs/tracker/planning-
 import type { Handlers } from '../table-service.ts';
 import { fullLabel, labelIds, labelsOf, storyCounts } from './label-stats.ts';
 import { average } from './epic-view.ts';
-import { appUrl, found, given, mentions, newId, now, timestamp, type Tracker, uuidList } from './state.ts';
+import {
+  appUrl,
+  findRecord,
+  pickGiven,
+  mentions,
+  newId,
+  now,
+  timestamp,
+  type Tracker,
+  uuidList,
+} from './state.ts';
 import { iterationEndsAfterItStarts, iterationsAreOn } from './rules/stories.ts';
 import { groupsExist, membersExist } from './rules/references.ts';
 import type { StoredIteration } from './row.ts';
@@ -96,13 +106,14 @@ export const iterationHandlers: Handlers<{ iterations: typeof iterations }, Trac
     state.features.put('iterations', true);
     return undefined;
   },
-  get: ({ state, params }) => iterationRecord(state, found(state.iterations, params['iteration-public-id'])),
+  get: ({ state, params }) =>
+    iterationRecord(state, findRecord(state.iterations, params['iteration-public-id'])),
   update: ({ state, params, body }) => {
-    const one = found(state.iterations, params['iteration-public-id']);
+    const one = findRecord(state.iterations, params['iteration-public-id']);
     iterationsAreOn(state);
     const changed: StoredIteration = {
       ...one,
-      ...given(body, 'name', 'start_date', 'end_date'),
+      ...pickGiven(body, 'name', 'start_date', 'end_date'),
       ...changesFrom(state, body),
       updated_at: now(state),
     };
@@ -111,14 +122,14 @@ export const iterationHandlers: Handlers<{ iterations: typeof iterations }, Trac
     return iterationRecord(state, changed);
   },
   delete: ({ state, params }) => {
-    const { id } = found(state.iterations, params['iteration-public-id']);
+    const { id } = findRecord(state.iterations, params['iteration-public-id']);
     for (const story of [...state.stories.index('iteration', iterationOfStory).get(id)])
       state.stories.put(story.id, { ...story, iteration_id: null });
     state.iterations.delete(id);
     return undefined;
   },
   stories: ({ state, params, query }) => {
-    const { id } = found(state.iterations, params['iteration-public-id']);
+    const { id } = findRecord(state.iterations, params['iteration-public-id']);
     return storiesJson(
       state,
       `iteration ${id}`,

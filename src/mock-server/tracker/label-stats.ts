@@ -93,8 +93,8 @@ export const fullLabel = (state: Tracker, label: StoredLabel) => ({
 const statsText = (state: Tracker, id: number): string => {
   const isUsed =
     state.counters.of('label', id).total > 0 || state.epics.index('label', labelsOfEpic).count(id) > 0;
-  const made = (): string => JSON.stringify(labelStats(state, id));
-  return isUsed ? made() : state.cache.once('stats of an unused label', made);
+  const computeStats = (): string => JSON.stringify(labelStats(state, id));
+  return isUsed ? computeStats() : state.cache.once('stats of an unused label', computeStats);
 };
 /** The text of `fullLabel`, put together: making the object first takes three times as long. */
 export const labelText = (state: Tracker, label: StoredLabel): string => {

@@ -4,7 +4,7 @@ import { epicSlim, objectiveRecord } from './epic-view.ts';
 import { fullLabel, fullLabelText, labelsOfEpic, labelText, newLabel, slimLabelText } from './label-stats.ts';
 import type { StoredCategory } from './row.ts';
 import { byPosition, categoryNameIsUnused, labelNameIsUnused } from './rules/stories.ts';
-import { found, given, newId, now, type Tracker, unique } from './state.ts';
+import { findRecord, pickGiven, newId, now, type Tracker, unique } from './state.ts';
 import { labelsOfStory, storiesJson } from './story-view.ts';
 
 export const labelHandlers: Handlers<{ labels: typeof labels }, Tracker>['labels'] = {
@@ -17,20 +17,20 @@ export const labelHandlers: Handlers<{ labels: typeof labels }, Tracker>['labels
     labelNameIsUnused(state, body.name);
     return new Json(labelText(state, newLabel(state, body)));
   },
-  get: ({ state, params }) => fullLabel(state, found(state.labels, params['label-public-id'])),
+  get: ({ state, params }) => fullLabel(state, findRecord(state.labels, params['label-public-id'])),
   update: ({ state, params, body }) => {
-    const label = found(state.labels, params['label-public-id']);
+    const label = findRecord(state.labels, params['label-public-id']);
     labelNameIsUnused(state, body.name, label.id);
     const changed = {
       ...label,
-      ...given(body, 'archived', 'color', 'description', 'name'),
+      ...pickGiven(body, 'archived', 'color', 'description', 'name'),
       updated_at: now(state),
     };
     state.labels.put(label.id, changed);
     return fullLabel(state, changed);
   },
   delete: ({ state, params }) => {
-    const { id } = found(state.labels, params['label-public-id']);
+    const { id } = findRecord(state.labels, params['label-public-id']);
     const without = <T extends { label_ids: number[] }>(record: T): T => ({
       ...record,
       label_ids: record.label_ids.filter((one) => one !== id),
@@ -45,11 +45,11 @@ export const labelHandlers: Handlers<{ labels: typeof labels }, Tracker>['labels
     return undefined;
   },
   epics: ({ state, params }) => {
-    const { id } = found(state.labels, params['label-public-id']);
+    const { id } = findRecord(state.labels, params['label-public-id']);
     return [...state.epics.index('label', labelsOfEpic).get(id)].map((epic) => epicSlim(state, epic, true));
   },
   stories: ({ state, params, query }) => {
-    const { id } = found(state.labels, params['label-public-id']);
+    const { id } = findRecord(state.labels, params['label-public-id']);
     return storiesJson(
       state,
       `label ${id}`,
@@ -85,7 +85,7 @@ export const categoryIds = (state: Tracker, inputs: readonly CategoryInput[] | u
     ),
   );
 const objectivesOf = (state: Tracker, id: number) => {
-  found(state.categories, id);
+  findRecord(state.categories, id);
   return byPosition(state.objectives.filter(({ category_ids: ids }) => ids.includes(id))).map((one) =>
     objectiveRecord(state, one),
   );
@@ -96,16 +96,16 @@ export const categoryHandlers: Handlers<{ categories: typeof categories }, Track
     categoryNameIsUnused(state, body.name);
     return newCategory(state, body);
   },
-  get: ({ state, params }) => found(state.categories, params['category-public-id']),
+  get: ({ state, params }) => findRecord(state.categories, params['category-public-id']),
   update: ({ state, params, body }) => {
-    const category = found(state.categories, params['category-public-id']);
+    const category = findRecord(state.categories, params['category-public-id']);
     categoryNameIsUnused(state, body.name, category.id);
-    const changed = { ...category, ...given(body, 'archived', 'color', 'name'), updated_at: now(state) };
+    const changed = { ...category, ...pickGiven(body, 'archived', 'color', 'name'), updated_at: now(state) };
     state.categories.put(category.id, changed);
     return changed;
   },
   delete: ({ state, params }) => {
-    const { id } = found(state.categories, params['category-public-id']);
+    const { id } = findRecord(state.categories, params['category-public-id']);
     for (const one of state.objectives.filter(({ category_ids: ids }) => ids.includes(id))) {
       state.objectives.put(one.id, { ...one, category_ids: one.category_ids.filter((each) => each !== id) });
     }

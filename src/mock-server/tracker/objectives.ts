@@ -13,7 +13,7 @@ import { noProgress, progressInto, typeOfObjectiveState } from './label-stats.ts
 import { categoryIds } from './labels.ts';
 import type { StoredKeyResult, StoredObjective } from './row.ts';
 import { byPosition, move, objectivesAreEntitled, valueFitsKeyResultType } from './rules/stories.ts';
-import { found, given, instant, newId, now, type Tracker } from './state.ts';
+import { findRecord, pickGiven, instant, newId, now, type Tracker } from './state.ts';
 
 const list = (state: Tracker) =>
   byPosition(state.objectives.values()).map((one) => objectiveRecord(state, one));
@@ -39,13 +39,13 @@ const create = (state: Tracker, body: Values<typeof objectiveCreate>) => {
   state.objectives.put(one.id, one);
   return objectiveRecord(state, one);
 };
-const get = (state: Tracker, id: number) => objectiveRecord(state, found(state.objectives, id));
+const get = (state: Tracker, id: number) => objectiveRecord(state, findRecord(state.objectives, id));
 const update = (state: Tracker, id: number, body: Values<typeof objectiveUpdate>) => {
-  const one = found(state.objectives, id);
+  const one = findRecord(state.objectives, id);
   const at = now(state);
   state.objectives.put(id, {
     ...one,
-    ...given(body, 'archived', 'description', 'name', 'state'),
+    ...pickGiven(body, 'archived', 'description', 'name', 'state'),
     ...(body.categories === undefined ? {} : { category_ids: categoryIds(state, body.categories) }),
     ...(body.state === undefined ? {} : progressInto(one, typeOfObjectiveState(body.state), at)),
     // spec/tracker#states: an override is set, and null clears it.
@@ -61,7 +61,7 @@ const update = (state: Tracker, id: number, body: Values<typeof objectiveUpdate>
   return get(state, id);
 };
 const remove = (state: Tracker, id: number): undefined => {
-  found(state.objectives, id);
+  findRecord(state.objectives, id);
   for (const epic of [...state.epics.index('objective', objectivesOfEpic).get(id)]) {
     state.epics.put(epic.id, { ...epic, objective_ids: epic.objective_ids.filter((each) => each !== id) });
   }
@@ -71,7 +71,7 @@ const remove = (state: Tracker, id: number): undefined => {
   return undefined;
 };
 const epics = (state: Tracker, id: number) => {
-  found(state.objectives, id);
+  findRecord(state.objectives, id);
   return byPosition(state.epics.index('objective', objectivesOfEpic).get(id)).map((epic) =>
     epicSlim(state, epic, true),
   );
@@ -111,15 +111,15 @@ const keyResultRecord = (one: StoredKeyResult): Value<typeof keyResult> => ({
   progress: progress(one),
 });
 export const keyResultHandlers: Handlers<{ 'key-results': typeof keyResults }, Tracker>['key-results'] = {
-  get: ({ state, params }) => keyResultRecord(found(state.keyResults, params['key-result-public-id'])),
+  get: ({ state, params }) => keyResultRecord(findRecord(state.keyResults, params['key-result-public-id'])),
   update: ({ state, params, body }) => {
-    const one = found(state.keyResults, params['key-result-public-id']);
+    const one = findRecord(state.keyResults, params['key-result-public-id']);
     valueFitsKeyResultType(one.type, 'initial_observed_value', body.initial_observed_value);
     valueFitsKeyResultType(one.type, 'observed_value', body.observed_value);
     valueFitsKeyResultType(one.type, 'target_value', body.target_value);
     const changed: StoredKeyResult = {
       ...one,
-      ...given(body, 'initial_observed_value', 'name'),
+      ...pickGiven(body, 'initial_observed_value', 'name'),
       current_observed_value: body.observed_value ?? one.current_observed_value,
       current_target_value: body.target_value ?? one.current_target_value,
     };

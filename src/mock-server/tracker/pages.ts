@@ -141,7 +141,7 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 const heading = (field: string): string => field.replace(/_ids?$/, '').replaceAll('_', ' ');
 /** The name of a member, of a state of a workflow, or a link to the page of a record; else the id itself. */
-const named = (state: Tracker, field: string, id: unknown): Html => {
+const nameRecord = (state: Tracker, field: string, id: unknown): Html => {
   const page = referred[field] === undefined ? undefined : pathOf(state, referred[field], id);
   if (page !== undefined) return html`<a href="/app/${page.path}">${page.name}</a>`;
   const custom = field === 'field_id' ? state.customFields.get(String(id)) : undefined;
@@ -165,14 +165,14 @@ const text = (value: string): Html =>
   COLOR.test(value)
     ? html`<svg class="dot" viewBox="0 0 2 2" aria-hidden="true"><circle cx="1" cy="1" r="1" fill="${value}"/></svg>${value}`
     : html`<pre>${value}</pre>`;
-const shown = (state: Tracker, field: string, value: unknown): Html => {
+const renderValue = (state: Tracker, field: string, value: unknown): Html => {
   if (Array.isArray(value))
-    return html`<ul>${value.map((one) => html`<li>${shown(state, field, one)}</li>`)}</ul>`;
+    return html`<ul>${value.map((one) => html`<li>${renderValue(state, field, one)}</li>`)}</ul>`;
   if (typeof value === 'object' && value !== null) {
     const { name } = value as Row;
     return html`${typeof name === 'string' ? html`<b>${name}</b>` : ''}<dl>${rows(state, value as Row)}</dl>`;
   }
-  if (/_ids?$/.test(field)) return named(state, field, value);
+  if (/_ids?$/.test(field)) return nameRecord(state, field, value);
   return typeof value === 'string' ? text(value) : html`${String(value)}`;
 };
 /** The description is what people come for; labels are links already where their ids are given. */
@@ -182,7 +182,7 @@ const inOrder = ({ description, ...rest }: Row): [string, unknown][] =>
   );
 const rows = (state: Tracker, record: Row): Html[] =>
   inOrder(record).map(
-    ([field, value]) => html`<dt>${heading(field)}</dt><dd>${shown(state, field, value)}</dd>`,
+    ([field, value]) => html`<dt>${heading(field)}</dt><dd>${renderValue(state, field, value)}</dd>`,
   );
 /** All fields that have a value, in the order of the endpoint; every text of the workspace is escaped. */
 export const fieldsShown = (state: Tracker, record: Row): Html =>

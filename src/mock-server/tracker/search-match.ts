@@ -92,7 +92,7 @@ const people = (state: Tracker, ids: readonly string[]) => (): string[] =>
     const member = state.members.get(id);
     return member === undefined ? [id] : [id, member.profile.mention_name, member.profile.name];
   });
-const named =
+const matchName =
   <T extends { id: number | string; name: string }>(
     collection: { get(id: T['id']): T | undefined },
     ids: readonly T['id'][],
@@ -125,11 +125,11 @@ const customValues = (story: StoredStory, state: Tracker, name: string) => (): s
 const namesOfStory = (state: Tracker, story: StoredStory): Subject['names'] => {
   const objectives = story.epic_id === null ? [] : (state.epics.get(story.epic_id)?.objective_ids ?? []);
   return {
-    epic: story.epic_id === null ? nothing : named(state.epics, [story.epic_id]),
-    label: named(state.labels, story.label_ids),
-    project: story.project_id === null ? nothing : named(state.projects, [story.project_id]),
-    iteration: story.iteration_id === null ? nothing : named(state.iterations, [story.iteration_id]),
-    objective: named(state.objectives, objectives),
+    epic: story.epic_id === null ? nothing : matchName(state.epics, [story.epic_id]),
+    label: matchName(state.labels, story.label_ids),
+    project: story.project_id === null ? nothing : matchName(state.projects, [story.project_id]),
+    iteration: story.iteration_id === null ? nothing : matchName(state.iterations, [story.iteration_id]),
+    objective: matchName(state.objectives, objectives),
     state: stateNames(state, story.workflow_state_id),
     owner: people(state, story.owner_ids),
     requester: people(state, [story.requested_by_id]),
@@ -192,9 +192,9 @@ export const epicSubject = (state: Tracker, epic: StoredEpic): Subject => {
     archived: epic.archived,
     names: {
       epic: () => idAndName(epic),
-      label: named(state.labels, epic.label_ids),
-      objective: named(state.objectives, epic.objective_ids),
-      project: named(state.projects, [...state.counters.of('epic', epic.id).projects.keys()]),
+      label: matchName(state.labels, epic.label_ids),
+      objective: matchName(state.objectives, epic.objective_ids),
+      project: matchName(state.projects, [...state.counters.of('epic', epic.id).projects.keys()]),
       state: () => [...epicStateNames(state, epic.epic_state_id)(), nameOfType(type)],
       owner: people(state, epic.owner_ids),
       requester: people(state, [epic.requested_by_id]),
@@ -230,7 +230,7 @@ export const iterationSubject = (state: Tracker, one: StoredIteration): Subject 
     archived: false,
     names: {
       iteration: () => idAndName(one),
-      label: named(state.labels, one.label_ids),
+      label: matchName(state.labels, one.label_ids),
       team: groupNames(state, one.group_ids),
       state: () => [status],
     },

@@ -286,7 +286,7 @@ export const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean)
 export const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
   isSlim ? epicSlim(state, epic, false) : fullEpic(state, epic);
 /** The same state and query give the same list within a minute, so a page does not search again. */
-const searched =
+const searchCached =
   <T extends { readonly id: number }>(
     { state, query }: Asked,
     group: string,
@@ -315,17 +315,17 @@ export const groupsOf = (call: Asked) => {
     epics: {
       group: 'epics',
       kind: 'epic',
-      found: searched(call, 'epics', () => state.epics.values(), epicSubject),
+      found: searchCached(call, 'epics', () => state.epics.values(), epicSubject),
     },
     iterations: {
       group: 'iterations',
       kind: 'iteration',
-      found: searched(call, 'iterations', () => state.iterations.values(), iterationSubject),
+      found: searchCached(call, 'iterations', () => state.iterations.values(), iterationSubject),
     },
     milestones: {
       group: 'milestones',
       kind: 'milestone',
-      found: searched(call, 'milestones', () => state.objectives.values(), milestoneSubject),
+      found: searchCached(call, 'milestones', () => state.objectives.values(), milestoneSubject),
     },
   };
 };

@@ -310,7 +310,7 @@ export const newUuid = ({ env }: Tracker): string => env.uuid();
 export const appUrl = ({ env }: Tracker, kind: string, id: number | string): string =>
   `${env.origin()}/app/${kind}/${id}`;
 /** spec/tracker#errors-1. */
-export const found = <T>(collection: Collection<T>, id: number | string): T => {
+export const findRecord = <T>(collection: Collection<T>, id: number | string): T => {
   const record = collection.get(typeof id === 'string' ? id.toLowerCase() : id);
   if (record === undefined) throw new HttpError(404, 'Resource not found.');
   return record;
@@ -318,7 +318,7 @@ export const found = <T>(collection: Collection<T>, id: number | string): T => {
 /** The member that the token belongs to: author, requester and uploader unless another is named. */
 export const ownerId = (state: Tracker): string => state.workspace.get('workspace')?.owner ?? '';
 /** What a body sets, of these fields; absent fields stay as they are. */
-export const given = <B extends object, K extends keyof B>(
+export const pickGiven = <B extends object, K extends keyof B>(
   body: B,
   ...names: K[]
 ): { [P in K]: Exclude<B[P], undefined> } => {

@@ -10,8 +10,8 @@ import type { StoredStory } from './row.ts';
 import { appliedValues, templatesExist } from './rules/references.ts';
 import { byPosition, parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
 import {
-  found,
-  given,
+  findRecord,
+  pickGiven,
   instant,
   mentions,
   newId,
@@ -34,7 +34,7 @@ const neighbour = (state: Tracker, id: number, wanted: Wanted): StoredStory | un
     throw new HttpError(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
   }
   const other = wanted.before_id ?? wanted.after_id;
-  return other === undefined ? undefined : found(state.stories, other);
+  return other === undefined ? undefined : findRecord(state.stories, other);
 };
 /** The positions next to a story, without the moved one; a pass over all stories, for a move is rare. */
 const around = (state: Tracker, id: number, position: number): { below: number; above: number } => {
@@ -59,7 +59,7 @@ export const moveStory = (state: Tracker, id: number, wanted: Wanted, room: numb
     ? [below, other.position]
     : [other.position, Math.min(above, other.position + 2 * room)];
   const middle = Math.floor((low + high) / 2);
-  const story = found(state.stories, id);
+  const story = findRecord(state.stories, id);
   if (middle > low && middle < high) {
     state.stories.put(id, { ...story, position: middle });
     return;
@@ -141,7 +141,16 @@ const durations = (story: StoredStory): Pick<StoredStory, 'cycle_time' | 'lead_t
   return { lead_time: since(story.created_at), cycle_time: started === null ? null : since(started) };
 };
 const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => ({
-  ...given(body, 'name', 'epic_id', 'estimate', 'external_id', 'parent_story_id', 'project_id', 'story_type'),
+  ...pickGiven(
+    body,
+    'name',
+    'epic_id',
+    'estimate',
+    'external_id',
+    'parent_story_id',
+    'project_id',
+    'story_type',
+  ),
   ...(body.description === undefined
     ? {}
     : { description: body.description, ...mentions(state, body.description) }),
@@ -244,9 +253,14 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   const template =
     story.story_template_id === null ? undefined : state.templates.get(story.story_template_id);
   if (template) state.templates.put(template.id, { ...template, last_used_at: at });
-  return found(state.stories, story.id);
+  return findRecord(state.stories, story.id);
 };
-const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string): Partial<StoredStory> => {
+const changeState = (
+  state: Tracker,
+  before: StoredStory,
+  body: StoryBody,
+  at: string,
+): Partial<StoredStory> => {
   const stateId = body.workflow_state_id;
   const iterationId = body.iteration_id;
   const isNewIteration = iterationId !== undefined && iterationId !== before.iteration_id;
@@ -267,26 +281,26 @@ const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string)
 };
 /** spec/tracker#stories: PUT /stories/{id}. */
 export const updateStory = (state: Tracker, id: number, body: UpdateBody): StoredStory => {
-  const before = found(state.stories, id);
+  const before = findRecord(state.stories, id);
   storyReferencesExist(state, body);
   parentIsAnotherStory(state, body.parent_story_id, id);
   const at = now(state);
   const story: StoredStory = {
     ...before,
     ...changesFrom(state, body),
-    ...given(body, 'archived'),
-    ...moved(state, before, body, at),
+    ...pickGiven(body, 'archived'),
+    ...changeState(state, before, body, at),
     updated_at: at,
   };
   state.stories.put(story.id, { ...story, ...durations(story) });
   moveStory(state, story.id, body, ROOM);
-  const after = found(state.stories, story.id);
+  const after = findRecord(state.stories, story.id);
   storyEvent(state, 'update', after, before);
   return after;
 };
 /** A story goes with its tasks, comments and links; files stay. */
 export const deleteStory = (state: Tracker, id: number): void => {
-  const story = found(state.stories, id);
+  const story = findRecord(state.stories, id);
   unlinkStory(state, story);
   for (const id of story.task_ids) state.tasks.delete(id);
   for (const id of story.comment_ids) state.storyComments.delete(id);
@@ -309,7 +323,7 @@ export const storyHandlers: Handlers<{ stories: typeof stories }, Tracker>['stor
       () => state.stories.filter((story) => storyMatches(state, story, body)),
       body.includes_description ?? false,
     ),
-  get: ({ state, params }) => fullStory(state, found(state.stories, params['story-public-id'])),
+  get: ({ state, params }) => fullStory(state, findRecord(state.stories, params['story-public-id'])),
   update: ({ state, params, body }) => fullStory(state, updateStory(state, params['story-public-id'], body)),
   delete: ({ state, params }) => {
     deleteStory(state, params['story-public-id']);

@@ -6,7 +6,17 @@ import { storyCommentEvent, taskEvent } from './events.ts';
 import type { StoredStory, StoredStoryComment, StoredStoryLink, StoredTask, StoredWorkflow } from './row.ts';
 import { membersExist } from './rules/references.ts';
 import { byPosition, linkJoinsTwoStories, neighbourExists } from './rules/stories.ts';
-import { found, given, instant, mentions, newId, now, ownerId, type Tracker, uuidList } from './state.ts';
+import {
+  findRecord,
+  pickGiven,
+  instant,
+  mentions,
+  newId,
+  now,
+  ownerId,
+  type Tracker,
+  uuidList,
+} from './state.ts';
 import { storyCommentRecord } from './story-view.ts';
 
 type TaskInput = {
@@ -18,19 +28,19 @@ type TaskInput = {
   readonly updated_at?: string;
 };
 const tasksOf = (state: Tracker, storyId: number): StoredTask[] =>
-  byPosition(found(state.stories, storyId).task_ids.flatMap((id) => state.tasks.get(id) ?? []));
+  byPosition(findRecord(state.stories, storyId).task_ids.flatMap((id) => state.tasks.get(id) ?? []));
 /** The story keeps the ids of its tasks and how many are done. */
 const noteOnStory = (state: Tracker, storyId: number, ids: number[]): void => {
   const done = ids.filter((id) => state.tasks.get(id)?.complete).length;
   state.stories.put(storyId, {
-    ...found(state.stories, storyId),
+    ...findRecord(state.stories, storyId),
     task_ids: ids,
     num_tasks_completed: done,
     updated_at: now(state),
   });
 };
 export const addTask = (state: Tracker, storyId: number, input: TaskInput): StoredTask => {
-  const story = found(state.stories, storyId);
+  const story = findRecord(state.stories, storyId);
   membersExist(state, 'owner_ids', input.owner_ids);
   const at = now(state);
   const task: StoredTask = {
@@ -55,8 +65,8 @@ const taskOf = (
   state: Tracker,
   params: { 'story-public-id': number; 'task-public-id': number },
 ): StoredTask => {
-  const story = found(state.stories, params['story-public-id']);
-  const task = found(state.tasks, params['task-public-id']);
+  const story = findRecord(state.stories, params['story-public-id']);
+  const task = findRecord(state.tasks, params['task-public-id']);
   if (task.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
   return task;
 };
@@ -89,7 +99,7 @@ export const storyTaskHandlers: Handlers<{ 'story-tasks': typeof storyTasks }, T
       ...(body.description === undefined
         ? {}
         : { description: body.description, ...mentions(state, body.description) }),
-      ...given(body, 'complete'),
+      ...pickGiven(body, 'complete'),
       ...(body.complete === undefined
         ? {}
         : { completed_at: body.complete ? (before.completed_at ?? at) : null }),
@@ -98,9 +108,9 @@ export const storyTaskHandlers: Handlers<{ 'story-tasks': typeof storyTasks }, T
     };
     state.tasks.put(task.id, task);
     place(state, task, body);
-    noteOnStory(state, task.story_id, found(state.stories, task.story_id).task_ids);
+    noteOnStory(state, task.story_id, findRecord(state.stories, task.story_id).task_ids);
     taskEvent(state, 'update', task, before);
-    return found(state.tasks, task.id);
+    return findRecord(state.tasks, task.id);
   },
   delete: ({ state, params }) => {
     const task = taskOf(state, params);
@@ -108,7 +118,7 @@ export const storyTaskHandlers: Handlers<{ 'story-tasks': typeof storyTasks }, T
     noteOnStory(
       state,
       task.story_id,
-      found(state.stories, task.story_id).task_ids.filter((id) => id !== task.id),
+      findRecord(state.stories, task.story_id).task_ids.filter((id) => id !== task.id),
     );
     taskEvent(state, 'delete', task);
     return undefined;
@@ -127,15 +137,16 @@ const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflo
 });
 export const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker>['workflows'] = {
   list: ({ state }) => [...state.workflows.values()].map((workflow) => workflowRecord(state, workflow)),
-  get: ({ state, params }) => workflowRecord(state, found(state.workflows, params['workflow-public-id'])),
+  get: ({ state, params }) =>
+    workflowRecord(state, findRecord(state.workflows, params['workflow-public-id'])),
 };
 
 export const commentOf = (
   state: Tracker,
   params: { 'story-public-id': number; 'comment-public-id': number },
 ): StoredStoryComment => {
-  const story = found(state.stories, params['story-public-id']);
-  const comment = found(state.storyComments, params['comment-public-id']);
+  const story = findRecord(state.stories, params['story-public-id']);
+  const comment = findRecord(state.storyComments, params['comment-public-id']);
   if (comment.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
   return comment;
 };
@@ -144,12 +155,12 @@ export const storyCommentHandlers: Handlers<
   Tracker
 >['story-comments'] = {
   list: ({ state, params }) =>
-    found(state.stories, params['story-public-id']).comment_ids.flatMap((id) => {
+    findRecord(state.stories, params['story-public-id']).comment_ids.flatMap((id) => {
       const comment = state.storyComments.get(id);
       return comment === undefined ? [] : [storyCommentRecord(state, comment)];
     }),
   create: ({ state, params, body }) => {
-    const story = found(state.stories, params['story-public-id']);
+    const story = findRecord(state.stories, params['story-public-id']);
     membersExist(state, 'author_id', body.author_id);
     if (typeof body.parent_id === 'number')
       commentOf(state, { ...params, 'comment-public-id': body.parent_id });
@@ -190,7 +201,7 @@ export const storyCommentHandlers: Handlers<
   },
   delete: ({ state, params }) => {
     const comment = commentOf(state, params);
-    const story = found(state.stories, comment.story_id);
+    const story = findRecord(state.stories, comment.story_id);
     state.storyComments.delete(comment.id);
     state.stories.put(story.id, {
       ...story,
@@ -252,21 +263,21 @@ const drop = (state: Tracker, link: StoredStoryLink): void => {
   noteOnBoth(state, link);
 };
 export const unlinkStory = (state: Tracker, story: StoredStory): void => {
-  for (const { id } of story.story_links) drop(state, found(state.storyLinks, id));
+  for (const { id } of story.story_links) drop(state, findRecord(state.storyLinks, id));
 };
 const linkRecord = (state: Tracker, link: StoredStoryLink) => ({
   ...link,
-  subject_workflow_state_id: found(state.stories, link.subject_id).workflow_state_id,
+  subject_workflow_state_id: findRecord(state.stories, link.subject_id).workflow_state_id,
 });
 export const storyLinkHandlers: Handlers<{ 'story-links': typeof storyLinks }, Tracker>['story-links'] = {
   create: ({ state, body }) =>
     linkRecord(state, linkStories(state, body.subject_id, body.object_id, body.verb)),
-  get: ({ state, params }) => linkRecord(state, found(state.storyLinks, params['story-link-public-id'])),
+  get: ({ state, params }) => linkRecord(state, findRecord(state.storyLinks, params['story-link-public-id'])),
   update: ({ state, params, body }) => {
-    const before = found(state.storyLinks, params['story-link-public-id']);
+    const before = findRecord(state.storyLinks, params['story-link-public-id']);
     const link: StoredStoryLink = {
       ...before,
-      ...given(body, 'subject_id', 'object_id', 'verb'),
+      ...pickGiven(body, 'subject_id', 'object_id', 'verb'),
       updated_at: now(state),
     };
     linkJoinsTwoStories(state, link.subject_id, link.object_id);
@@ -276,7 +287,7 @@ export const storyLinkHandlers: Handlers<{ 'story-links': typeof storyLinks }, T
     return linkRecord(state, link);
   },
   delete: ({ state, params }) => {
-    drop(state, found(state.storyLinks, params['story-link-public-id']));
+    drop(state, findRecord(state.storyLinks, params['story-link-public-id']));
     return undefined;
   },
 };

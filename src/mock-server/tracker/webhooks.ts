@@ -6,7 +6,7 @@ import type { ControlAnswer } from '../service-set.ts';
 import type { Handlers } from '../table-service.ts';
 import { deliverAgain, deliverToAll, eventOf } from './events.ts';
 import type { StoredWebhook } from './row.ts';
-import { appUrl, found, newId, now, ownerId, type Tracker } from './state.ts';
+import { appUrl, findRecord, newId, now, ownerId, type Tracker } from './state.ts';
 
 export const webhookHandlers: Handlers<{ webhooks: typeof webhooks }, Tracker>['webhooks'] = {
   // spec/tracker#webhooks: 204; spec/program#choices: `Location` carries the id that a 204 cannot.
@@ -28,11 +28,11 @@ export const webhookHandlers: Handlers<{ webhooks: typeof webhooks }, Tracker>['
     return undefined;
   },
   get: ({ state, params }) => {
-    const { secret, ...rest } = found(state.webhooks, params['integration-public-id']);
+    const { secret, ...rest } = findRecord(state.webhooks, params['integration-public-id']);
     return { ...rest, has_secret: secret !== null };
   },
   delete: ({ state, params }) => {
-    state.webhooks.delete(found(state.webhooks, params['integration-public-id']).id);
+    state.webhooks.delete(findRecord(state.webhooks, params['integration-public-id']).id);
     return undefined;
   },
 };
@@ -64,14 +64,18 @@ const trigger = (state: Tracker, event: string, id: number | undefined): Control
     app_url: appUrl(state, kind, key),
     ...(verb === 'update' ? { changes: { description: { old: '', new: 'Sent by hand' } } } : {}),
   };
-  return { value: deliverToAll(state, eventOf(state, key, action, []), event).map(shown) };
+  return { value: deliverToAll(state, eventOf(state, key, action, []), event).map(showDelivery) };
 };
-const shown = <T extends { readonly body: string }>({ body: _body, ...rest }: T): Omit<T, 'body'> => rest;
+const showDelivery = <T extends { readonly body: string }>({ body: _body, ...rest }: T): Omit<T, 'body'> =>
+  rest;
 /** `mock webhooks …`: what was sent to webhooks, again, and without a change. */
 export const webhookControl =
   (state: Tracker) =>
   (path: string, input: unknown): ControlAnswer | undefined => {
-    const checked = (field: ReturnType<typeof obj>, work: (given: any) => ControlAnswer): ControlAnswer => {
+    const checkInput = (
+      field: ReturnType<typeof obj>,
+      work: (given: any) => ControlAnswer,
+    ): ControlAnswer => {
       const problems = check(field, input);
       return problems.length > 0 ? { status: 400, message: 'the body is not right', problems } : work(input);
     };
@@ -86,13 +90,13 @@ export const webhookControl =
       case 'webhooks/deliveries':
         return { value: state.sent.list };
       case 'webhooks/trigger':
-        return checked(triggerInput, ({ event, id }) => trigger(state, event, id));
+        return checkInput(triggerInput, ({ event, id }) => trigger(state, event, id));
       case 'webhooks/resend':
-        return checked(resendInput, ({ number }) => {
+        return checkInput(resendInput, ({ number }) => {
           const again = deliverAgain(state, number);
           return again === undefined
             ? { status: 404, message: `there is no delivery ${number} to a webhook that is still there` }
-            : { value: shown(again) };
+            : { value: showDelivery(again) };
         });
       default:
         return undefined;

@@ -24,11 +24,11 @@ const wordsOf = (entry: string, platform: string): string[] => {
   const word =
     platform === 'win32' ? /(?:"[^"]*"|[^\s"])+/g : /(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])+/g;
   const part = platform === 'win32' ? /"([^"]*)"/g : /"((?:\\.|[^"\\])*)"|'([^']*)'|\\(.)/g;
-  const unquoted = (_: string, double?: string, single?: string, escaped?: string): string =>
+  const unquote = (_: string, double?: string, single?: string, escaped?: string): string =>
     platform === 'win32'
       ? (double ?? '')
       : (double?.replace(/\\(["\\$`])/g, '$1') ?? single ?? escaped ?? '');
-  return (entry.match(word) ?? []).map((text) => text.replace(part, unquoted));
+  return (entry.match(word) ?? []).map((text) => text.replace(part, unquote));
 };
 
 /** The commands in BROWSER, tried in order; `%s` stands for the URL. Pure. */
@@ -46,13 +46,13 @@ export const browserCommands = (setting: string, url: string, platform: string):
 const seemsOpened = (child: ChildProcess): Promise<boolean> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => resolve(true), WATCH_MS);
-    const done = (opened: boolean): void => {
+    const settle = (opened: boolean): void => {
       clearTimeout(timer);
       resolve(opened);
     };
-    child.once('error', () => done(false));
-    child.once('exit', (code) => done(code === 0));
-    if (child.exitCode !== null) done(child.exitCode === 0);
+    child.once('error', () => settle(false));
+    child.once('exit', (code) => settle(code === 0));
+    if (child.exitCode !== null) settle(child.exitCode === 0);
   });
 
 const launch = ([command, ...args]: readonly string[], env: Env): Promise<boolean> => {

@@ -53,7 +53,7 @@ type Failure = Error & {
   readonly $metadata?: { readonly httpStatusCode?: number };
   readonly $response?: { readonly statusCode?: number };
 };
-const failed = (error: unknown): never => {
+const throwFailure = (error: unknown): never => {
   const { name, code, Code, message, $metadata, $response } = error as Failure;
   const status = $metadata?.httpStatusCode ?? $response?.statusCode;
   throw new BucketError(Code ?? code ?? name, message, status, error);
@@ -62,7 +62,7 @@ const isMissing = (error: unknown): boolean =>
   ['NoSuchKey', 'NotFound'].includes((error as Failure).name) &&
   (error as Failure & { Code?: string }).Code !== 'NoSuchBucket';
 
-const interrupted = (): Error =>
+const makeInterruptedError = (): Error =>
   Object.assign(new Error('the upload was interrupted'), { name: 'AbortError' });
 
 const uploadOf = async (
@@ -80,10 +80,10 @@ const uploadOf = async (
     leavePartsOnError: false,
   });
   // Not `upload.abort()`: that rejects at once, and the process may end before the parts have been discarded.
-  const stop = (): void => void params.Body.destroy(interrupted());
+  const stop = (): void => void params.Body.destroy(makeInterruptedError());
   signal?.addEventListener('abort', stop, { once: true });
   try {
-    if (signal?.aborted === true) throw interrupted();
+    if (signal?.aborted === true) throw makeInterruptedError();
     await upload.done();
   } finally {
     signal?.removeEventListener('abort', stop);
@@ -95,11 +95,11 @@ async function* read(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
   try {
     yield* body;
   } catch (error) {
-    failed(error);
+    throwFailure(error);
   }
 }
 
-async function* listed(lib: Library, client: S3Client, Bucket: string, Prefix: string) {
+async function* listPages(lib: Library, client: S3Client, Bucket: string, Prefix: string) {
   const pages = lib.paginateListObjectsV2({ client }, { Bucket, Prefix });
   const watch = pageWatch(`the list of s3://${Bucket}/${Prefix}`, 'token');
   try {
@@ -111,7 +111,7 @@ async function* listed(lib: Library, client: S3Client, Bucket: string, Prefix: s
     }
   } catch (error) {
     if (error instanceof AppError) throw error;
-    failed(error);
+    throwFailure(error);
   }
 }
 
@@ -132,7 +132,7 @@ const discardUploads = async (
 ): Promise<number | undefined> => {
   const listing = await client
     .send(new lib.ListMultipartUploadsCommand(place))
-    .catch((error: unknown) => (isUnknownCall(error) ? undefined : failed(error)));
+    .catch((error: unknown) => (isUnknownCall(error) ? undefined : throwFailure(error)));
   if (listing === undefined) return undefined;
   const old = (listing.Uploads ?? []).filter(
     ({ Initiated }) => (Initiated?.getTime() ?? beforeMs) < beforeMs,
@@ -140,7 +140,7 @@ const discardUploads = async (
   for (const { Key, UploadId } of old)
     await client
       .send(new lib.AbortMultipartUploadCommand({ Bucket: place.Bucket, Key, UploadId }))
-      .catch(failed);
+      .catch(throwFailure);
   return old.length;
 };
 
@@ -162,10 +162,12 @@ export const openBucket = async (place: BucketPlace, env: Env): Promise<Bucket> 
   const lib: Library = { ...s3, ...storage };
   const client = withoutAnnouncement(() => new lib.S3Client(configOf(place, env)));
   const Bucket = place.bucket;
-  const missing = (error: unknown): undefined => (isMissing(error) ? undefined : failed(error));
+  const missing = (error: unknown): undefined => (isMissing(error) ? undefined : throwFailure(error));
   return {
     put: (Key, data, sizeBytes, signal) =>
-      uploadOf(lib, client, { Bucket, Key, Body: Readable.from(data) }, sizeBytes, signal).catch(failed),
+      uploadOf(lib, client, { Bucket, Key, Body: Readable.from(data) }, sizeBytes, signal).catch(
+        throwFailure,
+      ),
     stream: async (Key, signal) => {
       const asked = client.send(
         new lib.GetObjectCommand({ Bucket, Key }),
@@ -176,9 +178,9 @@ export const openBucket = async (place: BucketPlace, env: Env): Promise<Bucket> 
     },
     sizeOf: async (Key) =>
       (await client.send(new lib.HeadObjectCommand({ Bucket, Key })).catch(missing))?.ContentLength,
-    list: (prefix) => listed(lib, client, Bucket, prefix),
+    list: (prefix) => listPages(lib, client, Bucket, prefix),
     remove: async (Key) =>
-      void (await client.send(new lib.DeleteObjectCommand({ Bucket, Key })).catch(failed)),
+      void (await client.send(new lib.DeleteObjectCommand({ Bucket, Key })).catch(throwFailure)),
     discardUploads: (Prefix, beforeMs) => discardUploads(lib, client, { Bucket, Prefix }, beforeMs),
     close: () => client.destroy(),
   };

@@ -69,11 +69,11 @@ const isClaimed = (directory: string | undefined, port: number): boolean => {
 /** See `Network.freePorts`. All are held at once, so that none is handed out twice. */
 export const freePorts = async (count: number, pick = anyPort): Promise<number[]> => {
   const directory = claims();
-  const claimed = (triesLeft = MOST_TRIES): number => {
+  const claimPort = (triesLeft = MOST_TRIES): number => {
     const port = pick();
-    return triesLeft === 0 || isClaimed(directory, port) ? port : claimed(triesLeft - 1);
+    return triesLeft === 0 || isClaimed(directory, port) ? port : claimPort(triesLeft - 1);
   };
-  const servers = await Promise.all(Array.from({ length: count }, () => holdAny(claimed, MOST_TRIES)));
+  const servers = await Promise.all(Array.from({ length: count }, () => holdAny(claimPort, MOST_TRIES)));
   const ports = servers.map(portOf);
   await Promise.all(servers.map(letGo));
   return ports;

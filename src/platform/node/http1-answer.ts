@@ -18,16 +18,16 @@ const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n
 /** Unless the server says how long it keeps a connection; and how much earlier than it we let go, so that no request meets the closing. */
 const USUAL_MS = 4000;
 const EARLIER_MS = 1000;
-export const malformed = (what: string): Error =>
+export const makeMalformedError = (what: string): Error =>
   Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
 /** One line of a head or of trailers. Throws as node:http does; a line that continues the one before it has no name (RFC 9112 5.2). */
 export const fieldOf = (line: string): { readonly name: string; readonly value: string } => {
   const colon = line.indexOf(':');
   const name = line.slice(0, colon).toLowerCase();
   // A blank before the colon is refused: who reads it otherwise sees another body (RFC 9112 5.1).
-  if (colon === -1 || !NAME.test(name)) throw malformed('a header has no name');
+  if (colon === -1 || !NAME.test(name)) throw makeMalformedError('a header has no name');
   const value = line.slice(colon + 1);
-  if (!VALUE.test(value)) throw malformed(`the header ${name} has a control character`);
+  if (!VALUE.test(value)) throw makeMalformedError(`the header ${name} has a control character`);
   return { name, value: value.trim() };
 };
 const fieldsOf = (text: string, from: number): Record<string, string> => {
@@ -45,11 +45,11 @@ const framingOf = (method: string, status: number, headers: Readonly<Record<stri
   const [length, coding] = [headers['content-length'], headers['transfer-encoding']];
   if (isBodyless(method, status)) return 0;
   if (coding !== undefined) {
-    if (length !== undefined) throw malformed('its body has two lengths');
+    if (length !== undefined) throw makeMalformedError('its body has two lengths');
     return /(?:^|,)\s*chunked$/i.test(coding) ? 'chunked' : 'to-end';
   }
   if (length === undefined) return 'to-end';
-  if (!/^\d{1,15}$/.test(length)) throw malformed('its content-length is not a number');
+  if (!/^\d{1,15}$/.test(length)) throw makeMalformedError('its content-length is not a number');
   return Number(length);
 };
 const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<string, string>>): number => {
@@ -63,7 +63,7 @@ const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<strin
 /** The head of an answer, without the empty line after it. Throws when it is not one of HTTP/1. Pure. */
 export const parseHead = (text: string, method: string): Head => {
   const [, minor, code] = STATUS.exec(text) ?? [];
-  if (code === undefined) throw malformed('it has no status line');
+  if (code === undefined) throw makeMalformedError('it has no status line');
   const line = text.indexOf('\r\n');
   const headers = line === -1 ? {} : fieldsOf(text, line + 2);
   const status = Number(code);
@@ -72,7 +72,7 @@ export const parseHead = (text: string, method: string): Head => {
 };
 
 type State = 'size' | 'data' | 'after' | 'trailers' | 'done';
-const noSizes = (): Error => malformed('its chunks have no sizes');
+const noSizes = (): Error => makeMalformedError('its chunks have no sizes');
 /** A body in chunks (RFC 9112 7.1), fed in any pieces. Extensions and trailers are read over. */
 export class Chunked {
   #state: State = 'size';
@@ -179,15 +179,15 @@ export class Answer {
       if (end === -1) break;
       const head = parseHead(given.toString('latin1', 0, end), this.#method);
       given = given.subarray(end + 4);
-      if (head.status === 101) throw malformed('another protocol was not asked for');
+      if (head.status === 101) throw makeMalformedError('another protocol was not asked for');
       // Interim answers (100, 103) come before the one that counts.
       if (head.status < 200) continue;
       this.#begin(head, given);
       return given;
     }
-    if (given.length > limits.replyHeadBytes) throw malformed('its head does not end');
+    if (given.length > limits.replyHeadBytes) throw makeMalformedError('its head does not end');
     if (given.length >= 5 && given.toString('latin1', 0, 5) !== 'HTTP/')
-      throw malformed('it has no status line');
+      throw makeMalformedError('it has no status line');
     this.#early = given;
     return undefined;
   }

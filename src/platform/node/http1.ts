@@ -5,7 +5,7 @@ import { builtin, elapsedMs } from './builtin.ts';
 import { Answer, closedEarly } from './http1-answer.ts';
 import {
   type Attempt,
-  drained,
+  awaitDrain,
   type Prepared,
   type Progress,
   statesItsLength,
@@ -33,7 +33,7 @@ export const upload = async (
     if (announced !== undefined && size > announced)
       throw new Error(`the body has more than the ${announced} bytes that were announced`);
     if (bytes.length > 0 && !socket.write(announced === undefined ? chunk(bytes) : bytes))
-      await drained(socket);
+      await awaitDrain(socket);
     progress.moved();
   }
   if (announced === undefined) socket.write('0\r\n\r\n');
@@ -273,7 +273,7 @@ export const http1Transport = (): Transport => {
   const idle = new Idle();
   const open = new Set<Connection>();
   const linesOf = headerLines();
-  const opened = (key: string, { url }: Prepared['to'], tls: Tls | undefined): Connection => {
+  const openConnection = (key: string, { url }: Prepared['to'], tls: Tls | undefined): Connection => {
     const connection = new Connection((onread) => connect(url, tls, onread), {
       idle: (done, keptMs) => idle.put(key, done, keptMs),
       gone: (closed) => void open.delete(closed),
@@ -290,7 +290,7 @@ export const http1Transport = (): Transport => {
       const kept = idle.take(key);
       if (kept !== undefined) return kept.send(prepared, lines, progress, undefined);
       const ready = to.url.protocol === 'https:' ? 'secureConnect' : 'connect';
-      return opened(key, to, request.tls).send(prepared, lines, progress, ready);
+      return openConnection(key, to, request.tls).send(prepared, lines, progress, ready);
     },
     async close() {
       idle.closeAll();

@@ -3,7 +3,7 @@ import type { Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Bytes, Outgoing } from '../host.ts';
 import { builtin } from './builtin.ts';
-import { drained } from './transport.ts';
+import { awaitDrain } from './transport.ts';
 
 /** The first bytes of HTTP/2 with prior knowledge (RFC 9113, 3.4), which no request of HTTP/1.1 begins with. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0');
@@ -14,7 +14,7 @@ const SESSION_TIMES = 10;
 const pump = async (response: Http2ServerResponse, body: AsyncIterable<Bytes>): Promise<void> => {
   for await (const chunk of body) {
     if (response.destroyed || response.stream.destroyed) return;
-    if (!response.write(chunk)) await drained(response.stream);
+    if (!response.write(chunk)) await awaitDrain(response.stream);
   }
 };
 
@@ -39,13 +39,13 @@ const answerHttp2 = (response: Http2ServerResponse, outgoing: Outgoing): void =>
 const firstBytes = (socket: Socket, told: (isHttp2: boolean) => void): void => {
   let seen = Buffer.alloc(0);
   // Sockets of this server stay open for answers when their clients have said all: here nothing was asked.
-  const ended = (): void => void socket.destroy();
+  const destroySocket = (): void => void socket.destroy();
   const look = (chunk: Buffer): void => {
     seen = Buffer.concat([seen, chunk]);
     const isSoFar = PREFACE.subarray(0, seen.length).equals(seen.subarray(0, PREFACE.length));
     if (isSoFar && seen.length < PREFACE.length) return;
     socket.off('data', look);
-    socket.off('end', ended);
+    socket.off('end', destroySocket);
     socket.removeAllListeners('timeout');
     socket.pause();
     socket.unshift(seen);
@@ -53,7 +53,7 @@ const firstBytes = (socket: Socket, told: (isHttp2: boolean) => void): void => {
     if (!isSoFar) process.nextTick(() => socket.resume());
   };
   socket.on('data', look);
-  socket.once('end', ended);
+  socket.once('end', destroySocket);
 };
 
 /** Node does not see that a client goes away once it has broken the protocol: without a limit its socket would stay here for ever. */

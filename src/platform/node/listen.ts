@@ -12,7 +12,7 @@ import {
 } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { addHttp2 } from './listen-http2.ts';
-import { drained } from './transport.ts';
+import { awaitDrain } from './transport.ts';
 
 /** Headers as Node's raw list, which it writes without looking each one up. */
 const rawHeaders = (outgoing: Outgoing, length: number | undefined): string[] => {
@@ -32,7 +32,7 @@ const pump = async (response: ServerResponse, body: AsyncIterable<Bytes>): Promi
   try {
     for await (const chunk of body) {
       if (response.destroyed) return;
-      if (!response.write(chunk)) await drained(response);
+      if (!response.write(chunk)) await awaitDrain(response);
     }
     response.end();
   } catch {
@@ -40,7 +40,7 @@ const pump = async (response: ServerResponse, body: AsyncIterable<Bytes>): Promi
   }
 };
 /** Half of the body when there is one, then the end of the connection. */
-const cut = (response: ServerResponse, outgoing: Outgoing): void => {
+const cutConnection = (response: ServerResponse, outgoing: Outgoing): void => {
   const { body } = outgoing;
   if (typeof body !== 'string' || body === '') return void response.socket?.destroy();
   response.writeHead(outgoing.status, rawHeaders(outgoing, Buffer.byteLength(body)));
@@ -55,7 +55,7 @@ const encodingOf = (body: string | Bytes, size: number): 'latin1' | 'utf8' =>
 export const answer = (message: IncomingMessage, response: ServerResponse, outgoing: Outgoing): void => {
   if (response.destroyed) return;
   if (outgoing.cut) {
-    cut(response, outgoing);
+    cutConnection(response, outgoing);
     return;
   }
   const { body, status } = outgoing;
@@ -75,7 +75,7 @@ export const answer = (message: IncomingMessage, response: ServerResponse, outgo
 const NOTHING = new Uint8Array(0);
 const tooLarge = (limit: number): NetworkError =>
   new NetworkError('TOO_LARGE', `the body is larger than ${limit} bytes`, true);
-const gone = (): NetworkError =>
+const makeGoneError = (): NetworkError =>
   new NetworkError('RESET', 'the client closed the connection before its request was complete', true);
 const isOver = ({ headers }: IncomingMessage, limit: number): boolean =>
   Number(headers['content-length'] ?? 0) > limit;
@@ -106,15 +106,15 @@ const receive = <T>(
       }
     });
     message.on('end', () => resolve(whole()));
-    message.on('error', () => reject(gone()));
+    message.on('error', () => reject(makeGoneError()));
     // Every request closes; making an error each time would be a tenth of the work of a small request.
     message.on('close', () => {
-      if (!message.readableEnded) reject(gone());
+      if (!message.readableEnded) reject(makeGoneError());
     });
   });
 const collect = (message: IncomingMessage, limit: number): Promise<Bytes> => {
   // Nothing of it will come, not even its end.
-  if (message.destroyed) return Promise.reject(gone());
+  if (message.destroyed) return Promise.reject(makeGoneError());
   const chunks: Buffer[] = [];
   return receive(
     message,
@@ -165,8 +165,8 @@ class Request implements Incoming {
       const abort = new AbortController();
       this.#abort = abort;
       const response = this.#response;
-      if (response.destroyed) abort.abort(gone());
-      else response.once('close', () => !response.writableFinished && abort.abort(gone()));
+      if (response.destroyed) abort.abort(makeGoneError());
+      else response.once('close', () => !response.writableFinished && abort.abort(makeGoneError()));
     }
     return this.#abort.signal;
   }
@@ -175,7 +175,7 @@ class Request implements Incoming {
     try {
       for await (const chunk of this.#message) yield chunk as Bytes;
     } catch {
-      throw gone();
+      throw makeGoneError();
     }
   }
 

@@ -105,11 +105,11 @@ export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
 export const canConnect = (host: string, port: number, timeoutMs: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = builtin.net.connect({ host, port });
-    const done = (answer: boolean) => (): void => {
+    const finishWith = (answer: boolean) => (): void => {
       socket.destroy();
       resolve(answer);
     };
-    socket.setTimeout(timeoutMs, done(false));
-    socket.once('connect', done(true));
-    socket.once('error', done(false));
+    socket.setTimeout(timeoutMs, finishWith(false));
+    socket.once('connect', finishWith(true));
+    socket.once('error', finishWith(false));
   });

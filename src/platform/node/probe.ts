@@ -11,7 +11,7 @@ const isNoConnection = (code: string): boolean =>
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/.test(code);
 
 /** Nothing secret is sent, so the server is not verified: certificates of its peers come from an authority that this machine may not know. */
-const opened = (url: URL, host: string): Socket | TLSSocket => {
+const open = (url: URL, host: string): Socket | TLSSocket => {
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   if (url.protocol !== 'https:') return builtin.net.connect({ host, port });
   const name = builtin.net.isIP(host) === 0 ? { servername: host } : {};
@@ -27,14 +27,14 @@ export const probe = (address: string, timeoutMs: number): Promise<Probed> =>
     const url = new URL(address);
     const host = url.hostname.replace(/^\[|\]$/g, '');
     const isTls = url.protocol === 'https:';
-    const socket = opened(url, host);
+    const socket = open(url, host);
     let [text, certificate, isConnected] = ['', undefined as string | undefined, false];
-    const timer = setTimeout(() => done(undefined), timeoutMs);
+    const timer = setTimeout(() => finish(undefined), timeoutMs);
     const look = (): void => {
       const raw = isTls ? (socket as TLSSocket).getPeerCertificate().raw : undefined;
       if (raw !== undefined) certificate = pem(raw);
     };
-    const done = (answer: Probed['answer']): void => {
+    const finish = (answer: Probed['answer']): void => {
       clearTimeout(timer);
       socket.destroy();
       resolve({
@@ -49,11 +49,11 @@ export const probe = (address: string, timeoutMs: number): Promise<Probed> =>
     });
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
-      if (text.includes('\r\n')) done(answerOf(text, isTls));
+      if (text.includes('\r\n')) finish(answerOf(text, isTls));
     });
-    socket.once('close', () => done(isConnected ? answerOf(text, isTls) : undefined));
+    socket.once('close', () => finish(isConnected ? answerOf(text, isTls) : undefined));
     socket.once('error', (error: NodeJS.ErrnoException) => {
       look();
-      done(isConnected && !isNoConnection(error.code ?? '') ? answerOf(text, isTls) : undefined);
+      finish(isConnected && !isNoConnection(error.code ?? '') ? answerOf(text, isTls) : undefined);
     });
   });

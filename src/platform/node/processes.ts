@@ -39,7 +39,7 @@ const lineQueue = (child: ChildProcess): (() => AsyncGenerator<string>) => {
     }
   };
 };
-const spawned = (child: ChildProcess): Promise<void> =>
+const awaitSpawn = (child: ChildProcess): Promise<void> =>
   new Promise((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);
@@ -62,7 +62,7 @@ export const start = async (command: string, args: readonly string[], options: O
       child.once('exit', (code, signal) => resolve({ code, signal })),
     );
     const lines = lineQueue(child);
-    await spawned(child);
+    await awaitSpawn(child);
     // A later failure (a signal that cannot be sent) is the answer of `kill`, not an exception nobody catches.
     child.on('error', () => {});
     if (options.detached) child.unref();

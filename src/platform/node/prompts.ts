@@ -13,7 +13,7 @@ export const askAllowed = (): void => {
     tryThis: ['give the value with a flag', '--yes to confirm'],
   });
 };
-export const interrupted = (cause?: unknown): AppError =>
+export const makeInterruptedError = (cause?: unknown): AppError =>
   new AppError('interrupted', 'cancelled at the prompt', { code: 'CANCELLED', cause });
 
 /** More choices than this are searched by typing. */
@@ -27,7 +27,7 @@ const ask = async <T>(question: () => Promise<T>): Promise<T> => {
   } catch (error) {
     const { name } = error as Error;
     if (name === 'ExitPromptError' || name === 'AbortPromptError' || name === 'CancelPromptError')
-      throw interrupted(error);
+      throw makeInterruptedError(error);
     throw error;
   } finally {
     process.stdin.pause();
@@ -75,7 +75,7 @@ const readLine = (question: string, isSecret = false, signal?: AbortSignal): Pro
       signal?.removeEventListener('abort', takenBack);
       process.stdin.pause();
       if (isSecret) log('\n');
-      if (line === undefined) reject(interrupted());
+      if (line === undefined) reject(makeInterruptedError());
       else resolve(line);
     });
     // Only now: what somebody types at once must not be shown either.

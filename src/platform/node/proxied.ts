@@ -12,7 +12,7 @@ import {
   type Progress,
   tlsOptions,
   type Transport,
-  trusted,
+  selectAuthorities,
   usualAuthorities,
   type Wire,
 } from './transport.ts';
@@ -26,17 +26,17 @@ const makeAgent = (tls: Tls | undefined, proxy: string): Dispatcher =>
     uri: proxy,
     proxyTunnel: false,
     requestTls: tlsOptions(tls, usualAuthorities),
-    proxyTls: trusted(tls, usualAuthorities),
+    proxyTls: selectAuthorities(tls, usualAuthorities),
   });
 
-async function* counted(body: AsyncIterable<Bytes>, progress: Progress): AsyncGenerator<Bytes> {
+async function* countBytes(body: AsyncIterable<Bytes>, progress: Progress): AsyncGenerator<Bytes> {
   for await (const chunk of body) {
     progress.moved();
     yield chunk;
   }
 }
 
-const settled = <T>() => {
+const makeDeferred = <T>() => {
   let resolve: (value: T) => void = () => {};
   let reject: (error: Error) => void = () => {};
   const promise = new Promise<T>((yes, no) => {
@@ -51,7 +51,7 @@ const receiver = (method: string, progress: Progress) => {
   let controller: Dispatcher.DispatchController | undefined;
   let reason: Error | undefined;
   const body = new ChunkQueue({ resume: () => controller?.resume(), abort: (why) => controller?.abort(why) });
-  const { promise: reply, resolve, reject } = settled<Wire>();
+  const { promise: reply, resolve, reject } = makeDeferred<Wire>();
   const fail = (error: Error): void => {
     reject(error);
     controller?.abort(error);
@@ -89,7 +89,7 @@ const dispatch = (agent: Dispatcher, { request, to }: Prepared, progress: Progre
       path: to.path,
       method: method as Dispatcher.HttpMethod,
       headers: headersWithLength(request),
-      body: (isStream(body) ? counted(body, progress) : body) as never,
+      body: (isStream(body) ? countBytes(body, progress) : body) as never,
     },
     handler,
   );

@@ -67,13 +67,16 @@ export const hasNoBody = (
 ): boolean => isBodyless(method, status) || headers['content-length'] === '0';
 export const noBytes: Bytes = new Uint8Array();
 /** The authorities a connection trusts: only `ca` when it is given, else the usual ones and `extraCa`. */
-export const trusted = (given: Tls | undefined, usual: () => readonly string[]): { ca?: string[] } => {
+export const selectAuthorities = (
+  given: Tls | undefined,
+  usual: () => readonly string[],
+): { ca?: string[] } => {
   if (given?.ca !== undefined) return { ca: [given.ca] };
   return given?.extraCa === undefined ? {} : { ca: [...usual(), given.extraCa] };
 };
 /** What a secure connection is made with: whom it trusts, who this side is, and the name that the certificate must have. */
 export const tlsOptions = (tls: Tls | undefined, usual: () => readonly string[]) => ({
-  ...trusted(tls, usual),
+  ...selectAuthorities(tls, usual),
   ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
   ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
 });
@@ -83,15 +86,15 @@ type Sink = {
   off(event: 'drain' | 'close', listener: () => void): unknown;
 };
 /** Resolves when the sink takes more, or never will. */
-export const drained = (sink: Sink): Promise<void> =>
+export const awaitDrain = (sink: Sink): Promise<void> =>
   new Promise((resolve) => {
-    const done = (): void => {
-      sink.off('drain', done);
-      sink.off('close', done);
+    const finish = (): void => {
+      sink.off('drain', finish);
+      sink.off('close', finish);
       resolve();
     };
-    sink.on('drain', done);
-    sink.on('close', done);
+    sink.on('drain', finish);
+    sink.on('close', finish);
   });
 
 /** Chunks that wait to be read before the sender is asked to pause. */
@@ -186,7 +189,7 @@ const upload = async (call: ClientRequest, body: AsyncIterable<Bytes>, progress:
   try {
     for await (const chunk of body) {
       if (call.destroyed || call.writableEnded) return;
-      if (!call.write(chunk)) await drained(call);
+      if (!call.write(chunk)) await awaitDrain(call);
       progress.moved();
     }
     call.end();

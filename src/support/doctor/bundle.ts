@@ -50,7 +50,7 @@ const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
 };
 
 /** A doctor that fails is a finding as well: the rest of the bundle is made all the same. */
-const looked = async (looks: Looks): Promise<File[]> => {
+const gatherFindings = async (looks: Looks): Promise<File[]> => {
   const files: File[] = [];
   for (const [name, look] of Object.entries(looks))
     files.push(json(`${name}.json`, await look().catch((error: unknown) => ({ error: messageOf(error) }))));
@@ -65,7 +65,7 @@ export const writeBundle = async (context: Context, file: string, looks: Looks):
   const files = [
     json('versions.json', versions(context)),
     json('configuration.json', configuration(context)),
-    ...(await looked(looks)),
+    ...(await gatherFindings(looks)),
     ...(await lastCrash(context)),
   ].map(({ name, text }) => ({ name: `opsctl-bundle/${name}`, data: redactor.clean(text) }));
   const { createTarGzip } = await import('./tar-package.ts');

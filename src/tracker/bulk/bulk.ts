@@ -67,7 +67,7 @@ const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' =
 /** A CI service shows no more, and memory does not grow with the file. */
 const MOST_FAILURES = 100;
 /** The same rows; the first failures are kept for a report, each with the line of the file. */
-async function* noted(
+async function* noteRows(
   batches: AsyncIterable<Outcome[]>,
   failures: CheckFinding[],
   file: string | undefined,
@@ -130,7 +130,7 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
   const resumeLine = resumeLineOf(values);
   const failures: CheckFinding[] = [];
   const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine, release });
-  const rows = noted(done, failures, input.path === '-' ? undefined : values.file);
+  const rows = noteRows(done, failures, input.path === '-' ? undefined : values.file);
   return {
     kind: 'rows',
     rows,

@@ -29,7 +29,7 @@ const words: Readonly<Record<string, string>> = {
   remove: 'delete',
 };
 /** A cell of a list or an object: JSON, or items with `;` or `|` between them. */
-const structured = (inner: Field, value: string): unknown => {
+const parseStructured = (inner: Field, value: string): unknown => {
   if (/^[[{]/.test(value)) {
     try {
       return JSON.parse(value);
@@ -38,12 +38,12 @@ const structured = (inner: Field, value: string): unknown => {
     }
   }
   return inner.type === 'array'
-    ? value.split(/[;|]/).map((item) => typed(inner.items, item.trim(), 'csv'))
+    ? value.split(/[;|]/).map((item) => typeCell(inner.items, item.trim(), 'csv'))
     : value;
 };
 /** Whether a column holds a list in the rows of a file: only such a column may repeat. */
 export const isListColumn = (table: Table, { resource }: Defaults, column: string): boolean => {
-  const resources = resource === undefined ? Object.values(table) : [known(table, resource)];
+  const resources = resource === undefined ? Object.values(table) : [findResource(table, resource)];
   return resources.some((verbs) =>
     VERBS.some((verb) => {
       const body = verbs?.[verb]?.body;
@@ -57,17 +57,17 @@ const booleans: Readonly<Record<string, boolean>> = { true: true, false: false, 
 const numberOf = (value: string): unknown =>
   value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
 /** A cell as the type of its field; what does not fit stays the text that it is, and the checks of the table say so. */
-const typed = (field: Field | undefined, value: unknown, source: Source): unknown => {
+const typeCell = (field: Field | undefined, value: unknown, source: Source): unknown => {
   if (source === 'ndjson' || field === undefined) return value;
   // Cells of repeated columns: each of them may hold several items.
-  if (Array.isArray(value)) return value.flatMap((cell) => typed(field, cell, source));
+  if (Array.isArray(value)) return value.flatMap((cell) => typeCell(field, cell, source));
   if (typeof value !== 'string') return value;
   if (value === 'null' && field.nullable) return null;
   const inner = bare(field);
   if (inner.type === 'integer' || inner.type === 'number') return numberOf(value);
   if (inner.type === 'boolean') return Object.hasOwn(booleans, value) ? booleans[value] : value;
   if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
-  return structured(inner, value);
+  return parseStructured(inner, value);
 };
 /** Names of labels stand for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */
 const inputs = (name: string, value: unknown): unknown =>
@@ -83,7 +83,7 @@ const bodyOf = (
   const given = isApart ? (row.body as Record<string, unknown>) : row;
   const names = isApart ? Object.keys(given) : Object.keys(given).filter((name) => !OWN.has(name));
   return Object.fromEntries(
-    names.map((name) => [name, inputs(name, typed(operation.body?.[name], given[name], source))]),
+    names.map((name) => [name, inputs(name, typeCell(operation.body?.[name], given[name], source))]),
   );
 };
 const paramsOf = (
@@ -97,11 +97,11 @@ const paramsOf = (
     names.map((name, i) => {
       const short = name.replace(/-public-id$/, '');
       const value = given[name] ?? given[short] ?? (i === names.length - 1 ? row.id : undefined);
-      return [name, source === 'csv' ? typed(operation.params?.[name], value, source) : value];
+      return [name, source === 'csv' ? typeCell(operation.params?.[name], value, source) : value];
     }),
   );
 };
-const known = (table: Table, name: string): Resource | undefined =>
+const findResource = (table: Table, name: string): Resource | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 const unknownResource = (table: Table, resource: string): Problem => {
   const close = nearest(resource, Object.keys(table));
@@ -146,7 +146,7 @@ export const changeFrom = (
   defaults: Defaults,
 ): Change | readonly Problem[] => {
   const resource = String(row.resource ?? defaults.resource ?? '');
-  const verbs = known(table, resource);
+  const verbs = findResource(table, resource);
   if (verbs === undefined) return [unknownResource(table, resource)];
   const asked = String(row.op ?? row.action ?? defaults.op ?? '').toLowerCase();
   const verb = VERBS.find((v) => v === (words[asked] ?? asked));

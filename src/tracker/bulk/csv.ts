@@ -101,7 +101,7 @@ const delimiterOf = (header: string): Delimiter => {
 /** RFC 4180: a line ends with CRLF or LF; within quotes both are part of the cell. */
 const withoutEnd = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text);
 /** A malformed table is rejected whole: after a wrong quote nothing tells where the next row starts. */
-const malformed = (name: string, found: readonly Problem[]): AppError => {
+const makeMalformedError = (name: string, found: readonly Problem[]): AppError => {
   const [first] = found;
   const where = [name, first?.line, first?.column].filter((one) => one !== undefined).join(':');
   return new AppError('usage', `malformed CSV: ${where}: ${first?.message ?? ''}`, {
@@ -111,7 +111,7 @@ const malformed = (name: string, found: readonly Problem[]): AppError => {
   });
 };
 /** The place of a fault in the file: a record may have several lines. */
-const placed = (start: number, record: string, { at, what, hint }: Fault): Problem => {
+const placeFault = (start: number, record: string, { at, what, hint }: Fault): Problem => {
   const before = record.slice(0, at).split('\n');
   return {
     ...problem('', 'format', what, hint),
@@ -204,7 +204,8 @@ class CsvReader implements Reader {
     const record = this.#header === undefined ? headerText(whole) : withoutEnd(whole);
     this.#delimiter ??= delimiterOf(record);
     const split = splitCsv(record, this.#delimiter);
-    if ('fault' in split) throw malformed(this.#name, [placed(this.#start, record, split.fault)]);
+    if ('fault' in split)
+      throw makeMalformedError(this.#name, [placeFault(this.#start, record, split.fault)]);
     if ('openAt' in split) {
       this.#held = [whole];
       return undefined;
@@ -220,20 +221,21 @@ class CsvReader implements Reader {
     const split = splitCsv(record, this.#delimiter);
     const at = 'openAt' in split ? split.openAt : 0;
     const fault = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
-    throw malformed(this.#name, [placed(this.#start, record, fault)]);
+    throw makeMalformedError(this.#name, [placeFault(this.#start, record, fault)]);
   }
 
   #begin(cells: readonly string[]): undefined {
     const { isList = () => false, onDelimiter } = this.#options;
     const { header, problems } = headerFrom(cells, this.#start, isList);
-    if (problems.length > 0) throw malformed(this.#name, problems);
+    if (problems.length > 0) throw makeMalformedError(this.#name, problems);
     this.#header = header;
     onDelimiter?.(this.#delimiter ?? ',');
   }
 
   #row(header: Header, record: string, cells: string[], bytes: number): Line {
     const fault = rowFault(header, cells);
-    if (fault !== undefined) throw malformed(this.#name, [placed(this.#start, record, { at: 0, ...fault })]);
+    if (fault !== undefined)
+      throw makeMalformedError(this.#name, [placeFault(this.#start, record, { at: 0, ...fault })]);
     // The mark of a line in the journal does not depend on its line ends.
     return {
       line: this.#start,

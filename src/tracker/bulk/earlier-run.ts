@@ -49,7 +49,7 @@ export const lockJournal = async (host: Host, journal: string): Promise<() => Pr
 };
 type Scan = { readonly digest: string; readonly marks: ReadonlySet<string> };
 /** Passes bytes on and adds them to a digest. */
-async function* digested(
+async function* digestBytes(
   bytes: AsyncIterable<Uint8Array>,
   hash: ReturnType<typeof createHash>,
 ): AsyncIterable<Uint8Array> {
@@ -89,7 +89,7 @@ export const scanInput = async (
   wanted: ReadonlySet<string>,
 ): Promise<Scan> => {
   const hash = createHash('sha256').update(target);
-  const bytes = digested(host.files.stream(input.path), hash);
+  const bytes = digestBytes(host.files.stream(input.path), hash);
   const isRead = input.format === 'csv' || wanted.size > 0;
   const marks = isRead
     ? await marksIn(readRows(bytes, input.format, readOptions(input, defaults)), wanted)
@@ -139,7 +139,7 @@ const runElsewhere = async (
   return undefined;
 };
 /** The first piece of a stream, and the whole stream. */
-const peeked = async (bytes: AsyncIterable<Uint8Array>) => {
+const peek = async (bytes: AsyncIterable<Uint8Array>) => {
   const at = bytes[Symbol.asyncIterator]();
   const first = await at.next();
   const whole = (async function* () {
@@ -191,7 +191,7 @@ export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest
   const wanted = past === undefined ? new Set<string>() : sentMarks(past);
   if (input.isFile !== true) {
     if (past === undefined || wanted.size === 0) return { input, digest: undefined };
-    const { first, whole } = await peeked(input.bytes);
+    const { first, whole } = await peek(input.bytes);
     if (await startsLike(first, input, defaults, past)) throw unfinishedRun(past, values);
     return { input: { ...input, bytes: whole }, digest: undefined };
   }

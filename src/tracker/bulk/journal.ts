@@ -27,7 +27,7 @@ const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[ep]$/;
 const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
 
 /** Guesses about a row would make it twice, or never. */
-const damaged = (path: string, line: number): AppError =>
+const makeDamagedError = (path: string, line: number): AppError =>
   new AppError('config', `${path}:${line} is damaged: it is no entry of a journal of a bulk run`, {
     code: 'FILE_DAMAGED',
     tryThis: [
@@ -55,7 +55,7 @@ export const parseJournal = (text: string, path: string): Past => {
     .split('\n')
     .slice(0, -1);
   for (const [at, entry] of whole.entries()) {
-    if (!isWhole(entry, at)) throw damaged(path, at + 1);
+    if (!isWhole(entry, at)) throw makeDamagedError(path, at + 1);
     addEntry(lines, entry.split(' '));
   }
   const [, startedAt = 0, digest] = (whole[0] ?? '').split(' ');

@@ -1,6 +1,6 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
-import { AppError, reworded } from '../../core/problem.ts';
+import { AppError, reword } from '../../core/problem.ts';
 import { trackerNaming } from '../names/naming.ts';
 import { type Defaults, isListColumn } from './change.ts';
 import { type Delimiter, delimiters, type Format, type Line, type ReadOptions } from './csv.ts';
@@ -129,7 +129,7 @@ class Underway<I, O> {
  * Works off a stream, at most `size` at a time, and yields results when they are ready, even while the stream has nothing
  * new. The stream is read no faster than the work goes, and the work goes no faster than its results are taken.
  */
-export async function* pooled<I, O>(
+export async function* runPooled<I, O>(
   items: AsyncIterable<readonly I[]>,
   pool: Pool<I, O>,
 ): AsyncGenerator<O[]> {
@@ -153,7 +153,7 @@ export async function* pooled<I, O>(
 /** How much of the input is known: rows that were read, bytes up to them, and whether that is all. */
 export type Known = { rows: number; bytes: number; isWhole: boolean };
 /** Passes the lines on and counts them. */
-export async function* counted(
+export async function* countLines(
   lines: AsyncIterable<readonly Line[]>,
   known: Known,
 ): AsyncIterable<readonly Line[]> {
@@ -208,7 +208,7 @@ export type Work = {
   readonly release?: () => Promise<void>;
 };
 /** What was under way when the run was stopped stands in the journal; going on looks whether it arrived. */
-const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppError =>
+const makeStoppedError = ({ done, failed, skipped }: Counts, resumeLine: string): AppError =>
   new AppError(
     'stopped',
     `stopped after ${done + failed + skipped} rows; no row is done twice when the run goes on`,
@@ -216,9 +216,9 @@ const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppErro
   );
 /** What ended a run, with the line that goes on with it. */
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
-  if (run.context.signal.aborted && run.journal !== undefined) return stopped(counts, resumeLine);
+  if (run.context.signal.aborted && run.journal !== undefined) return makeStoppedError(counts, resumeLine);
   if (!(error instanceof AppError) || run.journal === undefined || error.category === 'unsafe') return error;
-  return reworded(error, {
+  return reword(error, {
     ...error.detail,
     tryThis:
       error.detail.outcome === 'unknown'
@@ -259,7 +259,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
     signal,
   };
   try {
-    for await (const finished of pooled(counted(linesOf(work), known), pool)) {
+    for await (const finished of runPooled(countLines(linesOf(work), known), pool)) {
       run.journal?.flush();
       for (const outcome of finished) count(counts, outcome);
       if (host.elapsed() - shownAt > 200) {
@@ -268,7 +268,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
       }
       yield finished;
     }
-    if (signal.aborted) throw stopped(counts, resumeLine);
+    if (signal.aborted) throw makeStoppedError(counts, resumeLine);
     // A run that lost a connection is not marked as finished: whoever starts it again has seen the loss, and not its end.
     if (run.lost?.count === 0) run.journal?.finish(counts.failed === 0);
   } catch (error) {

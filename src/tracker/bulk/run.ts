@@ -105,7 +105,7 @@ const mayHaveNames = ({ input }: Change): boolean => {
   return false;
 };
 /** Names in a row's path and body as ids; ids stay what they are. */
-const resolved = async (context: Context, change: Change): Promise<Change> => {
+const resolveNames = async (context: Context, change: Change): Promise<Change> => {
   const input = await resolveParams(trackerNaming, context, change.operation, change.input);
   const body: Record<string, unknown> = { ...input.body };
   for (const [name, value] of Object.entries(body)) {
@@ -117,7 +117,7 @@ const resolved = async (context: Context, change: Change): Promise<Change> => {
   }
   return { ...change, input: { ...input, ...(change.operation.body ? { body } : {}) } };
 };
-const failed = (line: number, change: Partial<Change>, error: AppError): Outcome => ({
+const makeFailedOutcome = (line: number, change: Partial<Change>, error: AppError): Outcome => ({
   line,
   status: 'failed',
   ...(change.verb ? { op: change.verb, resource: change.resource } : {}),
@@ -135,14 +135,18 @@ const endsRun = (error: AppError): boolean =>
 /** A line and what tells it from others. */
 type Marked = { readonly line: number; readonly hash: string };
 /** The row of a run before, that was sent without an answer and has arrived all the same. */
-const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<Outcome | undefined> => {
+const findExisting = async (
+  run: Run,
+  { line, hash }: Marked,
+  change: Change,
+): Promise<Outcome | undefined> => {
   const id = await run.observe?.(change);
   if (id === undefined) return undefined;
   run.journal?.done(line, hash, id);
   return { line, status: 'found', op: change.verb, resource: change.resource, id };
 };
 /** After a lost connection: the record that the row made, or undefined when the row is to be sent again. */
-const recovered = async (
+const recoverRecord = async (
   run: Run,
   marked: Marked,
   change: Change,
@@ -193,7 +197,7 @@ const refusedRow = (
     return { line, status: 'found', op, resource };
   }
   journal.failed(line, hash);
-  return failed(line, change, error);
+  return makeFailedOutcome(line, change, error);
 };
 /** Sends a row. After a lost connection it is looked up, and sent again only when the service does not have it. */
 const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
@@ -205,7 +209,7 @@ const send = async (run: Run, journal: Journal, marked: Marked, change: Change):
       if (!(error instanceof AppError)) throw error;
       if (run.lost?.mayRecover(error, tries, run.context.signal) !== true)
         return refusedRow(journal, marked, change, error, tries > 1);
-      const arrived = await recovered(run, marked, change, error, tries);
+      const arrived = await recoverRecord(run, marked, change, error, tries);
       if (arrived !== undefined) return arrived;
     }
   }
@@ -224,7 +228,11 @@ const twice = ({ names }: Run, line: number, change: Change): Outcome | undefine
   if (before === undefined && names.size < MOST_NAMES) names.set(key, line);
   return before === undefined
     ? undefined
-    : failed(line, change, invalid([problem('name', 'rule', `is created by line ${before} as well`)]));
+    : makeFailedOutcome(
+        line,
+        change,
+        invalid([problem('name', 'rule', `is created by line ${before} as well`)]),
+      );
 };
 /** What a row would send, in a dry run. */
 const would = (line: number, { operation, input, verb: op, resource }: Change): Outcome => {
@@ -241,18 +249,18 @@ const would = (line: number, { operation, input, verb: op, resource }: Change): 
 const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Outcome> => {
   const { line } = marked;
   try {
-    const ready = mayHaveNames(change) ? await resolved(run.context, change) : change;
+    const ready = mayHaveNames(change) ? await resolveNames(run.context, change) : change;
     const problems = [...changeProblems(ready), ...(await run.known.problems(ready))];
-    if (problems.length > 0) return failed(line, change, invalid(problems));
+    if (problems.length > 0) return makeFailedOutcome(line, change, invalid(problems));
     if (run.journal === undefined) return twice(run, line, ready) ?? would(line, ready);
     const isInDoubt = change.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';
     return (
-      (isInDoubt ? await found(run, marked, ready) : undefined) ??
+      (isInDoubt ? await findExisting(run, marked, ready) : undefined) ??
       (await send(run, run.journal, marked, ready))
     );
   } catch (error) {
     if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe')
-      return failed(line, change, error);
+      return makeFailedOutcome(line, change, error);
     throw error;
   }
 };
@@ -271,12 +279,14 @@ const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined
 };
 /** One line from text to outcome. Throws only what ends the whole run. */
 export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Outcome | Promise<Outcome> => {
-  if (row === undefined) return failed(line, {}, invalid(wrong ? [wrong] : []));
+  if (row === undefined) return makeFailedOutcome(line, {}, invalid(wrong ? [wrong] : []));
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
   const known = before(run, marked);
   if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
   const change = changeFrom(TABLE, row, run.source, run.defaults);
-  return 'operation' in change ? carriedOut(run, marked, change) : failed(line, {}, invalid(change));
+  return 'operation' in change
+    ? carriedOut(run, marked, change)
+    : makeFailedOutcome(line, {}, invalid(change));
 };
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {

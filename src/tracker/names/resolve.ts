@@ -94,7 +94,7 @@ const texts = (...values: unknown[]): string[] =>
   values.filter((value): value is string => typeof value === 'string' && value !== '');
 const byName = (answer: unknown): Named[] =>
   rows(answer).map((row) => ({ id: row.id as string | number, names: texts(row.name) }));
-const named = (list: Operation): Kind => ({ list, read: byName });
+const listByName = (list: Operation): Kind => ({ list, read: byName });
 const member = (row: Row): Named => {
   const profile = (row.profile ?? {}) as Row;
   return { id: row.id as string, names: texts(profile.mention_name, profile.name, profile.email_address) };
@@ -103,40 +103,40 @@ const states = (field: string) => (answer: unknown) =>
   (Array.isArray(answer) ? rows(answer) : [answer as Row]).flatMap((workflow) => byName(workflow?.[field]));
 /** Everything of the tracker that people call by name. */
 export const kinds: Readonly<Record<string, Kind>> = {
-  category: named(categories.list),
-  'custom-field': named(customFields.list),
-  'entity-template': named(entityTemplates.list),
-  epic: named(epics.list),
+  category: listByName(categories.list),
+  'custom-field': listByName(customFields.list),
+  'entity-template': listByName(entityTemplates.list),
+  epic: listByName(epics.list),
   'epic-state': { list: epicWorkflow.get, read: states('epic_states') },
   group: {
     list: groups.list,
     read: (answer) =>
       rows(answer).map((row) => ({ id: row.id as string, names: texts(row.mention_name, row.name) })),
   },
-  iteration: named(iterations.list),
+  iteration: listByName(iterations.list),
   label: { list: labels.list, query: { slim: true }, read: byName },
   member: { list: members.list, read: (answer) => rows(answer).map(member) },
-  objective: named(objectives.list),
-  project: named(projects.list),
+  objective: listByName(objectives.list),
+  project: listByName(projects.list),
   repository: {
     list: repositories.list,
     read: (answer) =>
       rows(answer).map((row) => ({ id: row.id as number, names: texts(row.full_name, row.name) })),
   },
-  workflow: named(workflows.list),
+  workflow: listByName(workflows.list),
   'workflow-state': { list: workflows.list, read: states('states') },
 };
 
-const folded = (text: string): string => text.toLowerCase();
+const foldCase = (text: string): string => text.toLowerCase();
 /** `@ana` and `name:ana` are `ana`. */
-const wanted = (text: string): string => text.replace(/^(name:|@)/, '');
+const stripNamePrefix = (text: string): string => text.replace(/^(name:|@)/, '');
 /** The things that a text may mean: equal names first, else names that differ in upper and lower case only. */
 export const candidates = (things: readonly Named[], text: string): Named[] => {
-  const name = wanted(text);
+  const name = stripNamePrefix(text);
   const exact = things.filter(({ names }) => names.includes(name));
   return exact.length > 0
     ? exact
-    : things.filter(({ names }) => names.some((n) => folded(n) === folded(name)));
+    : things.filter(({ names }) => names.some((n) => foldCase(n) === foldCase(name)));
 };
 /** Names that are kept and cached; of a longer list only those that the text may mean. */
 const MOST_KEPT = 50_000;
@@ -184,7 +184,7 @@ const load = async (
 const words = (kind: string): string => kind.replaceAll('-', ' ');
 const none = (kind: string, text: string, things: readonly Named[], path: string): AppError => {
   const close = nearest(
-    wanted(text),
+    stripNamePrefix(text),
     things.flatMap(({ names }) => names),
   );
   return new AppError('not-found', `no ${words(kind)} is called ${JSON.stringify(text)}`, {

@@ -153,11 +153,11 @@ export type Plan = {
   readonly refused: readonly Problem[];
   readonly extra: readonly { readonly kind: string; readonly name: string }[];
 };
-const sorted = (value: unknown): unknown =>
+const sortValues = (value: unknown): unknown =>
   Array.isArray(value) && value.every((item) => typeof item !== 'object') ? [...value].sort() : value;
 /** Absent, null and empty text mean the same for a text that was never set; the order of names in a list means nothing. */
 const same = (a: unknown, b: unknown): boolean =>
-  JSON.stringify(sorted(a ?? '') ?? '') === JSON.stringify(sorted(b ?? '') ?? '');
+  JSON.stringify(sortValues(a ?? '') ?? '') === JSON.stringify(sortValues(b ?? '') ?? '');
 type ValueRow = { readonly value: string; readonly color_key?: unknown };
 /** Without --prune a value that the file leaves out stays, behind those that it names. */
 const keptValues = (wanted: unknown, now: unknown, prune: boolean): unknown => {
@@ -283,7 +283,7 @@ const planKind = (
   planRest(kindName, kind, records.rest(), planning);
 };
 /** A name may stand as often as the service has it already (two sprints called alike), else once. */
-const doubled = (workspace: Workspace, current: Current): Problem[] =>
+const findDoubled = (workspace: Workspace, current: Current): Problem[] =>
   Object.entries(workspace).flatMap(([kind, entries = []]) => {
     const seen = new Map<unknown, number>();
     const there = new Map<unknown, number>();
@@ -304,7 +304,7 @@ export const planWorkspace = (
   options: PlanOptions,
 ): Plan => {
   const names = namesOf(workspace, current);
-  const problems = [...doubled(workspace, current), ...dangling(workspace, names)];
+  const problems = [...findDoubled(workspace, current), ...dangling(workspace, names)];
   if (problems.length > 0) throw usageError('the workspace file contradicts itself', problems);
   const part: Part = { actions: [], kept: 0, refused: [], extra: [] };
   for (const kind of kindNames) {
@@ -322,7 +322,7 @@ export const refusal = (plan: Plan): AppError | undefined =>
         code: 'PLAN_REFUSED',
         problems: plan.refused,
       });
-const shown = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   const text = JSON.stringify(value) ?? '';
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
@@ -332,7 +332,9 @@ export const planText = (plan: Plan): string => {
   const lines = plan.actions.flatMap(({ action, kind, name, changes }) => [
     `${sign[action]} ${action} ${kind}: ${name}`,
     ...(action === 'update'
-      ? Object.entries(changes).map(([field, { from, to }]) => `    ${field}: ${shown(from)} → ${shown(to)}`)
+      ? Object.entries(changes).map(
+          ([field, { from, to }]) => `    ${field}: ${formatValue(from)} → ${formatValue(to)}`,
+        )
       : []),
   ]);
   const extra =

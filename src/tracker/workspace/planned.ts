@@ -105,7 +105,7 @@ const asText = (field: Field | undefined, value: unknown, path: string, shown: S
   return inner.type === 'string' && typeof value === 'number' && !shown.has(path) ? String(value) : value;
 };
 /** `description:` with nothing behind it is an empty text; only where null means something of its own does it stay null. */
-const emptied = (file: Row, shown: ShownTexts): Record<string, unknown> =>
+const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(file).map(([key, entries]) => {
       const fields = workspaceKinds[key]?.fields;
@@ -198,7 +198,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
     : { ...plain, lineOf: undefined, shown: noShownTexts };
   if (typeof read !== 'object' || read === null || Array.isArray(read))
     throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
-  const file = emptied(read as Row, shown);
+  const file = fillEmptyTexts(read as Row, shown);
   const problems = inWordsOfFile(problemsOf(file), shown);
   if (problems.length > 0) {
     const lineOfProblem = lineOf ?? (await linesOf(given, text));
@@ -218,7 +218,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
 };
 
 /** Reads the file and the workspace as it is, and plans from both. */
-export const planned = async (
+export const planFromFile = async (
   context: Context,
   file: string,
   options: PlanOptions,
@@ -276,7 +276,7 @@ export const savePlan = async (context: Context, path: string, saved: SavedPlan)
   await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);
   context.log.info(`the plan is in ${path}; carry it out with: opsctl tracker apply --plan ${path}`);
 };
-const parsed = (text: string): Partial<SavedPlan> | undefined => {
+const parseText = (text: string): Partial<SavedPlan> | undefined => {
   try {
     return JSON.parse(text) as Partial<SavedPlan>;
   } catch {
@@ -286,7 +286,7 @@ const parsed = (text: string): Partial<SavedPlan> | undefined => {
 const readPlan = async (context: Context, path: string): Promise<SavedPlan> => {
   const text = await context.host.files.read(absolute(context, path));
   if (text === undefined) throw usageError(`--plan names ${path}, which does not exist`);
-  const saved = parsed(text);
+  const saved = parseText(text);
   if (
     saved?.version !== 1 ||
     saved.workspace === undefined ||

@@ -77,18 +77,18 @@ export const readTemplateLookup = async (
 /** What the entries of these lists need to be shown: of other lists only ids and names are held. */
 export const readLookup = async (context: Context, kinds: readonly string[]): Promise<Lookup> => {
   const needs = (kind: string) => kinds.includes(kind);
-  const named = async (kind: string): Promise<Row[]> => {
+  const readKind = async (kind: string): Promise<Row[]> => {
     const found: Row[] = [];
     for await (const rows of heldBatches(context, kind))
       for (const { id, name, mention_name } of rows) found.push({ id, name, mention_name });
     return found;
   };
   return {
-    groups: needs('iterations') || needs('epics') ? await named('groups') : [],
-    objectives: needs('epics') ? await named('objectives') : [],
+    groups: needs('iterations') || needs('epics') ? await readKind('groups') : [],
+    objectives: needs('epics') ? await readKind('objectives') : [],
     epics: [],
     epicStates: needs('epics') ? await epicStatesOf(context) : [],
-    ...(needs('entity_templates') ? { templates: await readTemplateLookup(context, {}, named) } : {}),
+    ...(needs('entity_templates') ? { templates: await readTemplateLookup(context, {}, readKind) } : {}),
   };
 };
 /** Everything that a plan compares with, each list read once. */
@@ -118,7 +118,7 @@ export const readCurrent = async (
 };
 
 /** What was never set is left out: an apply then leaves it alone. */
-const exported = (row: Row): Row =>
+const exportRow = (row: Row): Row =>
   Object.fromEntries(
     Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
   );
@@ -128,7 +128,7 @@ async function* entriesOf(context: Context, name: string, lookup: Lookup): Async
   if (kind === undefined) return;
   for await (const rows of readRows(context, name)) {
     const entries: Row[] = [];
-    for (const row of rows) entries.push(exported(kind.show(await wholeRow(context, name, row), lookup)));
+    for (const row of rows) entries.push(exportRow(kind.show(await wholeRow(context, name, row), lookup)));
     yield entries;
   }
 }

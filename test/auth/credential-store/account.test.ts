@@ -6,7 +6,7 @@ import {
   endedAccount,
   freeName,
   isFresh,
-  merged,
+  mergeTokens,
   secretsOf,
   withAccount,
   withoutAccount,
@@ -55,7 +55,7 @@ test('a token without a known end is used until it is refused', () => {
 });
 
 test('spec/sign-in#refresh: the answer has no refresh token, and the stored one stays', () => {
-  expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, { wallMs: now + 5 })).toMatchObject({
+  expect(mergeTokens(account(), { accessToken: 'a2', expiresInS: 100 }, { wallMs: now + 5 })).toMatchObject({
     accessToken: 'a2',
     refreshToken: 'r1',
     granted: ['x'],
@@ -65,7 +65,7 @@ test('spec/sign-in#refresh: the answer has no refresh token, and the stored one 
 
 test('a rotated refresh token and other scopes replace the old ones', () => {
   expect(
-    merged(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, { wallMs: now }),
+    mergeTokens(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, { wallMs: now }),
   ).toMatchObject({
     refreshToken: 'r2',
     granted: ['z'],
@@ -78,7 +78,7 @@ test('spec/sign-in#token-4 refresh_token_expires_in is kept with its own end', (
     wallMs: now,
   });
   expect(timed.refreshExpiresMs).toBe(now + 60_000);
-  expect(merged(timed, { accessToken: 'b' }, { wallMs: now + 1 }).refreshExpiresMs).toBe(now + 60_000);
+  expect(mergeTokens(timed, { accessToken: 'b' }, { wallMs: now + 1 }).refreshExpiresMs).toBe(now + 60_000);
 });
 
 test('without a scope in the answer the asked ones were granted (RFC 6749 5.1)', () => {
@@ -109,8 +109,8 @@ test.each([
 test('an account begins before its first generation, and keeps an ID token that a refresh leaves out', () => {
   expect(account().generation).toBe(0);
   const signed = account({ idToken: 'i1' });
-  expect(merged(signed, { accessToken: 'a2' }, { wallMs: now }).idToken).toBe('i1');
-  expect(merged(signed, { accessToken: 'a2', idToken: 'i2' }, { wallMs: now }).idToken).toBe('i2');
+  expect(mergeTokens(signed, { accessToken: 'a2' }, { wallMs: now }).idToken).toBe('i1');
+  expect(mergeTokens(signed, { accessToken: 'a2', idToken: 'i2' }, { wallMs: now }).idToken).toBe('i2');
 });
 
 test('a name that another server has gets the name of its server; the same server keeps it', () => {

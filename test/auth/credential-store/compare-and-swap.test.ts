@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   type Account,
-  numbered,
+  numberGenerations,
   type StoredCredentials,
   swapEnded,
   swapRefreshed,
@@ -91,10 +91,10 @@ test('a sign-in that adds to an account takes no scope away that another one put
 test('every account that an edit changes gets a generation that nobody had before', () => {
   const bob = account({ name: 'bob', generation: 2 });
   const before = { ...stored(used, bob), generation: 7 };
-  const after = numbered(before, { ...before, accounts: [{ ...used }, bob] });
+  const after = numberGenerations(before, { ...before, accounts: [{ ...used }, bob] });
   expect(after.accounts.map(({ generation }) => generation)).toEqual([8, 2]);
   expect(after.generation).toBe(8);
   expect(after.accounts[1]).toBe(bob);
-  const first = numbered(stored(), stored(used, bob));
+  const first = numberGenerations(stored(), stored(used, bob));
   expect([first.generation, first.accounts.map(({ generation }) => generation)]).toEqual([2, [1, 2]]);
 });

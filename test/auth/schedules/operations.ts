@@ -5,7 +5,7 @@ import type { Account } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { applyEvent } from '../../../src/auth/events/receiver.ts';
 import { complete } from '../../../src/auth/complete-login.ts';
-import { renewed } from '../../../src/auth/renew.ts';
+import { renewAccount } from '../../../src/auth/renew.ts';
 import { signOut } from '../../../src/auth/sign-out.ts';
 import type { Environment } from './environment.ts';
 
@@ -58,7 +58,7 @@ const login =
 export const operations = {
   refresh: (context) =>
     settled(async () => {
-      await renewed(context, await accountOf(context), { minTtlMs: 0, force: true });
+      await renewAccount(context, await accountOf(context), { minTtlMs: 0, force: true });
       return { ok: true };
     }),
   login: login('bob', 'b', false),

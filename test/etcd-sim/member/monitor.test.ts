@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formOf, logLine } from '../../../src/etcd-sim/forms.ts';
-import { decided } from '../../../src/etcd-sim/member/monitor.ts';
+import { decideVersion } from '../../../src/etcd-sim/member/monitor.ts';
 
 const peer = (version: string) => ({ id: 'a', name: 'n', version, applied: 1, now: 0 });
 describe('the cluster version', () => {
@@ -11,9 +11,11 @@ describe('the cluster version', () => {
     ['3.3.27', ['3.3.25', '3.3.27'], '3.3.0'],
     ['3.10.1', ['3.9.0'], '3.9.0'],
     ['3.4.23', [], '3.4.0'],
-  ])('%s with %j is %s', (own, others, expected) => expect(decided(own, others.map(peer))).toBe(expected));
+  ])('%s with %j is %s', (own, others, expected) =>
+    expect(decideVersion(own, others.map(peer))).toBe(expected),
+  );
   it('is not decided while a member does not answer', () =>
-    expect(decided('3.3.27', [peer('3.3.27'), undefined])).toBeUndefined());
+    expect(decideVersion('3.3.27', [peer('3.3.27'), undefined])).toBeUndefined());
 });
 
 describe('lines of the log', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownerOf, taken } from '../../../src/kv/engine/locks.ts';
+import { ownerOf, makeLockTakenError } from '../../../src/kv/engine/locks.ts';
 import type { Host } from '../../../src/platform/host.ts';
 
 const host = (env: Record<string, string>, uid = 1000): Host =>
@@ -32,13 +32,21 @@ test.each([
 
 test('a lock that is taken says who holds it, where, since when, and in which run', () => {
   const owner = ownerOf(host({ USER: 'ada' }));
-  const error = taken({ owner, since: '2026-01-02T03:04:05.000Z', run: 'r-1' }, '/run/lock', 'wait for it');
+  const error = makeLockTakenError(
+    { owner, since: '2026-01-02T03:04:05.000Z', run: 'r-1' },
+    '/run/lock',
+    'wait for it',
+  );
   expect(error.message).toMatch(/: ada on bastion, process 42, since .*2026.* \(\/run\/lock\)$/);
   expect(error.detail).toMatchObject({
     code: 'LOCKED',
     tryThis: ['wait for it', 'opsctl kv status'],
     data: { run: 'r-1', owner },
   });
-  const nameless = taken({ owner: ownerOf(host({}, -1)), since: 'yesterday', run: 'r-1' }, 'here', 'hint');
+  const nameless = makeLockTakenError(
+    { owner: ownerOf(host({}, -1)), since: 'yesterday', run: 'r-1' },
+    'here',
+    'hint',
+  );
   expect(nameless.message).toMatch(/: somebody on bastion, process 42, since yesterday \(here\)$/);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { operationLine, operationToResume, planned } from '../../../src/kv/operations/plan.ts';
+import { operationLine, operationToResume, buildPlan } from '../../../src/kv/operations/plan.ts';
 import type { OperationEntry, OperationKind, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterOf, observationOf } from './observed.ts';
@@ -9,7 +9,7 @@ const cluster = clusterOf(observation);
 const at = '2026-11-22T08:00:00.000Z';
 const minute = 60_000;
 const planOf = (operation: OperationKind, subject?: string): OperationPlan =>
-  planned({
+  buildPlan({
     id: '20261122T080000Z-0001',
     operation,
     ...(subject === undefined ? {} : { subject }),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import {
   parseName,
-  retained,
+  retain,
   type Retention,
   type SnapshotManifest,
   snapshotName,
@@ -21,7 +21,7 @@ const snapshot = (ms: number, isVerified = true): StoredSnapshot => {
 const many = Array.from({ length: 4 * 28 }, (_, i) => snapshot(start + i * 6 * hour));
 const now = start + 28 * 24 * hour;
 const kept = (rule: Retention, snapshots = many) =>
-  retained(snapshots, rule, now).keep.map(
+  retain(snapshots, rule, now).keep.map(
     ({ snapshot: { taken_at }, why }) => `${taken_at.slice(0, 13)} ${why}`,
   );
 
@@ -75,7 +75,7 @@ describe('which snapshots stay', () => {
         }),
         (times, rule) => {
           const all = times.map(([h, isVerified]) => snapshot(start + h * hour, isVerified));
-          const { keep, prune } = retained(all, rule, start + 5000 * hour);
+          const { keep, prune } = retain(all, rule, start + 5000 * hour);
           expect(keep.length + prune.length).toBe(all.length);
           const newest = all
             .filter(({ manifest }) => manifest?.verified_at !== undefined)

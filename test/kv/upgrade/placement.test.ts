@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   configOn,
-  discarded,
+  chooseDiscarded,
   discardStaged,
   placementOf,
   recordPlacement,
@@ -78,13 +78,13 @@ describe('what was staged', () => {
     entry({ kind: 'reverted', member: 'n2' }),
   ];
   it('is removed when the run is over', () => {
-    expect(discarded(entries, 'done').map(({ member }) => member)).toEqual(['n1', 'n2']);
-    expect(discarded(entries, 'aborted').map(({ member }) => member)).toEqual(['n1', 'n2']);
+    expect(chooseDiscarded(entries, 'done').map(({ member }) => member)).toEqual(['n1', 'n2']);
+    expect(chooseDiscarded(entries, 'aborted').map(({ member }) => member)).toEqual(['n1', 'n2']);
   });
   it('stays while a resume may start it, and goes for a member that was reverted', () => {
-    expect(discarded(entries, 'stopped').map(({ member }) => member)).toEqual(['n2']);
+    expect(chooseDiscarded(entries, 'stopped').map(({ member }) => member)).toEqual(['n2']);
     const again = [...entries, entry({ kind: 'placed', placement: placed('n2', '3.3') })];
-    expect(discarded(again, 'failed')).toEqual([]);
+    expect(chooseDiscarded(again, 'failed')).toEqual([]);
   });
 });
 

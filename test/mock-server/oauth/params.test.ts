@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { answerUri } from '../../../src/mock-server/oauth/flow.ts';
-import { readParams, reencoded } from '../../../src/mock-server/oauth/errors.ts';
+import { readParams, reencode } from '../../../src/mock-server/oauth/errors.ts';
 import { html, Html } from '../../../src/mock-server/html.ts';
 import { formTarget } from '../../../src/mock-server/oauth/pages.ts';
 
@@ -50,7 +50,7 @@ test('a state of any bytes survives: the same bytes, and nothing that a header o
             `%${lower ? byte.toString(16).padStart(2, '0') : byte.toString(16).toUpperCase().padStart(2, '0')}`,
         )
         .join('');
-      const encoded = reencoded(hex);
+      const encoded = reencode(hex);
       expect(encoded).toMatch(/^(?:[A-Za-z0-9\-._~]|%[0-9A-F]{2})*$/);
       const back = Buffer.from(
         encoded.replace(/%(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
@@ -59,8 +59,8 @@ test('a state of any bytes survives: the same bytes, and nothing that a header o
       expect(back.equals(Buffer.from(bytes))).toBe(true);
     }),
   );
-  expect(reencoded('a+b%2Bc%zz%4')).toBe('a%20b%2Bc%25zz%254');
-  expect(reencoded('é')).toBe('%C3%A9');
+  expect(reencode('a+b%2Bc%zz%4')).toBe('a%20b%2Bc%25zz%254');
+  expect(reencode('é')).toBe('%C3%A9');
 });
 
 const asked = (redirect_uri: string, state: string | null = 's') => ({ redirect_uri, state });

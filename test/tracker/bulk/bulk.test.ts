@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changeFrom, changeProblems, isMadeBy } from '../../../src/tracker/bulk/change.ts';
 import { lineMark, openJournal, parseJournal } from '../../../src/tracker/bulk/journal.ts';
-import { pooled, progressText } from '../../../src/tracker/bulk/outcomes.ts';
+import { runPooled, progressText } from '../../../src/tracker/bulk/outcomes.ts';
 import { type Line, splitCsv } from '../../../src/tracker/bulk/csv.ts';
 import { readRows } from '../../../src/tracker/bulk/rows.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
@@ -263,7 +263,7 @@ test('the pool: never more than its size at once, results as they are ready, eve
     running -= 1;
     return n;
   };
-  const found = (await all(pooled(numbers(), pool(4, work)))).flat();
+  const found = (await all(runPooled(numbers(), pool(4, work)))).flat();
   expect(found.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, i) => i));
   expect(most).toBe(4);
 });
@@ -278,7 +278,7 @@ test('the pool gives results while its input waits, and passes on a failure afte
     await gate;
     yield [2];
   }
-  const results = pooled(
+  const results = runPooled(
     slow(),
     pool(2, async (n: number) => n),
   );
@@ -289,7 +289,7 @@ test('the pool gives results while its input waits, and passes on a failure afte
     yield [1, 2, 3];
   }
   const ended: number[] = [];
-  const failing = pooled(
+  const failing = runPooled(
     three(),
     pool(2, async (n: number) => {
       if (n === 2) throw new Error('no');
@@ -307,7 +307,7 @@ test('what is known at once comes in pieces, in order, and is not done ahead of 
   async function* many(): AsyncIterable<number[]> {
     for (let i = 0; i < 20; i++) yield Array.from({ length: 100 }, (_, j) => i * 100 + j);
   }
-  const results = pooled(
+  const results = runPooled(
     many(),
     pool(4, (n: number) => {
       worked += 1;
@@ -328,7 +328,7 @@ test('results that come in the same turn are handed on together', async () => {
     yield [1, 2, 3];
   }
   const work = (n: number): Promise<number> => new Promise((resolve) => waiting.push(() => resolve(n)));
-  const next = pooled(three(), pool(3, work)).next();
+  const next = runPooled(three(), pool(3, work)).next();
   while (waiting.length < 3) await turn();
   for (const go of waiting) go();
   expect((await next).value).toEqual([1, 2, 3]);
@@ -347,7 +347,7 @@ test('a pool that is stopped begins nothing new, waits for what runs and not for
     await turn();
     return n;
   };
-  expect((await all(pooled(endless(), pool(2, work, controller.signal)))).flat()).toEqual([1, 2]);
+  expect((await all(runPooled(endless(), pool(2, work, controller.signal)))).flat()).toEqual([1, 2]);
   expect(begun).toEqual([1, 2]);
 });
 
@@ -357,7 +357,7 @@ test('a pool that has ended leaves nobody at the signal', async () => {
     yield [1, 2];
   }
   await all(
-    pooled(
+    runPooled(
       two(),
       pool(2, async (n: number) => n, signal),
     ),
@@ -375,7 +375,7 @@ test('a pool whose reader leaves begins nothing new', async () => {
     await turn();
     return n;
   };
-  for await (const _ of pooled(five(), pool(1, work))) break;
+  for await (const _ of runPooled(five(), pool(1, work))) break;
   const then = begun.length;
   for (let i = 0; i < 10; i++) await turn();
   expect(begun.length).toBeLessThanOrEqual(then + 1);

@@ -170,7 +170,7 @@ const isCommandLine = (value: unknown): value is CommandLine =>
     ? (wordsOf(value)?.length ?? 0) > 0
     : Array.isArray(value) && value.every((word) => typeof word === 'string');
 /** Two hosts may use the same directory names; names and URLs never. */
-const repeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
+const findRepeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
   (
     [
       'name',
@@ -317,7 +317,7 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
   found.push(
     ...nameProblems(cluster),
     ...argumentProblems(cluster),
-    ...repeated(cluster.members, driver),
+    ...findRepeated(cluster.members, driver),
     ...bucketProblems(cluster),
   );
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {

@@ -8,12 +8,12 @@ export const wordsOf = (line: string): string[] | undefined => {
   for (pattern.lastIndex = 0; at < line.trimEnd().length; at = pattern.lastIndex) {
     const found = pattern.exec(line);
     if (found === null) return undefined;
-    words.push(unquoted(found[1] as string));
+    words.push(unquote(found[1] as string));
   }
   return words;
 };
 
-const unquoted = (word: string): string =>
+const unquote = (word: string): string =>
   word.replace(
     /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'|\\([\s\S])/g,
     (_, double?: string, single?: string, escaped?: string) =>
@@ -34,7 +34,10 @@ export const argvOf = (
 };
 
 /** `{name}`-like words of hooks filled in; a name that is not known stays as it is. */
-export const filled = (line: CommandLine, values: Readonly<Record<string, string | undefined>>): string[] =>
+export const fillWords = (
+  line: CommandLine,
+  values: Readonly<Record<string, string | undefined>>,
+): string[] =>
   (argvOf(line, undefined) ?? []).map((word) =>
     word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole),
   );

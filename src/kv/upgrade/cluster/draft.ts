@@ -146,7 +146,7 @@ const isMember = ({ get }: Settings, { client_urls, name }: ListedMember): boole
     .map((url) => url.trim());
   return client_urls.some((url) => urls.includes(url)) && (get('name') ?? name) === name;
 };
-const described = async (
+const describeRunningMember = async (
   host: Host,
   { pid, uid, argv }: Running,
   settings: Settings,
@@ -198,7 +198,7 @@ export const findProcess = async (host: Host, listed: ListedMember): Promise<Fou
     const cwd = (await host.files.realPath(`/proc/${one.pid}/cwd`).catch(() => undefined)) ?? '/';
     const env = environmentOf(host, one, cwd);
     const settings = await settingsOf(host, one.argv, env, cwd);
-    if (isMember(settings, listed)) return described(host, one, settings, env, cwd, listed.name);
+    if (isMember(settings, listed)) return describeRunningMember(host, one, settings, env, cwd, listed.name);
   }
   return undefined;
 };

@@ -33,7 +33,7 @@ const tlsFlags = [
   ['server-name', 'server_name'],
 ] as const;
 
-export const flagged = (values: GivenAccess): Flagged =>
+export const nameFlags = (values: GivenAccess): Flagged =>
   Object.fromEntries(
     [...tlsFlags, ['password-file', 'password_file'] as const].flatMap(([flag, key]) =>
       values[flag] === undefined ? [] : [[key, `--${flag}`]],

@@ -17,15 +17,15 @@ const textAt = ({ files }: Host, path: string): string => {
   }
 };
 
-const dotted = (hex: string): string =>
+const formatAddress = (hex: string): string =>
   [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join('.');
 const withoutMapping = (hex: string): string =>
-  /^0{20}f{4}/.test(hex) ? dotted(hex.slice(24)) : hex.padStart(32, '0');
+  /^0{20}f{4}/.test(hex) ? formatAddress(hex.slice(24)) : hex.padStart(32, '0');
 /** The kernel prints words of four bytes, each in the byte order of the machine. */
 const addressIn = (hex: string): string => {
   const words = hex.toLowerCase().match(/.{8}/g) ?? [];
   const ordered = words.map((word) => (word.match(/../g) ?? []).toReversed().join('')).join('');
-  return ordered.length === 8 ? dotted(ordered) : withoutMapping(ordered);
+  return ordered.length === 8 ? formatAddress(ordered) : withoutMapping(ordered);
 };
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || /^0{32}$/.test(address);
 

@@ -78,7 +78,7 @@ const kinds: readonly Kind[] = [
   },
   { keys: textKeys, fits: (value) => typeof value === 'string', what: 'text', hint: 'put it in quotes' },
 ];
-const shown = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
@@ -92,7 +92,7 @@ export const typeFindings = (file: Readonly<Record<string, unknown>>): ConfigFin
         {
           level: 'fail',
           key,
-          message: `is ${shown(value)}, which is not ${what}: the server would not start`,
+          message: `is ${formatValue(value)}, which is not ${what}: the server would not start`,
           hint,
         },
       ];

@@ -33,7 +33,7 @@ const gatesIn = (text: string): string[] =>
 type Names = { readonly has: (key: string) => boolean; readonly shown: (key: string) => string };
 
 /** Both names of one setting, or a switch and its gate: the server exits. */
-const doubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
+const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && has(now))
     .map(({ old, now }) =>
@@ -57,7 +57,7 @@ const doubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding
 ];
 
 /** The old names serve 3.5 and 3.6: a member that is rolled back starts with them. */
-const renamed = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
+const findRenamed = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && !has(now))
     .map(({ old, now }) =>
@@ -87,8 +87,8 @@ const unknownGates = ({ shown }: Names, gates: readonly string[]): ConfigFinding
     );
 
 const names36 = (names: Names, gates: readonly string[]): ConfigFinding[] => [
-  ...doubled(names, gates),
-  ...renamed(names, gates),
+  ...findDoubled(names, gates),
+  ...findRenamed(names, gates),
   ...unknownGates(names, gates),
 ];
 
@@ -157,7 +157,7 @@ export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
 };
 
 /** The new names that people guess: as flags they do not exist. */
-const guessed = (flags: ReadonlyMap<string, string>): ConfigFinding[] =>
+const findGuessed = (flags: ReadonlyMap<string, string>): ConfigFinding[] =>
   gatedIn36
     .map(({ old, gate }) => ({ name: old.replace('experimental-', ''), gate }))
     .filter(({ name }) => flags.has(name))
@@ -190,5 +190,5 @@ export const flagFindings36 = (flags: ReadonlyMap<string, string>, to: Minor): C
     .map(({ key, value, instead }) =>
       finding('fail', `--${key}`, `is ${value}: the server would not start`, instead),
     );
-  return [...names36(names, gatesIn(flags.get(GATES) ?? '')), ...guessed(flags), ...values];
+  return [...names36(names, gatesIn(flags.get(GATES) ?? '')), ...findGuessed(flags), ...values];
 };

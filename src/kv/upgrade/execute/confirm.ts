@@ -23,11 +23,12 @@ const ableStore = ({ access }: Part, { members }: Observation): Store | undefine
   return able === undefined ? undefined : access.store(able.client_url, answerMs);
 };
 /** Members only: what their hosts say does not matter here. */
-const looked = ({ host, cluster, access }: Part): Promise<Observation> => observe({ host, cluster, access });
-const stopped = (message: string, tryThis: readonly string[]): AppError =>
+const observeMembers = ({ host, cluster, access }: Part): Promise<Observation> =>
+  observe({ host, cluster, access });
+const makeStoppedError = (message: string, tryThis: readonly string[]): AppError =>
   new AppError('stopped', message, { code: 'NOT_READY', tryThis });
 /** Waits until every member, and not only most of them, is as wanted. */
-const awaited = async (
+const awaitMembers = async (
   part: Part & { readonly signal?: AbortSignal },
   isGood: (members: readonly MemberSeen[]) => boolean,
   message: (members: readonly MemberSeen[]) => string,
@@ -38,7 +39,11 @@ const awaited = async (
     const { members } = await observe({ host, cluster, access });
     if (members.every(({ is_reachable }) => is_reachable) && isGood(members)) return;
     if (host.elapsed() > until || signal?.aborted === true)
-      throw stopped(message(members), ['opsctl kv status', 'opsctl kv resume', 'opsctl kv rollback']);
+      throw makeStoppedError(message(members), [
+        'opsctl kv status',
+        'opsctl kv resume',
+        'opsctl kv rollback',
+      ]);
     await host.sleep(pollMs);
   }
 };
@@ -48,19 +53,19 @@ const awaited = async (
  */
 export const enableDowngrade: Act = async (run) => {
   const { to } = run.plan;
-  const observation = await looked(run);
+  const observation = await observeMembers(run);
   const isOn = observation.members.some(({ downgrade_to }) => minorOf(downgrade_to) === to);
   if (!isOn && !isReadyFor(to, observation.members)) {
     const store = ableStore(run, observation);
     if (store === undefined)
-      throw stopped(`no member that can downgrade the cluster answers`, [
+      throw makeStoppedError(`no member that can downgrade the cluster answers`, [
         'opsctl kv status',
         'opsctl kv resume',
       ]);
     await store.downgrade('VALIDATE', to);
     await store.downgrade('ENABLE', to);
   }
-  await awaited(
+  await awaitMembers(
     run,
     (members) => isReadyFor(to, members),
     (members) => `the cluster is not ready to run ${to}: ${notReady(to, members)}; no member was stopped`,
@@ -72,7 +77,7 @@ export const cancelStale = async ({ access }: Part, { client_url }: MemberSeen):
   access.store(client_url, answerMs).downgrade('CANCEL', '');
 /** The store answers 200 in any case: only what members report afterwards counts. */
 export const cancelDowngrade = async (part: Part, to: string): Promise<void> => {
-  const observation = await looked(part);
+  const observation = await observeMembers(part);
   const isBack = (members: readonly MemberSeen[]): boolean =>
     members.every(
       ({ downgrade_to, cluster_version }) => downgrade_to === undefined && minorOf(cluster_version) === to,
@@ -80,9 +85,9 @@ export const cancelDowngrade = async (part: Part, to: string): Promise<void> => 
   if (isBack(observation.members)) return;
   const store = ableStore(part, observation);
   if (store === undefined)
-    throw stopped('no member that can cancel the downgrade answers', ['opsctl kv status']);
+    throw makeStoppedError('no member that can cancel the downgrade answers', ['opsctl kv status']);
   await store.downgrade('CANCEL', '');
-  await awaited(part, isBack, (members) => {
+  await awaitMembers(part, isBack, (members) => {
     const on = members.filter(({ downgrade_to }) => downgrade_to !== undefined).map(({ name }) => name);
     return on.length > 0
       ? `the downgrade is still on after it was cancelled: ${on.join(', ')}`

@@ -9,10 +9,10 @@ import { newLines } from '../watch/log-lines.ts';
 import {
   bad,
   type Check,
-  failed,
+  failCheck,
   type Gate,
   good,
-  skipped,
+  skip,
   unknown,
   type Verdict,
 } from './health-verdict.ts';
@@ -100,13 +100,12 @@ const isIntended = ({ plan }: Checking): boolean =>
 export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
   const rejected = names.filter((name) => before?.[name] === 'rejected');
-  if (rejected.length === 0)
-    return skipped('the version before was not seen to reject anonymous connections');
+  if (rejected.length === 0) return skip('the version before was not seen to reject anonymous connections');
   const now = await seeAccess(run, member.name);
   const open = rejected.filter((name) => now[name] === 'accepted').map((name) => probes[name]);
   if (open.length > 0 && isIntended(run)) return good(`accepts ${open.join(', ')} now, as accepted`);
   if (open.length > 0)
-    return failed(
+    return failCheck(
       `accepts ${open.join(' and ')}, and rejected them before: its configuration does not mean the same to this version`,
     );
   const unseen = rejected.filter((name) => now[name] === undefined).map((name) => probes[name]);
@@ -144,7 +143,7 @@ const answering = async ({ member, store, others }: Gate): Promise<readonly Memb
   );
   return seen.flatMap(({ status, ...one }) => (status === undefined ? [] : [{ ...one, status }]));
 };
-const shown = ({ from, to }: Link): string => `${from.name} to ${to.name}`;
+const formatValue = ({ from, to }: Link): string => `${from.name} to ${to.name}`;
 type State = { readonly link: Link; readonly ok: boolean | undefined };
 const verdictOf = (
   state: readonly State[],
@@ -154,7 +153,7 @@ const verdictOf = (
   const names = (wanted: boolean | undefined): string =>
     state
       .filter(({ ok }) => ok === wanted)
-      .map(({ link }) => shown(link))
+      .map(({ link }) => formatValue(link))
       .join(', ');
   const last =
     errors.length >= mostErrors

@@ -20,12 +20,12 @@ import {
   bad,
   type Check,
   electionPatienceMs,
-  failed,
+  failCheck,
   type Gate,
   good,
   keyOf,
   type ProgressWatch,
-  skipped,
+  skip,
   type Verdict,
   watchProgress,
 } from './health-verdict.ts';
@@ -40,13 +40,13 @@ const mostHashTries = 5;
 export const hashesAgree: Check = async (gate) => {
   const { member, store, others } = gate;
   const { db_size_bytes } = await store.status();
-  if ((await store.row()).can.hashKv === false) return skipped('this version cannot hash its data');
+  if ((await store.row()).can.hashKv === false) return skip('this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes)
-    return skipped(`${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
+    return skip(`${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
   const may = await Promise.all(others.map(mayHash));
   const peers = others.filter((_, at) => may[at]);
   if (others.length > 0 && peers.length === 0)
-    return skipped('no other member runs a version that can hash its data');
+    return skip('no other member runs a version that can hash its data');
   for (let tries = 0; tries < mostHashTries; tries += 1) {
     const { revision } = await store.range(keyOf(gate));
     const rows = await hashMembers([{ name: member.name, store }, ...peers], revision);
@@ -54,7 +54,7 @@ export const hashesAgree: Check = async (gate) => {
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
       return hashVerdict(gate, revision, rows, found);
   }
-  return skipped('no other member could be asked at the same revision');
+  return skip('no other member could be asked at the same revision');
 };
 const hashVerdict = (
   { run, member }: Gate,
@@ -82,7 +82,7 @@ const hashVerdict = (
         tryThis: [`opsctl kv replace-member ${found.odd[0]}, then opsctl kv resume`],
       },
     );
-  return failed(
+  return failCheck(
     `different data at revision ${revision}: ${found.detail}; opsctl kv replace-member ${member.name} gives it the data of the others`,
   );
 };
@@ -90,14 +90,15 @@ const hashVerdict = (
 /** Later patches of 3.4 and 3.5, and every 3.6: it says more than /health, which is true on a member that cannot vote. */
 export const isReady: Check = async ({ store }) => {
   const { status, text } = await store.connection.get('/readyz');
-  if (status === 404) return skipped('this version has no /readyz');
+  if (status === 404) return skip('this version has no /readyz');
   return status === 200
     ? good('/readyz says ok')
     : bad(`/readyz answers ${status}: ${text.trim().slice(0, 200)}`);
 };
-const listed = (store: Store): Promise<ListedMember[] | undefined> => store.members().catch(() => undefined);
+const listMembers = (store: Store): Promise<ListedMember[] | undefined> =>
+  store.members().catch(() => undefined);
 const inWords = ({ id, is_learner }: ListedMember): string => `${hexId(id)}${is_learner ? ' (learner)' : ''}`;
-const sorted = (rows: readonly ListedMember[]): string[] => rows.map(inWords).toSorted();
+const sortMembers = (rows: readonly ListedMember[]): string[] => rows.map(inWords).toSorted();
 /**
  * The version before kept the truth about members in its old data, the new one in its new data; the two may disagree after faults that were
  * mended long ago. So the first member of the new version must list exactly the members that the others list, learners too.
@@ -105,16 +106,16 @@ const sorted = (rows: readonly ListedMember[]): string[] => rows.map(inWords).to
 export const membershipIsKept: Check = async ({ run, store, others }) => {
   const own = await store.members();
   for (const { name, store: other } of others) {
-    const theirs = await listed(other);
+    const theirs = await listMembers(other);
     if (theirs !== undefined) return sameAs(name, own, theirs);
   }
   const before = run.plan.observation.listed;
   return others.length === 0 && before.length > 0
     ? sameAs('it did before', own, before)
-    : skipped('no other member could be asked for its list');
+    : skip('no other member could be asked for its list');
 };
 const sameAs = (whom: string, own: readonly ListedMember[], theirs: readonly ListedMember[]): Verdict => {
-  const [here, there] = [sorted(own), sorted(theirs)];
+  const [here, there] = [sortMembers(own), sortMembers(theirs)];
   return here.join() === there.join()
     ? good(`lists the same ${own.length} members as ${whom}`)
     : bad(`lists ${here.join(', ')}, not the same as ${whom}: ${there.join(', ')}`);
@@ -132,8 +133,8 @@ const alive = (seen: Exclude<ProcessState, { state: 'gone' }>): Verdict =>
   seen.state === 'starting'
     ? { ...bad(`it is being started: ${seen.awaits}`), isStarting: true }
     : good('its process runs');
-const gone = (reason: string | undefined): Verdict =>
-  failed(reason === undefined ? 'its process is not there' : `its process is not there: ${reason}`);
+const processGone = (reason: string | undefined): Verdict =>
+  failCheck(reason === undefined ? 'its process is not there' : `its process is not there: ${reason}`);
 export const processRuns: Check = async (gate) => {
   const { run, member } = gate;
   const { host, driver } = run;
@@ -146,29 +147,29 @@ export const processRuns: Check = async (gate) => {
       gate.lookedLike = alive(seen);
       return gate.lookedLike;
     }
-    if (host.elapsed() >= until) return gone(seen.reason);
+    if (host.elapsed() >= until) return processGone(seen.reason);
     await Promise.race([gate.exited, host.sleep(goneLookMs)]);
   }
-  return failed(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
+  return failCheck(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
 };
 
 const versionIsRight: Check = async ({ store, minor, exact }) => {
   const { server } = await store.versions();
   if (exact !== undefined && compareVersions(server, exact) !== 0)
-    return failed(`runs ${server}, not ${exact}: the wrong program was started`);
+    return failCheck(`runs ${server}, not ${exact}: the wrong program was started`);
   return minorOf(server) === minor
     ? good(`runs ${server}`)
-    : failed(`runs ${server}, not ${minor}: the wrong program was started`);
+    : failCheck(`runs ${server}, not ${minor}: the wrong program was started`);
 };
 /** spec/store#measured-upgrade: a member with another data directory joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
-    return failed(
+    return failCheck(
       `is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data directory`,
     );
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
-    return failed(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
+    return failCheck(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
   return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
 };
 export const healthIsTrue: Check = async ({ store }) => {

@@ -63,10 +63,10 @@ export type Verdict = {
 };
 export const good = (detail: string): Verdict => ({ ok: true, detail });
 export const bad = (detail: string): Verdict => ({ ok: false, detail });
-export const skipped = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
+export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
 /** The check was tried and showed nothing. This is not a pass; the run reports it as a warning. */
 export const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}` });
-export const failed = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
+export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 export type Gate = {
   readonly run: Checking;
   readonly member: MemberSpec;

@@ -162,7 +162,7 @@ const wasRevertTold = ({ journal }: Run): boolean => {
   const kinds = journal.entries.map(({ kind }) => kind);
   return kinds.lastIndexOf('closed') > kinds.lastIndexOf('reverting');
 };
-const reverted = async (
+const revertFailedMember = async (
   run: Run,
   { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'revert' }>,
 ): Promise<Ending | undefined> => {
@@ -191,7 +191,7 @@ const revertDropped = (
   return undefined;
 };
 /** Once in a process, and only when the operator resumed. */
-const restarted = async (
+const restartOnce = async (
   run: Run,
   { member, steps }: Extract<Decision, { readonly kind: 'restart' }>,
 ): Promise<Ending | undefined> => {
@@ -206,7 +206,7 @@ const restarted = async (
     text: `${member} is down: it is started with ${run.plan.to} again`,
   });
   run.emit({ event: 'member-down', member, was_leader: false });
-  return performed(run, steps);
+  return tryPerformSteps(run, steps);
 };
 const heldBefore = (run: Run, member: string, isLast: boolean, observation: Observation): Ending => {
   const { plan } = run;
@@ -229,7 +229,7 @@ const neverStable = ({ plan, members }: Run, name: string): Ending => {
   );
 };
 /** The question before the point of no return. A member whose process ends meanwhile breaks it off; a question that the operator broke off is answered: no. */
-const asked = async (
+const confirmPointOfNoReturn = async (
   run: Run,
   confirmed: Confirmation,
   { decision, observation }: Looked,
@@ -259,7 +259,7 @@ const isFirstTime = ({ journal }: Run, steps: readonly Step[]): boolean => {
     .filter((entry) => entry.kind === 'failed' && steps.some(({ id }) => id === entry.step));
   return failed.length <= 1;
 };
-const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {
+const tryPerformSteps = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {
   const ended = run.members.signal();
   try {
     await performSteps(run, steps);
@@ -278,7 +278,7 @@ const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | und
   }
 };
 /** Confirmed, by this process or by one that crashed since: the upgraded members have to be good together now. */
-const crossed = async (
+const passPointOfNoReturn = async (
   run: Run,
   { member, steps }: Extract<Decision, { readonly kind: 'steps' }>,
   observation: Observation,
@@ -288,7 +288,7 @@ const crossed = async (
     (steps.find(({ kind }) => kind === 'stop') ?? steps[0]) as Step,
     observation,
   );
-  if (stability === 'good') return performed(run, steps);
+  if (stability === 'good') return tryPerformSteps(run, steps);
   return stability === 'never' ? neverStable(run, member as string) : undefined;
 };
 /** A resume asks every guard before it touches the next member. One that is down already is brought to its end first. */
@@ -330,17 +330,17 @@ const carriedOut = async (run: Run, confirmed: Confirmation, looked: Looked): Pr
     case 'refuse':
       return refusedBy(decision.findings);
     case 'ask':
-      return asked(run, confirmed, looked);
+      return confirmPointOfNoReturn(run, confirmed, looked);
     case 'revert':
-      return reverted(run, decision);
+      return revertFailedMember(run, decision);
     case 'drop-revert':
       return revertDropped(run, decision, observation);
     case 'restart':
-      return restarted(run, decision);
+      return restartOnce(run, decision);
     default:
       return decision.isCrossing === true
-        ? crossed(run, decision, observation)
-        : performed(run, decision.steps);
+        ? passPointOfNoReturn(run, decision, observation)
+        : tryPerformSteps(run, decision.steps);
   }
 };
 /** The loop of every run: look, decide, do; until it is done or something speaks against the next step. */

@@ -12,7 +12,7 @@ import type {
   Step,
 } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { filled } from '../cluster/command-line.ts';
+import { fillWords } from '../cluster/command-line.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
 import { notReadyToLead, stopFinding } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';
@@ -45,7 +45,7 @@ export const runHook = async (
   const line = run.cluster.hooks?.[name];
   if (line === undefined) return;
   const spec = memberOf(run, member);
-  const [command, ...words] = filled(line, {
+  const [command, ...words] = fillWords(line, {
     name: member,
     client_url: spec.client_url,
     data_dir: spec.data_dir,

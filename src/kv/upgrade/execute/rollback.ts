@@ -90,14 +90,14 @@ const nextToReturn = (
   const rank = (member: MemberSeen): number => (!member.is_reachable ? 0 : member.is_leader ? 2 : 1);
   return members.filter((member) => !isOld(member)).toSorted((a, b) => rank(a) - rank(b))[0];
 };
-const stopped = (message: string, tryThis: readonly string[]): Ending => ({
+const endStopped = (message: string, tryThis: readonly string[]): Ending => ({
   outcome: 'stopped',
   message,
   category: 'stopped',
   error: new AppError('stopped', message, { code: 'ROLLBACK_STOPPED', tryThis }),
 });
 /** Every member runs the newer version again: the store does not have to take the older one in any more. */
-const cancelled = async (run: Run): Promise<void> => {
+const endDowngrade = async (run: Run): Promise<void> => {
   run.journal.write({ kind: 'begin', step: 'cancel-downgrade' });
   await cancelDowngrade(run, run.plan.from);
   run.journal.tell({ kind: 'end', step: 'cancel-downgrade' });
@@ -109,16 +109,16 @@ const refusalNow = async (
   seen: MemberSeen,
 ): Promise<Ending | 'look-again' | undefined> => {
   const untold = run.journal.failure();
-  if (untold !== undefined) return stopped(untold.message, untold.detail.tryThis ?? []);
+  if (untold !== undefined) return endStopped(untold.message, untold.detail.tryThis ?? []);
   // It is down already: to start its old version costs nobody anything.
   if (!seen.is_reachable) return undefined;
   const finding = stopFinding(observation, seen.name, run.plan.options.accept);
   return finding === undefined
     ? beforeReturn(run, seen.name)
-    : stopped(finding.message, ['bring the other members back, then opsctl kv resume']);
+    : endStopped(finding.message, ['bring the other members back, then opsctl kv resume']);
 };
 /** Undefined when the member runs its old version again. */
-const returned = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
+const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
   run.downSince.set(name, run.host.elapsed());
   run.emit({ event: 'member-down', member: name, was_leader: is_leader });
   try {
@@ -129,7 +129,7 @@ const returned = async (run: Run, { name, is_leader }: MemberSeen): Promise<Endi
       error instanceof AppError
         ? (error.detail.tryThis ?? [])
         : ['opsctl kv resume', 'read the log of the member'];
-    return stopped(messageOf(error), tryThis);
+    return endStopped(messageOf(error), tryThis);
   }
 };
 const allReturned = ({ plan, cluster, journal }: Run): Ending => {
@@ -146,16 +146,16 @@ export const rollBack = async (run: Run): Promise<Ending> => {
   for (;;) {
     if (run.signal.aborted) {
       const error = stopReason(run);
-      return stopped(error.message, error.detail.tryThis ?? []);
+      return endStopped(error.message, error.detail.tryThis ?? []);
     }
     const observation = await observe({ host, cluster, access });
     const seen = nextToReturn(run, observation);
     if (seen === undefined) break;
     const refusal = await refusalNow(run, observation, seen);
     if (refusal === 'look-again') continue;
-    const ending = refusal ?? (await returned(run, seen));
+    const ending = refusal ?? (await returnMember(run, seen));
     if (ending !== undefined) return ending;
   }
-  if (kindOf(run.plan) === 'downgrade') await run.holdLock().then(() => cancelled(run));
+  if (kindOf(run.plan) === 'downgrade') await run.holdLock().then(() => endDowngrade(run));
   return allReturned(run);
 };

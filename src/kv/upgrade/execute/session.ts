@@ -30,7 +30,7 @@ import { observe } from '../observe/observe.ts';
 import { discardStaged } from '../placement.ts';
 import { crosses, kindOf } from '../plan-kind.ts';
 import { writeReports } from '../present/markdown.ts';
-import { joined, partsBefore, reportFrom } from '../present/report.ts';
+import { joinRuns, partsBefore, reportFrom } from '../present/report.ts';
 import { detailText } from '../present/text.ts';
 import { lockLost, type Replacing, type Run } from '../run.ts';
 import type { Driver } from '../supervisors/driver.ts';
@@ -118,7 +118,11 @@ const open = async (input: SessionInput): Promise<Journal> => {
   return journal;
 };
 /** Both locks. A run that has to be brought to its end goes on without the one in the store. */
-export const locked = (input: SessionInput, emit: Recorder['emit'], lost: AbortController): Promise<Lock> =>
+export const takeBothLocks = (
+  input: SessionInput,
+  emit: Recorder['emit'],
+  lost: AbortController,
+): Promise<Lock> =>
   takeLocks({
     ...input,
     warn: input.action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
@@ -287,7 +291,7 @@ export const reportRun = async (
   const after = await observe({ host, cluster, access }).catch(() => undefined);
   const finishedAt = new Date(host.now()).toISOString();
   const before = await partsBefore(host, directory, journal.entries, journal.path);
-  const whole = joined(before, { events, startedAt, durationMs: host.elapsed() - startedMs, canary });
+  const whole = joinRuns(before, { events, startedAt, durationMs: host.elapsed() - startedMs, canary });
   const seen = { finishedAt, after, snapshots: snapshotsOf(journal) };
   const report = reportFrom({
     run: run.id,
@@ -344,7 +348,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, sink, action } = input;
   const recorded = recorder(host, sink);
   const lost = new AbortController();
-  const lock = await locked(input, recorded.emit, lost).catch(unbegun);
+  const lock = await takeBothLocks(input, recorded.emit, lost).catch(unbegun);
   try {
     await refuseUnfinished(input);
     const opened = await openRun(input, recorded, lost, lock);

@@ -201,7 +201,7 @@ export const performSteps = async (run: Run, steps: readonly Step[]): Promise<vo
   }
 };
 /** While the member is watched the next one's snapshot is taken; both have to be over before anything else begins. */
-const proved = async (run: Run, step: Step, gate: Gate): Promise<Detail> => {
+const verifyMember = async (run: Run, step: Step, gate: Gate): Promise<Detail> => {
   let early: EarlySnapshot | undefined;
   try {
     const detail = await prove(run, gate, () => {
@@ -234,7 +234,7 @@ const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
     if (touching.has(step.kind)) run.replacing.set(name, 'changing');
     else run.replacing.delete(name);
     await within(run, step, forcedOf(step, steps[at + 1]), async () => {
-      if (step.kind === 'gate') return proved(run, step, gate ?? openNewGate(run, name));
+      if (step.kind === 'gate') return verifyMember(run, step, gate ?? openNewGate(run, name));
       if (step.kind === 'copy-data' || step.kind === 'check-data' || step.kind === 'configure')
         return acts[step.kind]?.(run, step).catch(memberIsDown(step));
       if (step.kind !== 'start') return acts[step.kind]?.(run, step);

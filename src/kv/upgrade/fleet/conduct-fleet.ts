@@ -28,7 +28,7 @@ type Ended = {
   /** Of the error object that a run with -o json ends its stderr with. */
   readonly error: string | undefined;
 };
-const parsed = (text: string): any => {
+const parseLine = (text: string): any => {
   try {
     return JSON.parse(text);
   } catch {
@@ -40,8 +40,8 @@ const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => 
   // No signal: a Ctrl-C reaches the child by itself and ends it between two members.
   const { code, stdout, stderr } = await host.processes.run(command, [...first, ...words, '-o', 'json']);
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  const complaint = parsed(last);
-  const answer = parsed(stdout);
+  const complaint = parseLine(last);
+  const answer = parseLine(stdout);
   return {
     code,
     answer,
@@ -137,7 +137,7 @@ const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>)
   );
 };
 /** The same fleet is run once at a time on this machine. */
-const locked = async (host: Host, directory: string): Promise<() => Promise<void>> => {
+const lockFleet = async (host: Host, directory: string): Promise<() => Promise<void>> => {
   const [path, mine] = [`${directory}/lock`, thisProcess(host)];
   await host.files.makeDirectory(directory, 0o700);
   const seen = await tryLock(host, path, mine);
@@ -158,7 +158,12 @@ const locked = async (host: Host, directory: string): Promise<() => Promise<void
   }
   return () => unlock(host, path, mine);
 };
-const upgraded = async (input: FleetInput, journal: FleetJournal, cluster: string, wasBegun: boolean) => {
+const upgradeOneCluster = async (
+  input: FleetInput,
+  journal: FleetJournal,
+  cluster: string,
+  wasBegun: boolean,
+) => {
   const { host, lastMember, info, label } = input;
   info(`${label(cluster)}: ${wasBegun ? 'goes on' : 'begins'}`);
   journal.write({ kind: 'began', cluster });
@@ -181,7 +186,7 @@ const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal
 export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<ChildDetail>> {
   const { host, fleet, file, state, signal } = input;
   const directory = fleetDirectory(state, file, fleet.name);
-  const release = await locked(host, directory);
+  const release = await lockFleet(host, directory);
   try {
     const journal = await openFleetJournal(host, directory);
     try {
@@ -193,7 +198,7 @@ export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<
         journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters });
       yield* runFleet(
         fleet,
-        (cluster) => upgraded(input, journal, cluster, begun.has(cluster)),
+        (cluster) => upgradeOneCluster(input, journal, cluster, begun.has(cluster)),
         () => !signal.aborted,
       );
       journal.write({ kind: 'closed' });

@@ -146,7 +146,7 @@ const asEntry = (line: unknown): FleetEntry => {
   return line as FleetEntry;
 };
 /** The lines of a run that was never closed. Pure. */
-const interrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
+const findInterrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
   entries.slice(entries.findLastIndex(({ kind }) => kind === 'closed') + 1);
 /** Clusters whose own run was begun and of which no end is known: their runs may be unfinished, or still going on. Pure. */
 export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> => {
@@ -180,7 +180,7 @@ export const openFleetJournal = async (host: Host, directory: string): Promise<F
   const file = host.files.append(path, 0o600);
   return {
     path,
-    before: interrupted(entries),
+    before: findInterrupted(entries),
     write: (entry) => {
       file.write(`${JSON.stringify({ at: new Date(host.now()).toISOString(), ...entry })}\n`);
       file.sync();

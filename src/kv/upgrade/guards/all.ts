@@ -50,11 +50,11 @@ export const healthFindings = (findings: readonly Finding[]): Finding[] =>
 
 /** All findings at once. */
 export const findingsOf = (input: GuardInput): Finding[] => {
-  const accepted = (finding: Finding): Finding =>
+  const acceptFinding = (finding: Finding): Finding =>
     finding.level === 'fail' &&
     input.options.accept.includes(finding.guard) &&
     acceptable.includes(finding.guard)
       ? { ...finding, level: 'warn', message: `${finding.message} (accepted)` }
       : finding;
-  return guards.flatMap((guard) => guard.findings(input)).map(accepted);
+  return guards.flatMap((guard) => guard.findings(input)).map(acceptFinding);
 };

@@ -16,7 +16,7 @@ export type MemberDisk = {
   readonly what?: string;
 };
 /** Adds up what one disk has to hold. A disk that is not known is another one. */
-const merged = (disks: readonly MemberDisk[]): MemberDisk[] => {
+const mergeLists = (disks: readonly MemberDisk[]): MemberDisk[] => {
   const found: MemberDisk[] = [];
   for (const one of disks) {
     const at = found.findIndex(({ disk }) => disk !== undefined && disk === one.disk);
@@ -50,7 +50,7 @@ export const memberDisks = (
   const copies = host.data_dir_bytes ?? db;
   const beside = data_place?.beside;
   const isCopiedElsewhere = copy_data && beside?.free_bytes !== undefined && beside.disk !== disk;
-  return merged([
+  return mergeLists([
     {
       ...{ ...on(disk), free, growth: db },
       passes: db + (hasOwnDisk ? 0 : walBytes),

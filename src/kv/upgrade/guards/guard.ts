@@ -59,7 +59,7 @@ export const guard = (
   isSeen: Sees = sees.answer,
   texts: Texts = {},
 ): Guard => {
-  const passed = ({ observation }: GuardInput, message: string): Finding[] => {
+  const reportPass = ({ observation }: GuardInput, message: string): Finding[] => {
     const unseen = unseenFinding(id, good, observation.members, isSeen);
     return unseen.length > 0 ? unseen : [{ guard: id, level: 'pass', message }];
   };
@@ -67,11 +67,11 @@ export const guard = (
     id,
     findings: (input) => {
       const skipped = texts.skips?.(input);
-      if (skipped !== undefined) return passed(input, `does not apply: ${skipped}`);
+      if (skipped !== undefined) return reportPass(input, `does not apply: ${skipped}`);
       const found: Finding[] = [];
       const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
       look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
-      return found.length > 0 ? found : passed(input, texts.found?.(input) ?? good);
+      return found.length > 0 ? found : reportPass(input, texts.found?.(input) ?? good);
     },
   };
 };

@@ -6,7 +6,7 @@ import { guard, type Log } from './guard.ts';
 import { alarmMessages } from './store.ts';
 
 /** Names are the operator's own, but not crosswise: then one member would be stopped and another one looked at. */
-const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Log): void => {
+const findCrossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Log): void => {
   const nameIn = (id: string | undefined): string | undefined => listed.find((row) => row.id === id)?.name;
   for (const { name, member_id, client_url } of members) {
     const called = nameIn(member_id);
@@ -100,7 +100,7 @@ export const oneCluster = guard(
     checkClusterIds(observation, log);
     checkMemberLists(observation, log);
     checkDuplicates(observation, log);
-    crossed(observation, cluster, log);
+    findCrossed(observation, cluster, log);
     checkKnown(observation, log);
     checkListed(observation, log);
   },

@@ -14,7 +14,7 @@ import type { Finding, MemberSeen, Observation } from '../../engine/model.ts';
 import { guard, type GuardInput, type Log } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;
-const mixed = ({ name, server_version }: MemberSeen): Problem => ({
+const describeMixed = ({ name, server_version }: MemberSeen): Problem => ({
   member: name,
   message: `${name} runs ${server_version}: the store refuses a downgrade of a mixed cluster`,
   hint: 'opsctl kv rollback while an upgrade is under way, opsctl kv resume for a downgrade',
@@ -44,7 +44,7 @@ export const downgradeProblems = (
   const isOther = ({ server_version }: MemberSeen): boolean =>
     server_version !== undefined && minorOf(server_version) !== from;
   return [
-    ...(isUnderWay ? [] : members.filter(isOther).map(mixed)),
+    ...(isUnderWay ? [] : members.filter(isOther).map(describeMixed)),
     ...members
       .filter(({ downgrade_to }) => downgrade_to !== undefined && minorOf(downgrade_to) !== to)
       .map(elsewhere),
@@ -129,7 +129,7 @@ export const versionPath = guard('version-path', 'the way is one minor version f
 });
 
 type Against = { readonly name: string; readonly what: string; readonly rule: VersionRule };
-const said = ({ name, what, rule: { reason, instead, source } }: Against) => ({
+const describeRule = ({ name, what, rule: { reason, instead, source } }: Against) => ({
   member: name,
   message: `${name}: ${what}: ${reason} (${source})`,
   hint: instead,
@@ -161,7 +161,7 @@ export const knownVersions = guard(
   'known-versions',
   'nothing is known against these versions',
   (input, log) => {
-    for (const one of against(input)) if (one.rule.is_final !== true) log[one.rule.level](said(one));
+    for (const one of against(input)) if (one.rule.is_final !== true) log[one.rule.level](describeRule(one));
     const table = input.options.versions ?? versionTable;
     const fresh = input.observation.members.flatMap(({ host }) => host?.new_binary_version ?? []);
     for (const version of new Set(fresh.filter((one) => minorOf(one) === input.to)))
@@ -177,6 +177,6 @@ export const leastVersions = guard(
   'least-versions',
   'every member runs a version from which the upgrade is safe',
   (input, log) => {
-    for (const one of against(input)) if (one.rule.is_final === true) log[one.rule.level](said(one));
+    for (const one of against(input)) if (one.rule.is_final === true) log[one.rule.level](describeRule(one));
   },
 );

@@ -47,7 +47,7 @@ type Board = {
   readonly watched: Map<string, Watched>;
   alarm: AbortController;
 };
-const ended = (board: Board, name: string, one: Watched): void => {
+const markEnded = (board: Board, name: string, one: Watched): void => {
   if (board.watched.get(name) !== one || one.isEnded) return;
   Object.assign(one, { isEnded: true, goodSince: undefined });
   board.alarm.abort(memberEnded(name));
@@ -81,7 +81,7 @@ const lookingAt = (board: Board, { host, driver, access, cluster }: Parts): (() 
     await Promise.all(
       [...board.watched].map(async ([name, one]) => {
         const seen = await driver.process(specOf(name));
-        if (seen.state === 'gone') return ended(board, name, one);
+        if (seen.state === 'gone') return markEnded(board, name, one);
         // Whoever watches over it has started it again.
         one.isEnded = false;
         if (seen.state === 'running') noticeRestart(one, seen.pid);
@@ -114,7 +114,7 @@ export const watchMembers = (parts: Parts): MemberWatch => {
     add: (name, exited) => {
       const one: Watched = { isEnded: false, goodSince: host.elapsed(), pid: undefined, restarts: 0 };
       board.watched.set(name, one);
-      void exited?.then(() => ended(board, name, one));
+      void exited?.then(() => markEnded(board, name, one));
     },
     remove: (name) => void board.watched.delete(name),
     isWatched: (name) => board.watched.has(name),

@@ -16,7 +16,7 @@ export type Comparison =
   | { readonly kind: 'unproved'; readonly detail: string }
   /** `odd`: those that stand against a majority; empty when there is none. */
   | { readonly kind: 'different'; readonly odd: readonly string[]; readonly detail: string };
-const named = (rows: readonly MemberHash[]): string =>
+const nameHashes = (rows: readonly MemberHash[]): string =>
   rows
     .map(({ name, server, hash }) => `${name} (${server}) ${hash.toString(16).padStart(8, '0')}`)
     .join(', ');
@@ -33,7 +33,7 @@ export const compareHashes = (rows: readonly MemberHash[]): Comparison => {
   if (new Set(rows.map(({ compact_revision }) => Math.max(0, compact_revision))).size > 1)
     return { kind: 'moving' };
   if (rows.every(({ hash }) => hash === rows[0]?.hash)) return { kind: 'same' };
-  const detail = named(rows);
+  const detail = nameHashes(rows);
   const isCompacted = rows.some(({ compact_revision }) => compact_revision > 0);
   const isMinorSplit = rows.some(({ server, hash }) =>
     rows.some((row) => minorOf(row.server) === minorOf(server) && row.hash !== hash),

@@ -53,7 +53,7 @@ const isLate = (answer: PromiseSettledResult<unknown>): boolean =>
   answer.status === 'rejected' &&
   answer.reason instanceof AppError &&
   answer.reason.detail.code === 'DEADLINE_EXCEEDED';
-const settled = async <T>(work: Promise<T>): Promise<PromiseSettledResult<T>> =>
+const settle = async <T>(work: Promise<T>): Promise<PromiseSettledResult<T>> =>
   (await Promise.allSettled([work]))[0];
 const answerOf = <T>(answer: PromiseSettledResult<T>): T | undefined =>
   answer.status === 'fulfilled' ? answer.value : undefined;
@@ -68,12 +68,12 @@ const answersOf = async (store: Store, patient: Store): Promise<Answers> => {
     store.members(),
     store.alarms(),
   ]);
-  const status = isLate(first) ? await settled(patient.status()) : first;
+  const status = isLate(first) ? await settle(patient.status()) : first;
   if (answerOf(status)?.leader_id === undefined) return { health, status, listed, alarms };
   const [lateHealth, lateListed, lateAlarms] = await Promise.all([
-    isLate(health) ? settled(patient.health()) : health,
-    isLate(listed) ? settled(patient.members()) : listed,
-    isLate(alarms) ? settled(patient.alarms()) : alarms,
+    isLate(health) ? settle(patient.health()) : health,
+    isLate(listed) ? settle(patient.members()) : listed,
+    isLate(alarms) ? settle(patient.alarms()) : alarms,
   ]);
   return { health: lateHealth, status, listed: lateListed, alarms: lateAlarms };
 };

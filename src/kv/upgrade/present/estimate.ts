@@ -56,7 +56,7 @@ export type Timing = {
   readonly tookMs: readonly number[];
   readonly left: readonly string[];
 };
-const finished = (timing: Timing, event: UpgradeEvent & { event: 'step-finished' }): Timing => {
+const finishStep = (timing: Timing, event: UpgradeEvent & { event: 'step-finished' }): Timing => {
   const { kind, member } = event.step;
   if (kind !== 'gate') return timing;
   const begun = timing.begunAt[member];
@@ -74,7 +74,7 @@ export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Ti
       ? undefined
       : { plan: event.plan, begunAt: {}, tookMs: [], left: event.plan.order };
   if (timing === undefined) return undefined;
-  if (event.event === 'step-finished') return finished(timing, event);
+  if (event.event === 'step-finished') return finishStep(timing, event);
   // Whoever is rolled back begins again.
   if (event.event === 'reverting') {
     const { [event.member]: _, ...begunAt } = timing.begunAt;

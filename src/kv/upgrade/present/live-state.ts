@@ -59,7 +59,7 @@ const order: readonly StepKind[] = [
   'settle',
 ];
 
-const started = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
+const startState = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
   const { plan, action } = event;
   const memberOf = (name: string): LiveMember => {
     const seen = plan.observation.members.find((member) => member.name === name);
@@ -184,7 +184,7 @@ const shownAfter = (before: LiveState, event: UpgradeEvent): LiveState => {
   const state = { ...before, elapsedMs: Math.max(before.elapsedMs, event.elapsed_ms) };
   switch (event.event) {
     case 'run-started':
-      return started(event);
+      return startState(event);
     case 'step-started':
       return {
         ...setCell(state, event, 'running'),

@@ -259,7 +259,7 @@ type Ended = {
   readonly report: Report;
 };
 /** The run does not end with its reader: a member may be down. It is brought to its end, and then the run stops as by Ctrl-C. */
-export const followed = (
+export const followRun = (
   signal: AbortSignal,
   conduct: (sink: Sink, signal: AbortSignal) => Promise<Ended>,
 ): Result => {

@@ -25,7 +25,7 @@ const words: Readonly<Partial<Record<StepKind, string>>> = {
   settle: 'wait',
 };
 
-const clipped = (line: string, columns: number): string =>
+const clipLine = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
 /** The first ones, and how many there are besides. */
 const firstOf = (lines: readonly string[], count: number, what: string): string[] =>
@@ -74,7 +74,7 @@ export const planSummary = (plan: Plan, { columns, rows, tookMs = [] }: SummaryL
   const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, in the same way');
   const warnings = warningLines(plan, columns, room - members.length);
   return [head, ...estimate, ...members, ...warnings, ...foot]
-    .map((line) => clipped(line, columns))
+    .map((line) => clipLine(line, columns))
     .join('\n');
 };
 

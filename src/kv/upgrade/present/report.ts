@@ -298,7 +298,7 @@ const together = (
   };
 };
 /** One run again: the later part begins where the earlier one ended. Steps that it only told of are not its own. */
-export const joined = (before: Part | undefined, now: Part): Part => {
+export const joinRuns = (before: Part | undefined, now: Part): Part => {
   if (before === undefined) return now;
   const own = now.events.filter((event) => event.event !== 'step-finished' || event.was_done_before !== true);
   const later = own.map((event) => ({ ...event, elapsed_ms: event.elapsed_ms + before.durationMs }));

@@ -95,7 +95,7 @@ const runText = ({ observation, run, restored }: Known): string[] => {
   return [isBack && restored === undefined ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
 };
 /** After an empty line; what is indented is to be copied and stays as it is. */
-const wrapped = (said: readonly string[], columns: number): string[] =>
+const wrapLines = (said: readonly string[], columns: number): string[] =>
   said.length === 0
     ? []
     : ['', ...said.join('\n').split('\n')].map((line) =>
@@ -106,5 +106,5 @@ export const statusLines = (known: Known, columns: number): string[] => {
   const { observation, restored, operation } = known;
   const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${hint}`);
   const others = [restored, operation].flatMap((line) => line?.text ?? []);
-  return wrapped([...alarms, ...runText(known), ...others], columns);
+  return wrapLines([...alarms, ...runText(known), ...others], columns);
 };

@@ -146,7 +146,12 @@ type Wanted = {
 type Directories = { readonly clusters: string; readonly state: string };
 type Chosen = Pick<RestoreSource, 'to' | 'run'> & { readonly place: string; readonly member: string };
 /** The newest snapshot of the last run, or the one that was named. */
-const chosen = async (host: Host, clusters: string, wanted: Wanted, cluster: string): Promise<Chosen> => {
+const chooseSnapshot = async (
+  host: Host,
+  clusters: string,
+  wanted: Wanted,
+  cluster: string,
+): Promise<Chosen> => {
   const [run] = (await findRuns(host, clusters, cluster)).filter(({ entries }) =>
     entries.some(({ kind }) => kind === 'snapshot'),
   );
@@ -174,7 +179,7 @@ export const restoreSource = async (
   wanted: Wanted,
   { name, s3 }: Pick<ClusterFile, 'name' | 's3'>,
 ): Promise<RestoreSource> => {
-  const { place, member, to, run } = await chosen(host, clusters, wanted, name);
+  const { place, member, to, run } = await chooseSnapshot(host, clusters, wanted, name);
   const isStored = isBucketUrl(place);
   const bucket = { ...s3, ...wanted.bucket, directory: `${state}/snapshots` };
   const path = isStored ? await asLocalFile(host, place, bucket) : place;
@@ -217,7 +222,7 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
   );
 };
 /** Sets `$N` the directory as named, `$R` without links, `$B` the path next to which new and old directories are. */
-const placed = ({ data_dir }: MemberSpec): ShellScript => sh`${placeFunctions}
+const locate = ({ data_dir }: MemberSpec): ShellScript => sh`${placeFunctions}
 N=${data_dir?.replace(/\/+$/, '')}; R=$(real "$N"); B=$(beside "$N")`;
 /**
  * Sets `$W` to the real directory of the write-ahead log if it is not part of the data directory, with a log to which a link in the data
@@ -260,7 +265,7 @@ const buildScript = (
 ): ShellScript => {
   const at = words.indexOf('--data-dir');
   const before = at < 0 ? words : words.slice(0, at);
-  return sh`${placed(member)}
+  return sh`${locate(member)}
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}
 rm -rf "$B.restoring" || exit 1
@@ -299,7 +304,7 @@ export const buildDirectory = async (
 const swapScript = ({ aside, wal_dir }: RestoreStep, member: MemberSpec): ShellScript => {
   const ending = /\.before-restore-[^/]*$/.exec(aside)?.[0];
   return sh`set -e
-${placed(member)}
+${locate(member)}
 ${placedLog(wal_dir)}
 K=$(unused "$B"${ending})
 if [ -n "$W" ] && [ -e "$V.restoring" ]; then
@@ -330,6 +335,6 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
 export const isBuiltBeside = async (shell: Shell, member: MemberSpec): Promise<boolean> =>
   (
     await shell.run(
-      sh`[ -d ${`${member.data_dir}.restoring`} ] && exit 0\n${placed(member)}\n[ -d "$B.restoring" ]`,
+      sh`[ -d ${`${member.data_dir}.restoring`} ] && exit 0\n${locate(member)}\n[ -d "$B.restoring" ]`,
     )
   ).code === 0;

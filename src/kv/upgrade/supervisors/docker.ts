@@ -1,7 +1,7 @@
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
-import { filled, shellLine } from '../cluster/command-line.ts';
+import { fillWords, shellLine } from '../cluster/command-line.ts';
 import {
   type Ask,
   lastLine,
@@ -114,7 +114,7 @@ export const argumentsLike = (
   const [entrypoint, imageEntrypoint] = [list(own['Entrypoint']), list(image['Entrypoint'])];
   const command = list(own['Cmd']);
   const [first, ...more] = isSame(entrypoint, imageEntrypoint) ? [] : entrypoint;
-  const changed = (key: string): string | undefined =>
+  const changedValue = (key: string): string | undefined =>
     text(own[key]) === text(image[key]) ? undefined : text(own[key]);
   const labels = Object.entries(record(own['Labels'])).filter(
     ([key, value]) => record(image['Labels'])[key] !== value,
@@ -124,9 +124,13 @@ export const argumentsLike = (
     words: [
       ...hostWords(container, restart),
       ...(hostname === undefined || /^[0-9a-f]{12}$/.test(hostname) ? [] : ['--hostname', hostname]),
-      ...(changed('User') === undefined ? [] : ['--user', changed('User') as string]),
-      ...(changed('WorkingDir') === undefined ? [] : ['--workdir', changed('WorkingDir') as string]),
-      ...(changed('StopSignal') === undefined ? [] : ['--stop-signal', changed('StopSignal') as string]),
+      ...(changedValue('User') === undefined ? [] : ['--user', changedValue('User') as string]),
+      ...(changedValue('WorkingDir') === undefined
+        ? []
+        : ['--workdir', changedValue('WorkingDir') as string]),
+      ...(changedValue('StopSignal') === undefined
+        ? []
+        : ['--stop-signal', changedValue('StopSignal') as string]),
       ...labels.flatMap(([key, value]) => ['--label', `${key}=${String(value)}`]),
       ...(first === undefined ? [] : ['--entrypoint', first]),
       newImage,
@@ -205,7 +209,7 @@ if [ "$at" != ${id} ]; then
 fi
 ${previous.restart === undefined || previous.restart === 'no' || previous.restart === '' ? sh`` : sh`${tool} update --restart=${previous.restart} ${id} >/dev/null 2>&1 || true`}`;
 };
-const parsed = (text: string, what: string): Inspected => {
+const parseInspect = (text: string, what: string): Inspected => {
   try {
     return (JSON.parse(text) as Inspected[])[0] ?? {};
   } catch (cause) {
@@ -221,8 +225,8 @@ const likeBefore = async (
 ): Promise<ShellScript> => {
   const { previous, next } = placement;
   const [container, image] = [
-    parsed(await ask(sh`${tool} inspect ${previous.container_id}`), `container ${previous.container}`),
-    parsed(await ask(sh`${tool} image inspect ${previous.image}`), `image ${previous.image}`),
+    parseInspect(await ask(sh`${tool} inspect ${previous.container_id}`), `container ${previous.container}`),
+    parseInspect(await ask(sh`${tool} image inspect ${previous.image}`), `image ${previous.image}`),
   ];
   const { words, env } = argumentsLike(container, image, next.image as string, previous.restart);
   const file = env.length === 0 ? sh`` : sh`--env-file "$F" `;
@@ -239,7 +243,7 @@ const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, 
   client_url: member.client_url,
 });
 const explicit = (member: MemberSpec, { next }: Placement): ShellScript =>
-  sh`${filled(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
+  sh`${fillWords(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
 /** `stop` of the tool kills after its time: here the end is asked for and waited for, and the operator decides about more. */
 const stopScript = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
   const seconds = Math.ceil(graceMs / 1000);
@@ -273,7 +277,7 @@ const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string
   const run =
     member.new_command === undefined
       ? String(sh`${tool} run -d --name ${words} [the same arguments] ${[member.new_image ?? '']}`)
-      : shellLine(filled(member.new_command, wordsFor(member)));
+      : shellLine(fillWords(member.new_command, wordsFor(member)));
   return [
     String(sh`${tool} update --restart=no ${words} || true`),
     String(sh`${tool} rename ${words} ${words}-[version]-[run]`),

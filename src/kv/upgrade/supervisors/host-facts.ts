@@ -204,17 +204,17 @@ const processFacts = (state: ProcessState): HostFacts => {
     ...(state.state === 'starting' ? { starting: state.awaits } : {}),
   };
 };
-const decoded = (text: string): string => Buffer.from(text, 'base64').toString();
+const decodeBase64 = (text: string): string => Buffer.from(text, 'base64').toString();
 /** What the new version will be started with, as far as the service starts it like the one that runs. */
 const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
   const [command, environment, error] = ['command', 'environment', 'command_error'].map((key) =>
     found.get(key),
   );
   return {
-    ...(command === undefined ? {} : { command: wordsIn(decoded(command)) }),
+    ...(command === undefined ? {} : { command: wordsIn(decodeBase64(command)) }),
     ...(environment === undefined
       ? {}
-      : { environment: Object.fromEntries(serverVariables(decoded(environment).split('\n'))) }),
+      : { environment: Object.fromEntries(serverVariables(decodeBase64(environment).split('\n'))) }),
     ...(error === undefined ? {} : { command_error: error }),
   };
 };
@@ -227,7 +227,7 @@ const configFrom = async (
     return { config_error: `the configuration file ${found.get('config_unread')} cannot be read` };
   const text = found.get('config');
   if (text === undefined) return {};
-  const read = await parseConfig(decoded(text));
+  const read = await parseConfig(decodeBase64(text));
   return 'broken' in read
     ? {
         config_error: `${path ?? 'the file that its command line names'} is not a configuration file: ${read.broken}`,

@@ -262,7 +262,7 @@ const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<Ho
   };
 };
 /** Most members end within some milliseconds, and every one of them is down time; one that takes seconds is looked at less often. */
-const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
+const waitForEnd = async (host: Host, pid: number, until: number): Promise<boolean> => {
   const began = host.elapsed();
   while (host.processes.isAlive(pid)) {
     const now = host.elapsed();
@@ -290,7 +290,7 @@ const end = async (
   await keepRecord(host, processes[0]?.pid, recordPath(member)).catch(() => {});
   for (const { pid } of processes) {
     if (host.processes.isAlive(pid)) ask(pid);
-    if (!(await ended(host, pid, until))) return false;
+    if (!(await waitForEnd(host, pid, until))) return false;
   }
   return true;
 };

@@ -2,7 +2,7 @@ import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, DriverKind, MemberSpec } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { argvOf, filled, shellLine } from '../cluster/command-line.ts';
+import { argvOf, fillWords, shellLine } from '../cluster/command-line.ts';
 import {
   askedVersion,
   type Driver,
@@ -116,12 +116,12 @@ const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
 };
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
-    hooks[name] === undefined ? undefined : filled(hooks[name], hookValues(member, which, to));
+    hooks[name] === undefined ? undefined : fillWords(hooks[name], hookValues(member, which, to));
   const line = (name: keyof typeof hooks, member: MemberSpec, which: Which): ShellScript | undefined => {
     const all = words(name, member, which);
     return all === undefined ? undefined : sh`${all}`;
   };
-  const shown = (name: keyof typeof hooks, member: MemberSpec, which: Which): string =>
+  const showHook = (name: keyof typeof hooks, member: MemberSpec, which: Which): string =>
     shellLine(words(name, member, which) ?? []);
   const runs = (member: MemberSpec): ShellScript => line('is_running', member, 'old') ?? sh`exit ${UNKNOWN}`;
   return {
@@ -143,8 +143,8 @@ ${waitFor(sh`( ${runs(member)} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne
       line(which === 'new' ? 'new_version' : 'old_version', member, which) ??
       askedVersion(member[`${which}_binary`]),
     describe: (kind, member, which) => {
-      if (kind === 'stop') return [shown('stop', member, 'old')];
-      return kind === 'start' ? [shown(which === 'new' ? 'start_new' : 'start_old', member, which)] : [];
+      if (kind === 'stop') return [showHook('stop', member, 'old')];
+      return kind === 'start' ? [showHook(which === 'new' ? 'start_new' : 'start_old', member, which)] : [];
     },
   };
 };

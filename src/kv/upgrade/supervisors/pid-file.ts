@@ -140,12 +140,12 @@ const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable
   const known = new Map<string, Promise<string | undefined>>();
   if (own !== '' && named !== undefined)
     for (const path of [own, named]) known.set(path, Promise.resolve(own));
-  const resolved = async (path: string): Promise<string | undefined> => {
+  const resolvePath = async (path: string): Promise<string | undefined> => {
     const real = (await ask(sh`readlink -f ${path} || true`)).trim();
     return real === '' ? undefined : real;
   };
   return (path) => {
-    const real = known.get(path) ?? resolved(path);
+    const real = known.get(path) ?? resolvePath(path);
     known.set(path, real);
     return real;
   };

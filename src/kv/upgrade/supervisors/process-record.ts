@@ -176,7 +176,7 @@ export const keepRecord = async (host: Host, pid: number | undefined, path: stri
   await host.files.remove(path);
   await host.files.replace(path, `${JSON.stringify(record)}\n`, 0o600);
 };
-const parsed = (text: string): ProcessRecord | undefined => {
+const parseText = (text: string): ProcessRecord | undefined => {
   try {
     const value: unknown = JSON.parse(text);
     const isRecord = typeof value === 'object' && value !== null && 'env' in value;
@@ -201,7 +201,7 @@ export const recordHere = async (
     // Whoever else could write it would choose what root starts.
     const info = await host.files.info(path).catch(() => undefined);
     if (info?.kind !== 'file' || info.uid !== host.uid || (info.mode & 0o077) !== 0) continue;
-    const record = parsed(textOf(host, path) ?? '');
+    const record = parseText(textOf(host, path) ?? '');
     if (record !== undefined) return record;
   }
   return undefined;
@@ -211,11 +211,11 @@ const procFiles = ['environ', 'status', 'stat', 'limits', 'oom_score_adj', 'cgro
 const procScript = (pid: number): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
 for f in ${[...procFiles]}; do [ ! -r "$f" ] || echo "$f=$(base64 < "$f" 2>/dev/null | tr -d '\\n')"; done
 exit 0`;
-const coded = (text: string | undefined): string | undefined =>
+const encodeText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : Buffer.from(text, 'base64').toString();
 export const readProcessThere = async (ask: Ask, pid: number): Promise<ProcessRecord | undefined> => {
   const values = valuesIn(await ask(procScript(pid)));
-  return recordFrom((name) => coded(values.get(name)));
+  return recordFrom((name) => encodeText(values.get(name)));
 };
 /** A builtin writes the text, so that it is in no process list. */
 export const keepRecordThere = async (ask: Ask, pid: number | undefined, path: string): Promise<void> => {
@@ -234,7 +234,7 @@ export const recordThere = async (
 ): Promise<ProcessRecord | undefined> => {
   for (const path of pathsFor(member, placement)) {
     const text = await ask(sh`[ -L ${path} ] || [ ! -O ${path} ] || base64 < ${path}; exit 0`);
-    const record = parsed(Buffer.from(text, 'base64').toString());
+    const record = parseText(Buffer.from(text, 'base64').toString());
     if (record !== undefined) return record;
   }
   return undefined;
@@ -277,7 +277,7 @@ exec "$@"`,
 export const becomeLike = (record: ProcessRecord | undefined): string => {
   if (record === undefined) return '';
   const { limits: kept = {}, cgroups = [], nice, oom_score_adj: oom, umask } = record;
-  const tried = (command: string, what: string): string =>
+  const tryCommand = (command: string, what: string): string =>
     `{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the process before could not be kept" >&2`;
   const limits = Object.entries(kept).filter(
     ([name, value]) => /^[a-z]+$/.test(name) && /^\w+:\w+$/.test(value),
@@ -285,15 +285,17 @@ export const becomeLike = (record: ProcessRecord | undefined): string => {
   const flags = limits.map(([name, value]) => `--${name}=${shellWord(value)}`);
   const lines = [
     ...cgroups.map((path) =>
-      tried(`echo "$$" > ${shellWord(`/sys/fs/cgroup${path}/cgroup.procs`)}`, 'control group'),
+      tryCommand(`echo "$$" > ${shellWord(`/sys/fs/cgroup${path}/cgroup.procs`)}`, 'control group'),
     ),
     ...(flags.length === 0
       ? []
       : [
-          `prlimit --pid "$$" ${flags.join(' ')} 2>/dev/null || { ${flags.map((flag) => tried(`prlimit --pid "$$" ${flag}`, `limit ${flag}`)).join('; ')}; }`,
+          `prlimit --pid "$$" ${flags.join(' ')} 2>/dev/null || { ${flags.map((flag) => tryCommand(`prlimit --pid "$$" ${flag}`, `limit ${flag}`)).join('; ')}; }`,
         ]),
-    ...(!Number.isInteger(oom) ? [] : [tried(`echo ${oom} > "/proc/$$/oom_score_adj"`, 'oom_score_adj')]),
-    ...(!Number.isInteger(nice) ? [] : [tried(`renice -n ${nice} -p "$$" >/dev/null`, 'nice value')]),
+    ...(!Number.isInteger(oom)
+      ? []
+      : [tryCommand(`echo ${oom} > "/proc/$$/oom_score_adj"`, 'oom_score_adj')]),
+    ...(!Number.isInteger(nice) ? [] : [tryCommand(`renice -n ${nice} -p "$$" >/dev/null`, 'nice value')]),
     ...(umask === undefined || !/^[0-7]+$/.test(umask) ? [] : [`umask ${umask}`]),
   ];
   return lines.map((line) => `${line}; `).join('');

@@ -77,7 +77,7 @@ const askWith =
   (must: Must, member: MemberSpec, what: string): Ask =>
   async (script) =>
     (await must(member, what, script)).stdout;
-const made = async (script: Script, ask: Ask): Promise<ShellScript> =>
+const makeScript = async (script: Script, ask: Ask): Promise<ShellScript> =>
   typeof script === 'function' ? script(ask) : script;
 
 const startMs = 60_000;
@@ -92,7 +92,7 @@ const processWork = (
     process: (member) => look(service, shellFor(member), member, awaited),
     stop: async (member, graceMs) => {
       awaited.delete(member.name);
-      const script = await made(service.stop(member, graceMs), askWith(must, member, 'the stop'));
+      const script = await makeScript(service.stop(member, graceMs), askWith(must, member, 'the stop'));
       const done = await shellFor(member).run(script, {
         timeoutMs: graceMs + extraMs,
       });
@@ -103,13 +103,18 @@ const processWork = (
       void (await must(
         member,
         'ending it',
-        await made(service.kill(member), askWith(must, member, 'ending it')),
+        await makeScript(service.kill(member), askWith(must, member, 'ending it')),
         killMs,
       )),
     start: async (member, which, placement) => {
       const start = async (): Promise<unknown> => {
         const script = service.start(member, which, placement);
-        return must(member, 'the start', await made(script, askWith(must, member, 'the start')), startMs);
+        return must(
+          member,
+          'the start',
+          await makeScript(script, askWith(must, member, 'the start')),
+          startMs,
+        );
       };
       await start();
       awaited.set(member.name, start);

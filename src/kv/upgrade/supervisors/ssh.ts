@@ -13,7 +13,7 @@ import { defaultMs, type Driver, MAY_BE_DOWN, type Shell, type StartedMember } f
  * A script between two marks. A login shell reads start-up files that may print anything before it, on both streams: only what is
  * between the marks is the script's, and without the second mark the script did not come to its end.
  */
-export const framed = (script: ShellScript, mark: string): ShellScript => sh`echo ${[mark]}
+export const frameScript = (script: ShellScript, mark: string): ShellScript => sh`echo ${[mark]}
 echo ${[mark]} >&2
 (
 ${script}
@@ -26,7 +26,7 @@ export type Framed =
   | { readonly kind: 'not-begun' }
   | { readonly kind: 'cut' };
 /** Pure. */
-export const unframed = (done: Finished, mark: string): Framed => {
+export const unframeOutput = (done: Finished, mark: string): Framed => {
   const begin = `${mark}\n`;
   const at = done.stdout.indexOf(begin);
   if (at < 0) return { kind: 'not-begun' };
@@ -155,8 +155,8 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
   const shell = cluster.ssh?.sudo === true ? 'sudo -n /bin/sh' : '/bin/sh';
   const run: Shell['run'] = async (script, { timeoutMs = defaultMs } = {}) => {
     const mark = `opsctl-${Buffer.from(host.random(12)).toString('hex')}`;
-    const raw = await remote(`${shell} -s`, { input: String(framed(script, mark)), timeoutMs });
-    const answer = unframed(raw, mark);
+    const raw = await remote(`${shell} -s`, { input: String(frameScript(script, mark)), timeoutMs });
+    const answer = unframeOutput(raw, mark);
     if (answer.kind === 'whole') return answer.done;
     if (answer.kind === 'cut') throw unreachable(where, 'the connection ended in the middle of a command');
     const said = raw.stderr.trim().split('\n').at(-1) ?? '';

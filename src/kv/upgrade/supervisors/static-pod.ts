@@ -19,7 +19,7 @@ type Container = {
   readonly attempt: number;
 };
 type Told = (container: Container) => ProcessState;
-const ended: Told = ({ attempt }) => ({
+const tellEnded: Told = ({ attempt }) => ({
   state: 'gone',
   // What ended at its start ends again: its old version is one revert away.
   reason: `its container has ended${attempt > 0 ? ` (attempt ${attempt + 1})` : ''}; crictl logs tells why`,
@@ -31,7 +31,7 @@ const states: Readonly<Record<string, Told>> = {
     awaits: 'its container, which is created and not started yet',
   }),
   CONTAINER_RUNNING: () => ({ state: 'starting', awaits: 'the process in its container, which runs' }),
-  CONTAINER_EXITED: ended,
+  CONTAINER_EXITED: tellEnded,
   CONTAINER_UNKNOWN: () => ({ state: 'unknown', reason: 'crictl does not know the state of its container' }),
 };
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -69,7 +69,7 @@ export const crictlState = (text: string, { name, sinceMs }: Pod): ProcessState 
 /** Outside of the directory that the kubelet watches: it would start every manifest that it finds there. */
 const aside = ({ manifest }: MemberSpec, ending: string): ShellScript =>
   sh`"$(dirname "$(dirname ${manifest})")/$(basename ${manifest})"${`.${ending}`}`;
-const parked = (member: MemberSpec): ShellScript => aside(member, 'opsctl-parked');
+const parkScript = (member: MemberSpec): ShellScript => aside(member, 'opsctl-parked');
 /** Processes whose own arguments name exactly this data directory: a longer path, or a program that only mentions it, is none. */
 const pidsOf = ({ data_dir, client_url }: MemberSpec): ShellScript =>
   sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
@@ -81,7 +81,7 @@ const stage = (member: MemberSpec, { from, to, run }: Move): ShellScript => {
   const next = aside(member, `opsctl-${to}-${run}`);
   return sh`set -e
 ${fileFunctions}
-source=${member.manifest}; [ -e "$source" ] || source=${parked(member)}
+source=${member.manifest}; [ -e "$source" ] || source=${parkScript(member)}
 if command -v crictl >/dev/null 2>&1; then crictl pull ${member.new_image} >&2; fi
 put "$source" ${kept}
 FROM=${member.old_image} TO=${member.new_image} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
@@ -122,7 +122,7 @@ exit 0`,
   pid: (member) => pidsOf(member),
   stateFrom,
   stop: (member, graceMs) => sh`set -e
-if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parked(member)}; fi
+if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parkScript(member)}; fi
 set +e
 ${waitFor(sh`! ${hasProcess(member)}`, graceMs)}`,
   kill: (member) => sh`for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done; true`,
@@ -134,9 +134,9 @@ ${waitFor(sh`! ${hasProcess(member)}`, graceMs)}`,
     // Copied beside the watched directory and renamed into it: the kubelet never sees half of it.
     return sh`set -e
 ${fileFunctions}
-source=${source === undefined ? parked(member) : sh`${source}`}
-put "$source" ${parked(member)}
-mv -f ${parked(member)} ${member.manifest}`;
+source=${source === undefined ? parkScript(member) : sh`${source}`}
+put "$source" ${parkScript(member)}
+mv -f ${parkScript(member)} ${member.manifest}`;
   },
   logTail: (member, lines) =>
     member.log_file === undefined ? sh`true` : sh`tail -n ${lines} ${member.log_file}`,
@@ -144,7 +144,7 @@ mv -f ${parked(member)} ${member.manifest}`;
     askedVersion(member[`${which}_binary`]) ??
     sh`printf '%s\\n' ${member[`${which}_image`]} | sed 's/@.*//; s/.*:v*//'`,
   describe: (kind, member, which) => {
-    if (kind === 'stop') return [String(sh`mv -f ${member.manifest} ${parked(member)}`)];
+    if (kind === 'stop') return [String(sh`mv -f ${member.manifest} ${parkScript(member)}`)];
     return kind === 'start' ? [`write ${member.manifest} with image ${member[`${which}_image`]}`] : [];
   },
 });

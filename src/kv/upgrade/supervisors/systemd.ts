@@ -119,7 +119,7 @@ mv -f "$D.incoming" "$D"
 systemctl daemon-reload
 case "$(${execStart(member.unit)})" in "$M"${target}|"$M"${target}" "*) ;; *) echo "another drop-in of ${member.unit} overrides ExecStart after $D" >&2; exit 3;; esac`;
 
-const recorded = (file: string | undefined, sha256: string | undefined): ShellScript =>
+const checkRecorded = (file: string | undefined, sha256: string | undefined): ShellScript =>
   sh`[ "$(digest ${file} 2>/dev/null)" = ${sha256} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
 
 /** A link that the operator or a package made is put back, as long as it leads to the recorded program. */
@@ -164,7 +164,7 @@ const activateDropIn = (member: MemberSpec, which: Which, { next }: Recorded, fi
   which === 'new'
     ? sh`set -e
 ${fileFunctions}
-${recorded(next.program, next.program_sha256)}
+${checkRecorded(next.program, next.program_sha256)}
 ${select(member, file, next.program)}`
     : sh`rm -f ${file} && systemctl daemon-reload`;
 
@@ -175,7 +175,7 @@ ${fileFunctions}
 P=${member.binary_path}
 ${which === 'old' ? linkAgain(previous.link_target, sha256) : sh``}
 [ "$(digest "$P" 2>/dev/null)" != ${sha256} ] || exit 0
-${recorded(source, sha256)}
+${checkRecorded(source, sha256)}
 put ${source} "$P"`;
 };
 

@@ -83,7 +83,7 @@ const tries = 2;
 const finishMs = 15_000;
 const mostWaiting = 100;
 /** Undefined when the receiver took it, else why not. The path and the query of a webhook are its secret. */
-const posted = async (
+const post = async (
   host: Host,
   { url, secret }: Webhook,
   body: string,
@@ -130,7 +130,7 @@ export const notifier = (
   let [waiting, hasWarned] = [0, false];
   let last: Promise<void> = Promise.resolve();
   const over = new AbortController();
-  const failed = (why: string): void => {
+  const warnFailed = (why: string): void => {
     if (hasWarned) return;
     hasWarned = true;
     warn(`a notice could not be sent to ${new URL(hook.url).host}: ${why}; the run goes on`);
@@ -138,15 +138,15 @@ export const notifier = (
   const send = async (body: string): Promise<void> => {
     let why: string | undefined = 'the run had ended';
     for (let left = tries; left > 0 && why !== undefined && !over.signal.aborted; left -= 1)
-      why = await posted(host, hook, body, over.signal);
-    if (why !== undefined) failed(why);
+      why = await post(host, hook, body, over.signal);
+    if (why !== undefined) warnFailed(why);
     waiting -= 1;
   };
   return {
     take: (event) => {
       const notice = noticeOf(named, event);
       if (notice === undefined) return;
-      if (waiting >= mostWaiting) return failed('too many notices wait');
+      if (waiting >= mostWaiting) return warnFailed('too many notices wait');
       waiting += 1;
       last = last.then(() => send(noticeBody(notice, hook.shape)));
     },
@@ -166,7 +166,7 @@ type Place = {
   readonly log: { warn(text: string): void; hide(secret: string): void };
 };
 type Listener = { readonly take: Sink; finish(): Promise<void> };
-const notified = async ({ host, log }: Place, given: Given, named: RunNamed): Promise<Listener[]> => {
+const makeNotifiers = async ({ host, log }: Place, given: Given, named: RunNamed): Promise<Listener[]> => {
   const url = given.notify ?? host.env['OPSCTL_NOTIFY_URL'];
   if (!url) return [];
   refuseLongSecret('config', given.notify === undefined ? 'OPSCTL_NOTIFY_URL' : '--notify', url);
@@ -180,7 +180,11 @@ const notified = async ({ host, log }: Place, given: Given, named: RunNamed): Pr
   const shape = given['notify-format'] ?? (hostname === 'hooks.slack.com' ? 'slack' : 'json');
   return [notifier(host, { url, shape, secret }, named, log.warn)];
 };
-const measured = async ({ host, log }: Place, given: Given, named: RunNamed): Promise<Listener[]> => {
+const makeMetricsWriters = async (
+  { host, log }: Place,
+  given: Given,
+  named: RunNamed,
+): Promise<Listener[]> => {
   const path = given['metrics-file'];
   if (path === undefined) return [];
   const { metricsFile } = await import('./metrics.ts');
@@ -200,7 +204,10 @@ export const withListeners = async <T>(
 ): Promise<T> => {
   const { plan, run, action } = about;
   const named: RunNamed = { cluster: plan.cluster, run, action, from: plan.from, to: plan.to };
-  const listeners = [...(await notified(place, given, named)), ...(await measured(place, given, named))];
+  const listeners = [
+    ...(await makeNotifiers(place, given, named)),
+    ...(await makeMetricsWriters(place, given, named)),
+  ];
   if (listeners.length === 0) return conduct(sink);
   try {
     return await conduct((event) => {

@@ -8,9 +8,9 @@ import { clientLife, ownershipProblem } from '../integrity.ts';
 import { base64url, sha256 } from '../keys.ts';
 import { bundleHasNoWildcard, type ClientDraft, clientRules, teamIdIsSet } from '../rules/client-fields.ts';
 import type { Auth, Client } from '../state.ts';
-import { clientById, clientView, found } from './views.ts';
+import { clientById, clientView, findRecord } from './views.ts';
 
-const checked = (draft: ClientDraft): void => {
+const checkDraft = (draft: ClientDraft): void => {
   const problems = clientRules.flatMap((rule) => rule(draft));
   if (problems.length > 0) throw new HttpError(400, 'The OAuth client is not valid.', { problems });
 };
@@ -63,7 +63,7 @@ export const clientFrom = (
   };
 };
 
-const verified = (auth: Auth, client: Client, account: string): Client => {
+const verifyOwner = (auth: Auth, client: Client, account: string): Client => {
   const why = ownershipProblem(auth, client, account);
   if (why !== undefined) throw refusedField(409, 'account', `The ownership is not verified: ${why}.`);
   return { ...client, verified_by: account };
@@ -73,15 +73,15 @@ const create = (
   auth: Auth,
   { project: projectId, ...body }: Draft & { project?: string | undefined },
 ): { client: Client; secret: string | null } => {
-  checked(body);
+  checkDraft(body);
   const project =
     projectId === undefined
       ? auth.projects.values().next().value
-      : found(auth.projects, projectId, 'project');
+      : findRecord(auth.projects, projectId, 'project');
   if (project === undefined) throw refusedField(400, 'project', 'There is no project yet; create one first.');
   const secret = body.secret ? newSecret(auth) : null;
   let client = clientFrom(auth, newId(auth, project.number), project.id, body, secret);
-  if (body.account !== undefined) client = verified(auth, client, body.account);
+  if (body.account !== undefined) client = verifyOwner(auth, client, body.account);
   if (body.integrity_check) {
     teamIdIsSet(client);
     bundleHasNoWildcard(client);
@@ -139,7 +139,7 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
   get: ({ state: { auth }, params }) => clientView(auth, clientById(auth, params.client)),
   update: ({ state: { auth }, params, body }) => {
     const client = mustBeActive(auth, clientById(auth, params.client));
-    checked({
+    checkDraft({
       type: client.type,
       ...Object.fromEntries(
         clientTypeRows[client.type].required.map((name) => [name, client[name as keyof Client]]),
@@ -183,7 +183,7 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
     return clientView(auth, changed, secret);
   },
   verify: ({ state: { auth }, params, body }) => {
-    const changed = verified(auth, mustBeActive(auth, clientById(auth, params.client)), body.account);
+    const changed = verifyOwner(auth, mustBeActive(auth, clientById(auth, params.client)), body.account);
     auth.clients.put(changed.id, changed);
     return clientView(auth, changed);
   },

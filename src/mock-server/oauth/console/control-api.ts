@@ -31,7 +31,7 @@ import {
 import {
   clientById,
   deliveryView,
-  found,
+  findRecord,
   grantView,
   integrityView,
   sessionView,
@@ -61,13 +61,13 @@ export const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>
     return subscriptionView(subscription);
   },
   unsubscribe: ({ state: { auth }, params }) => {
-    found(auth.subscriptions, params.subscription, 'subscription');
+    findRecord(auth.subscriptions, params.subscription, 'subscription');
     auth.subscriptions.delete(params.subscription);
     return undefined;
   },
   resend: ({ state: { auth }, params }) => {
     const delivery = {
-      ...found(auth.deliveries, params.delivery, 'delivery'),
+      ...findRecord(auth.deliveries, params.delivery, 'delivery'),
       state: 'pending' as const,
       attempts: 0,
       done_at: null,
@@ -95,7 +95,7 @@ export const grantHandlers: All['grants'] = {
   list: ({ state: { auth }, query }) => auth.grants.filter(matches(auth, query)).map(grantView),
   // spec/sign-in#states: "user revokes access": every refresh token of the pair becomes invalid.
   delete: ({ state: { auth }, params }) => {
-    const grant = found(auth.grants, params.grant, 'grant');
+    const grant = findRecord(auth.grants, params.grant, 'grant');
     end(
       auth,
       familiesOf(auth, grant.user).filter(({ client }) => client === grant.client),
@@ -106,7 +106,7 @@ export const grantHandlers: All['grants'] = {
   },
   // spec/sign-in#check-4.8: a token that carries the scope ends; the user has to be asked again.
   removeScope: ({ state: { auth }, params, body }) => {
-    const grant = found(auth.grants, params.grant, 'grant');
+    const grant = findRecord(auth.grants, params.grant, 'grant');
     const name = scopeName(body.scope);
     if (!grant.scopes.some((scope) => scopeName(scope) === name)) {
       throw new HttpError(404, `The grant has no scope ${body.scope}.`, {
@@ -129,7 +129,7 @@ export const tokenHandlers: All['tokens'] = {
   list: ({ state: { auth }, query }) =>
     auth.families.filter(matches(auth, query)).map((family) => tokenView(auth, family)),
   revoke: ({ state: { auth }, params }) => {
-    end(auth, [found(auth.families, params.token, 'refresh token')]);
+    end(auth, [findRecord(auth.families, params.token, 'refresh token')]);
     return undefined;
   },
 };

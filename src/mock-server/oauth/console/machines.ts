@@ -7,7 +7,7 @@ import type { Handlers } from '../../table-service.ts';
 import { embeddedIssuer, identityToken, type Job, requestToken, subjectOf } from '../machine-grants.ts';
 import { base64url, makeSigner } from '../keys.ts';
 import type { Auth, ServiceKey, Trust, User } from '../state.ts';
-import { found, userByName } from './views.ts';
+import { findRecord, userByName } from './views.ts';
 
 type State = { readonly auth: Auth };
 type All = Handlers<Pick<typeof consoleTable, 'serviceKeys' | 'trusts' | 'ci'>, State>;
@@ -48,7 +48,7 @@ export const serviceKeyHandlers: All['serviceKeys'] = {
     };
   },
   delete: ({ state: { auth }, params }) => {
-    found(auth.serviceKeys, params.key, 'service key');
+    findRecord(auth.serviceKeys, params.key, 'service key');
     auth.serviceKeys.delete(params.key);
     return undefined;
   },
@@ -89,7 +89,7 @@ export const trustHandlers: All['trusts'] = {
     return trustView(trust);
   },
   delete: ({ state: { auth }, params }) => {
-    found(auth.trusts, params.trust, 'trust');
+    findRecord(auth.trusts, params.trust, 'trust');
     auth.trusts.delete(params.trust);
     return undefined;
   },

@@ -13,7 +13,15 @@ import {
 } from '../security-events.ts';
 import { type Auth, collectionsOf, type Project, type StoreItem, type User } from '../state.ts';
 import { familiesOf, issueForMachine, revokeFamily } from '../tokens.ts';
-import { found, policyView, projectView, storeItemView, userByName, userView, warningView } from './views.ts';
+import {
+  findRecord,
+  policyView,
+  projectView,
+  storeItemView,
+  userByName,
+  userView,
+  warningView,
+} from './views.ts';
 
 type State = { readonly auth: Auth };
 /** facts: a sub is digits, never used again. */
@@ -168,7 +176,7 @@ export const projectHandlers: All['projects'] = {
   },
   update: ({ state: { auth }, params, body }) => {
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-    const project: Project = { ...found(auth.projects, params.project, 'project'), ...given };
+    const project: Project = { ...findRecord(auth.projects, params.project, 'project'), ...given };
     internalHasAnOrganization(project);
     auth.projects.put(project.id, project);
     return projectView(project);
@@ -197,7 +205,7 @@ export const policyHandlers: All['policies'] = {
     return policyView(policy);
   },
   delete: ({ state: { auth }, params }) => {
-    found(auth.policies, params.policy, 'policy');
+    findRecord(auth.policies, params.policy, 'policy');
     auth.policies.delete(params.policy);
     return undefined;
   },
@@ -224,7 +232,7 @@ export const storeItemHandlers: All['storeItems'] = {
     return storeItemView(item);
   },
   delete: ({ state: { auth }, params }) => {
-    found(auth.storeItems, params.item, 'store item');
+    findRecord(auth.storeItems, params.item, 'store item');
     auth.storeItems.delete(params.item);
     return undefined;
   },

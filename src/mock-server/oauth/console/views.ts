@@ -112,12 +112,12 @@ export const warningView = (warning: Warning): Value<typeof rec.warning> => ({
   at: time(warning.at),
 });
 
-export const found = <T>(records: Collection<T>, key: string | number, what: string): T => {
+export const findRecord = <T>(records: Collection<T>, key: string | number, what: string): T => {
   const record = records.get(key);
   if (record === undefined) throw new HttpError(404, `There is no ${what} ${key}.`);
   return record;
 };
-export const clientById = (auth: Auth, id: string): Client => found(auth.clients, id, 'client');
+export const clientById = (auth: Auth, id: string): Client => findRecord(auth.clients, id, 'client');
 export const userByName = (auth: Auth, name: string): User => {
   const user = findUser(auth, name);
   if (user === undefined) throw new HttpError(404, `There is no user ${name}.`);

@@ -14,11 +14,11 @@ import {
 } from '../errors.ts';
 import { isClientActive } from '../integrity.ts';
 import type { Auth, Client } from '../state.ts';
-import { clientOf, given, type RequestCall, type Rule } from './rule.ts';
+import { clientOf, readParam, type RequestCall, type Rule } from './rule.ts';
 
 /** spec/sign-in#authorize: redirect_uri is required. */
 const redirectUriIsGiven: Rule<RequestCall> = ({ params }) => {
-  if (given(params, 'redirect_uri') === undefined)
+  if (readParam(params, 'redirect_uri') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: redirect_uri');
 };
 /** spec/sign-in#versions-2: the out-of-band copy/paste flow is retired. */
@@ -171,7 +171,7 @@ const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
 };
 /** spec/sign-in#authorize: client_id is required. */
 const clientIdIsGiven: Rule<RequestCall> = ({ params }) => {
-  if (given(params, 'client_id') === undefined)
+  if (readParam(params, 'client_id') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: client_id');
 };
 /** spec/sign-in#check-2.3: 401 invalid_client on a page. */
@@ -186,7 +186,7 @@ const clientIsNotDeleted: Rule<RequestCall> = (call) => {
 };
 /** spec/sign-in#authorize: response_type has the value `code`; spec/sign-in#check-2.18: everything else is the document's invalid_request, on a page. */
 const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
-  const value = given(params, 'response_type');
+  const value = readParam(params, 'response_type');
   if (value === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: response_type');
   if (value !== 'code')
@@ -210,23 +210,23 @@ const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
 };
 /** RFC 7636 4.4.1: an unsupported transformation is invalid_request. */
 const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
-  const method = given(params, 'code_challenge_method');
+  const method = readParam(params, 'code_challenge_method');
   if (method === undefined || (challengeMethods as readonly string[]).includes(method)) return;
   throw new OAuthPageError('invalid_request', 'code_challenge_method must be S256 or plain');
 };
 /** spec/sign-in#errors-6: "code_challenge invalid or missing"; spec/sign-in#check-0.3: without any proof key the request goes on, unless a setting asks for one. */
 const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
-  if (given(params, 'code_challenge') !== undefined) return;
-  if (given(params, 'code_challenge_method') !== undefined)
+  if (readParam(params, 'code_challenge') !== undefined) return;
+  if (readParam(params, 'code_challenge_method') !== undefined)
     throw new OAuthPageError('invalid_grant', 'code_challenge_method was sent without code_challenge');
   if (auth.settings().require_pkce)
     throw new OAuthPageError('invalid_grant', 'code_challenge is missing and this server requires it');
 };
 /** spec/sign-in#pkce: S256 is 43 base64url characters without padding; plain is the verifier itself, and the default. */
 const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
-  const challenge = given(params, 'code_challenge');
+  const challenge = readParam(params, 'code_challenge');
   if (challenge === undefined) return;
-  if (given(params, 'code_challenge_method') === 'S256') {
+  if (readParam(params, 'code_challenge_method') === 'S256') {
     if (!s256ChallengePattern.test(challenge))
       throw new OAuthPageError(
         'invalid_grant',

@@ -29,7 +29,7 @@ export type ClientCall = TokenCall & { readonly client: Client };
 export type ExchangeCall = ClientCall & { readonly code: Code };
 export type RefreshCall = ClientCall & { readonly family: Family };
 /** RFC 6749 3.1: a parameter without a value counts as omitted. */
-export const given = (params: Params, name: OauthParam): string | undefined => {
+export const readParam = (params: Params, name: OauthParam): string | undefined => {
   const value = params.get(name);
   return value === '' ? undefined : value;
 };

@@ -11,7 +11,7 @@ import {
   type ClientCall,
   type Credentials,
   type ExchangeCall,
-  given,
+  readParam,
   type RefreshCall,
   type RequestCall,
   type Rule,
@@ -19,7 +19,7 @@ import {
 } from './rule.ts';
 
 export const basicChallenge = { 'www-authenticate': 'Basic realm="oauth", charset="UTF-8"' } as const;
-const decoded = (text: string): string => {
+const decodeText = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -30,20 +30,20 @@ const decoded = (text: string): string => {
 export const credentialsOf = (request: MockRequest, params: Params): Credentials => {
   const basic = /^basic +([A-Za-z0-9+/=_-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
   if (basic === undefined)
-    return { id: given(params, 'client_id'), secret: given(params, 'client_secret'), isBasic: false };
+    return { id: readParam(params, 'client_id'), secret: readParam(params, 'client_secret'), isBasic: false };
   const text = Buffer.from(basic, 'base64').toString('utf8');
   const cut = text.indexOf(':');
   const [id, secret] = cut < 0 ? [text, ''] : [text.slice(0, cut), text.slice(cut + 1)];
-  return { id: decoded(id), secret: secret === '' ? undefined : decoded(secret), isBasic: true };
+  return { id: decodeText(id), secret: secret === '' ? undefined : decodeText(secret), isBasic: true };
 };
 
 /** spec/sign-in#exchange and spec/sign-in#refresh: grant_type. RFC 6749 5.2 for the codes. */
 const grantOf = (params: Params) => {
-  const type = given(params, 'grant_type') ?? '';
+  const type = readParam(params, 'grant_type') ?? '';
   return grantTypes[isGrantType(type) ? type : 'authorization_code'];
 };
 const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
-  const type = given(params, 'grant_type');
+  const type = readParam(params, 'grant_type');
   if (type === undefined) throw new OAuthError('invalid_request', 'Missing required field: grant_type');
   if (!isGrantType(type))
     throw new OAuthError(
@@ -54,8 +54,8 @@ const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
 /** RFC 6749 2.3: one way of authentication in a request. */
 const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
   if (!credentials.isBasic) return;
-  const id = given(params, 'client_id');
-  if (given(params, 'client_secret') !== undefined)
+  const id = readParam(params, 'client_id');
+  if (readParam(params, 'client_secret') !== undefined)
     throw new OAuthError(
       'invalid_request',
       'The client secret came by HTTP Basic and in the body; use one of them',
@@ -95,7 +95,7 @@ export const secretIsRight: Rule<ClientCall> = ({ client, credentials }) => {
 const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, request }) => {
   const state = client.type === 'mobile-b' ? effectiveState(auth, client) : 'disabled';
   if (state === 'disabled') return;
-  const token = given(params, 'integrity_token') ?? request.headers['x-integrity-token'];
+  const token = readParam(params, 'integrity_token') ?? request.headers['x-integrity-token'];
   const category = categoryOf(auth, client, token, request.headers['user-agent'] ?? '');
   countRequest(auth, client, category);
   if (state === 'enforced' && category !== 'verified') {
@@ -223,13 +223,13 @@ export const tokenAudiences = (issuer: string): readonly string[] => [issuer + a
 /** spec/sign-in#exchange: fields of the code exchange. */
 export const codeIsGiven: Rule<ClientCall> = ({ params }) => {
   for (const name of ['code', 'redirect_uri'] as const) {
-    if (given(params, name) === undefined)
+    if (readParam(params, name) === undefined)
       throw new OAuthError('invalid_request', `Missing required field: ${name}`);
   }
 };
 /** spec/sign-in#limits: code_verifier has 43 to 128 characters of A-Z a-z 0-9 - . _ ~. */
 export const verifierIsWellFormed: Rule<ClientCall> = ({ params }) => {
-  const verifier = given(params, 'code_verifier');
+  const verifier = readParam(params, 'code_verifier');
   if (verifier !== undefined && !verifierPattern.test(verifier)) {
     throw new OAuthError(
       'invalid_grant',
@@ -257,7 +257,7 @@ export const redirectIsTheSame: Rule<ExchangeCall> = ({ code, params }) => {
 };
 /** spec/sign-in#pkce; RFC 9700 2.1.1: a verifier without a challenge is a downgrade and refused. */
 export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }) => {
-  const verifier = given(params, 'code_verifier');
+  const verifier = readParam(params, 'code_verifier');
   const { challenge, method } = code.asked;
   if (challenge === null) {
     if (verifier !== undefined)
@@ -280,7 +280,7 @@ export const exchangeRules: readonly Rule<ExchangeCall>[] = [
 
 /** spec/sign-in#refresh: refresh_token. */
 export const refreshTokenIsGiven: Rule<ClientCall> = ({ params }) => {
-  if (given(params, 'refresh_token') === undefined)
+  if (readParam(params, 'refresh_token') === undefined)
     throw new OAuthError('invalid_request', 'Missing required field: refresh_token');
 };
 /** RFC 6749 6: bound to the client it was issued to. */
@@ -300,7 +300,9 @@ const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
 };
 /** RFC 6749 6: a refresh may ask for fewer scopes, never for more. */
 const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
-  const more = askedScopes(given(params, 'scope') ?? '').filter((scope) => !family.scopes.includes(scope));
+  const more = askedScopes(readParam(params, 'scope') ?? '').filter(
+    (scope) => !family.scopes.includes(scope),
+  );
   if (more.length > 0)
     throw new OAuthError('invalid_scope', 'The scope was not granted to this refresh token.');
 };

@@ -45,7 +45,7 @@ export const iterationsAreOn = (state: Tracker): void => {
     );
   }
 };
-const entitled = (state: Tracker, feature: Feature, tag: string, message: string): void => {
+const requireFeature = (state: Tracker, feature: Feature, tag: string, message: string): void => {
   if (isOn(state, feature)) return;
   throw new HttpError(403, message, {
     body: { reason_tag: 'entitlement-violation', entitlement_tag: tag, message },
@@ -53,10 +53,15 @@ const entitled = (state: Tracker, feature: Feature, tag: string, message: string
 };
 /** spec/tracker#groups: "403 UnusableEntitlementError"; spec/tracker#errors-4 for the body. */
 export const groupsAreEntitled = (state: Tracker): void =>
-  entitled(state, 'group-entitlement', 'teams', 'The plan of this workspace does not include more groups.');
+  requireFeature(
+    state,
+    'group-entitlement',
+    'teams',
+    'The plan of this workspace does not include more groups.',
+  );
 /** spec/tracker#objectives: "403 UnusableEntitlementError". */
 export const objectivesAreEntitled = (state: Tracker): void =>
-  entitled(
+  requireFeature(
     state,
     'objective-entitlement',
     'objectives',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { execFileSync } from 'node:child_process';
-import { argvOf, filled, shellLine, wordsOf } from '../../../../src/kv/upgrade/cluster/command-line.ts';
+import { argvOf, fillWords, shellLine, wordsOf } from '../../../../src/kv/upgrade/cluster/command-line.ts';
 
 describe('command lines', () => {
   it.each<[string, string[] | undefined]>([
@@ -29,12 +29,9 @@ describe('command lines', () => {
     expect(argvOf(line, binary)).toEqual(argv);
   });
   it('fills in what is known and leaves the rest', () => {
-    expect(filled('run {name} --url={client_url} {other}', { name: 'n 1', client_url: 'http://x' })).toEqual([
-      'run',
-      'n 1',
-      '--url=http://x',
-      '{other}',
-    ]);
+    expect(
+      fillWords('run {name} --url={client_url} {other}', { name: 'n 1', client_url: 'http://x' }),
+    ).toEqual(['run', 'n 1', '--url=http://x', '{other}']);
   });
   it.each([[['a', 'b c']], [["it's"]], [['$x', '`y`', '"z"', '\\']], [['', 'a\nb']]])(
     'a shell splits %j back into the same words',

@@ -11,7 +11,7 @@ import {
   neededBy,
   remoteKinds,
 } from '../../../../src/kv/upgrade/cluster/drivers.ts';
-import { flagged, fromEndpoints, withFlags } from '../../../../src/kv/upgrade/cluster/given-access.ts';
+import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/upgrade/cluster/given-access.ts';
 import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/finding.ts';
 import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/version-file.ts';
@@ -277,7 +277,7 @@ describe('access that flags give', () => {
       ...{ ca_file: '/here/mine', key_file: '/k', server_name: 's' },
     });
     expect(withFlags(clusterFile(1), { cacert: 'mine' }, '/here').tls).toEqual({ ca_file: '/here/mine' });
-    expect(flagged({ cacert: 'a', 'password-file': 'p', user: 'u' })).toEqual({
+    expect(nameFlags({ cacert: 'a', 'password-file': 'p', user: 'u' })).toEqual({
       ca_file: '--cacert',
       password_file: '--password-file',
     });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { escaped, type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
+import { escapeXml, type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { report } from '../events.ts';
 
 /** As long as the drawing is wide: the run begins at 96, and 10 ms are one unit. */
@@ -21,8 +21,8 @@ const ruler = (durationMs: number): string[] =>
   linesOf({ durationMs }).flatMap((line) => /text-anchor="middle">([^<]+)</.exec(line)?.slice(1) ?? []);
 
 it('text is no markup', () => {
-  expect(escaped(`<a b="c">&</a>`)).toBe('&lt;a b=&quot;c&quot;&gt;&amp;&lt;/a&gt;');
-  expect([escaped(undefined), escaped(7)]).toEqual(['', '7']);
+  expect(escapeXml(`<a b="c">&</a>`)).toBe('&lt;a b=&quot;c&quot;&gt;&amp;&lt;/a&gt;');
+  expect([escapeXml(undefined), escapeXml(7)]).toEqual(['', '7']);
 });
 
 describe('the drawing of a run', () => {

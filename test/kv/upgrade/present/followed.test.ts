@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { crossingText, eventQueue, followed } from '../../../../src/kv/upgrade/present/live.ts';
+import { crossingText, eventQueue, followRun } from '../../../../src/kv/upgrade/present/live.ts';
 import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/top.ts';
 import type { Report, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { clusterDirectory } from '../../../../src/kv/engine/journal.ts';
@@ -40,7 +40,7 @@ describe('the events of a run', () => {
   });
 
   const following = (ending: { category?: 'stopped'; error?: AppError }) =>
-    followed(new AbortController().signal, async (sink) => {
+    followRun(new AbortController().signal, async (sink) => {
       sink(event('a'));
       return { ending, report };
     });
@@ -69,7 +69,7 @@ describe('the events of a run', () => {
 
   it('that nobody reads any more stop the run, which is waited for', async () => {
     let reason: unknown;
-    const result = followed(new AbortController().signal, async (sink, signal) => {
+    const result = followRun(new AbortController().signal, async (sink, signal) => {
       sink(event('a'));
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       reason = signal.reason;

@@ -20,7 +20,7 @@ import {
 } from '../../../../src/kv/upgrade/present/labels.ts';
 import { momentText } from '../../../../src/core/format.ts';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { joined } from '../../../../src/kv/upgrade/present/report.ts';
+import { joinRuns } from '../../../../src/kv/upgrade/present/report.ts';
 import {
   memberDurations,
   neededMs,
@@ -203,16 +203,16 @@ describe('the drawing of a run', () => {
       durationMs: 50,
       canary: counts(1, 4),
     };
-    const whole = joined(before, now);
+    const whole = joinRuns(before, now);
     expect(whole).toMatchObject({
       startedAt: 'a',
       durationMs: 150,
       canary: { writes: 3, failed: 2, longest_gap_ms: 9, median_ms: 2, p99_ms: 3 },
     });
     expect(whole.events.map(({ elapsed_ms }) => elapsed_ms)).toEqual([10, 20, 105, 110]);
-    expect(joined(undefined, now)).toBe(now);
+    expect(joinRuns(undefined, now)).toBe(now);
     const { canary: _, ...without } = now;
-    expect(joined(before, without).canary).toEqual(counts(2, 9));
+    expect(joinRuns(before, without).canary).toEqual(counts(2, 9));
   });
 });
 

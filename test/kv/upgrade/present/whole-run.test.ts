@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  joined,
+  joinRuns,
   type Part,
   partsBefore,
   reportFromJournal,
@@ -53,7 +53,7 @@ describe('a run that was held overnight', () => {
     durationMs: 3000,
     canary: { writes: 5, failed: 0, longest_gap_ms: 90, median_ms: 8, p99_ms: 8 },
   };
-  const whole = joined(first, second);
+  const whole = joinRuns(first, second);
 
   it('is one run: the night is no time of it, and what was only told again is left out', () => {
     expect([whole.startedAt, whole.durationMs]).toEqual([at(0), 5000]);
@@ -68,7 +68,7 @@ describe('a run that was held overnight', () => {
   });
   it('adds up what clients saw', () => {
     expect(whole.canary).toEqual({ writes: 15, failed: 1, longest_gap_ms: 90, median_ms: 8, p99_ms: 8 });
-    expect(joined({ ...first, canary: undefined }, second).canary).toEqual(second.canary);
+    expect(joinRuns({ ...first, canary: undefined }, second).canary).toEqual(second.canary);
   });
   it('is drawn with its rest, which is no gap between writes, and with what each member ran', () => {
     const timeline = timelineFrom({ ...report, duration_ms: whole.durationMs }, whole.events);
@@ -85,7 +85,7 @@ describe('a run that was held overnight', () => {
     expect(page).toContain('active time, without the breaks');
     expect(pageFrom(report, first.events)).not.toContain('rested');
   });
-  it('a run in one part stays what it is', () => expect(joined(undefined, second)).toBe(second));
+  it('a run in one part stays what it is', () => expect(joinRuns(undefined, second)).toBe(second));
 });
 
 describe('what was done before', () => {

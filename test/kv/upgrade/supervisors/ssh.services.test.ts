@@ -1,7 +1,7 @@
 import { sh } from '../../../../src/core/shell.ts';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { framed, unframed } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
+import { frameScript, unframeOutput } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { withFasterClock } from '../../../support/faster-clock.ts';
@@ -66,16 +66,18 @@ describe('what a login shell prints', () => {
   });
   it('a script that read standard input would not eat its own end', async () => {
     const done = await real.host.processes.run('/bin/sh', ['-s'], {
-      input: String(framed(sh`cat; exit 3`, 'm')),
+      input: String(frameScript(sh`cat; exit 3`, 'm')),
     });
-    expect(unframed(done, 'm')).toMatchObject({ kind: 'whole', done: { code: 3, stdout: '' } });
+    expect(unframeOutput(done, 'm')).toMatchObject({ kind: 'whole', done: { code: 3, stdout: '' } });
   });
   it.each([
     ['nothing', '', 'not-begun'],
     ['no end', 'm\nhalf', 'cut'],
     ['another end', 'm\nx\nmm 0\n', 'cut'],
   ])('%s is no answer', (_, stdout, kind) =>
-    expect(unframed({ code: 0, signal: null, stdout, stderr: '', timedOut: false }, 'm').kind).toBe(kind),
+    expect(unframeOutput({ code: 0, signal: null, stdout, stderr: '', timedOut: false }, 'm').kind).toBe(
+      kind,
+    ),
   );
 });
 
