@@ -1,5 +1,5 @@
 import { commandPage, rootPage } from './cli/help.ts';
-import { groups } from './cli/manifest.ts';
+import { groups } from './commands/program.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
 import { keys } from './config/keys.ts';
 import { environmentRows } from './config/load.ts';
@@ -70,7 +70,7 @@ const books = async (version: string): Promise<Book[]> => {
     })),
   );
   const summary = 'sign in, manage work-tracking and label resources, upgrade key-value clusters';
-  return [{ name: 'opsctl', summary, pages: [rootPage(version), ...own] }, ...groupBooks];
+  return [{ name: 'opsctl', summary, pages: [rootPage(groups, version), ...own] }, ...groupBooks];
 };
 
 /** Manual pages and the Markdown reference, by their paths in `dist`. */
@@ -85,7 +85,7 @@ const referenceFiles = async (version: string): Promise<Record<string, string>> 
 /** The command tree for TAB, in files by the words that lead to them. */
 const treeTexts = async (): Promise<Record<string, string>> =>
   Object.fromEntries(
-    [...treeFiles(await commandTree())].map(([name, tree]) => [
+    [...treeFiles(await commandTree(groups))].map(([name, tree]) => [
       `tree/${name}.json`,
       JSON.stringify(name === 'root' ? { ...(tree as object), settings: keys.map(({ key }) => key) } : tree),
     ]),
@@ -97,7 +97,7 @@ const treeTexts = async (): Promise<Record<string, string>> =>
  */
 export const writeDocs = async (version: string, existing: { readonly readme: string }) => ({
   dist: {
-    'help.txt': pageText(rootPage(version), USUAL_WIDTH),
+    'help.txt': pageText(rootPage(groups, version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
     ...(await treeTexts()),
     ...(await referenceFiles(version)),

@@ -1,3 +1,5 @@
+import type { Values } from '../core/flag.ts';
+import type { Result } from '../core/result.ts';
 import type { OutputFormat } from '../core/format.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import type { Settings } from '../config/settings.ts';
@@ -128,3 +130,6 @@ export type Console = {
 
 /** What a command gets. */
 export type Context = Runtime & Api & Console;
+
+/** The body of a command. */
+export type RunCommand = (context: Context, values: Values) => Promise<Result>;

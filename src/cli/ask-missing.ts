@@ -59,8 +59,7 @@ const recordChoices = async (
   const globals = { ...(await globalsOf(command, tokens)), 'dry-run': false, quiet: true };
   let found: readonly Choice[] = [];
   const look = async (context: Context) => {
-    const { choicesOf } = await import('../commands/pick-records.ts');
-    found = await choicesOf(context, kind);
+    found = await run.program.choicesOf(context, kind);
     return nothing();
   };
   const { noDryRun: _, ...rest } = command;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { DryRunStop, makeContext } from '../api/calls.ts';
-import type { Context, Reach, ServiceName, Target } from '../api/context.ts';
+import type { Context, Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
 import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
@@ -21,7 +21,7 @@ import type { OutputOptions, Redactor } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
 import type { Command } from './command.ts';
-import { groups } from './manifest.ts';
+import type { Program } from './program.ts';
 import { choices, type Globals, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -102,19 +102,18 @@ export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => 
 };
 
 /** What every step of one run needs. */
-export type Run = { readonly host: Host; readonly redactor: Redactor };
+export type Run = { readonly host: Host; readonly redactor: Redactor; readonly program: Program };
 /** A flag that promises to change nothing is never taken in silence by a command that would. */
 const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Globals): void => {
   if (isDryRun === true && noDryRun !== undefined)
     throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
 };
 /** A service is reached when a command asks for one; what was started for it is closed with the command. */
-const lazyReach = (env: Pick<Context, 'host' | 'settings' | 'log' | 'signal'>): Reach => {
-  const make = async (): Promise<Reach> => (await import('../commands/target.ts')).makeReach(env);
+const lazyReach = (program: Program, runtime: Runtime): Reach => {
   let made: Promise<Reach> | undefined;
   return {
     reach: async (service: ServiceName): Promise<Target> => {
-      made ??= make();
+      made ??= program.makeReach(runtime);
       return (await made).reach(service);
     },
     close: async () => (await made)?.close(),
@@ -188,7 +187,7 @@ const executeOn = async (
   const { host } = trace;
   const log = makeLogger(host, options, redactor);
   const stop = stopperFor(host, command, settings, options);
-  const services = trace.reach(lazyReach({ host, settings, log, signal: stop.signal }));
+  const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
   const seen = seenRecords();
   const context = makeContext({
     seen,
@@ -199,7 +198,7 @@ const executeOn = async (
     log,
     reach: services.reach,
     openRateStore: async (url) => (await import('./rate-stores.ts')).openRateStore(host, url),
-    explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
+    explainer: (service) => run.program.groups.find(({ name }) => name === service)?.explain?.(),
     signal: stop.signal,
   });
   const { render } = await import('../output/render.ts');

@@ -1,6 +1,6 @@
 import type { Host } from '../platform/host.ts';
 import { codeOf, runAttended } from './attended-child.ts';
-import { groups } from './manifest.ts';
+import type { Group } from './program.ts';
 
 /**
  * The word of an unknown command as the program `opsctl-WORD` on PATH, as git and kubectl have it; its exit code, or undefined
@@ -9,6 +9,7 @@ import { groups } from './manifest.ts';
 export const extensionCode = async (
   host: Host,
   [word = '', ...args]: readonly string[],
+  groups: readonly Group[],
 ): Promise<number | undefined> => {
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(word) || word === 'help') return undefined;
   if (groups.some(({ name }) => name === word)) return undefined;

@@ -1,7 +1,7 @@
 import { AppError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import type { Command } from './command.ts';
-import { type Group, groups } from './manifest.ts';
+import type { Group } from './program.ts';
 
 export type Found =
   | { readonly kind: 'command'; readonly command: Command; readonly used: number }
@@ -42,7 +42,7 @@ const unknown = (typed: string, before: readonly string[], known: readonly strin
     },
   );
 };
-export const findGroup = (word: string): Group => {
+export const findGroup = (groups: readonly Group[], word: string): Group => {
   const group = groups.find(({ name }) => name === word);
   if (group === undefined)
     throw unknown(
@@ -74,7 +74,11 @@ export const findCommand = (commands: readonly Command[], words: readonly string
 
 const most = 3;
 /** An unknown command may be one of another group: `config lint` is `kv config lint`, `upgrade` is `kv upgrade`. */
-export const withSuggestion = async (error: AppError, words: readonly string[]): Promise<AppError> => {
+export const withSuggestion = async (
+  groups: readonly Group[],
+  error: AppError,
+  words: readonly string[],
+): Promise<AppError> => {
   const all = (await Promise.all(groups.map((group) => group.load())))
     .flat()
     .filter(({ hidden }) => hidden !== true);

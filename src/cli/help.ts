@@ -10,7 +10,7 @@ import type { Host } from '../platform/host.ts';
 import type { Command } from './command.ts';
 import { findCommand, findGroup } from './find.ts';
 import { flagTerms, isRequired } from './flag-terms.ts';
-import { type Group, groups } from './manifest.ts';
+import type { Group } from './program.ts';
 import { globalFlags } from './options.ts';
 import { topics } from './topics.ts';
 
@@ -152,7 +152,11 @@ export const commandPage = (command: Command): Page => {
   };
 };
 /** The page of a group: `opsctl tracker --help`, `opsctl tracker labels --help`. */
-export const groupPage = (words: readonly string[], commands: readonly Command[]): Page => {
+export const groupPage = (
+  groups: readonly Group[],
+  words: readonly string[],
+  commands: readonly Command[],
+): Page => {
   const depth = words.length;
   const rows = new Map<string, string[]>();
   for (const command of commands) {
@@ -180,7 +184,7 @@ export const groupPage = (words: readonly string[], commands: readonly Command[]
 };
 const sections: readonly Group['section'][] = ['Work', 'Cluster', 'Tools'];
 /** `opsctl --help`. */
-export const rootPage = (version: string): Page => ({
+export const rootPage = (groups: readonly Group[], version: string): Page => ({
   title: 'opsctl',
   summary: `opsctl ${version}: sign in, manage work-tracking and label resources, upgrade key-value clusters safely`,
   blocks: [
@@ -207,7 +211,7 @@ export const pageResult = (page: Page, { terminal }: Host): Result => ({
   paged: true,
 });
 export const commandHelp = (command: Command, host: Host): Result => pageResult(commandPage(command), host);
-const nothingOfThatName = (word: string): AppError => {
+const nothingOfThatName = (groups: readonly Group[], word: string): AppError => {
   const close = nearest(word, [...topics.map(({ name }) => name), ...groups.map(({ name }) => name)]);
   return new AppError(
     'usage',
@@ -225,17 +229,21 @@ const withTopic = (page: Page, topic: Page): Page => ({
   blocks: [...page.blocks, ...topic.blocks],
 });
 /** The page that `opsctl help <words>` shows: the root, a topic, a group or a command. */
-export const helpPage = async (words: readonly string[], host: Host): Promise<Result> => {
+export const helpPage = async (
+  groups: readonly Group[],
+  words: readonly string[],
+  host: Host,
+): Promise<Result> => {
   const [first] = words;
-  if (first === undefined) return pageResult(rootPage(OPSCTL_VERSION), host);
+  if (first === undefined) return pageResult(rootPage(groups, OPSCTL_VERSION), host);
   const topic = topics.find(({ name }) => name === first);
   if (!groups.some(({ name }) => name === first)) {
-    if (topic === undefined) throw nothingOfThatName(first);
+    if (topic === undefined) throw nothingOfThatName(groups, first);
     return pageResult(await topic.load(), host);
   }
-  const found = findCommand(await findGroup(first).load(words), words);
+  const found = findCommand(await findGroup(groups, first).load(words), words);
   if (found.kind === 'command') return commandHelp(found.command, host);
-  const page = groupPage(found.words, found.commands);
+  const page = groupPage(groups, found.words, found.commands);
   return pageResult(
     topic === undefined || words.length > 1 ? page : withTopic(page, await topic.load()),
     host,

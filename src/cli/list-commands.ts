@@ -5,7 +5,7 @@ import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/schema.ts';
 import { type Command, defineCommand } from './command.ts';
 import { examplesOf } from './help.ts';
-import { groups } from './manifest.ts';
+import type { Group } from './program.ts';
 import { rowOf } from './misuse.ts';
 import { globalFlags } from './options.ts';
 import { topics } from './topics.ts';
@@ -200,7 +200,7 @@ const describeTree = (tree: Tree): Tree => {
   return { ...tree, summary: tree.summary ?? brief(Object.keys(sub).join(', ')), sub };
 };
 /** The whole command tree as data, for completion. Loads every group: only the build and the tests do that. */
-export const commandTree = async (): Promise<Root> => {
+export const commandTree = async (groups: readonly Group[]): Promise<Root> => {
   const root = {
     global: treeFlags(globalFlags),
     sub: {} as { [word: string]: Tree },

@@ -10,6 +10,7 @@ import type { Values } from '../core/flag.ts';
 import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup, type Found } from './find.ts';
 import { early, globalFlags, outputOptions } from './options.ts';
+import type { Group, Program } from './program.ts';
 import { onlyLooks } from './read-only.ts';
 
 /** `--help` before `--`: answered without reading the other flags, so that it helps with those that are wrong. */
@@ -21,11 +22,13 @@ const asksForHelp = (tokens: readonly string[]): boolean => {
 const isUnknownCommand = (error: unknown): error is AppError =>
   error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND';
 
-const lookedUp = async (words: readonly string[]): Promise<Found> => {
+const lookUp = async (groups: readonly Group[], words: readonly string[]): Promise<Found> => {
   try {
-    return findCommand(await findGroup(words[0] ?? '').load(words), words);
+    return findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
   } catch (error) {
-    throw isUnknownCommand(error) ? await (await import('./find.ts')).withSuggestion(error, words) : error;
+    throw isUnknownCommand(error)
+      ? await (await import('./find.ts')).withSuggestion(groups, error, words)
+      : error;
   }
 };
 
@@ -33,23 +36,23 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
 const answerWithoutCommand = async (
   found: ReturnType<typeof wordsOf>,
   tokens: readonly string[],
-  host: Host,
+  { host, program }: Run,
   commands: readonly Command[] = [],
 ): Promise<Result> => {
   const misuse = await import('./misuse.ts');
   misuse.groupIsAsked(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
   if (found.words.length === 0 && misuse.asksForVersion(tokens)) return rawResult(`${OPSCTL_VERSION}\n`);
-  return (await import('./help.ts')).helpPage(found.words, host);
+  return (await import('./help.ts')).helpPage(program.groups, found.words, host);
 };
 
 /** `help` takes words that name a page, and no flags but the global ones. */
 const answerHelp = async (
   line: ReturnType<typeof wordsOf>,
   tokens: readonly string[],
-  host: Host,
+  { host, program }: Run,
 ): Promise<Result> => {
   (await import('./misuse.ts')).refuseUnknownFlags(['help'], tokens);
-  return (await import('./help.ts')).helpPage(line.words.slice(1), host);
+  return (await import('./help.ts')).helpPage(program.groups, line.words.slice(1), host);
 };
 
 /** A mistyped column is refused before anything is sent, where the table of the service says what comes. */
@@ -72,13 +75,11 @@ const dispatch = async (
   const { words } = line;
   const { render } = await import('../output/render.ts');
   const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
-  if (words[0] === 'help') return print(await answerHelp(line, without(argv, line, words.length), run.host));
-  if (words.length === 0) return print(await answerWithoutCommand(line, argv, run.host));
-  const found = await lookedUp(words);
+  if (words[0] === 'help') return print(await answerHelp(line, without(argv, line, words.length), run));
+  if (words.length === 0) return print(await answerWithoutCommand(line, argv, run));
+  const found = await lookUp(run.program.groups, words);
   if (found.kind === 'group')
-    return print(
-      await answerWithoutCommand(line, without(argv, line, words.length), run.host, found.commands),
-    );
+    return print(await answerWithoutCommand(line, without(argv, line, words.length), run, found.commands));
   const { command } = found;
   const tokens = without(argv, line, found.used);
   if (asksForHelp(tokens)) {
@@ -155,7 +156,9 @@ const attempt = async (
     });
   const repeated = repeatedFlags(command, values);
   const same =
-    repeated.length === 0 ? command : (await import('./same-target.ts')).withSameTarget(command, repeated);
+    repeated.length === 0
+      ? command
+      : (await import('./same-target.ts')).withSameTarget(command, repeated, run.program.groups);
   return execute(run, same, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
@@ -199,14 +202,14 @@ const ofCommand = ({ path }: Command, error: unknown): unknown => {
 };
 
 /** argv → exit code. Every error ends here: one layer renders it, one table gives its code. */
-export const runProgram = async (host: Host, argv: readonly string[]): Promise<number> => {
-  const run: Run = { host, redactor: makeRedactor() };
+export const runProgram = async (host: Host, argv: readonly string[], program: Program): Promise<number> => {
+  const run: Run = { host, redactor: makeRedactor(), program };
   let options = early(argv);
   try {
     return exitCode(await dispatch(run, argv, (found) => (options = found)));
   } catch (error) {
     const extension = isUnknownCommand(error)
-      ? await (await import('./extension.ts')).extensionCode(host, argv)
+      ? await (await import('./extension.ts')).extensionCode(host, argv, program.groups)
       : undefined;
     if (extension !== undefined) return extension;
     const { renderError } = await import('../output/error.ts');

@@ -5,6 +5,7 @@ import type { Command } from './command.ts';
 import type { Context } from '../api/context.ts';
 import type { Flags } from '../core/flag.ts';
 import { findGroup } from './find.ts';
+import type { Group } from './program.ts';
 
 type Known = { readonly path: string; readonly flags: Flags };
 
@@ -111,14 +112,20 @@ const speaking = (context: Context, words: Words): Context => ({
 });
 
 /** What this command says to type next acts on what this line acted on, so that it can be pasted. */
-export const withSameTarget = (command: Command, names: readonly string[]): Command => ({
+export const withSameTarget = (
+  command: Command,
+  names: readonly string[],
+  groups: readonly Group[],
+): Command => ({
   ...command,
   run: async (context, values) => {
     const flags = Object.fromEntries(names.map((name) => [name, String(values[name])]));
-    const known = (await findGroup(command.path[0] ?? '').load()).map(({ path, flags: own = {} }) => ({
-      path: path.join(' '),
-      flags: own,
-    }));
+    const known = (await findGroup(groups, command.path[0] ?? '').load()).map(
+      ({ path, flags: own = {} }) => ({
+        path: path.join(' '),
+        flags: own,
+      }),
+    );
     const words = (text: string): string => withFlags(text, flags, known);
     try {
       return resultWith(await command.run(speaking(context, words), values), words);

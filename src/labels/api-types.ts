@@ -1,7 +1,6 @@
 import { labelsService } from '../api-specs/labels/index.ts';
 import { scopesFor } from '../api-specs/labels/wire.ts';
-import type { CallOptions, Context, Target } from '../api/context.ts';
-import type { Command } from '../cli/command.ts';
+import type { CallOptions, Context, RunCommand, Target } from '../api/context.ts';
 import type { LooseInput, Operation, Service } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 
@@ -249,7 +248,7 @@ const withLabelAccess = (context: Context): Context => {
         : context.call(service, operation, input, options),
   };
 };
-export const labelCommand = (command: Command): Command => ({
+export const labelCommand = <C extends { readonly run: RunCommand }>(command: C): C => ({
   ...command,
   run: (context, values) => command.run(withLabelAccess(context), values),
 });

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { tracker } from '../api-specs/tracker/index.ts';
-import type { Context } from '../api/context.ts';
+import type { Context, RunCommand } from '../api/context.ts';
 import { acquire, type Lock } from '../auth/credential-store/guarded-file.ts';
-import type { Command } from '../cli/command.ts';
 import { inputFrom, requiredAreGiven } from '../core/field-flags.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
@@ -128,7 +127,7 @@ const bodyOf = async (
   return input;
 };
 export const ensure =
-  (kind: Kind): Command['run'] =>
+  (kind: Kind): RunCommand =>
   async (context, values) => {
     const { verbs, singular, view } = kind;
     const input = await bodyOf(context, kind, values);
@@ -141,7 +140,7 @@ export const ensure =
     });
   };
 export const upsert =
-  (kind: Kind): Command['run'] =>
+  (kind: Kind): RunCommand =>
   async (context, values) => {
     const { verbs, singular, view } = kind;
     const input = await bodyOf(context, kind, values);

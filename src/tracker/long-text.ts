@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { trackerInfo } from '../api-specs/tracker/info.ts';
-import type { Context } from '../api/context.ts';
-import type { Command } from '../cli/command.ts';
+import type { Context, RunCommand } from '../api/context.ts';
 import { inputFrom } from '../core/field-flags.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
-import type { Values } from '../core/flag.ts';
+import type { Argument, Values } from '../core/flag.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError, invalidArguments, problem, reword, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
@@ -14,7 +13,7 @@ import { resolveParams, trackerNaming } from './names/naming.ts';
 export const LONG = ['description', 'text', 'content'] as const;
 /** A command whose row has a long text; `read` is the row that shows the record as it is, if there is one. */
 export type Editable = {
-  readonly command: Command;
+  readonly command: { readonly args?: readonly Argument[]; readonly run: RunCommand };
   readonly row: Operation;
   readonly name: (typeof LONG)[number];
   readonly read: Operation | undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { globalFlags } from '../../src/cli/options.ts';
 
 test('every command that deletes asks first, and one flag answers for all of them', async () => {

@@ -1,6 +1,7 @@
 /** A list whose brackets fit and whose rows are no JSON: what a proxy or a cut connection leaves. */
 import { expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/run.ts';
+import { program } from '../../src/commands/program.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 test.each(['[{"id":5,"stats":x{"num":1}}]', '[{"id":5},{"id"}]'])(
@@ -10,7 +11,7 @@ test.each(['[{"id":5,"stats":x{"num":1}}]', '[{"id":5},{"id"}]'])(
       env: { OPSCTL_TRACKER_URL: 'https://t.example', OPSCTL_TRACKER_TOKEN: 'tttttttt' },
       reply: () => ({ headers: { 'content-type': 'application/json' }, body }),
     });
-    expect(await runProgram(host, ['tracker', 'labels', 'list', '--columns', 'id'])).toBe(11);
+    expect(await runProgram(host, ['tracker', 'labels', 'list', '--columns', 'id'], program)).toBe(11);
     expect(host.err()).toContain('a row of the list is not JSON');
   },
 );

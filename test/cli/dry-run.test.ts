@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { onlyLooks, showsFirst } from '../../src/cli/read-only.ts';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups, program } from '../../src/commands/program.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { realHost } from '../support/real-host.ts';
 
@@ -33,7 +33,7 @@ test.each([
     write: async (part: string | Uint8Array) => void said.push(String(part)),
   };
   const host = { ...real.host, hostname: real.host.hostname, terminal: { ...real.host.terminal, stderr } };
-  expect(await runProgram(host, [...argv, '--dry-run'])).toBe(2);
+  expect(await runProgram(host, [...argv, '--dry-run'], program)).toBe(2);
   expect(said.join('')).toContain(text);
   await real.close();
 });

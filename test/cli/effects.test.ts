@@ -5,7 +5,7 @@ import type { Argument, Flag } from '../../src/core/flag.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { effectsOf } from '../../src/cli/effects.ts';
 import { globalFlags } from '../../src/cli/options.ts';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { mayRead } from '../../src/cli/mcp/tools.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();

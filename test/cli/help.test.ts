@@ -1,7 +1,7 @@
 /** Help fits the terminal: every page, at every width. */
 import { expect, test } from 'vitest';
 import { commandPage, groupPage, helpPage, rootPage } from '../../src/cli/help.ts';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { topics } from '../../src/cli/topics.ts';
 import type { Page } from '../../src/core/page.ts';
 import { pageText } from '../../src/output/page-text.ts';
@@ -12,11 +12,12 @@ const pages = async (): Promise<Page[]> => {
   const own = await Promise.all(topics.map((topic) => topic.load()));
   const named = groups.map(({ name }) =>
     groupPage(
+      groups,
       [name],
       commands.filter(({ path }) => path[0] === name),
     ),
   );
-  return [rootPage('1.2.3'), ...own, ...named, ...commands.map(commandPage)];
+  return [rootPage(groups, '1.2.3'), ...own, ...named, ...commands.map(commandPage)];
 };
 
 test.each([40, 60, 80, 100, 140])(
@@ -57,7 +58,7 @@ test('global flags take one paragraph, and `help flags` explains each', async ()
 test('a group that is a topic as well shows its commands, and its own groups are not hidden by the topic', async () => {
   const host = fakeHost();
   const text = async (...words: string[]) => {
-    const shown = await helpPage(words, host);
+    const shown = await helpPage(groups, words, host);
     let text = '';
     if (shown.kind === 'raw') for await (const chunk of shown.chunks) text += chunk;
     return text;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { opsctl } from '../support/program.ts';
 
 let home = '';

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { groups } from '../../src/commands/program.ts';
 import { withFlags, withSameTarget } from '../../src/cli/same-target.ts';
 import { findGroup } from '../../src/cli/find.ts';
 import type { Command } from '../../src/cli/command.ts';
@@ -7,7 +8,7 @@ import type { Values } from '../../src/core/flag.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 
-const commands = (await findGroup('kv').load()).map(({ path, flags = {} }) => ({
+const commands = (await findGroup(groups, 'kv').load()).map(({ path, flags = {} }) => ({
   path: path.join(' '),
   flags,
 }));
@@ -56,7 +57,7 @@ const context = {
   log: { info: (text: string) => log.push(text), warn: (text: string) => log.push(text) },
 } as unknown as Context;
 const running = (run: Command['run'], values: Values = { cluster: 'a.yaml' }) =>
-  withSameTarget({ path: ['kv', 'status'], summary: 'for the test', run }, Object.keys(values)).run(
+  withSameTarget({ path: ['kv', 'status'], summary: 'for the test', run }, Object.keys(values), groups).run(
     context,
     values,
   );

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { groups } from '../../src/commands/program.ts';
 import { withSuggestion } from '../../src/cli/find.ts';
 import { AppError } from '../../src/core/problem.ts';
 
@@ -13,7 +14,7 @@ it.each<[string, readonly string[]]>([
     code: 'UNKNOWN_COMMAND',
     tryThis: ['nothing close'],
   });
-  const found = await withSuggestion(error, line.split(' '));
+  const found = await withSuggestion(groups, error, line.split(' '));
   expect([found.message, found.detail.code, found.detail.tryThis]).toEqual([
     'there is no such command',
     'UNKNOWN_COMMAND',

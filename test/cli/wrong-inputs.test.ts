@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Argument, Flag } from '../../src/core/flag.ts';
 import type { Command } from '../../src/cli/command.ts';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import { opsctl } from '../support/program.ts';
 

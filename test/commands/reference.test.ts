@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { groups } from '../../src/commands/program.ts';
 import { commandTree } from '../../src/cli/list-commands.ts';
 import { opsctl } from '../support/program.ts';
 
@@ -14,7 +15,7 @@ const read = async (...words: string[]) =>
   (await opsctl(['reference', ...words, '-o', 'json'], { home })).json();
 
 test('every endpoint of the label service is under the words of its command', async () => {
-  const tree = await commandTree();
+  const tree = await commandTree(groups);
   const entries: { command: string }[] = await read();
   expect(entries.filter(({ command }) => command.startsWith('opsctl labels '))).toHaveLength(26);
   for (const { command } of entries.filter((entry) => entry.command.startsWith('opsctl labels '))) {

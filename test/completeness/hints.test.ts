@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 
 const source = new URL('../../src/', import.meta.url).pathname;
 const files = readdirSync(source, { recursive: true, withFileTypes: true })

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { findCommand } from '../../src/cli/find.ts';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { topics } from '../../src/cli/topics.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { comparison, rows } from '../tooling/comparison.mjs';

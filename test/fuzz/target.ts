@@ -1,6 +1,7 @@
 /** A target of the fuzzer, and what targets are made of. */
 import type { AuthContext } from '../../src/auth/auth-context.ts';
 import { runProgram } from '../../src/cli/run.ts';
+import { program as opsctl } from '../../src/commands/program.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
 export type Target = {
@@ -54,7 +55,7 @@ export const program = async (
     reply: () => ({ status: 503 }),
     ...more,
   });
-  const code = await runProgram(host, argv);
+  const code = await runProgram(host, argv, opsctl);
   if (code === 1 || /unexpected:/.test(host.err()))
     throw new Error(`exit ${code}: ${host.err().slice(0, 300)}`);
 };

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
 import { examplesOf } from '../../src/cli/help.ts';
 import { findCommand } from '../../src/cli/find.ts';
-import { groups } from '../../src/cli/manifest.ts';
+import { groups } from '../../src/commands/program.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { opsctl } from '../support/program.ts';
 

@@ -1,5 +1,6 @@
 /** The whole program on a machine in memory, whose network is a service of the mock itself: no server and no process. */
 import { runProgram } from '../../src/cli/run.ts';
+import { program } from '../../src/commands/program.ts';
 import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
 import type { MockReply, MockService } from '../../src/mock-server/service-set.ts';
@@ -113,7 +114,11 @@ const inMemory = ({ name, base, token, header, make }: Service, files: Files): I
         if (path.startsWith('/place/')) written.push(path.slice('/place/'.length));
         return disk.replace(path, ...rest);
       };
-      const code = await runProgram(change({ ...machine, files: { ...disk, replace } }), [name, ...argv]);
+      const code = await runProgram(
+        change({ ...machine, files: { ...disk, replace } }),
+        [name, ...argv],
+        program,
+      );
       const [out, err] = [machine.out(), machine.err()];
       return {
         ...{ code, out, err, asked: machine.asked, requests, written },

@@ -1,6 +1,7 @@
 /** The whole program in this process, with the real machine under it: only stdout and stderr are caught, and no terminal is there. */
 import { codeCache } from './code-cache.ts';
 import { runProgram } from '../../src/cli/run.ts';
+import { program } from '../../src/commands/program.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 
@@ -47,7 +48,7 @@ export const opsctl = async (
     sleep,
     terminal: { ...real.terminal, stdout: caught(out), stderr: caught(err) },
   });
-  const code = await runProgram(host, argv);
+  const code = await runProgram(host, argv, program);
   const stdout = out.join('');
   return {
     code,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Argument, Flag } from '../../../src/core/flag.ts';
 import { effectsOf } from '../../../src/cli/effects.ts';
 import { globalFlags } from '../../../src/cli/options.ts';
-import { groups } from '../../../src/cli/manifest.ts';
+import { groups } from '../../../src/commands/program.ts';
 import { argvOf, checkArguments } from '../../../src/cli/mcp/arguments.ts';
 import { withVisibleNames } from '../../../src/cli/mcp/serve.ts';
 import { type Allowed, MAX_USUAL_TOOLS, type Tool, toolsOf, usualTools } from '../../../src/cli/mcp/tools.ts';

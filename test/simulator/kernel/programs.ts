@@ -1,6 +1,7 @@
 /** Programs that simulated processes start: the product itself, the members that it makes, and the shell that becomes one. */
 import { wordsOf } from '../../../src/kv/upgrade/cluster/command-line.ts';
 import { runProgram } from '../../../src/cli/run.ts';
+import { program } from '../../../src/commands/program.ts';
 import type { Exit, Finished, Host, Started } from '../../../src/platform/host.ts';
 import { type Kernel, Killed, type Process } from './kernel.ts';
 import { type SimulatedHost, hostOf } from './machine.ts';
@@ -64,7 +65,7 @@ const life = async (host: SimulatedHost, argv: readonly string[]): Promise<numbe
       throw new Exited(code);
     },
   };
-  return Promise.race([ended, runProgram(own, argv).catch(() => 1)]);
+  return Promise.race([ended, runProgram(own, argv, program).catch(() => 1)]);
 };
 
 const logging = (host: SimulatedHost, logFile: string | undefined): SimulatedHost => {

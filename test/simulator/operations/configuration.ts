@@ -1,5 +1,6 @@
 /** Several commands change settings at once, each its own profile, with the whole program. */
 import { runProgram } from '../../../src/cli/run.ts';
+import { program } from '../../../src/commands/program.ts';
 import { type History, type Operation, breakDisk } from '../history.ts';
 import {
   aFailureIsExplained,
@@ -37,7 +38,7 @@ export const configuration: Operation = {
       const n = entry.tried;
       let stderr = '';
       const ended = await act(profile, async (host) => {
-        const code = await runProgram(host, setting(profile, n));
+        const code = await runProgram(host, setting(profile, n), program);
         stderr = host.err();
         return { code };
       });

@@ -1,5 +1,6 @@
 /** The mock server on a machine of its own that never fails, and the whole program that talks to it. */
 import { runProgram } from '../../../src/cli/run.ts';
+import { program } from '../../../src/commands/program.ts';
 import { defaultOptions } from '../../../src/mock-server/environment.ts';
 import { makeLabels } from '../../../src/mock-server/labels/service.ts';
 import { type RunningMock, startMock } from '../../../src/mock-server/server.ts';
@@ -60,7 +61,7 @@ export const command = (
   act(
     name,
     async (host) => {
-      const code = await runProgram(host, argv);
+      const code = await runProgram(host, argv, program);
       return { code, out: host.out(), err: host.err() };
     },
     { env, mostEffects: 60, ...options },
