@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { DryRunStop, makeContext } from '../api/calls.ts';
-import type { Context, Reach, Runtime, ServiceName, Target } from '../api/context.ts';
+import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
 import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
