@@ -21,7 +21,9 @@ const filesBelow = (directory: string): string[] =>
     .filter((file) => !file.includes('node_modules') && !file.startsWith('test/completeness/'));
 const textsBelow = (...directories: string[]): string => directories.flatMap(filesBelow).map(text).join('\n');
 const allTests = textsBelow('test');
-const readme = text('README.md');
+const settingsPage = text('docs/reference/settings.md');
+const exitCodesPage = text('docs/reference/exit-codes.md');
+const clusterFilePage = text('docs/reference/cluster-file.md');
 const isQuoted = (word: string, source: string): boolean =>
   ["'", '"', '`'].some((quote) => source.includes(`${quote}${word}${quote}`));
 
@@ -97,7 +99,10 @@ const driverNeeds = (name: string): string[] =>
         ) || textsBelow('test/kv/upgrade/supervisors', 'test/cluster').includes(`driver: ${name}`),
       lacks: 'has no test of start, stop and status: test/kv/upgrade/supervisors/',
     },
-    { isThere: new RegExp(`\\b${name}\\b`).test(readme), lacks: 'is not in README.md, walk-through 3' },
+    {
+      isThere: clusterFilePage.includes(`\`${name}\``),
+      lacks: 'is not in docs/reference/cluster-file.md, section Drivers',
+    },
   ]);
 
 test('each driver of a cluster file is opened, tested and documented', () => {
@@ -105,14 +110,14 @@ test('each driver of a cluster file is opened, tested and documented', () => {
   expect(driverKinds.flatMap(driverNeeds)).toEqual([]);
 });
 
-test('each setting is in the README and has a test', () => {
+test('each setting is in the reference and has a test', () => {
   const tests = allTests;
   const missing = keys.flatMap(({ key, env, flag, summary }) =>
     lacking(`setting ${key}`, [
       { isThere: summary.length > 0, lacks: 'has no summary: src/config/keys.ts' },
       {
-        isThere: env === undefined || readme.includes(`\`${env}\``),
-        lacks: 'is not in README.md: run npm run docs',
+        isThere: env === undefined || settingsPage.includes(`\`${env}\``),
+        lacks: 'is not in docs/reference/settings.md: run npm run docs',
       },
       {
         isThere:
@@ -127,11 +132,14 @@ test('each setting is in the README and has a test', () => {
   expect(missing).toEqual([]);
 });
 
-test('each exit code is in the README and a test reaches it', () => {
+test('each exit code is in the reference and a test reaches it', () => {
   const missing = Object.entries(exitCodes).flatMap(([category, { code, meaning }]) =>
     lacking(`exit code ${code} (${category})`, [
       { isThere: meaning.length > 0, lacks: 'has no meaning: src/core/exit.ts' },
-      { isThere: readme.includes(`| ${code} | `), lacks: 'is not in README.md: run npm run docs' },
+      {
+        isThere: exitCodesPage.includes(`| ${code} | `),
+        lacks: 'is not in docs/reference/exit-codes.md: run npm run docs',
+      },
       {
         isThere:
           new RegExp(`(toBe|toEqual|code:|exit:|exitCode:|status:)[^\\n]{0,30}\\b${code}\\b`).test(
@@ -163,7 +171,7 @@ test('each version of the store has its tests, its text and its real server', ()
         lacks: 'has no real server: test/real/etcd.mjs',
       },
       {
-        isThere: text('docs/spec/store.md').includes(minor) || readme.includes(minor),
+        isThere: text('docs/spec/store.md').includes(minor),
         lacks: 'is documented nowhere: docs/spec/store.md',
       },
     ]),
@@ -198,6 +206,6 @@ test('what is missing is said by name, with the place to add it', () => {
   expect(driverNeeds('no-such-driver')).toEqual([
     'driver no-such-driver is not opened: src/kv/upgrade/supervisors/open.ts',
     'driver no-such-driver has no test of start, stop and status: test/kv/upgrade/supervisors/',
-    'driver no-such-driver is not in README.md, walk-through 3',
+    'driver no-such-driver is not in docs/reference/cluster-file.md, section Drivers',
   ]);
 });

@@ -31,8 +31,11 @@ const dangling = (source: string): string[] => {
   ];
   return cited.map(([citation]) => citation).filter((citation) => !targets.has(citation));
 };
-const decisions = new Set(
-  [...text('src/DECISIONS.md').matchAll(/^## (\d+)\. /gm)].map(([, number]) => Number(number)),
+const records = readdirSync(`${root}docs/decisions`)
+  .filter((name) => name !== 'README.md')
+  .sort();
+const formerNumbers = new Set(
+  [...text('src/DECISIONS.md').matchAll(/^\| (\d+) +\|/gm)].map(([, number]) => Number(number)),
 );
 const retired = /\bdoc ?[123]\b|\b[Dd]ocument [123]\b|\b[Ff]acts (?:labels|tracker|kv|\d|[AC]\d)/g;
 
@@ -44,19 +47,46 @@ test('a citation of docs/spec leads to a statement there', () => {
   expect(wrong).toEqual([]);
 });
 
-test('decision N is a section of src/DECISIONS.md', () => {
-  const wrong = [
-    ...sources,
-    'README.md',
-    'CONTRIBUTING.md',
-    'src/ARCHITECTURE.md',
-    'src/DECISIONS.md',
-  ].flatMap((file) =>
-    [...text(file).matchAll(/\b(?:decisions?|DECISIONS(?:\.md)?) (\d+)\b/gi)]
-      .filter(([, number]) => !decisions.has(Number(number)))
-      .map(([citation]) => `${file} cites "${citation}": no such section in src/DECISIONS.md`),
-  );
+test('a cited decision is a record in docs/decisions', () => {
+  const wrong = [...sources, 'README.md', 'CONTRIBUTING.md', 'src/ARCHITECTURE.md'].flatMap((file) => [
+    ...[...text(file).matchAll(/\b(?:decisions?|DECISIONS(?:\.md)?) (\d+)\b/gi)]
+      .filter(([, number]) => !formerNumbers.has(Number(number)))
+      .map(([citation]) => `${file} cites "${citation}": cite a record, such as docs/decisions/0022`),
+    ...[...text(file).matchAll(/docs\/decisions\/(\d+)/g)]
+      .filter(([, number]) => !records.some((name) => name.startsWith(`${number}-`)))
+      .map(([citation]) => `${file} cites "${citation}": record not found`),
+  ]);
   expect(wrong).toEqual([]);
+});
+
+test('decision records are numbered without gaps, have a status and are listed', () => {
+  const index = text('docs/decisions/README.md');
+  expect(records.map((name) => Number(name.slice(0, 4)))).toEqual(records.map((_, at) => at + 1));
+  for (const name of records) {
+    const record = text(`docs/decisions/${name}`);
+    expect(record, name).toMatch(
+      /^# \d{4}\. .+\n\n- Status: (?:active|replaced by \d{4})\n- Date: \d{4}-\d{2}\n/,
+    );
+    expect(
+      [...record.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading),
+      name,
+    ).toEqual(['Context', 'Decision', 'Consequences']);
+    expect(index, name).toContain(`](${name})`);
+  }
+});
+
+test('code that a decision record names exists', () => {
+  const sourceText = sources
+    .filter((file) => file.startsWith('src/'))
+    .map(text)
+    .join('\n');
+  const missing = records.flatMap((name) =>
+    [...text(`docs/decisions/${name}`).matchAll(/`([a-z]+(?:[A-Z]\w*)+|[A-Z]\w+\.\w+)`/g)]
+      .map(([, code = '']) => code)
+      .filter((code) => !code.split('.').every((part) => sourceText.includes(part)))
+      .map((code) => `${name}: ${code}`),
+  );
+  expect(missing).toEqual([]);
 });
 
 test('nothing cites a text outside the repository', () => {

@@ -502,10 +502,10 @@ describe('a record nested deeper than any stack', () => {
   });
 });
 
-test('README has the row of every format', () => {
-  const readme = readFileSync('README.md', 'utf8');
+test('the reference page has the row of every format', () => {
+  const page = readFileSync('docs/reference/output-formats.md', 'utf8');
   for (const name of formatNames)
-    expect(readme, `run npm run docs: README.md has no row of ${name}`).toContain(
+    expect(page, `run npm run docs: docs/reference/output-formats.md has no row of ${name}`).toContain(
       `| \`${name}\` | ${outputFormats[name].summary} |`,
     );
 });

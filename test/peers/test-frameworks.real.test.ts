@@ -1,4 +1,4 @@
-/** The module and the fixture of docs/testing-with-the-mock.md in the frameworks of others: 200 tests at the same time. */
+/** The module and the fixture of docs/how-to/test-against-the-mock-server.md in the frameworks of others: 200 tests at the same time. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -105,7 +105,7 @@ const pytest = pythonPackages(
 );
 describe.skipIf(isLeftOut(pytest))('pytest', () => {
   test('the fixture of the guide starts a server for a test and stops it', () => {
-    const guide = readFileSync(join(root, 'docs/testing-with-the-mock.md'), 'utf8');
+    const guide = readFileSync(join(root, 'docs/how-to/test-against-the-mock-server.md'), 'utf8');
     const [, fixture = ''] = /```python\n([\s\S]*?)```/.exec(guide) ?? [];
     expect(fixture).toContain('@pytest.fixture');
     const program = join(directory, 'bin');

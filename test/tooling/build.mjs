@@ -1,5 +1,5 @@
 // Builds dist/ (split CommonJS bundle, which bin/load.js loads), then lets the built program write what is derived from the tables:
-// help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
+// help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and reference pages.
 import {
   existsSync,
   mkdirSync,
@@ -18,6 +18,7 @@ import { rolldown } from 'rolldown';
 import { bundledPackages, noticesText, sbom } from './notices.mjs';
 import { comparison } from './comparison.mjs';
 import { kvComparison } from './kv-comparison.mjs';
+import { joinPages, splitPages } from './derived-pages.mjs';
 import { explanations } from './explanations.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -171,13 +172,12 @@ const packages = bundledPackages([
 put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
 put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);
 const { writeDocs } = await import(`file://${dist}/docs.js`);
-const { dist: derived, committed } = await writeDocs(version, {
-  readme: readFileSync(`${root}README.md`, 'utf8'),
-});
+const { dist: derived, committed } = await writeDocs(version, { readme: joinPages(root) });
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
   const compared = { 'docs/comparison.md': comparison(), 'docs/kv-comparison.md': kvComparison() };
-  for (const [name, text] of Object.entries({ ...committed, ...compared })) {
+  const { 'README.md': pages, ...completions } = committed;
+  for (const [name, text] of Object.entries({ ...completions, ...splitPages(pages), ...compared })) {
     put(`${root}${name}`, text);
   }
 }

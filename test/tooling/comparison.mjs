@@ -122,7 +122,7 @@ export const rows = [
     'best',
     'gh: 5 codes; restish: by HTTP class',
     'test/completeness/parts-of-the-product.test.ts',
-    'each exit code is in the README and a test reaches it',
+    'each exit code is in the reference and a test reaches it',
   ],
   [
     'Dry run',

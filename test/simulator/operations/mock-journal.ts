@@ -52,7 +52,7 @@ export const mockJournal: Operation = {
       const ended = await kernel.until(
         act(`server ${round}`, serve(history, ledger, round), { mostEffects: 30 }),
       );
-      // DECISIONS 23: a crash of the machine may cost the last moment, and nothing in the middle.
+      // docs/decisions/0022: a crash of the machine may cost the last moment, and nothing in the middle.
       const isPower = (kernel.faults['power loss'] ?? 0) > before;
       const isBroken = Object.keys(kernel.faults).some((name) => name.startsWith('disk'));
       calm2(desk);

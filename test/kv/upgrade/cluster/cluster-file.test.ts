@@ -31,9 +31,9 @@ describe('a cluster file', () => {
   it('is good as the document of the local driver describes it', () => {
     expect(clusterProblems(file())).toEqual([]);
   });
-  it('is good as the README shows it', async () => {
-    const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
-    const [, text = ''] = /```yaml\n(name: orders\n[\s\S]*?)```/.exec(readme) ?? [];
+  it('is valid as the reference page shows it', async () => {
+    const page = readFileSync(new URL('../../../../docs/reference/cluster-file.md', import.meta.url), 'utf8');
+    const [, text = ''] = /```yaml\n(name: orders\n[\s\S]*?)```/.exec(page) ?? [];
     const real = await realHost();
     writeFileSync(join(real.directory, 'orders.yaml'), text);
     const cluster = await readCluster(real.host, join(real.directory, 'orders.yaml'), 'upgrade');

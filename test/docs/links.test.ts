@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { pages, proseOf, root, textOf } from './pages.ts';
+
+/** The anchors that a page defines: headings in the form of GitHub, and explicit ones. */
+const anchorsOf = (page: string): Set<string> =>
+  new Set([
+    ...[...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .replace(/<[^>]*>/g, '')
+        .trim()
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+    ...[...textOf(page).matchAll(/<a id="([\w-]+)">/g)].map(([, id = '']) => id),
+  ]);
+
+const isExternal = (target: string): boolean => /^[a-z]+:/.test(target);
+
+/** The links of a page that lead nowhere. */
+const deadLinks = (page: string): string[] =>
+  [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
+    if (isExternal(target)) return [];
+    const [path = '', anchor] = target.split('#');
+    const file = path === '' ? page : join(dirname(page), path);
+    if (!existsSync(`${root}${file}`)) return [`${page}: ${target}: file not found`];
+    if (anchor === undefined || !file.endsWith('.md')) return [];
+    return anchorsOf(file).has(anchor) ? [] : [`${page}: ${target}: heading not found`];
+  });
+
+test('every link of the documentation leads to a file and a heading', () => {
+  expect(pages.length).toBeGreaterThan(40);
+  expect(pages.flatMap(deadLinks)).toEqual([]);
+});
+
+test('the index of the documentation lists every page', () => {
+  const index = textOf('docs/README.md');
+  const missing = pages
+    .filter((page) => page.startsWith('docs/') && page !== 'docs/README.md')
+    .filter((page) => !/^docs\/(spec|decisions)\//.test(page))
+    .filter((page) => !index.includes(`](${page.replace('docs/', '')})`));
+  expect(missing, 'add a link to docs/README.md').toEqual([]);
+});

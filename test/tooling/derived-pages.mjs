@@ -1,0 +1,20 @@
+// The pages with parts that `npm run docs` generates. `writeDocs` replaces the parts between the markers of one text,
+// so the pages are joined for the call and split afterwards.
+import { readFileSync } from 'node:fs';
+
+export const derivedPages = [
+  'README.md',
+  'docs/reference/commands.md',
+  'docs/reference/exit-codes.md',
+  'docs/reference/output-formats.md',
+  'docs/reference/settings.md',
+];
+const SEPARATOR = '\n<!-- next page -->\n';
+
+export const joinPages = (root) =>
+  derivedPages.map((page) => readFileSync(`${root}${page}`, 'utf8')).join(SEPARATOR);
+
+export const splitPages = (text) => {
+  const texts = text.split(SEPARATOR);
+  return Object.fromEntries(derivedPages.map((page, at) => [page, texts[at]]));
+};
