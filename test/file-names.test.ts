@@ -17,6 +17,9 @@ const exempt: Readonly<Record<string, string>> = {
   'labels/prepare.ts': 'keys of a map',
   'cli/rate-stores.ts': 'keys of the store',
   'config/settings.ts': 'the directories of the system; a profile goes through pathPart',
+  'kv/upgrade/cluster/listening-sockets.ts': 'numbers that the kernel lists',
+  'kv/upgrade/supervisors/places.ts': 'the last part of a path, below its real parent',
+  'platform/trust.ts': 'parts of a path that the operator named, and directories of PATH',
   'platform/node/': 'names of directory listings, ports, and temporary names next to a path',
 };
 

@@ -73,7 +73,7 @@ const methodNeeds = (file: string, tests: string, sources: string): string[] =>
   ]);
 
 test('each sign-in method is connected and has a test', () => {
-  const sources = textsBelow('src/auth', 'src/login');
+  const sources = textsBelow('src/auth');
   const names = filesBelow('src/auth/methods').map((file) => file.replace('src/auth/methods/', ''));
   const tests = textsBelow('test/auth', 'test/real', 'test/browser', 'test/stories');
   expect(names.length).toBeGreaterThan(1);
@@ -87,8 +87,9 @@ const driverNeeds = (name: string): string[] =>
   lacking(`driver ${name}`, [
     {
       isThere:
-        new RegExp(`case '${name}'|/${name}\\.ts'`).test(text('src/kv/upgrade/supervisors/open.ts')) ||
-        name === 'ssh',
+        new RegExp(`case '${name}'|/${name}\\.ts'|\\b${name}Service\\(`).test(
+          text('src/kv/upgrade/supervisors/open.ts'),
+        ) || name === 'ssh',
       lacks: 'is not opened: src/kv/upgrade/supervisors/open.ts',
     },
     {

@@ -24,12 +24,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'the second upgrade of a unit went back to the version before the first',
-    `${supervisors}/systemd.test.ts`,
+    `${supervisors}/systemd.real.test.ts`,
     'the way back of the second and the third upgrade is the version before it',
   ],
   [
     'the second upgrade of a container removed its way back',
-    `${supervisors}/containers.test.ts`,
+    `${supervisors}/containers.real.test.ts`,
     'are started, looked at, stopped, and go back to the version before: the first, the second and the third time',
   ],
   [
@@ -39,12 +39,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'what a login shell prints went into the configuration file',
-    `${supervisors}/ssh.test.ts`,
+    `${supervisors}/ssh.services.test.ts`,
     'never reaches data: a configuration file is read and written as it is',
   ],
   [
     'a relative ETCD_DATA_DIR started a member on an empty directory',
-    `${supervisors}/identity.test.ts`,
+    `${supervisors}/identity.real.test.ts`,
     'a relative data directory means the one of the running process',
   ],
   [
@@ -59,7 +59,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'a run that stopped before its stop left the new program installed',
-    `${supervisors}/systemd.test.ts`,
+    `${supervisors}/systemd.real.test.ts`,
     'staging changes nothing that a crash would start, and discarding leaves nothing behind',
   ],
   [
@@ -74,7 +74,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'kv resume did not ask the guards',
-    `${clusters}/way-back.test.ts`,
+    `${clusters}/way-back.real.test.ts`,
     'a configuration that the new version would not read is rewritten between stop and start, comments kept, and comes back with a rollback',
   ],
   [
@@ -84,32 +84,32 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'a connection that dropped at the stop left the member down',
-    `${supervisors}/ssh.test.ts`,
+    `${supervisors}/ssh.services.test.ts`,
     'between stop and start is made again, and the member is started',
   ],
   [
     'a member that may be down was not named',
-    `${supervisors}/ssh.test.ts`,
+    `${supervisors}/ssh.services.test.ts`,
     'for longer than the grace period says that the member may be down',
   ],
   [
     'sockets of ssh in a directory of everybody',
-    `${supervisors}/ssh.test.ts`,
+    `${supervisors}/ssh.services.test.ts`,
     'are in a private directory with a short name',
   ],
   [
     'sockets of ssh with names that are too long',
-    `${supervisors}/ssh.test.ts`,
+    `${supervisors}/ssh.services.test.ts`,
     'are not used where others may write, or where their names would be too long',
   ],
   [
     'a stop hook was believed',
-    `${supervisors}/drivers.test.ts`,
+    `${supervisors}/drivers.real.test.ts`,
     'is stopped when is_running says so, and not when its stop hook returned',
   ],
   [
     'the stop hook was the kill hook',
-    `${supervisors}/drivers.test.ts`,
+    `${supervisors}/drivers.real.test.ts`,
     'is killed by the hook kill alone: a stop hook is no kill',
   ],
   [
@@ -119,22 +119,22 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'a member was started as whoever runs opsctl',
-    `${supervisors}/identity.test.ts`,
+    `${supervisors}/identity.real.test.ts`,
     'its successor runs as the same user, also after a crash of ours',
   ],
   [
     "the operator's ETCD_ variables reached the server",
-    `${supervisors}/identity.test.ts`,
+    `${supervisors}/identity.real.test.ts`,
     "its successor runs in the same directory and with the cluster file's environment, not with the operator's",
   ],
   [
     'kv init wrote a file that everybody can read',
-    `${clusters}/restore.test.ts`,
+    `${clusters}/restore.real.test.ts`,
     'writes a cluster file from a running cluster with which it can be planned',
   ],
   [
     'a container was replaced by a guess',
-    `${supervisors}/containers.test.ts`,
+    `${supervisors}/containers.real.test.ts`,
     'that are not there any more are never replaced by a guess',
   ],
   [
@@ -144,7 +144,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'the plan of a container showed other commands than are run',
-    `${supervisors}/containers.test.ts`,
+    `${supervisors}/containers.real.test.ts`,
     'are described by the commands that are run, in their order',
   ],
   // Judgement.
@@ -161,17 +161,17 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     '--yes passed the point of no return',
-    `${clusters}/crossing.test.ts`,
+    `${clusters}/crossing.real.test.ts`,
     '--yes starts a run and holds before the last member; a loop around resume cannot cross it; the flag made for it does',
   ],
   [
     'a restore that was killed was not to be seen',
-    `${clusters}/restore.test.ts`,
+    `${clusters}/restore.real.test.ts`,
     'restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version',
   ],
   [
     'a static pod was found and killed by a part of a path',
-    `${supervisors}/drivers.test.ts`,
+    `${supervisors}/drivers.real.test.ts`,
     'names exactly its data directory: a longer path and a program that only mentions it are none',
   ],
   [
@@ -181,22 +181,22 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'the last member was stopped one second after the one before',
-    `${clusters}/crossing.test.ts`,
+    `${clusters}/crossing.real.test.ts`,
     'all upgraded members are good together for the time asked for before the last one is stopped',
   ],
   [
     'hints that no command could carry out: space',
-    `${clusters}/recover-space.test.ts`,
+    `${clusters}/recover-space.real.test.ts`,
     'takes writes again after recover-space, and its hint names that command',
   ],
   [
     'hints that no command could carry out: members',
-    `${clusters}/membership.test.ts`,
+    `${clusters}/membership.real.test.ts`,
     'a learner is added, refused twice, started, promoted, moved and removed',
   ],
   [
     'a run was known to one machine',
-    `${clusters}/takeover.test.ts`,
+    `${clusters}/takeover.real.test.ts`,
     'is seen, gone on with and rolled back from another one; its progress in the store is small and goes with it',
   ],
   [
@@ -222,12 +222,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   // Under faults on real servers.
   [
     'a version that died after its gate stayed down when no old member was left',
-    `${clusters}/crossing.test.ts`,
+    `${clusters}/crossing.real.test.ts`,
     'a new version that dies when no member of the old one is left is rolled back at once, while the cluster version has not moved',
   ],
   [
     'a resume said something untrue after the crossing',
-    `${clusters}/crossing.test.ts`,
+    `${clusters}/crossing.real.test.ts`,
     'once it has moved the message says so, and resume starts the new version again',
   ],
   [
@@ -252,7 +252,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'a member that dies while the question stands changed nothing',
-    `${clusters}/crossing.test.ts`,
+    `${clusters}/crossing.real.test.ts`,
     'a member that dies while the run waits there is rolled back, and the wait does not go on',
   ],
   [
@@ -262,7 +262,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'one hint for each of the members',
-    `${unit}/format/texts.test.ts`,
+    `${unit}/present/texts.test.ts`,
     'a hint that several members share is said once, below them',
   ],
   [
@@ -272,7 +272,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'a suspended member was not named in a run',
-    `${supervisors}/member-process.test.ts`,
+    `${supervisors}/member-process.services.test.ts`,
     'is told from one that is suspended, and that one ends when it is asked to',
   ],
   [
@@ -282,12 +282,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'nobody knew who confirmed the point of no return',
-    `${unit}/window/window.test.ts`,
+    `${unit}/window/window.services.test.ts`,
     'says who, what was accepted and confirmed, how it ended and how long was worked on it',
   ],
   [
     'the night of a held run counted as work',
-    `${unit}/report/whole-run.test.ts`,
+    `${unit}/present/whole-run.test.ts`,
     'is one run: the night is no time of it, and what was only told again is left out',
   ],
   [
@@ -307,12 +307,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   ],
   [
     'no estimate of the duration',
-    `${unit}/format/estimate.test.ts`,
+    `${unit}/present/estimate.test.ts`,
     'with earlier runs it is as many members as there are left, and the waits',
   ],
   [
     'a start command was shown whole',
-    `${unit}/format/command-text.test.ts`,
+    `${unit}/present/command-text.test.ts`,
     'a command that replaces another is shown as what changes, a flag with its value',
   ],
 ];

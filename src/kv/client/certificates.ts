@@ -1,6 +1,7 @@
 import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto';
 import type { Host, Tls } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
+import { decodeUtf8 } from '../../core/utf8.ts';
 /** Paths of certificate files, as the cluster file or the flags name them. */
 export type TlsFiles = {
   readonly ca_file?: string;
@@ -30,19 +31,18 @@ const reasons: Readonly<Record<string, string>> = {
   EISDIR: 'is a directory; name the file in it',
 };
 const textOf = async (host: Host, given: Given): Promise<string> => {
-  const text = await host.files.read(given.path).catch((error: Error & { code?: string }) => {
+  const bytes = await host.files.readBytes(given.path).catch((error: Error & { code?: string }) => {
     throw wrong(given, reasons[error.code ?? ''] ?? `cannot be read: ${error.message}`);
   });
-  if (text === undefined)
+  if (bytes === undefined)
     throw wrong(
       given,
       'does not exist',
       given.flag === undefined ? 'paths in a cluster file are relative to it' : 'check the path',
     );
-  // A certificate in DER form begins with the bytes 30 82.
-  if (text.startsWith('0\ufffd'))
+  if (bytes[0] === 0x30 && bytes[1] === 0x82)
     throw wrong(given, 'is not in PEM form but in DER form; convert it with openssl (-inform der)');
-  return text;
+  return decodeUtf8(bytes, given.path, 'config');
 };
 
 const hasKey = (text: string): boolean => /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/.test(text);

@@ -4,7 +4,8 @@ import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { firstAnswer, type Store } from '../client/etcd-client.ts';
 import type { ClusterFile, JournalEntry, MemberSeen, Owner, Plan } from './model.ts';
-import { currentEntry, findRuns, type FoundRun, isRunId, runDirectory } from './journal.ts';
+import { currentEntry } from './earlier-names.ts';
+import { findRuns, type FoundRun, isRunId, runDirectory } from './journal.ts';
 
 /** What another machine needs to go on with a run when the one that began it is gone: its journal, without what only explains it. */
 export type SharedProgress = {

@@ -123,7 +123,7 @@ describe('files that cannot do', () => {
       files: {
         value: {
           ...real.host.files,
-          read: () =>
+          readBytes: () =>
             Promise.reject(Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' })),
         },
       },

@@ -1,6 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { isPathVariable } from '../../../api-specs/etcd/settings.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PlaceSeen } from '../../engine/model.ts';
+import { sh, shellLines } from '../../../core/shell.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
@@ -176,8 +177,9 @@ export const launchWords = (
       ? ['setpriv', '--reuid', String(uid), '--regid', String(gid), ...others, '--']
       : [];
   const like = becomeLike(record);
-  const script = `cd "$2" || exit 1; echo "$$" > "$1" && shift 2 ${like === '' ? '&& ' : `|| exit 1; ${like}`}exec "$@"`;
-  return ['-c', script, 'sh', member.pid_file as string, cwd ?? '.', ...become, ...argv];
+  const start = sh`cd "$2" || exit 1; echo "$$" > "$1" && shift 2 || exit 1`;
+  const script = shellLines([start, ...(like === undefined ? [] : [like]), sh`exec "$@"`]);
+  return ['-c', String(script), 'sh', member.pid_file as string, cwd ?? '.', ...become, ...argv];
 };
 /** Why a process like this one could not be started again; undefined when it can. */
 export const identityProblem = (running: ProcessInfo | undefined, ownUid: number): string | undefined =>

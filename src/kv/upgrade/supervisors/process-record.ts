@@ -1,5 +1,5 @@
 import { isServerVariable } from '../../../api-specs/etcd/settings.ts';
-import { sh, type ShellScript, shellWord } from '../../../core/shell.ts';
+import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
@@ -253,10 +253,6 @@ export const environmentFor = (
 /** Names that a shell can pass on. */
 export const isPortable = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 /**
- * Commands of a shell that is about to become the server. Only a part that fails is named in the member's log: a limit must not keep a
- * member down, and `kv check` has named what cannot be kept. Pure.
- */
-/**
  * The environment under names that no loader and no shell reads, and the command that gives it to the server. It takes effect only after the
  * process has become the user of the service: variables such as LD_PRELOAD or PATH must not reach a program that root runs.
  */
@@ -266,39 +262,43 @@ export const packEnvironment = (env: Readonly<Record<string, string>>): Record<s
       .filter(([name]) => isPortable(name))
       .map(([name, value], i) => [`OPSCTL_KEPT_${i}`, `${name}=${value}`]),
   );
-export const unpackWords = (env: Readonly<Record<string, string>>): string[] => [
-  '/bin/sh',
-  '-c',
-  `unset OLDPWD PWD SHLVL _${env['PATH'] === undefined ? ' PATH' : ''}; opsctl_i=0
+export const unpackWords = (env: Readonly<Record<string, string>>): string[] => {
+  const forget = env['PATH'] === undefined ? sh`unset OLDPWD PWD SHLVL _ PATH` : sh`unset OLDPWD PWD SHLVL _`;
+  const script = sh`${forget}; opsctl_i=0
 while eval "opsctl_v=\\\${OPSCTL_KEPT_$opsctl_i-}"; [ -n "$opsctl_v" ]; do unset "OPSCTL_KEPT_$opsctl_i"; export "$opsctl_v"; opsctl_i=$((opsctl_i+1)); done
-exec "$@"`,
-  'sh',
-];
-export const becomeLike = (record: ProcessRecord | undefined): string => {
-  if (record === undefined) return '';
-  const { limits: kept = {}, cgroups = [], nice, oom_score_adj: oom, umask } = record;
-  const tryCommand = (command: string, what: string): string =>
-    `{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the process before could not be kept" >&2`;
-  const limits = Object.entries(kept).filter(
-    ([name, value]) => /^[a-z]+$/.test(name) && /^\w+:\w+$/.test(value),
-  );
-  const flags = limits.map(([name, value]) => `--${name}=${shellWord(value)}`);
+exec "$@"`;
+  return ['/bin/sh', '-c', String(script), 'sh'];
+};
+/** Runs a command; if it fails, the member's log names the part that could not be kept. */
+const tryCommand = (command: ShellScript, what: string): ShellScript =>
+  sh`{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the process before could not be kept" >&2`;
+/** Sets the limits with one command, otherwise one by one. */
+const limitLines = (kept: Readonly<Record<string, string>>): ShellScript[] => {
+  const flags = Object.entries(kept)
+    .filter(([name, value]) => /^[a-z]+$/.test(name) && /^\w+:\w+$/.test(value))
+    .map(([name, value]) => `--${name}=${value}`);
+  if (flags.length === 0) return [];
+  const each = shellLines(flags.map((flag) => tryCommand(sh`prlimit --pid "$$" ${flag}`, `limit ${flag}`)));
+  return [sh`prlimit --pid "$$" ${flags} 2>/dev/null || {\n${each}\n}`];
+};
+/** The commands of a shell that is about to become the server; undefined when nothing is to be kept. */
+export const becomeLike = (record: ProcessRecord | undefined): ShellScript | undefined => {
+  if (record === undefined) return undefined;
+  const { limits = {}, cgroups = [], nice, oom_score_adj: oom, umask } = record;
   const lines = [
     ...cgroups.map((path) =>
-      tryCommand(`echo "$$" > ${shellWord(`/sys/fs/cgroup${path}/cgroup.procs`)}`, 'control group'),
+      tryCommand(sh`echo "$$" > ${`/sys/fs/cgroup${path}/cgroup.procs`}`, 'control group'),
     ),
-    ...(flags.length === 0
-      ? []
-      : [
-          `prlimit --pid "$$" ${flags.join(' ')} 2>/dev/null || { ${flags.map((flag) => tryCommand(`prlimit --pid "$$" ${flag}`, `limit ${flag}`)).join('; ')}; }`,
-        ]),
-    ...(!Number.isInteger(oom)
-      ? []
-      : [tryCommand(`echo ${oom} > "/proc/$$/oom_score_adj"`, 'oom_score_adj')]),
-    ...(!Number.isInteger(nice) ? [] : [tryCommand(`renice -n ${nice} -p "$$" >/dev/null`, 'nice value')]),
-    ...(umask === undefined || !/^[0-7]+$/.test(umask) ? [] : [`umask ${umask}`]),
+    ...limitLines(limits),
+    ...(Number.isInteger(oom)
+      ? [tryCommand(sh`echo ${Number(oom)} > "/proc/$$/oom_score_adj"`, 'oom_score_adj')]
+      : []),
+    ...(Number.isInteger(nice)
+      ? [tryCommand(sh`renice -n ${Number(nice)} -p "$$" >/dev/null`, 'nice value')]
+      : []),
+    ...(umask === undefined || !/^[0-7]+$/.test(umask) ? [] : [sh`umask ${umask}`]),
   ];
-  return lines.map((line) => `${line}; `).join('');
+  return lines.length === 0 ? undefined : shellLines(lines);
 };
 const hardOf = (value: string | undefined): number => {
   const hard = value?.split(':')[1];
