@@ -20,7 +20,9 @@ export type FilesDiff = {
   readonly orphans: readonly { readonly key: string; readonly id: string; readonly title: string }[];
 };
 
-const isSame = (prepared: Prepared): boolean => isIdle(prepared.plan) && !changesPermissions(prepared);
+/** A part that the file disables and that is still a draft differs from the file, although nothing can be sent yet. */
+const isSame = (prepared: Prepared): boolean =>
+  isIdle(prepared.plan) && prepared.plan.pending.length === 0 && !changesPermissions(prepared);
 
 const statusOf = (prepared: Prepared): DiffStatus => {
   if (lostOf(prepared).length > 0) return 'drifted';

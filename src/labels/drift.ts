@@ -75,6 +75,9 @@ type Kind<W extends Part, L extends LivePart> = {
   readonly inner?: (wanted: W, base: L | undefined, live: L) => Drift[];
 };
 
+/** The value that a file shows for a member: an entry without `disabled` shows an enabled part. */
+const shownMember = <W extends Part>(wanted: W, member: keyof W & string): unknown =>
+  wanted[member] ?? (member === 'disabled' && wanted[member] === undefined ? false : wanted[member]);
 const memberDrift = <W extends Part, L extends LivePart>(
   kind: Kind<W, L>,
   wanted: W,
@@ -82,7 +85,7 @@ const memberDrift = <W extends Part, L extends LivePart>(
   live: L,
 ): Drift[] =>
   kind.members.flatMap((member): Drift[] => {
-    const said = wanted[member];
+    const said = shownMember(wanted, member);
     const was = base.live?.[member] ?? (member === 'name' ? base.name : undefined);
     const isKnown = base.live !== undefined || member === 'name';
     if (said === undefined || (isKnown && isSame(member, was, live[member]))) return [];

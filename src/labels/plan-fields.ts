@@ -115,13 +115,15 @@ const stateSteps = <W extends WantedPart, L extends LivePart>(
   wanted: W,
   live: L,
 ): Step[] => {
-  if (wanted.disabled === undefined) return [];
+  // An entry that does not mention `disabled` shows an enabled part: a later apply enables what an earlier one disabled
+  // because the entry was missing.
+  const { disabled = false } = wanted;
   const base = { what: kind.what(wanted.name), part: kind.part(live.id) };
   const enable = { [kind.edits.enable]: kind.ids(live.id) };
-  if (wanted.disabled === false)
+  if (disabled === false)
     return live.disabled ? [{ changes: [{ kind: 'enabled', ...base }], edit: enable }] : [];
-  if (live.disabled && isSamePolicy(wanted.disabled, live.disabled)) return [];
-  const disable = disableStep(kind, live.id, wanted.disabled, [
+  if (live.disabled && isSamePolicy(disabled, live.disabled)) return [];
+  const disable = disableStep(kind, live.id, disabled, [
     { kind: 'disabled', ...base, takesAway: true },
   ]);
   // Only a published part can be disabled, so another policy means enabling it first.

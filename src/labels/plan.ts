@@ -17,6 +17,8 @@ export type StatePlan = {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
   readonly deferred: readonly string[];
+  /** Parts that wait for a publish by a later apply. */
+  readonly pending: readonly string[];
 };
 const waitsForPublish = (name: string): string =>
   `${name} is a draft: it can be disabled only after it was published; apply the file again then`;
@@ -128,6 +130,7 @@ export const statePlan = (wanted: LabelDef, live: LiveLabel | undefined, asked: 
       ...(isPublishing ? [] : asked.deferred.map(waitsForPublish)),
     ],
     deferred: isPublishing ? asked.deferred : [],
+    pending: isPublishing ? [] : asked.deferred,
   };
 };
 
@@ -150,6 +153,8 @@ export type Plan = {
   readonly transitions: readonly Transition[];
   /** Parts that are disabled by a second delta, once they were published. */
   readonly deferred: readonly string[];
+  /** Parts that the file disables, but that can be disabled only by an apply after their first publish. */
+  readonly pending: readonly string[];
   /** Why it must not be sent. */
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
@@ -203,6 +208,7 @@ const createPlan = (wanted: LabelDef, options: PlanOptions): Plan => {
     ...(copyMode === undefined || copyMode === 'DO_NOT_COPY' ? {} : { copyMode }),
     transitions: states.transitions,
     deferred: states.deferred,
+    pending: states.pending,
     problems: [...typeProblems(type), ...states.problems],
     notes: states.notes,
   };
@@ -280,6 +286,7 @@ const updatePlan = (wanted: LabelDef, live: LiveLabel, { prune, publish = false 
     ...settingsCalls,
     transitions: states.transitions,
     deferred: states.deferred,
+    pending: states.pending,
     problems: [...fixedProblems(wanted, live), ...fields.problems, ...states.problems],
     notes: [...fields.notes, ...states.notes],
   };

@@ -122,7 +122,7 @@ describe('fields of a label that exists', () => {
       ...{ lines: ['field A enabled'], kinds: ['enableField'] },
     });
     expect(fields([is('A', { disabled: false })], [text('A')]).kinds).toEqual([]);
-    expect(fields([is('A')], [off]).kinds).toEqual([]);
+    expect(fields([is('A')], [off]).kinds).toEqual(['enableField']);
     const draft = fields([is('A', { disabled: policy })], [text('A', { state: 'UNPUBLISHED_DRAFT' })]);
     expect([draft.kinds, draft.notes]).toEqual([[], [expect.stringContaining('field A is a draft')]]);
     expect(fields([is('N', { disabled: policy })], []).notes).toHaveLength(1);

@@ -194,6 +194,9 @@ const changesOf = (
   prune: boolean,
 ): Record<string, FieldChange> => {
   const found: Record<string, FieldChange> = {};
+  // --prune archives records that the service cannot delete. An entry that returns to the file undoes that.
+  if (kind.remove === undefined && shown.archived === true && wanted.archived === undefined)
+    found.archived = { from: true, to: false };
   for (const [name, given] of Object.entries(wanted)) {
     if (kind.once?.includes(name) || !(name in shown)) continue;
     const to = name === 'values' ? keptValues(given, shown.values, prune) : given;

@@ -241,3 +241,14 @@ test('a list of 20,000 is matched entry by entry, by external_id, then by name',
   );
   expect(lines({ labels: wanted }, { labels: rows })).toEqual(['update labels n7']);
 });
+test('a group that --prune archived is active again when its entry returns', () => {
+  const group = { id: 'g1', name: 'Platform', mention_name: 'platform', archived: false, num_stories: 0 };
+  const entry = { name: 'Platform', mention_name: 'platform' };
+  expect(lines({ groups: [] }, { groups: [group] }, { prune: true })).toEqual(['archive groups Platform']);
+  const archived = { ...group, archived: true };
+  expect(lines({ groups: [] }, { groups: [archived] }, { prune: true })).toEqual([]);
+  expect(plan({ groups: [entry] }, { groups: [archived] }).actions).toMatchObject([
+    { action: 'update', changes: { archived: { from: true, to: false } } },
+  ]);
+  expect(lines({ groups: [{ ...entry, archived: true }] }, { groups: [archived] })).toEqual([]);
+});
