@@ -123,9 +123,7 @@ const stateSteps = <W extends WantedPart, L extends LivePart>(
   if (disabled === false)
     return live.disabled ? [{ changes: [{ kind: 'enabled', ...base }], edit: enable }] : [];
   if (live.disabled && isSamePolicy(disabled, live.disabled)) return [];
-  const disable = disableStep(kind, live.id, disabled, [
-    { kind: 'disabled', ...base, takesAway: true },
-  ]);
+  const disable = disableStep(kind, live.id, disabled, [{ kind: 'disabled', ...base, takesAway: true }]);
   // Only a published part can be disabled, so another policy means enabling it first.
   if (live.disabled) return [{ changes: [], edit: enable }, disable];
   return live.state === 'PUBLISHED' ? [disable] : [];

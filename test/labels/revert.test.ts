@@ -6,7 +6,13 @@ const LOCK = 'labels/labels.lock.yaml';
 const lines = {
   head: ['title: A', 'state: published', 'fields:'],
   note: ['  - name: Note', '    type: text'],
-  status: ['  - name: Status', '    type: selection', '    choices:', '      - Open', '      - {name: Signed}'],
+  status: [
+    '  - name: Status',
+    '    type: selection',
+    '    choices:',
+    '      - Open',
+    '      - {name: Signed}',
+  ],
 };
 const whole = [...lines.head, ...lines.note, ...lines.status];
 const without = (...gone: string[]): string[] => whole.filter((line) => !gone.includes(line));
@@ -33,7 +39,9 @@ const statusOf = async (at: Bed, text: readonly string[]) => {
 };
 /** States of the parts in the service, by name. */
 const states = (at: Bed): Readonly<Record<string, string>> => {
-  const rows = at.label('A').fields.flatMap((field: any) => [field, ...(field.selectionOptions?.choices ?? [])]);
+  const rows = at
+    .label('A')
+    .fields.flatMap((field: any) => [field, ...(field.selectionOptions?.choices ?? [])]);
   return Object.fromEntries(rows.map((one: any) => [one.properties.displayName, one.lifecycle.state]));
 };
 const enabled = { Note: 'PUBLISHED', Status: 'PUBLISHED', Open: 'PUBLISHED', Signed: 'PUBLISHED' };

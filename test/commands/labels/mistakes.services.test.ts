@@ -149,7 +149,7 @@ test('a plan shows both descriptions, long ones cut', async () => {
   const { stderr } = await around.run(
     'apply',
     '-f',
-    await around.file('d.yaml', 'title: D\ndescription:\n'),
+    await around.file('d.yaml', 'title: D\ndescription: null\n'),
     '--dry-run',
   );
   expect(stderr).toContain(`~ label D changed: description "${'ä'.repeat(60)}…" becomes none`);
