@@ -1,14 +1,14 @@
-// The comparison with the tools that people know, as rows: what to type here, what the nearest of the others has, and the test
-// that proves the row. `npm run docs` writes docs/comparison.md from it. The peers were run side by side: gh 2.23, kubectl 1.32,
-// docker 28, httpie 3.2, wrangler 4, vercel 60, heroku 11, netlify, firebase; what was only read stands in brackets.
+// The rows of docs/comparison.md: the command to type, the nearest feature of another tool, and the test that proves the
+// row. `npm run docs` writes the page. The other tools were run in November 2026; facts in brackets come from their
+// documentation only.
 
-/** [row, what to type, how it compares, what the nearest peer has, file of the test, its title] */
+/** [row, command, verdict, nearest feature of another tool, file of the test, its title] */
 export const rows = [
   [
     'JSON everywhere',
     'opsctl tracker labels list -o json',
     'best',
-    'gh: per command, with a list of fields; wrangler, vercel: some commands',
+    'gh: some commands, with a list of fields; wrangler, vercel: some commands',
     'test/output/render.test.ts',
     'JSON is one valid array at its end, however the rows came',
   ],
@@ -16,7 +16,7 @@ export const rows = [
     'YAML, table, CSV',
     'opsctl tracker labels list -o csv',
     'best',
-    'kubectl: YAML and tables; gh: none',
+    'kubectl: YAML and tables; gh: not available',
     'test/stories/output.real.test.ts',
     'each can be read back, and says the same',
   ],
@@ -32,7 +32,7 @@ export const rows = [
     'Built-in query',
     "opsctl tracker labels list --jq '.[].name'",
     'best',
-    'gh: --jq only beside --json FIELDS, on some commands; kubectl: jsonpath',
+    'gh: --jq requires --json FIELDS, on some commands; kubectl: jsonpath',
     'test/output/render.test.ts',
     'a filter that wants no more rows ends the reading',
   ],
@@ -48,7 +48,7 @@ export const rows = [
     'Columns',
     'opsctl tracker labels list --columns id,name',
     'best',
-    'kubectl: custom-columns; an unknown column is an empty one',
+    'kubectl: custom-columns; an unknown column is empty',
     'test/output/render.test.ts',
     'a column that no row has is a usage error with the nearest, and nothing is written',
   ],
@@ -64,12 +64,12 @@ export const rows = [
     'Pager',
     'opsctl tracker epics list',
     'equal',
-    'gh: pager by git’s rules',
+    'gh: pager with the rules of git',
     'test/cli/pager.services.test.ts',
     'a pager shows what people read',
   ],
   [
-    'Colour rules',
+    'Color rules',
     'NO_COLOR=1 opsctl doctor',
     'best',
     'gh: NO_COLOR, CLICOLOR_FORCE; no --color, no FORCE_COLOR',
@@ -80,7 +80,7 @@ export const rows = [
     'Standard output is data only',
     'opsctl tracker labels list > labels.json',
     'best',
-    'gh: yes; wrangler wrote colour and a banner into a file',
+    'gh: yes; wrangler wrote color codes and a banner into a file',
     'test/cli/misuse.test.ts',
     'an unknown flag before, between or after the words of any command is refused',
   ],
@@ -93,7 +93,7 @@ export const rows = [
     '--debug shows method, headers, bodies, time and a curl line, and no secret',
   ],
   [
-    'Request id in errors',
+    'Request ID in errors',
     'opsctl tracker labels get 999999999',
     'best',
     'wrangler, gcloud [some]',
@@ -101,7 +101,7 @@ export const rows = [
     'as text and as one JSON object; the token never',
   ],
   [
-    'Hint and page for each error',
+    'Hint and explanation for each error',
     'opsctl explain NO_TOKEN',
     'best',
     'flyctl: suggestion and link',
@@ -112,7 +112,7 @@ export const rows = [
     'Did you mean',
     'opsctl trcker labels list',
     'best',
-    'gh: commands; a mistyped flag or value gets the list of all',
+    'gh: for commands; for an unknown flag or value, it lists all of them',
     'test/stories/defects.ts',
     'did-you-mean was uneven',
   ],
@@ -120,7 +120,7 @@ export const rows = [
     'Exit codes',
     'opsctl help exit-codes',
     'best',
-    'gh: 5 codes; restish: by HTTP class',
+    'gh: 5 codes; restish: one per HTTP class',
     'test/completeness/parts-of-the-product.test.ts',
     'each exit code is in the reference and a test reaches it',
   ],
@@ -128,15 +128,15 @@ export const rows = [
     'Dry run',
     'opsctl tracker labels create --name bug --dry-run',
     'best',
-    'kubectl: --dry-run; no curl line',
+    'kubectl: --dry-run, without a curl command',
     'test/stories/dry-run.real.test.ts',
     'the curl line of a dry run makes the same request',
   ],
   [
-    'No question with --yes',
+    'No prompt with --yes',
     'opsctl tracker labels delete bug --yes',
     'best',
-    'gh: --yes, --force or nothing to ask, by command (gist and secret delete never ask)',
+    'gh: --yes or --force, depending on the command; gist delete and secret delete never prompt',
     'test/cli/asks-before.test.ts',
     'every command that deletes asks first, and one flag answers for all of them',
   ],
@@ -144,7 +144,7 @@ export const rows = [
     'Typed-name confirmation',
     'opsctl kv upgrade',
     'best',
-    'gh repo delete, heroku: once; here again at the point of no return',
+    'gh repo delete, heroku: once; opsctl prompts again at the point of no return',
     'test/stories/kv-top.real.test.ts',
     'an upgrade asks for the name of the cluster, as without the view',
   ],
@@ -160,7 +160,7 @@ export const rows = [
     'Keychain',
     'opsctl auth status',
     'best',
-    'gh 2.23: plain text in a file [later ones: the keychain, and plain text where there is none]',
+    'gh 2.23: plain text in a file [later versions: the keychain, or plain text if it is not available]',
     'test/auth/credential-store/store.test.ts',
     'what is stored is encrypted, 0600, and read back',
   ],
@@ -168,7 +168,7 @@ export const rows = [
     'Completion',
     'opsctl completion install',
     'best',
-    'gh, kubectl: descriptions; records by the network',
+    'gh, kubectl: descriptions; records through the network',
     'test/real/completion.real.test.ts',
     'ids come with titles, and names with ids',
   ],
@@ -176,7 +176,7 @@ export const rows = [
     'Manual pages',
     'man opsctl-kv',
     'equal',
-    'gh, kubectl [pages of Debian]',
+    'gh, kubectl [Debian packages]',
     'test/stories/explain.real.test.ts',
     'man accepts every manual page, and package.json names them all',
   ],
@@ -184,7 +184,7 @@ export const rows = [
     'Generated reference',
     'opsctl reference tracker labels create',
     'best',
-    'gh reference: commands and flags; no fields, limits or errors, and no JSON',
+    'gh reference: commands and flags, without fields, limits, errors and JSON',
     'test/stories/explain.real.test.ts',
     'commands -o json is the complete registry',
   ],
@@ -192,13 +192,13 @@ export const rows = [
     'Update notice',
     'opsctl version --check',
     'best',
-    'gh, vercel: a notice at the start; here only when asked',
+    'gh, vercel: a notice at the start; opsctl checks only on request',
     'test/commands/product.services.test.ts',
     '--check asks npm and nobody else',
   ],
   [
     'Extensions',
-    'opsctl hello (a program opsctl-hello on PATH)',
+    'opsctl hello (a program opsctl-hello on the PATH)',
     'equal',
     'kubectl, git: the same; gh: extensions and aliases',
     'test/cli/extension.services.test.ts',
@@ -224,15 +224,15 @@ export const rows = [
     'Offline sandbox',
     'opsctl tour',
     'best',
-    'stripe-mock and emulators are programs of their own',
+    'stripe-mock and emulators are separate programs',
     'test/stories/mock.real.test.ts',
     'gives the command a server, and takes its exit code',
   ],
   [
-    'Asks for missing values',
+    'Prompts for missing values',
     'opsctl tracker labels create',
     'best',
-    'gh, heroku ask; none prints the whole command afterwards',
+    'gh, heroku: prompts, without the complete command afterwards',
     'test/stories/asking.real.test.ts',
     'asks for a missing name and prints the whole command',
   ],
@@ -240,12 +240,12 @@ export const rows = [
     'Accessible prompts',
     'ACCESSIBLE=1 opsctl tracker labels create',
     'best',
-    'gh 2.23: none [later ones: GH_ACCESSIBLE_PROMPTER, for prompts]',
+    'gh 2.23: not available [later versions: GH_ACCESSIBLE_PROMPTER]',
     'test/platform/terminal.real.test.ts',
     'questions for a screen reader are not redrawn',
   ],
   [
-    'One executable, and npm',
+    'Single executable and npm package',
     'npm run release',
     'best',
     'gh, kubectl: executable only; wrangler, vercel: npm only',
@@ -253,10 +253,10 @@ export const rows = [
     'the tour: all three jobs, with servers and members that it starts itself',
   ],
   [
-    'Checksums and parts list',
+    'Checksums and software bill of materials',
     '(cd release && sha256sum --check SHA256SUMS)',
     'equal',
-    'gh, restish: checksums; provenance needs a place of publication',
+    'gh, restish: checksums; provenance requires a published package',
     'test/stories/packed.real.test.ts',
     'two builds in two directories give the same bytes',
   ],
@@ -264,7 +264,7 @@ export const rows = [
     'No telemetry',
     'opsctl tour',
     'best',
-    'gh: none; vercel, heroku: on, with a notice',
+    'gh: no telemetry; vercel, heroku: enabled, with a notice',
     'test/docs/published.test.ts',
     'no package needs an install script',
   ],
@@ -272,11 +272,17 @@ export const rows = [
 
 export const comparison = () => {
   const count = (word) => rows.filter(([, , verdict]) => verdict === word).length;
-  return `# Next to other command lines
+  return `# Comparison with other command-line tools
 
-Written by \`npm run docs\` from \`test/tooling/comparison.mjs\`. Each row names a test, and \`test/docs/comparison.test.ts\` holds that the test is there and that the program knows the command. Best in ${count('best')} rows of ${rows.length}, equal in ${count('equal')}, behind in ${count('behind')}. The peers: gh 2.23, kubectl 1.32, docker 28, httpie 3.2, wrangler 4, vercel 60, heroku 11, netlify and firebase, run beside it in November 2026; what stands in brackets was read and not run.
+opsctl combines three jobs: OAuth sign-in, resource management and etcd upgrades. Use a different tool in these cases:
 
-| row | command | here | the nearest peer | test |
+- You work with one service that has an official command-line tool, such as gh for GitHub. That tool knows the service better.
+- You only send single HTTP requests. curl and httpie are smaller.
+- You need a token of one provider in a browser application. Use the libraries of the provider.
+
+The table compares opsctl with gh 2.23, kubectl 1.32, docker 28, httpie 3.2, wrangler 4, vercel 60, heroku 11, netlify and firebase. All tools were run in November 2026; facts in brackets come from the documentation only. opsctl is ahead in ${count('best')} of ${rows.length} rows and equal in ${count('equal')}. A test proves each row. \`npm run docs\` generates this page from \`test/tooling/comparison.mjs\`.
+
+| feature | command | opsctl | nearest feature of another tool | test |
 |---|---|---|---|---|
 ${rows.map(([row, command, verdict, peer, file]) => `| ${row} | \`${command.replaceAll('|', '\\|')}\` | ${verdict} | ${peer} | \`${file}\` |`).join('\n')}
 `;
