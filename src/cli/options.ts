@@ -62,8 +62,8 @@ const timeoutOf = (settings: Settings): number | undefined => {
   const ms = parseDuration(timeout.value, origin);
   if (ms > 0) return ms;
   throw usageError(
-    `${origin} must be longer than 0`,
-    [problem(origin, 'min', 'must be longer than 0')],
+    `${origin} must be greater than 0`,
+    [problem(origin, 'min', 'must be greater than 0')],
     ['--timeout 30s'],
   );
 };
@@ -73,7 +73,7 @@ const rateOf = (settings: Settings): number | undefined => {
   if (/^[1-9]\d*$/.test(rate.value)) return Number(rate.value);
   throw new AppError(
     'config',
-    `rate_per_minute must be a whole number from 1, or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
+    `rate_per_minute must be a positive integer or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
     { code: 'RATE', tryThis: [removalOf(rate)] },
   );
 };
@@ -115,64 +115,64 @@ export const globalFlags = {
     effects: [],
     field: oneOf(...formatNames),
     short: 'o',
-    summary: 'Format of the answer (default table on a terminal, json elsewhere)',
+    summary: 'Output format (default: table on a terminal, json otherwise)',
     value: formatNames.join('|'),
   },
   columns: {
     effects: [],
     field: list(str()),
     repeat: true,
-    summary: 'Columns of a table or CSV, comma-separated; dots reach inside',
+    summary: 'Columns of a table or CSV, comma-separated; dots select nested fields',
     value: 'names',
     complete: 'column',
   },
-  jq: { effects: [], field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
+  jq: { effects: [], field: str(), summary: 'Filter the JSON result with a jq program', value: 'program' },
   template: {
     effects: [],
     field: str(),
-    summary: 'Print each row through a Mustache template, such as {{name}}',
+    summary: 'Render each row with a Mustache template, such as {{name}}',
     value: 'text',
   },
   'all-fields': {
     effects: [],
     field: bool(),
-    summary: 'Every field of a record on a terminal, not only the usual ones',
+    summary: 'Show every field of a record on a terminal',
   },
-  pager: { effects: ['runs'], field: bool(), negated: true, summary: 'Do not show a long answer in a pager' },
+  pager: { effects: ['runs'], field: bool(), negated: true, summary: 'Disable the pager' },
   'csv-safe': {
     effects: [],
     field: bool(),
-    summary: 'CSV for spreadsheets: no cell is taken for a formula',
+    summary: 'Escape CSV cells that spreadsheets would treat as formulas',
   },
   header: {
     effects: [],
     field: bool(),
     negated: true,
-    summary: 'Leave out the header line of a table or CSV',
+    summary: 'Omit the header line of a table or CSV',
   },
   color: {
     effects: [],
     field: oneOf('auto', 'always', 'never'),
-    summary: 'Colour on a terminal',
+    summary: 'Color on a terminal',
     value: 'auto|always|never',
   },
-  quiet: { effects: [], field: bool(), short: 'q', summary: 'Only errors on stderr' },
+  quiet: { effects: [], field: bool(), short: 'q', summary: 'Print only errors on stderr' },
   verbose: {
     effects: [],
     field: bool(),
     short: 'v',
-    summary: 'Say what is done: requests, retries, origins of settings',
+    summary: 'Log requests, retries and the origin of each setting',
   },
   debug: {
     effects: [],
     field: bool(),
     summary:
-      'Trace every request on stderr: headers, bodies, times, retries, a curl line; secrets are redacted',
+      'Trace every request on stderr: headers, bodies, times, retries and a curl command; secrets are redacted',
   },
   har: {
     effects: ['writes'],
     field: str(),
-    summary: 'Write every request and answer to a HAR file; secrets are redacted',
+    summary: 'Write requests and responses to a HAR file; secrets are redacted',
     value: 'file',
     complete: 'file',
   },
@@ -180,20 +180,20 @@ export const globalFlags = {
     effects: ['writes'],
     field: list(str(4096, { min: 1 })),
     repeat: true,
-    summary: `Also write what a check found to a file: ${reportFormatNames.join(', ')}`,
+    summary: `Also write the findings of a check to a file: ${reportFormatNames.join(', ')}`,
     value: 'format=file',
   },
   record: {
     effects: ['writes'],
     field: str(4096, { min: 1 }),
-    summary: 'Write every request and answer to a trace that --replay reads; secrets are redacted',
+    summary: 'Write requests and responses to a trace for --replay; secrets are redacted',
     value: 'file',
     complete: 'file',
   },
   replay: {
     effects: ['reads'],
     field: str(4096, { min: 1 }),
-    summary: 'Answer from a trace instead of the network',
+    summary: 'Replay responses from a trace instead of using the network',
     value: 'file',
     complete: 'file',
   },
@@ -204,7 +204,7 @@ export const globalFlags = {
     value: 'name',
     complete: 'profile',
   },
-  yes: { effects: [], field: bool(), short: 'y', summary: 'Do not ask' },
+  yes: { effects: [], field: bool(), short: 'y', summary: 'Skip confirmations' },
   'dry-run': { effects: [], field: bool(), summary: 'Print the request without sending it' },
   timeout: {
     field: duration(),
@@ -213,15 +213,16 @@ export const globalFlags = {
   },
   'max-time': {
     field: duration(),
-    summary: 'Most time for the whole run, such as 5m; then it stops as after Ctrl-C (default none)',
+    summary: 'Maximum duration of the command, such as 5m; then it stops as with Ctrl-C (default none)',
     value: 'duration',
   },
-  input: { effects: [], field: bool(), negated: true, summary: 'Never ask; fail instead' },
+  input: { effects: [], field: bool(), negated: true, summary: 'Never prompt; fail instead' },
   help: { effects: [], field: bool(), short: 'h', summary: 'Show help' },
   'approved-files': {
     effects: ['reads', 'writes'],
     field: str(4096, { min: 1 }),
-    summary: 'Directory with copies of the files that a dry run read; with --dry-run, where to put them',
+    summary:
+      'Directory with copies of the files that a dry run read; with --dry-run, opsctl writes the copies there',
     value: 'directory',
     hidden: true,
   },
@@ -261,14 +262,14 @@ export const readSettingValue = async (
     return host.terminal.prompts.text(`${key.key}:`, { secret: key.secret === true });
   if (!values.stdin)
     throw usageError(
-      `${key.key}: no value is given`,
+      `${key.key}: no value specified`,
       [],
       [`opsctl config set ${key.key} ${key.secret ? '--stdin' : 'VALUE'}`],
     );
   const line = await firstLine(host);
   if (line !== undefined) return line.trim();
   throw usageError(
-    `${key.key}: stdin is empty`,
+    `${key.key}: standard input is empty`,
     [],
     [String(sh`printf %s "$VALUE" | opsctl config set ${[key.key]} --stdin`)],
   );

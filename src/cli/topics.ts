@@ -15,12 +15,12 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'output',
-    summary: 'Formats, columns and filters; what goes to stdout',
+    summary: 'Output formats, columns and filters',
     load: async () => (await import('./topics/texts.ts')).page,
   },
   {
     name: 'configuration',
-    summary: 'Settings, profiles and files; what beats what',
+    summary: 'Settings, profiles, files and their precedence',
     load: async () => (await import('./topics/texts.ts')).configurationPage,
   },
   {
@@ -30,27 +30,27 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'exit-codes',
-    summary: 'Exit codes, and what to do about each',
+    summary: 'Exit codes and the recommended action',
     load: async () => (await import('./topics/texts.ts')).exitCodesPage,
   },
   {
     name: 'ci',
-    summary: 'Pipelines: exit codes and snippets',
+    summary: 'Use opsctl in CI pipelines',
     load: async () => (await import('./topics/texts.ts')).ciPage,
   },
   {
     name: 'mock',
-    summary: 'The embedded services and how to test against them',
+    summary: 'The embedded mock services',
     load: async () => (await import('./topics/texts.ts')).mockPage,
   },
   {
     name: 'upgrade',
-    summary: 'Runbook of a cluster upgrade: before, during, after',
+    summary: 'Runbook of a cluster upgrade',
     load: async () => (await import('./topics/texts.ts')).upgradePage,
   },
   {
     name: 'security',
-    summary: 'Where secrets are kept and what is redacted',
+    summary: 'Storage and redaction of secrets',
     load: async () => (await import('./topics/texts.ts')).securityPage,
   },
 ];

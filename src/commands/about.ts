@@ -35,7 +35,7 @@ const reference = defineCommand({
       name: 'words',
       effects: [],
       field: list(str()),
-      summary: 'Service, resource and verb; fewer words list what is there',
+      summary: 'Service, resource and verb; fewer arguments list the matching endpoints',
       rest: true,
       optional: true,
     },
@@ -60,7 +60,7 @@ const reference = defineCommand({
       all.map(({ command }) => command.split(' ').slice(1)),
     );
     const hint = close === undefined ? '' : `; did you mean ${close}?`;
-    throw new AppError('usage', `no endpoint is called ${words.join(' ')}${hint}`, {
+    throw new AppError('usage', `endpoint not found: ${words.join(' ')}${hint}`, {
       code: 'UNKNOWN_ENDPOINT',
       tryThis: [close === undefined ? 'opsctl reference' : `opsctl reference ${close}`],
     });
@@ -72,23 +72,23 @@ const explain = defineCommand({
   path: ['explain'],
   summary: 'Explain a guard, an error code, an exit code, a setting or a field',
   about:
-    'Says why it exists, what is checked and what to do, from the tables of the program. Without a name everything that has a page is listed.',
+    'Shows the meaning, the causes, the fix and an example. Without a name, lists every name that has a page.',
   args: [
     {
       name: 'name',
       effects: [],
       field: list(str()),
-      summary: 'quorum-survives, NO_TOKEN, 11, tracker.url, or the words of a field',
+      summary: 'For example quorum-survives, NO_TOKEN, 11, tracker.url, or the path of a field',
       rest: true,
       optional: true,
       complete: 'explainable',
     },
   ],
   examples: [
-    { line: 'opsctl explain quorum-survives', says: 'A guard of the upgrade' },
-    { line: 'opsctl explain NO_TOKEN', says: 'The code of an error' },
-    { line: 'opsctl explain 20', says: 'An exit code' },
-    { line: 'opsctl explain tracker labels create name', says: 'A field, with its limits' },
+    { line: 'opsctl explain quorum-survives', says: 'Explain a preflight check of an upgrade' },
+    { line: 'opsctl explain NO_TOKEN', says: 'Explain an error code' },
+    { line: 'opsctl explain 20', says: 'Explain an exit code' },
+    { line: 'opsctl explain tracker labels create name', says: 'Show a field with its limits' },
   ],
   run: async ({ host }, { name: words = [] }) => {
     const { explainable, explanationOf } = await import('../cli/explain.ts');
@@ -99,7 +99,7 @@ const explain = defineCommand({
       const close = nearest(words.join(' '), names);
       throw new AppError(
         'usage',
-        `nothing is called ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
+        `no explanation found for ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
         { code: 'NOTHING_TO_EXPLAIN', tryThis: [`opsctl explain${close === undefined ? '' : ` ${close}`}`] },
       );
     }
@@ -119,10 +119,10 @@ Next:
 const command = defineCommand({
   path: ['tour'],
   noDryRun: 'opsctl tour --help',
-  summary: 'All three jobs end to end on the embedded services',
+  summary: 'Demonstrate sign-in, tracker and cluster upgrade on the embedded services',
   about:
-    'Runs the real commands in a directory of its own, prints each of them and what it answers, and removes the directory at the end. Your own settings are not touched.',
-  flags: { keep: { field: bool(), summary: 'Keep the directory to look around' } },
+    'Runs the real commands in a temporary directory, prints each command with its output, and removes the directory at the end. Does not read or change your settings.',
+  flags: { keep: { field: bool(), summary: 'Keep the temporary directory' } },
   run: async (context, values) => {
     const { host } = context;
     const directory = childPath(
@@ -157,23 +157,23 @@ const latestVersion = async ({ host, signal }: Context): Promise<string> => {
   const reason =
     found.startError ??
     (found.timedOut
-      ? 'it did not answer within 30 s'
+      ? 'no response within 30 s'
       : (found.stderr.split('\n').find((line) => /\bE\d{3}\b|ENOT|ECONN/.test(line)) ??
-        `it ended with ${found.code}`));
-  throw new AppError('network', `npm could not say which version is the newest: ${reason.trim()}`, {
+        `exited with code ${found.code}`));
+  throw new AppError('network', `npm did not report the newest version: ${reason.trim()}`, {
     code: 'VERSION_UNKNOWN',
     tryThis: [`npm view ${PACKAGE} version`],
   });
 };
 const version = defineCommand({
   path: ['version'],
-  summary: 'Show the version, and with --check whether there is a newer one',
+  summary: 'Show the version, or check for a newer version',
   about:
-    'Nothing is looked up unless --check is given: then npm is asked for the newest version, in the registry that it is set up for. Ends with 20 when there is a newer one.',
-  flags: { check: { effects: [], field: { type: 'boolean' }, summary: 'Ask npm for the newest version' } },
+    'Without --check, makes no network requests. With --check, queries the configured npm registry for the newest version and exits with code 20 if a newer version exists.',
+  flags: { check: { effects: [], field: { type: 'boolean' }, summary: 'Query npm for the newest version' } },
   examples: [
     { line: 'opsctl version', says: 'Version, runtime and platform' },
-    { line: 'opsctl version -o json', says: 'For a bug report' },
+    { line: 'opsctl version -o json', says: 'Print the version for a bug report' },
   ],
   run: async (context, { check: isAsked }) => {
     const { runtime, platform } = context.host;

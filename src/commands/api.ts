@@ -5,12 +5,12 @@ import { invalidArguments, problem } from '../core/problem.ts';
 import { accountFlag } from './auth/account.ts';
 
 const flags = {
-  param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
+  param: { field: list(str()), repeat: true, summary: 'Query parameter', value: 'name=value' },
   'raw-field': {
     field: list(str()),
     short: 'f',
     repeat: true,
-    summary: 'A text of the body (of the query of a GET); name[key] and name[] reach inside',
+    summary: 'String field of the body (for GET: of the query); supports name[key] and name[]',
     value: 'name=value',
   },
   field: {
@@ -18,7 +18,7 @@ const flags = {
     field: list(str()),
     short: 'F',
     repeat: true,
-    summary: 'The same, where true, false, null and numbers are such, and @file is the text of a file',
+    summary: 'Typed field: true, false, null and numbers keep their type; @file reads a file',
     value: 'name=value',
   },
   header: {
@@ -30,10 +30,10 @@ const flags = {
   body: {
     effects: ['reads'],
     field: str(),
-    summary: 'The body as JSON: text, @file or - for standard input',
+    summary: 'JSON body: text, @file, or - for standard input',
     value: 'json|@file|-',
   },
-  paginate: { field: bool(), summary: 'Read all pages of a GET, and print their rows as one list' },
+  paginate: { field: bool(), summary: 'Read all pages of a GET request and print their rows as one list' },
 } as const satisfies Flags;
 const args = [
   {
@@ -46,19 +46,19 @@ const args = [
 ] as const satisfies readonly Argument[];
 const api = defineCommand({
   path: ['api'],
-  summary: 'Send any request to a service, with its token',
+  summary: 'Send an authenticated request to any service',
   about:
-    'The path is below the base URL of the service; the prefix (/api/v3, /v2beta) may be left out. The answer is printed as it came, or by -o.',
+    'The path is relative to the base URL of the service. You can omit the prefix (/api/v3, /v2beta). Prints the response body unchanged, or in the format that -o selects.',
   args,
   flags,
   examples: [
-    { line: 'opsctl api tracker GET /labels', says: 'All labels, raw' },
+    { line: 'opsctl api tracker GET /labels', says: 'Print all labels as the service returns them' },
     { line: 'opsctl api tracker POST /labels --body \'{"name":"bug"}\'', says: 'Create a label' },
     {
       line: 'opsctl api tracker POST /labels -f name=urgent -f description=now',
-      says: 'The same from fields: -f is text, -F may be a number, true, false or null',
+      says: 'Create a label from fields: -f sends strings, -F also numbers, booleans and null',
     },
-    { line: 'opsctl api labels GET /labels --paginate', says: 'Every page of a list' },
+    { line: 'opsctl api labels GET /labels --paginate', says: 'Read every page of a list' },
   ],
   run: async (context, values) => {
     const { service } = values;
@@ -81,12 +81,12 @@ const api = defineCommand({
 export const commands: readonly Command[] = [api];
 
 const mediaFlags = {
-  param: { effects: [], field: list(str()), repeat: true, value: 'name=value', summary: 'A query parameter' },
+  param: { effects: [], field: list(str()), repeat: true, value: 'name=value', summary: 'Query parameter' },
   account: accountFlag,
   'token-stdin': {
     effects: ['reads', 'sends'],
     field: bool(),
-    summary: 'Use the access token from standard input',
+    summary: 'Read the access token from standard input',
   },
 } as const satisfies Flags;
 const mediaArgs = [
@@ -94,15 +94,15 @@ const mediaArgs = [
 ] as const satisfies readonly Argument[];
 const get = defineCommand({
   path: ['media', 'get'],
-  summary: 'Read from the data API with the access token in the header',
+  summary: 'Read from the data API with an access token',
   about:
-    'The token is refreshed when it has expired, and once more when the service refuses it. A missing scope is named together with the line that asks for it.',
+    'Refreshes the token if it has expired, and once more if the service rejects it. If a scope is missing, the error names the scope and the command that requests it.',
   args: mediaArgs,
   flags: mediaFlags,
   examples: [
     {
       line: 'opsctl media get /media/v3/channels --param part=id --param mine=true',
-      says: 'Channels of the signed-in user',
+      says: 'List the channels of the signed-in user',
     },
   ],
   run: async (context, values) => (await import('../auth/media-api.ts')).runMedia(context, values),

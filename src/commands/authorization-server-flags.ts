@@ -8,27 +8,27 @@ export const serverFlags = {
     field: str(),
     value: 'url',
     summary:
-      'Authorization server by its issuer; its metadata name the endpoints and the client authentication',
+      'Issuer URL of the authorization server; its metadata lists the endpoints and client authentication',
   },
   'auth-url': {
     effects: ['sends'],
     field: str(),
     value: 'url',
-    summary: 'Authorization server: its base URL ({auth_url}) or the whole authorization endpoint',
+    summary: 'Base URL of the authorization server ({auth_url}), or its authorization endpoint',
   },
   'token-url': {
     effects: ['sends'],
     field: str(),
     value: 'url',
-    summary: 'Base URL of the token host ({token_url}) or the whole token endpoint',
+    summary: 'Base URL of the token host ({token_url}), or the token endpoint',
   },
   'revoke-url': {
     effects: ['sends'],
     field: str(),
     value: 'url',
-    summary: 'Revocation endpoint (default: beside the token endpoint)',
+    summary: 'Revocation endpoint (default: derived from the token endpoint)',
   },
-  'client-id': { effects: ['sends'], field: str(), value: 'id', summary: 'OAuth client' },
+  'client-id': { effects: ['sends'], field: str(), value: 'id', summary: 'OAuth client ID' },
   'client-secret-stdin': {
     effects: ['reads', 'sends'],
     field: bool(),

@@ -20,31 +20,36 @@ const print = defineCommand({
   path: ['completion'],
   summary: 'Print the completion script of a shell',
   about:
-    '`opsctl completion install` puts it where your shell looks for completions. To try it first, load it into the shell that is open.',
+    '`opsctl completion install` installs the script in the directory that your shell searches. To try completion first, load the script into the current shell.',
   args: [{ name: 'shell', field: req(shells), summary: 'bash, zsh, fish or powershell' }],
   examples: [
-    { line: 'source <(opsctl completion bash)', says: 'Bash or zsh, for this shell only' },
-    { line: 'opsctl completion install', says: 'For good, in the shell of $SHELL' },
+    {
+      line: 'source <(opsctl completion bash)',
+      says: 'Enable completion in the current bash or zsh session',
+    },
+    { line: 'opsctl completion install', says: 'Install completion permanently for the shell in $SHELL' },
   ],
   run: async (_context, { shell }) => rawResult(await scriptOf(shell)),
 });
 const install = defineCommand({
   path: ['completion', 'install'],
   noDryRun: 'opsctl completion bash prints the script',
-  summary: 'Put the completion script where the shell looks for it',
+  summary: 'Install the completion script for a shell',
   args: [
     {
       name: 'shell',
       field: shells,
-      summary: 'bash, zsh, fish or powershell (default: that of $SHELL)',
+      summary: 'bash, zsh, fish or powershell (default: the shell in $SHELL)',
       optional: true,
     },
   ],
-  examples: [{ line: 'opsctl completion install fish', says: 'Fish, whatever $SHELL says' }],
+  examples: [
+    { line: 'opsctl completion install fish', says: 'Install completion for fish, regardless of $SHELL' },
+  ],
   run: async ({ host, log }, { shell }) => {
     const { path, next } = await installScript(host, shell);
     for (const line of next) log.info(line);
-    return nothing(`completion is in ${path}`);
+    return nothing(`installed completion in ${path}`);
   },
 });
 export const commands: readonly Command[] = [print, install];
@@ -65,7 +70,7 @@ const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
     return {
       path,
       next: [
-        'it works in new shells where the package bash-completion is installed; elsewhere add this to ~/.bashrc:',
+        'new shells load it if the package bash-completion is installed; otherwise add this line to ~/.bashrc:',
         `  source ${path}`,
       ],
     };
@@ -75,7 +80,7 @@ const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
     return {
       path: join(directory, '_opsctl'),
       next: [
-        'if ~/.zshrc does not have these lines yet, add them:',
+        'add these lines to ~/.zshrc if they are missing:',
         `  fpath=(${directory} $fpath)`,
         '  autoload -U compinit && compinit',
       ],
@@ -87,20 +92,16 @@ const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
   }),
   powershell: (env, home) => {
     const path = join(configHome(env, home), 'powershell', 'opsctl.ps1');
-    return { path, next: ['add this line to the file that $PROFILE names:', `  . ${path}`] };
+    return { path, next: ['add this line to the profile file ($PROFILE):', `  . ${path}`] };
   },
 };
 const shellOf = ({ env }: Host): Shell => {
   const name = basename(env.SHELL ?? '');
   if (name === 'bash' || name === 'zsh' || name === 'fish') return name;
   if (name === 'pwsh') return 'powershell';
-  throw new AppError(
-    'usage',
-    `completion install: $SHELL (${env.SHELL ?? 'not set'}) is no shell that is known here`,
-    {
-      tryThis: ['opsctl completion install bash', 'opsctl completion install zsh'],
-    },
-  );
+  throw new AppError('usage', `completion install: unsupported shell in $SHELL: ${env.SHELL ?? 'not set'}`, {
+    tryThis: ['opsctl completion install bash', 'opsctl completion install zsh'],
+  });
 };
 /** Writes the script to the user's own directory of that shell; a script of an older version is replaced. */
 export const installScript = async (host: Host, given: Shell | undefined): Promise<Place> => {

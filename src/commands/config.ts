@@ -21,16 +21,16 @@ export const keyArgument = {
   name: 'key',
   effects: [],
   field: str(),
-  summary: 'Name of the setting, like tracker.url',
+  summary: 'Name of the setting, such as tracker.url',
   complete: 'setting',
 } as const satisfies Argument;
 
 export const get = defineCommand({
   path: ['config', 'get'],
-  summary: 'The value of one setting',
+  summary: 'Print the value of one setting',
   args: [keyArgument],
-  flags: { reveal: { effects: ['sends'], field: bool(), summary: 'Print a secret, too' } },
-  examples: [{ line: 'opsctl config get tracker.url', says: 'One value, ready for a script' }],
+  flags: { reveal: { effects: ['sends'], field: bool(), summary: 'Print the value even if it is a secret' } },
+  examples: [{ line: 'opsctl config get tracker.url', says: 'Read a value in a script' }],
   async run({ settings }, values) {
     const key = knownKey(values.key);
     const setting = settings.get(key.key);
@@ -51,15 +51,16 @@ export const get = defineCommand({
 });
 
 const flags = {
-  'show-origin': { effects: [], field: bool(), summary: 'Say where each value comes from' },
-  all: { effects: [], field: bool(), summary: 'Settings that are not set too, with their environment names' },
+  'show-origin': { effects: [], field: bool(), summary: 'Show the origin of each value' },
+  all: { effects: [], field: bool(), summary: 'Include unset settings, with their environment variables' },
 } as const satisfies Flags;
 export const list = defineCommand({
   path: ['config', 'list'],
-  summary: 'Settings that are in force, secrets masked',
-  about: 'A flag beats an environment variable, that the profile, that the default.',
+  summary: 'List the effective settings with redacted secrets',
+  about:
+    'A flag overrides an environment variable, which overrides the profile, which overrides the default.',
   flags,
-  examples: [{ line: 'opsctl config list --show-origin', says: 'Where each setting comes from' }],
+  examples: [{ line: 'opsctl config list --show-origin', says: 'Show the origin of each setting' }],
   run: async ({ settings }, values) =>
     rowsResult(settingRows(settings, { all: values.all, showOrigin: values['show-origin'] }), {
       name: 'key',
@@ -68,15 +69,15 @@ export const list = defineCommand({
 
 export const path = defineCommand({
   path: ['config', 'path'],
-  summary: 'The file with the profiles',
-  examples: [{ line: 'opsctl config path', says: 'Where profiles are stored' }],
+  summary: 'Print the path of the configuration file',
+  examples: [{ line: 'opsctl config path', says: 'Print the path of the file that contains the profiles' }],
   run: async ({ host }) => rawResult(`${configFile(host)}\n`),
 });
 
 export const profiles = defineCommand({
   path: ['config', 'profiles'],
-  summary: 'All profiles, and which is in use',
-  examples: [{ line: 'opsctl config profiles', says: 'All profiles' }],
+  summary: 'List all profiles and mark the active profile',
+  examples: [{ line: 'opsctl config profiles', says: 'Print the profiles as JSON' }],
   async run({ host, settings }) {
     const stored = readProfiles(host).profiles;
     const rows = settings.profiles.map((name) => ({
@@ -90,24 +91,30 @@ export const profiles = defineCommand({
 
 const args = [
   keyArgument,
-  { name: 'value', effects: [], field: str(), summary: 'Its value; secrets only by --stdin', optional: true },
+  {
+    name: 'value',
+    effects: [],
+    field: str(),
+    summary: 'Value of the setting; secrets only with --stdin',
+    optional: true,
+  },
 ] as const satisfies readonly Argument[];
 export const set = defineCommand({
   path: ['config', 'set'],
   noDryRun: 'opsctl config list --show-origin shows what is set',
   summary: 'Store a setting in a profile',
   about:
-    'Without --profile the profile in use is changed. The built-in profile `mock` always means the embedded mock server: where no profile was ever named, URLs and tokens go to the profile `default`, which is then in use.',
+    'Without --profile, changes the active profile. The built-in profile `mock` always refers to the embedded mock server. If no profile is set, URLs and tokens are stored in the profile `default`, which becomes active.',
   args,
   flags: { stdin: { effects: ['reads', 'sends'], field: bool(), summary: 'Read the value from stdin' } },
   examples: [
     {
       line: 'opsctl config set tracker.url https://tracker.example.com --profile work',
-      says: 'A profile of your own',
+      says: 'Create a separate profile',
     },
     {
       line: 'printf %s "$TOKEN" | opsctl config set tracker.token --stdin --profile work',
-      says: 'A secret, out of sight of other users',
+      says: 'Store a secret without exposing it in the process list',
     },
   ],
   check: secretProblems,
@@ -129,33 +136,33 @@ export const unset = defineCommand({
   noDryRun: 'opsctl config list --show-origin shows what is set',
   summary: 'Remove a setting from a profile',
   args: [keyArgument],
-  examples: [{ line: 'opsctl config unset tracker.token --profile work', says: 'Forget a stored token' }],
+  examples: [{ line: 'opsctl config unset tracker.token --profile work', says: 'Remove a stored token' }],
   async run({ host, settings }, values) {
     const key = knownKey(values.key);
     const { name } = settings.profile;
     if (readProfiles(host).profiles[name]?.[key.key] === undefined)
       return nothing(`${key.key} was not set in profile ${name}`);
     await changeProfiles(host, (stored) => withoutSetting(stored, name, key));
-    return nothing(`${key.key} is no longer set in profile ${name}`);
+    return nothing(`removed ${key.key} from profile ${name}`);
   },
 });
 
 export const use = defineCommand({
   path: ['config', 'use'],
   noDryRun: 'opsctl config profiles shows the profiles',
-  summary: 'Use a profile from now on',
+  summary: 'Switch the active profile',
   args: [
     {
       name: 'profile',
       field: str(),
-      summary: 'Its name; `mock` is the embedded mock server',
+      summary: 'Name of the profile; `mock` is the embedded mock server',
       complete: 'profile',
     },
   ],
-  examples: [{ line: 'opsctl config use work', says: 'Commands without --profile use it' }],
+  examples: [{ line: 'opsctl config use work', says: 'Use this profile for commands without --profile' }],
   async run({ host }, values) {
     await changeProfiles(host, (stored) => withCurrent(stored, values.profile));
-    return nothing(`profile ${values.profile} is in use`);
+    return nothing(`switched to profile ${values.profile}`);
   },
 });
 

@@ -10,7 +10,7 @@ const flags = {
   bundle: {
     effects: ['writes'],
     field: str(4096, { min: 1 }),
-    summary: 'Write one archive for a bug report (.tar.gz), without secrets',
+    summary: 'Write a support archive (.tar.gz) without secrets',
     value: 'file',
     complete: 'file',
   },
@@ -27,13 +27,13 @@ const saveBundle = async (context: Context, file: string): Promise<Result> => {
 };
 export const doctor = defineCommand({
   path: ['doctor'],
-  summary: "Find out what is wrong with this machine's set-up",
+  summary: 'Diagnose the configuration of this machine',
   about:
-    'Looks at directories, settings, proxies and whether each configured service answers. Ends with 20 when a check fails. `opsctl doctor auth` looks at signing in. --bundle writes what both of them found, the versions, the origin of each setting and the last crash report into one archive.',
+    'Checks directories, settings, proxies and whether each configured service responds. Exits with code 20 if a check fails. `opsctl doctor auth` checks sign-in. --bundle writes the results of both commands, the versions, the origin of each setting and the last crash report into one archive.',
   flags,
   examples: [
-    { line: 'opsctl doctor', says: 'Every check with its remedy' },
-    { line: 'opsctl doctor --bundle report.tar.gz', says: 'One file for a bug report' },
+    { line: 'opsctl doctor', says: 'Run every check and print fixes' },
+    { line: 'opsctl doctor --bundle report.tar.gz', says: 'Create one file for a bug report' },
   ],
   run: async (context, { bundle }) => {
     if (bundle !== undefined) return saveBundle(context, bundle);
@@ -55,9 +55,9 @@ const authFlags = {
     field: list(str()),
     repeat: true,
     value: 'scope',
-    summary: 'A scope that the client may ask for',
+    summary: 'Scope that the client may request',
   },
-  port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'The port that login is to use' },
+  port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'Port that login will use' },
   'redirect-path': {
     effects: [],
     field: str(200),
@@ -69,7 +69,8 @@ type Given = ValuesOf<typeof authFlags>;
 const run = async (context: Context, values: Given): Promise<Result> => {
   const rows = await signInFindings(context, values);
   const failed = rows.filter(({ state }) => state === 'fail').length;
-  const message = failed === 0 ? 'signing in should work here' : `${failed} of ${rows.length} checks fail`;
+  const message =
+    failed === 0 ? 'sign-in should work on this machine' : `${failed} of ${rows.length} checks failed`;
   return {
     kind: 'rows',
     rows,
@@ -79,11 +80,11 @@ const run = async (context: Context, values: Given): Promise<Result> => {
 };
 export const doctorAuth = defineCommand({
   path: ['doctor', 'auth'],
-  summary: 'Find out why signing in does not work here',
+  summary: 'Diagnose sign-in problems',
   about:
-    'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, each with a remedy. Nobody has to sign in. Ends with 20 when a check fails.',
+    'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, and prints a fix for each failure. Requires no sign-in. Exits with code 20 if a check fails.',
   flags: authFlags,
-  examples: [{ line: 'opsctl doctor auth', says: 'Every check with its remedy' }],
+  examples: [{ line: 'opsctl doctor auth', says: 'Run every sign-in check and print fixes' }],
   run,
 });
 

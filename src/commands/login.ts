@@ -12,7 +12,7 @@ export const signInFlags = {
     field: oneOf('browser', 'device', ...machineMethodNames),
     value: 'method',
     summary:
-      'Sign-in method (default browser): device shows a code to type elsewhere (RFC 8628, an extension); the others are for machines',
+      'Sign-in method (default browser): device shows a code to enter on another device (RFC 8628, an extension); the other methods are for machines',
   },
   'key-file': {
     effects: ['reads', 'sends'],
@@ -24,22 +24,22 @@ export const signInFlags = {
   audience: {
     field: str(2000, { min: 1 }),
     value: 'audience',
-    summary: 'Audience of the identity token and of the token asked for',
+    summary: 'Audience of the identity token and of the requested token',
   },
   param: {
     field: list(str()),
     repeat: true,
     value: 'name=value',
-    summary: 'A further parameter of the authorization request: audience, resource, prompt, acr_values',
+    summary: 'Additional authorization parameter: audience, resource, prompt, acr_values',
   },
-  scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope to ask for; may be repeated' },
+  scope: { field: list(str()), repeat: true, value: 'scope', summary: 'Scope to request; can be repeated' },
   'add-scope': {
     field: list(str()),
     repeat: true,
     value: 'scope',
-    summary: 'Keep the granted scopes and ask for this one too',
+    summary: 'Request this scope in addition to the granted scopes',
   },
-  'require-scopes': { field: bool(), summary: 'Exit with 4 when the user grants only some of the scopes' },
+  'require-scopes': { field: bool(), summary: 'Exit with code 4 if the user grants only some of the scopes' },
   'login-hint': {
     field: str(),
     value: 'email|sub',
@@ -49,7 +49,7 @@ export const signInFlags = {
   account: {
     field: str(80, { min: 1 }),
     value: 'name',
-    summary: 'Store under this name instead of the e-mail address',
+    summary: 'Store the account under this name instead of the email address',
     complete: 'sign-in',
   },
 } as const satisfies Flags;
@@ -60,39 +60,42 @@ export const loginFlags = {
   browser: {
     effects: ['runs'],
     field: bool(),
-    summary: 'Open the browser even without a terminal; --no-browser never opens one',
+    summary: 'Open the browser even without a terminal; --no-browser never opens it',
   },
   port: {
     field: int({ min: 1, max: 65535 }),
     value: 'port',
-    summary: 'Listen on this port instead of a free one',
+    summary: 'Listen on this port instead of a free port',
   },
   'redirect-path': {
     effects: [],
     field: str(200),
     value: 'path',
-    summary: 'Path of the redirect URI, when one is registered; `random` where the server takes any',
+    summary: 'Path of the registered redirect URI; `random` if the server accepts any path',
   },
   'redirect-host': {
     effects: [],
     field: oneOf('127.0.0.1', '[::1]', 'localhost'),
     value: 'host',
-    summary: 'Host in the redirect URI, as it is registered',
+    summary: 'Host of the registered redirect URI',
   },
   timeout: {
     effects: [],
     field: str(),
     value: 'duration',
-    summary: 'How long to wait for the browser (default 5m)',
+    summary: 'Maximum time to wait for the browser (default 5m)',
   },
-  start: { field: bool(), summary: 'Print the address, remember the login and end; finish it with --finish' },
+  start: {
+    field: bool(),
+    summary: 'Print the URL, save the pending login and exit; complete it with --finish',
+  },
   finish: {
     effects: ['reads', 'sends'],
     field: str(),
     value: 'url|-',
-    summary: 'Finish a started login with the address the browser ended at (- reads it from standard input)',
+    summary: 'Complete a pending login with the URL of the final redirect (- reads standard input)',
   },
-  replace: { field: bool(), summary: 'End another login of this profile that still waits' },
+  replace: { field: bool(), summary: 'Cancel another pending login of this profile' },
   'token-stdin': {
     effects: ['reads', 'sends'],
     field: bool(),
@@ -102,7 +105,7 @@ export const loginFlags = {
     effects: ['runs'],
     field: bool(),
     hidden: true,
-    summary: 'Walk the pages of the embedded server without a browser',
+    summary: 'Complete the sign-in at the embedded server without a browser',
   },
 } as const satisfies Flags;
 
@@ -111,21 +114,23 @@ const login = defineCommand({
   noDryRun: 'opsctl login --start prints the address and sends nothing',
   summary: 'Sign in with the browser and store the tokens',
   about:
-    'Opens the authorization page in the browser (authorization code with PKCE) and waits on a loopback port for the answer. The address is always printed first; ' +
-    'while the command waits, the address that the browser ends at, its query or the code alone can be pasted. With nothing configured it signs in at the embedded mock server.',
+    'Opens the authorization page in the browser (authorization code with PKCE) and waits for the response on a loopback port. Always prints the URL first. While the command waits, you can paste the URL of the final redirect, its query or only the code. Without a configured service, signs in at the embedded mock server.',
   flags: loginFlags,
   examples: [
     { line: 'opsctl login', says: 'Sign in with the default scopes' },
     {
       line: 'opsctl login --auth-url https://accounts.example.com --token-url https://oauth2.example.com --client-id ID --scope SCOPE',
-      says: 'At a server of your own',
+      says: 'Sign in at your own server',
     },
     {
       line: 'opsctl login --no-browser',
-      says: 'On a machine without a browser: open the address elsewhere and paste the result',
+      says: 'Sign in without a local browser: open the URL on another machine and paste the result',
     },
-    { line: 'opsctl login --start', says: 'Print the address now; later: opsctl login --finish URL' },
-    { line: 'opsctl login --add-scope SCOPE', says: 'Ask for one more permission and keep the others' },
+    {
+      line: 'opsctl login --start',
+      says: 'Print the URL now and finish later with opsctl login --finish URL',
+    },
+    { line: 'opsctl login --add-scope SCOPE', says: 'Request one more permission and keep the others' },
   ],
   check: loginProblems,
   run: async (context, values) => (await import('../auth/login/run.ts')).runLogin(context, values),

@@ -13,13 +13,13 @@ const flags = {
   'allow-write': {
     field: bool(),
     summary:
-      'Also offer commands that change something; each call is shown first and needs its approval token',
+      'Also offer commands that make changes; each call returns a preview first and requires its approval token',
   },
   group: {
     effects: [],
     field: list(str(50)),
     repeat: true,
-    summary: 'Groups or beginnings of tool names, such as tracker,kv_member; all offers every tool',
+    summary: 'Groups or prefixes of tool names, such as tracker,kv_member; all offers every tool',
     value: 'name',
   },
   files: {
@@ -103,11 +103,14 @@ export const commandsOver = (groups: Groups): readonly Command[] => [
     flags,
     noDryRun: 'opsctl mcp offers only tools that change nothing, unless --allow-write is given',
     examples: [
-      { line: 'opsctl mcp', says: 'Tools that change nothing' },
-      { line: 'opsctl mcp --group all --cluster cluster.yaml', says: 'All such tools, for one cluster' },
+      { line: 'opsctl mcp', says: 'Offer read-only tools' },
+      {
+        line: 'opsctl mcp --group all --cluster cluster.yaml',
+        says: 'Offer all read-only tools for one cluster',
+      },
       {
         line: 'opsctl mcp --allow-write --group tracker',
-        says: 'The tracker, with changes that are approved one by one',
+        says: 'Offer the tracker, with approval of each change',
       },
     ],
     run: (context, values) => serve(context, values, groups),

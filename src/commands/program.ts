@@ -17,7 +17,7 @@ export const groups: readonly Group[] = [
   {
     name: 'auth',
     section: 'Work',
-    summary: 'Accounts and tokens',
+    summary: 'Manage accounts and tokens',
     load: async () => (await import('./auth/commands.ts')).commands,
   },
   {
@@ -29,20 +29,20 @@ export const groups: readonly Group[] = [
   {
     name: 'tracker',
     section: 'Work',
-    summary: 'Stories, epics, labels and the rest of the work tracker',
+    summary: 'Manage stories, epics, labels and other tracker records',
     load: async (words = []) => (await import('./tracker/lazy-resource.ts')).load(words),
     explain: async () => (await import('../tracker/search.ts')).explainedRefusal,
   },
   {
     name: 'labels',
     section: 'Work',
-    summary: 'Label definitions of the label service',
+    summary: 'Manage label definitions of the label service',
     load: async () => (await import('./labels/commands.ts')).commands,
   },
   {
     name: 'api',
     section: 'Work',
-    summary: 'Any request to a service, with its token',
+    summary: 'Send an authenticated request to any service',
     load: async () => (await import('./api.ts')).commands,
   },
   {
@@ -54,25 +54,25 @@ export const groups: readonly Group[] = [
   {
     name: 'mock',
     section: 'Tools',
-    summary: 'The embedded services: serve, reset, seed, rehearse',
+    summary: 'Run and control the embedded mock services',
     load: async () => (await import('./mock/commands.ts')).commands,
   },
   {
     name: 'config',
     section: 'Tools',
-    summary: 'Settings and profiles',
+    summary: 'Manage settings and profiles',
     load: async () => (await import('./config.ts')).commands,
   },
   {
     name: 'doctor',
     section: 'Tools',
-    summary: "Find out what is wrong with this machine's set-up",
+    summary: 'Diagnose the configuration of this machine',
     load: async () => (await import('./doctor.ts')).commands,
   },
   {
     name: 'completion',
     section: 'Tools',
-    summary: 'Completion for bash, zsh, fish and PowerShell',
+    summary: 'Print or install shell completion',
     load: async () => (await import('./completion.ts')).commands,
   },
   {
@@ -84,31 +84,31 @@ export const groups: readonly Group[] = [
   {
     name: 'reference',
     section: 'Tools',
-    summary: 'Endpoints, their fields, limits and errors',
+    summary: 'Show endpoints with their fields, limits and errors',
     load: async () => (await import('./about.ts')).commands,
   },
   {
     name: 'commands',
     section: 'Tools',
-    summary: 'All commands as data',
+    summary: 'List all commands as data',
     load: async () => (await import('../cli/list-commands.ts')).commandsOver(groups),
   },
   {
     name: 'mcp',
     section: 'Tools',
-    summary: 'Serve the commands as tools for agents (Model Context Protocol)',
+    summary: 'Serve commands as tools for agents (Model Context Protocol)',
     load: async () => (await import('./mcp.ts')).commandsOver(groups),
   },
   {
     name: 'version',
     section: 'Tools',
-    summary: 'The version, and whether there is a newer one',
+    summary: 'Show the version, or check for a newer version',
     load: async () => (await import('./about.ts')).versionCommands,
   },
   {
     name: 'tour',
     section: 'Tools',
-    summary: 'All three jobs end to end on the embedded services',
+    summary: 'Demonstrate all features on the embedded services',
     load: async () => (await import('./about.ts')).tourCommands,
   },
 ];

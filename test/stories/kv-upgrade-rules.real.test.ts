@@ -47,7 +47,7 @@ it('v2 data needs a copy or an acceptance that plan and report record', { timeou
     10,
     {
       code: 'PAST_POINT_OF_NO_RETURN',
-      message: 'the cluster runs 3.3, and 3.2 does not start on its data',
+      message: 'the cluster runs 3.3, and 3.2 cannot start with its data',
       hint: expect.stringContaining('opsctl kv restore'),
     },
   ]);

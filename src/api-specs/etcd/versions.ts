@@ -70,7 +70,7 @@ const logFlags = [
   { key: 'log-package-levels', flag: '--log-package-levels', instead: 'log-level' },
 ];
 const removedFlag = (key: string, instead: string) => ({ key, flag: `--${key}`, instead });
-const proxyNote = 'leave it out; the grpc-proxy is a program of its own';
+const proxyNote = 'leave it out; the grpc-proxy is a separate program';
 /** Seen on real servers: as a flag each of these ends 3.6 at its start, as a key of the file or a variable it is ignored without a word. */
 const removedIn36 = [
   removedFlag('enable-v2', 'leave it out: 3.6 has no v2 interface'),
@@ -284,31 +284,38 @@ type Short = readonly [
   instead: string,
   source: string,
 ];
-const crcMismatch = 'does not start again once a part of its log was purged (walpb: crc mismatch)';
-const defragDamage = 'a defragmentation can damage the data';
-const applyDamage = 'a snapshot that arrives during a defragmentation can damage the data';
+const crcMismatch = 'does not start again after a part of its log was purged (walpb: crc mismatch)';
+const defragDamage = 'a defragmentation can corrupt the data';
+const applyDamage = 'a snapshot that arrives during a defragmentation can corrupt the data';
 const arriving: readonly Short[] = [
   ['3.3.21', '3.3.21', 'fail', crcMismatch, '3.3.22 or later', issue(11918)],
   ['3.3.0', '3.3.18', 'warn', defragDamage, '3.3.23 or later', issue(11613)],
-  ['3.3.0', '3.3.22', 'warn', 'has known security faults', '3.3.23 or later', changes('3.3')],
+  ['3.3.0', '3.3.22', 'warn', 'has known security vulnerabilities', '3.3.23 or later', changes('3.3')],
   ['3.4.8', '3.4.8', 'fail', crcMismatch, '3.4.9 or later', issue(11918)],
-  ['3.4.11', '3.4.11', 'fail', 'panics when a write is slow', '3.4.12 or later', issue(12197)],
+  ['3.4.11', '3.4.11', 'fail', 'panics on a slow write', '3.4.12 or later', issue(12197)],
   ['3.4.0', '3.4.3', 'warn', defragDamage, '3.4.38 or later', issue(11613)],
   ['3.4.0', '3.4.37', 'warn', applyDamage, '3.4.38 or later', issue(20659)],
   [
     '3.5.0',
     '3.5.2',
     'fail',
-    'members can hold different data after a crash under load; it was withdrawn for production',
+    'members can contain different data after a crash under load; this release was withdrawn for production',
     '3.5.26 or later',
     issue(13766),
   ],
-  ['3.5.3', '3.5.3', 'fail', 'panics at its start with authentication on', '3.5.26 or later', issue(13946)],
+  [
+    '3.5.3',
+    '3.5.3',
+    'fail',
+    'panics at the start with authentication enabled',
+    '3.5.26 or later',
+    issue(13946),
+  ],
   [
     '3.5.4',
     '3.5.5',
     'warn',
-    'a crash in a defragmentation can make revisions differ',
+    'a crash during a defragmentation can cause different revisions',
     '3.5.26 or later',
     issue(14733),
   ],
@@ -317,7 +324,7 @@ const arriving: readonly Short[] = [
     '3.5.23',
     '3.5.25',
     'warn',
-    'keeps records of removed members, which 3.6 would take for members',
+    'keeps records of removed members, which 3.6 would treat as members',
     '3.5.26 or later',
     issue(20967),
   ],
@@ -325,13 +332,13 @@ const arriving: readonly Short[] = [
     '3.6.0',
     '3.6.3',
     'fail',
-    'can fail at its start when its log holds the promotion of a learner',
+    'can fail to start if its log contains the promotion of a learner',
     '3.6.9 or later',
     issue(20387),
   ],
   ['3.6.4', '3.6.4', 'fail', applyDamage, '3.6.9 or later', issue(20650)],
-  ['3.6.5', '3.6.8', 'warn', 'uses much more memory with big data', '3.6.9 or later', issue(21355)],
-  ['3.7.0', '3.7.0', 'warn', 'has known security faults', '3.7.1 or later', changes('3.7')],
+  ['3.6.5', '3.6.8', 'warn', 'uses much more memory with large data', '3.6.9 or later', issue(21355)],
+  ['3.7.0', '3.7.0', 'warn', 'has known security vulnerabilities', '3.7.1 or later', changes('3.7')],
 ];
 const leaving: readonly Short[] = [
   ['3.3.0', '3.3.21', 'warn', crcMismatch, 'upgrade every member to 3.3.22 or later first', issue(11918)],
@@ -339,7 +346,7 @@ const leaving: readonly Short[] = [
     '3.4.0',
     '3.4.21',
     'warn',
-    'with authentication on, members can hold different data after a snapshot',
+    'with authentication enabled, members can contain different data after a snapshot',
     'upgrade every member to 3.4.22 or later first',
     issue(14649),
   ],
@@ -347,7 +354,7 @@ const leaving: readonly Short[] = [
     '3.5.26',
     '3.5.31',
     'warn',
-    'its check for v2 data does not look into the log (WAL), and 3.6 does not start with v2 data there',
+    'its check for v2 data does not read the log (WAL), and 3.6 does not start with v2 data in the log',
     'upgrade every member to 3.5.32 or later first',
     guide('3.6'),
   ],
@@ -355,7 +362,7 @@ const leaving: readonly Short[] = [
     '3.6.0',
     '3.6.10',
     'fail',
-    'the guide wants 3.6.11 or later on every member before 3.7',
+    'the upgrade guide requires 3.6.11 or later on every member before 3.7',
     'upgrade every member to 3.6.11 or later first',
     guide('3.7'),
   ],
@@ -382,7 +389,7 @@ export const versionTable: VersionTable = {
       on: 'leave',
       level: 'fail',
       is_final: true,
-      reason: 'members that were removed can come back on 3.6 and count for the quorum',
+      reason: 'removed members can reappear on 3.6 and count for the quorum',
       instead: 'upgrade every member to 3.5.32 or later first',
       source: issue(20967),
     },

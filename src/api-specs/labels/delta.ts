@@ -43,7 +43,7 @@ const disableFieldRequest = schema('DeltaUpdateLabelRequestDisableFieldRequest',
   id: req(help(str(), 'Field to disable')),
   updateMask: help(
     fieldMask(),
-    'Comma list of fields to write, relative to the implied root; * = all; at least one entry',
+    'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
   ),
 });
 const disableChoiceRequest = schema('DeltaUpdateLabelRequestDisableSelectionChoiceRequest', {
@@ -52,7 +52,7 @@ const disableChoiceRequest = schema('DeltaUpdateLabelRequestDisableSelectionChoi
   id: req(help(str(), 'Choice to disable')),
   updateMask: help(
     fieldMask(),
-    'Comma list of fields to write, relative to the implied root; * = all; at least one entry',
+    'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
   ),
 });
 const enableFieldRequest = schema('DeltaUpdateLabelRequestEnableFieldRequest', {
@@ -67,7 +67,7 @@ const updateFieldRequest = schema('DeltaUpdateLabelRequestUpdateFieldPropertiesR
   properties: req(help(fieldProperties, 'New basic properties')),
   updateMask: help(
     fieldMask(),
-    'Comma list of fields to write, relative to the implied root; * = all; at least one entry',
+    'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
   ),
 });
 const updateFieldTypeRequest = schema(
@@ -80,7 +80,7 @@ const updateFieldTypeRequest = schema(
     textOptions: help(fieldTextOptions, 'Make it a text field'),
     updateMask: help(
       fieldMask(),
-      'Comma list of fields to write, relative to the implied root; * = all; at least one entry',
+      'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
     ),
     userOptions: help(fieldUserOptions, 'Make it a user field'),
   },
@@ -90,7 +90,7 @@ const updateLabelRequest = schema('DeltaUpdateLabelRequestUpdateLabelPropertiesR
   properties: req(help(labelProperties, 'New title/description')),
   updateMask: help(
     fieldMask(),
-    'Comma list of fields to write, relative to the implied root; * = all; at least one entry',
+    'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
   ),
 });
 const updateChoiceRequest = schema('DeltaUpdateLabelRequestUpdateSelectionChoicePropertiesRequest', {
@@ -99,7 +99,7 @@ const updateChoiceRequest = schema('DeltaUpdateLabelRequestUpdateSelectionChoice
   properties: req(help(choiceProperties, 'New choice properties')),
   updateMask: help(
     fieldMask(),
-    'Comma list of fields to write, relative to the implied root; * = all; at least one entry',
+    'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
   ),
 });
 /** An entry is one of these. */
@@ -122,7 +122,10 @@ const deltaRequest = schema(
   {
     createField: help(createFieldRequest, 'Add a field'),
     createSelectionChoice: help(createChoiceRequest, 'Add a choice'),
-    deleteField: help(deleteFieldRequest, 'Remove a field'),
+    deleteField: help(
+      deleteFieldRequest,
+      'Comma-separated fields to write, relative to the implied root; * = all; at least one entry',
+    ),
     deleteSelectionChoice: help(deleteChoiceRequest, 'Remove a choice'),
     disableField: help(disableFieldRequest, 'Disable a field'),
     disableSelectionChoice: help(disableChoiceRequest, 'Disable a choice'),
@@ -138,22 +141,25 @@ const deltaRequest = schema(
 export const deltaUpdateLabelRequest = schema('DeltaUpdateLabelRequest', {
   languageCode: help(
     str(),
-    'BCP-47 tag used to pick localized names in the reply; default language when unset',
+    'BCP-47 tag that selects localized names in the response; default language if unset',
   ),
   requests: help(list(deltaRequest), 'Edits, applied in order, all or nothing'),
-  useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
-  view: help(labelView, 'Which field set the reply carries'),
+  useAdminAccess: help(
+    bool(),
+    'True = act with admin rights; the server checks that the caller is an admin of the label',
+  ),
+  view: help(labelView, 'Fields that the response contains'),
   writeControl: help(writeControl, 'Optional revision guard; unset = last write wins'),
 });
 
 // spec/labels#labels names the methods; spec/labels#schemas gives the schemas: one answer an edit, in the same order.
 
 const createFieldResponse = schema('DeltaUpdateLabelResponseCreateFieldResponse', {
-  id: help(str(), 'Id given to the new field'),
-  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+  id: help(str(), 'ID of the new field'),
+  priority: help(int32(), 'Resulting position, 1..n; the server keeps positions contiguous'),
 });
 const createChoiceResponse = schema('DeltaUpdateLabelResponseCreateSelectionChoiceResponse', {
-  fieldId: help(str(), 'Selection field that owns the choice'),
+  fieldId: help(str(), 'ID of the new choice'),
   id: help(str(), 'Id given to the new choice'),
 });
 const deleteFieldResponse = schema('DeltaUpdateLabelResponseDeleteFieldResponse', {});
@@ -163,12 +169,12 @@ const disableChoiceResponse = schema('DeltaUpdateLabelResponseDisableSelectionCh
 const enableFieldResponse = schema('DeltaUpdateLabelResponseEnableFieldResponse', {});
 const enableChoiceResponse = schema('DeltaUpdateLabelResponseEnableSelectionChoiceResponse', {});
 const updateFieldResponse = schema('DeltaUpdateLabelResponseUpdateFieldPropertiesResponse', {
-  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+  priority: help(int32(), 'Resulting position, 1..n; the server keeps positions contiguous'),
 });
 const updateFieldTypeResponse = schema('DeltaUpdateLabelResponseUpdateFieldTypeResponse', {});
 const updateLabelResponse = schema('DeltaUpdateLabelResponseUpdateLabelPropertiesResponse', {});
 const updateChoiceResponse = schema('DeltaUpdateLabelResponseUpdateSelectionChoicePropertiesResponse', {
-  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+  priority: help(int32(), 'Resulting position, 1..n; the server keeps positions contiguous'),
 });
 const deltaReply = schema(
   'DeltaUpdateLabelResponseResponse',

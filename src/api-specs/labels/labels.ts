@@ -55,7 +55,7 @@ export const labels = {
     summary: 'List labels',
     cites: 'spec/labels#labels',
     query: {
-      customer: help(str(), "Whose labels: customers/<id>; default: the caller's own"),
+      customer: help(str(), "Owner of the labels: customers/<id>; default: the caller's own"),
       ...languageQuery,
       minimumRole: help(
         {
@@ -67,7 +67,7 @@ export const labels = {
       ...pageQuery(50),
       publishedOnly: help(
         { ...bool(), default: false } as const,
-        'Published revisions, disabled labels included; current revisions otherwise',
+        'Published revisions, including disabled labels; current revisions otherwise',
       ),
       ...adminQuery,
       ...viewQuery,
@@ -95,17 +95,17 @@ export const labels = {
     method: 'DELETE',
     path: '/{name=labels/*}',
     id: 'labels.delete',
-    summary: 'Delete a label and everything it left on items, for good',
+    summary: 'Permanently delete a label and its values on items',
     cites: 'spec/labels#labels',
     params,
     query: {
       ...adminQuery,
-      'writeControl.requiredRevisionId': help(str(), 'Refuse unless this is the latest revision'),
+      'writeControl.requiredRevisionId': help(str(), 'Fail unless this is the latest revision'),
     },
     ok: 200,
     returns: empty,
     cli: {
-      confirm: 'Delete {name}? The label and its values on every item are removed for good.',
+      confirm: 'Delete {name}? This permanently removes the label and its values from every item.',
       examples: ['opsctl labels delete Sensitivity --yes'],
     },
   }),
@@ -113,7 +113,7 @@ export const labels = {
     method: 'POST',
     path: '/{name=labels/*}:delta',
     id: 'labels.delta',
-    summary: 'Apply edits, all or none, which makes a draft revision',
+    summary: 'Apply edits atomically, which creates a draft revision',
     cites: 'spec/labels#labels',
     params,
     body: deltaUpdateLabelRequest.fields,
@@ -159,7 +159,7 @@ export const labels = {
     method: 'POST',
     path: '/{name=labels/*}:enable',
     id: 'labels.enable',
-    summary: 'Enable a disabled label, back to its published state',
+    summary: 'Enable a disabled label in its published state',
     cites: 'spec/labels#labels',
     params,
     body: enableLabelRequest.fields,
@@ -172,7 +172,7 @@ export const labels = {
     method: 'POST',
     path: '/{name=labels/*}:updateLabelCopyMode',
     id: 'labels.updateLabelCopyMode',
-    summary: 'Set what happens to the values when an item is copied; at once, without a revision',
+    summary: 'Set the copy behavior of a label (effective immediately)',
     cites: 'spec/labels#labels',
     params,
     body: updateLabelCopyModeRequest.fields,
@@ -189,7 +189,7 @@ export const labels = {
     method: 'POST',
     path: '/{name=labels/*}:updateLabelEnabledAppSettings',
     id: 'labels.updateLabelEnabledAppSettings',
-    summary: 'Set the apps in which the label may be used; at once, without a revision',
+    summary: 'Set the apps that may use a label (effective immediately)',
     cites: 'spec/labels#labels',
     params,
     body: updateLabelEnabledAppSettingsRequest.fields,
@@ -215,7 +215,7 @@ const labelLock = schema('LabelLock', {
   capabilities: out(help(labelLockCapabilities, 'Caller rights on the lock')),
   choiceId: help(str(), 'Locked choice; needs fieldId'),
   createTime: out(help(datetime(), 'When it was created (RFC 3339, UTC, Z)')),
-  creator: out(help(userInfo, 'User behind the lock; absent when none')),
+  creator: out(help(userInfo, 'User who owns the lock; absent if there is no user')),
   deleteTime: out(help(datetime(), 'When removal was scheduled; only in DELETING')),
   fieldId: help(str(), 'Locked field; empty = whole label'),
   name: out(help(str(), 'Resource name')),
@@ -226,7 +226,7 @@ export const listLabelLocksResponse = schema('ListLabelLocksResponse', {
   nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
 });
 const listLimits = schema('ListLimits', {
-  maxEntries: help(int32(), 'How many values at most'),
+  maxEntries: help(int32(), 'Maximum number of values'),
 });
 const dateLimits = schema('DateLimits', {
   maxValue: help(calendarDate, 'Latest allowed date'),
@@ -237,19 +237,19 @@ const integerLimits = schema('IntegerLimits', {
   minValue: help(int64(), 'Int64 as string'),
 });
 const textLimits = schema('TextLimits', {
-  maxLength: help(int32(), 'Longest allowed value, characters'),
-  minLength: help(int32(), 'Shortest allowed value, characters'),
+  maxLength: help(int32(), 'Maximum length in characters'),
+  minLength: help(int32(), 'Minimum length in characters'),
 });
 const longTextLimits = schema('LongTextLimits', {
-  maxLength: help(int32(), 'Longest allowed value, characters'),
-  minLength: help(int32(), 'Shortest allowed value, characters'),
+  maxLength: help(int32(), 'Maximum length in characters'),
+  minLength: help(int32(), 'Minimum length in characters'),
 });
 const selectionLimits = schema('SelectionLimits', {
   listLimits: help(listLimits, 'Limits of the multi-value variant'),
   maxChoices: help(int32(), 'Choices per field'),
-  maxDeletedChoices: help(int32(), 'Deleted choices kept'),
-  maxDisplayNameLength: help(int32(), 'Longest choice name'),
-  maxIdLength: help(int32(), 'Longest choice id'),
+  maxDeletedChoices: help(int32(), 'Number of deleted choices kept'),
+  maxDisplayNameLength: help(int32(), 'Maximum length of a choice name'),
+  maxIdLength: help(int32(), 'Maximum length of a choice ID'),
 });
 const userLimits = schema('UserLimits', {
   listLimits: help(listLimits, 'Limits of the multi-value variant'),
@@ -258,20 +258,20 @@ const fieldLimits = schema('FieldLimits', {
   dateLimits: help(dateLimits, 'Limits of date fields'),
   integerLimits: help(integerLimits, 'Limits of integer fields'),
   longTextLimits: help(longTextLimits, 'Limits of long text'),
-  maxDescriptionLength: help(int32(), 'Longest field help text'),
-  maxDisplayNameLength: help(int32(), 'Longest field name'),
-  maxIdLength: help(int32(), 'Longest field id'),
+  maxDescriptionLength: help(int32(), 'Maximum length of field help text'),
+  maxDisplayNameLength: help(int32(), 'Maximum length of a field name'),
+  maxIdLength: help(int32(), 'Maximum length of a field ID'),
   selectionLimits: help(selectionLimits, 'Limits of selection fields'),
   textLimits: help(textLimits, 'Limits of text fields'),
   userLimits: help(userLimits, 'Limits of user fields'),
 });
 export const labelLimits = schema('LabelLimits', {
   fieldLimits: help(fieldLimits, 'Limits of fields'),
-  maxDeletedFields: help(int32(), 'How many published fields may be deleted'),
-  maxDescriptionLength: help(int32(), 'Longest description'),
-  maxDraftRevisions: help(int32(), 'Drafts kept before old ones go'),
-  maxFields: help(int32(), 'Fields per label'),
-  maxTitleLength: help(int32(), 'Longest title'),
+  maxDeletedFields: help(int32(), 'Maximum number of deleted published fields'),
+  maxDescriptionLength: help(int32(), 'Maximum length of a description'),
+  maxDraftRevisions: help(int32(), 'Number of drafts kept'),
+  maxFields: help(int32(), 'Maximum number of fields per label'),
+  maxTitleLength: help(int32(), 'Maximum length of a title'),
   name: help(str(), 'Always limits/label'),
 });
 export const userCapabilities = schema('UserCapabilities', {
@@ -303,7 +303,7 @@ export const revisionLocks = {
     method: 'GET',
     path: '/{parent=labels/*/revisions/*}/locks',
     id: 'labels.revisions.locks.list',
-    summary: 'By way of a revision: list the locks',
+    summary: 'List the locks of a label revision',
     cites: 'spec/labels#locks',
     params: { parent: revisionName },
     query: pageQuery(100),
@@ -321,7 +321,7 @@ export const limits = {
     id: 'limits.getLabel',
     summary: 'Show the structural limits of labels',
     cites: 'spec/labels#limits',
-    query: { name: help(str(), 'limits/label; the path says it already') },
+    query: { name: help(str(), 'limits/label; the path already contains it') },
     ok: 200,
     returns: labelLimits,
     cli: {
@@ -343,7 +343,7 @@ export const capabilities = {
     method: 'GET',
     path: '/{name=users/*/capabilities}',
     id: 'users.getCapabilities',
-    summary: 'Show what a user may do with labels',
+    summary: "Show a user's capabilities for labels",
     cites: 'spec/labels#capabilities',
     params: { name: capabilitiesName },
     query: { customer: help(str(), "customers/<id>; default: the caller's own") },

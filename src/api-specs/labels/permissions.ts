@@ -19,7 +19,10 @@ import {
 export const labelPermission = schema(
   'LabelPermission',
   {
-    audience: help(str(), 'audiences/<id>; audiences/default = the owner org default audience'),
+    audience: help(
+      str(),
+      'audiences/<id>; audiences/default = the default audience of the owner organization',
+    ),
     email: help(str(), 'User or group address; input key for people and groups; not set for audiences'),
     group: help(str(), 'groups/<id>'),
     name: help(str(), 'Permission resource name'),
@@ -34,12 +37,18 @@ export const listLabelPermissionsResponse = schema('ListLabelPermissionsResponse
 });
 const deleteLabelPermissionRequest = schema('DeleteLabelPermissionRequest', {
   name: req(help(str(), 'Permission resource name')),
-  useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
+  useAdminAccess: help(
+    bool(),
+    'True = act with admin rights; the server checks that the caller is an admin of the label',
+  ),
 });
 const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
   labelPermission: req(help(labelPermission, 'Permission to create or change')),
   parent: requireField(help(str(), 'labels/<id>; must be empty or match the batch parent')),
-  useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
+  useAdminAccess: help(
+    bool(),
+    'True = act with admin rights; the server checks that the caller is an admin of the label',
+  ),
 });
 export const batchDeleteLabelPermissionsRequest = schema('BatchDeleteLabelPermissionsRequest', {
   requests: req(help(list(deleteLabelPermissionRequest), 'Permissions to delete')),
@@ -106,7 +115,7 @@ const settingRows = (parent: Parent) => {
       ...setting(parent),
       method: 'POST',
       id: `${parent.id}.permissions.create`,
-      summary: parent.summary('Give a principal a role; an existing permission is replaced'),
+      summary: parent.summary('Create or replace the permission of a principal'),
       cli: { columns, examples: [line('create', `${reader} READER`)] },
     }),
   };
@@ -119,7 +128,7 @@ const batchRows = (parent: Parent) => {
       method: 'POST',
       path: `/{parent=${parent.pattern}}/permissions:batchDelete`,
       id: `${parent.id}.permissions.batchDelete`,
-      summary: parent.summary('Delete several permissions, all or none'),
+      summary: parent.summary('Delete several permissions atomically'),
       cites,
       params,
       body: batchDeleteLabelPermissionsRequest.fields,
@@ -132,7 +141,7 @@ const batchRows = (parent: Parent) => {
       method: 'POST',
       path: `/{parent=${parent.pattern}}/permissions:batchUpdate`,
       id: `${parent.id}.permissions.batchUpdate`,
-      summary: parent.summary('Set several permissions, all or none'),
+      summary: parent.summary('Set several permissions atomically'),
       cites,
       params,
       body: batchUpdateLabelPermissionsRequest.fields,
@@ -196,5 +205,5 @@ export const revisionPermissions = permissionRows({
   id: 'labels.revisions',
   command: 'revisions ',
   revision: ' latest',
-  summary: (text) => `By way of a revision: ${text.charAt(0).toLowerCase()}${text.slice(1)}`,
+  summary: (text) => `${text.charAt(0).toLowerCase()}${text.slice(1)} of a label revision`,
 });

@@ -84,16 +84,16 @@ export const capabilitiesName = name(
 export const adminQuery = {
   useAdminAccess: help({ type: 'boolean', default: false } as const, 'Act with admin rights on the label'),
 };
-export const languageQuery = { languageCode: help(str(), 'BCP-47 tag of the names in the answer') };
+export const languageQuery = { languageCode: help(str(), 'BCP-47 tag of the names in the response') };
 export const viewQuery = {
-  view: help({ ...labelView, default: 'LABEL_VIEW_BASIC' } as const, 'Which fields the answer carries'),
+  view: help({ ...labelView, default: 'LABEL_VIEW_BASIC' } as const, 'Fields that the response contains'),
 };
 export const pageQuery = (standard: number) => ({
   pageSize: help(
     { type: 'integer', format: 'int32', min: 0, default: standard } as const,
-    `Entries a page (default ${standard}), at most 200`,
+    `Entries per page (default ${standard}), at most 200`,
   ),
-  pageToken: help(str(), 'Token of the page, from the answer before'),
+  pageToken: help(str(), 'Page token from the previous response'),
 });
 
 // spec/labels#labels names the methods; spec/labels#schemas gives the schemas: small values used everywhere.
@@ -116,15 +116,15 @@ export const userInfo = schema('UserInfo', {
 export const writeControl = schema('WriteControl', {
   requiredRevisionId: help(
     str(),
-    'Must equal the latest revision id, else the write is refused with HTTP 400',
+    'Must equal the latest revision ID; otherwise the write fails with HTTP 400',
   ),
 });
 export const lockStatus = schema('LockStatus', {
-  locked: out(help(bool(), 'True = direct target of a lock; implicit locks leave it false')),
+  locked: out(help(bool(), 'True = direct target of a lock; implicit locks do not set it')),
 });
 export const lifecycleDisabledPolicy = schema('LifecycleDisabledPolicy', {
   hideInSearch: help(bool(), 'True = hide in search'),
-  showInApply: help(bool(), 'True = show greyed out in the apply menu'),
+  showInApply: help(bool(), 'True = show grayed out in the apply menu'),
 });
 export const lifecycle = schema('Lifecycle', {
   disabledPolicy: help(lifecycleDisabledPolicy, 'How the object is shown while disabled'),
@@ -136,10 +136,10 @@ export const lifecycle = schema('Lifecycle', {
 export const badgeColors = schema('BadgeColors', {
   backgroundColor: out(help(badgeColor, 'Badge background')),
   foregroundColor: out(help(badgeColor, 'Badge foreground')),
-  soloColor: out(help(badgeColor, 'Text colour without background')),
+  soloColor: out(help(badgeColor, 'Text color without background')),
 });
 export const badgeConfig = schema('BadgeConfig', {
-  color: help(badgeColor, 'Badge colour; unset = no badge; server maps to the nearest supported colour'),
+  color: help(badgeColor, 'Badge color; unset = no badge; the server selects the nearest supported color'),
   priorityOverride: help(int64(), 'Int64 as string; 0 = default heuristic'),
 });
 
@@ -152,28 +152,31 @@ export const scopesFor = (method: Method | string, isAdminCall = false): readonl
 
 /** spec/labels#parameters "system parameters": every method takes them. */
 export const systemQuery = {
-  '$.xgafv': help(oneOf('1', '2'), 'Form of the errors: 1 is the older one'),
-  access_token: help(str(), 'The access token, when it is not in the Authorization header'),
-  alt: help({ ...oneOf('json', 'media', 'proto'), default: 'json' } as const, 'Format of the answer'),
-  callback: help(str(), 'Name of the function that the answer is handed to'),
-  fields: help(str(), 'Members of the answer that are wanted: labels(id,properties/title),nextPageToken'),
+  '$.xgafv': help(oneOf('1', '2'), 'Format of the errors: 1 is the older format'),
+  access_token: help(str(), 'Access token, if it is not in the Authorization header'),
+  alt: help({ ...oneOf('json', 'media', 'proto'), default: 'json' } as const, 'Format of the response'),
+  callback: help(str(), 'Name of the callback function for the response'),
+  fields: help(str(), 'Fields of the response to include: labels(id,properties/title),nextPageToken'),
   key: help(str(), 'Key of the calling project'),
-  oauth_token: help(str(), 'The same as access_token'),
-  prettyPrint: help({ ...bool(), default: true } as const, 'Answers with line breaks and indents'),
-  quotaUser: help(str(), 'Whose quota counts, at most 40 characters'),
-  uploadType: help(str(), 'Of uploads, which this service does not have'),
-  upload_protocol: help(str(), 'Of uploads, which this service does not have'),
+  oauth_token: help(str(), 'Same as access_token'),
+  prettyPrint: help(
+    { ...bool(), default: true } as const,
+    'Return the response with line breaks and indentation',
+  ),
+  quotaUser: help(str(), 'User whose quota is charged, at most 40 characters'),
+  uploadType: help(str(), 'For uploads, which this service does not support'),
+  upload_protocol: help(str(), 'For uploads, which this service does not support'),
 } as const;
 
 /** spec/labels#errors: the statuses of a refusal, and the body of each. */
 export const refusals = {
   meanings: {
-    400: 'The request is wrong (INVALID_ARGUMENT), or the label is not in a state for it (FAILED_PRECONDITION)',
-    401: 'The access token is missing or no longer good (UNAUTHENTICATED)',
-    403: 'The token lacks a scope, or the caller a role (PERMISSION_DENIED)',
+    400: 'The request is invalid (INVALID_ARGUMENT), or the state of the label does not allow it (FAILED_PRECONDITION)',
+    401: 'The access token is missing or no longer valid (UNAUTHENTICATED)',
+    403: 'The token lacks a scope, or the caller lacks a role (PERMISSION_DENIED)',
     404: 'The label, revision, permission or method does not exist (NOT_FOUND)',
-    409: 'What is to be made exists already (ALREADY_EXISTS)',
-    429: 'The quota is used up; this one was not processed (RESOURCE_EXHAUSTED)',
+    409: 'The record already exists (ALREADY_EXISTS)',
+    429: 'The quota is exhausted; the request was not processed (RESOURCE_EXHAUSTED)',
   },
   body: obj(
     {

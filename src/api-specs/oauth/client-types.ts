@@ -89,33 +89,30 @@ export const clientEditFields = {
   custom_uri_scheme: help(bool(), 'mobile-a: advanced setting "enable custom URI scheme" (default off)'),
   bundle_id: help(
     str(155, { pattern: '^[A-Za-z0-9.*-]+$' }),
-    'mobile-b: bundle identifier; fixed once the integrity check is used',
+    'mobile-b: bundle identifier; cannot change after the integrity check is used',
   ),
   store_id: help(str(30), 'mobile-b: numeric store ID; universal-desktop: store ID of exactly 12 characters'),
-  team_id: help(str(20), 'mobile-b: team ID; needed by the integrity check, "" removes it'),
+  team_id: help(str(20), 'mobile-b: team ID; required by the integrity check, "" removes it'),
   redirect_uris: help(
     list(str(2000)),
-    'Redirect URIs authorized beyond those the type implies; loopback without port',
+    'Redirect URIs in addition to those that the type implies; loopback without port',
   ),
   any_path: help(bool(), 'Accept every path of a loopback redirect'),
   trust: help(
     oneOf('none', 'trusted', 'domain-wide'),
-    'trusted and domain-wide apps skip the granular consent: all scopes or none',
+    'trusted and domain-wide apps skip granular consent: users grant all scopes or none',
   ),
-  service_account: help(
-    str(320),
-    'Service account that client credentials act for; needs a secret, "" removes it',
-  ),
-  id_token_alg: help(oneOf('RS256', 'ES256'), 'Signature of id_token and security events'),
+  service_account: help(str(320), 'Service account for client credentials; requires a secret, "" removes it'),
+  id_token_alg: help(oneOf('RS256', 'ES256'), 'Signature algorithm of id_token and security events'),
 } as const satisfies Fields;
 export const clientFields = {
   ...clientEditFields,
-  integrity_check: help(bool(), 'mobile-b: switch the integrity check on at creation'),
-  secret: help(bool(), 'desktop, universal-desktop: give the client a secret'),
+  integrity_check: help(bool(), 'mobile-b: enable the integrity check at creation'),
+  secret: help(bool(), 'desktop, universal-desktop: create a secret for the client'),
   item_id: help(str(64, { pattern: '^[a-z0-9]+$' }), 'browser-extension: item ID in the store'),
   account: help(
     str(320),
-    'browser-extension: e-mail address of the verifying account, the publisher of the item',
+    'browser-extension: email address of the verifying account (the publisher of the item)',
   ),
 } as const satisfies Fields;
 

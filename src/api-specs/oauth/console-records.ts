@@ -150,9 +150,9 @@ export const id = <const N extends string>(name: N, what: string) =>
   ({ [name]: req(help(str(), what)) }) as unknown as {
     readonly [K in N]: { type: 'string'; required: true };
   };
-export const clientId = id('client', 'The client ID');
-export const userName = id('user', 'E-mail address or sub of the user');
-export const email = req(help(str(320, { format: 'email' }), 'E-mail address'));
+export const clientId = id('client', 'Client ID');
+export const userName = id('user', 'Email address or sub of the user');
+export const email = req(help(str(320, { format: 'email' }), 'Email address'));
 /** A row that changes one record with a word: `POST /clients/{client}/restore`. */
 export const act = <
   const P extends string,
@@ -195,68 +195,77 @@ export const tokenIdentifierAlg = 'hash_base64_sha512_sha512';
 
 /** Values the document leaves open or that tests want small; all times in seconds. */
 export const settingFields = {
-  access_token_seconds: help(int({ min: 1, max: 86_400 }), 'Life of an access token'),
-  code_seconds: help(int({ min: 1, max: 600 }), 'Life of a code; RFC 6749 4.1.2 allows ten minutes at most'),
+  access_token_seconds: help(int({ min: 1, max: 86_400 }), 'Lifetime of an access token'),
+  code_seconds: help(
+    int({ min: 1, max: 600 }),
+    'Lifetime of a code; RFC 6749 4.1.2 allows at most ten minutes',
+  ),
   refresh_tokens_per_client: help(
     int({ min: 1, max: 10_000 }),
-    'Live refresh tokens of a user and a client; the oldest stop working',
+    'Maximum number of valid refresh tokens per user and client; the oldest tokens become invalid',
   ),
   refresh_tokens_per_user: help(
     int({ min: 1, max: 100_000 }),
-    'Live refresh tokens of a user across all clients',
+    'Maximum number of valid refresh tokens per user across all clients',
   ),
   // spec/sign-in#check-6.17: what ends a refresh token beside the user is not shown in the document; none of it happens unless set.
   refresh_token_days: orNull(
     help(
       int({ min: 1, max: 10_000 }),
-      'Refresh tokens end this long after they were issued, as for applications in testing; null is never',
+      'Lifetime of refresh tokens, as for applications in testing; null is unlimited',
     ),
   ),
   // spec/sign-in#check-6.5: the real service changes the text of a refusal with time.
   refusal_text_hours: orNull(
     help(
       int({ min: 0, max: 8760 }),
-      'A refresh this long after the end of its token says "Bad Request" instead of "Token has been expired or revoked."; null is never',
+      'Time after the expiry of a token after which a refresh returns "Bad Request" instead of "Token has been expired or revoked."; null is never',
     ),
   ),
-  revoke_on_password_change: help(bool(), 'A new password ends the refresh tokens of the user'),
+  revoke_on_password_change: help(bool(), 'Whether a new password revokes the refresh tokens of the user'),
   reauth_after_seconds: orNull(
     help(
       int({ min: 1, max: 31_536_000 }),
-      'Refreshes this long after the sign-in get invalid_grant with error_subtype invalid_rapt; null is never',
+      'Time after the sign-in after which refreshes fail with invalid_grant and error_subtype invalid_rapt; null is never',
     ),
   ),
-  require_pkce: help(bool(), 'Refuse authorization requests without a code challenge'),
+  require_pkce: help(bool(), 'Reject authorization requests without a code challenge'),
   remember_consent: help(
     bool(),
-    'Skip the consent page when everything was granted before, as the real service does',
+    'Skip the consent page if all scopes are already granted, like the real service',
   ),
   any_loopback_path: help(bool(), 'Accept every path of a loopback redirect, for all clients'),
-  accept_localhost: help(bool(), 'Accept http://localhost:PORT beside the two IP forms'),
+  accept_localhost: help(bool(), 'Accept http://localhost:PORT in addition to the two IP forms'),
   mobile_loopback: help(
     oneOf('refuse', 'warn'),
-    'What a mobile client gets for the deprecated loopback redirect',
+    'Response to a mobile client that uses the deprecated loopback redirect',
   ),
-  unused_client_days: help(int({ min: 1, max: 10_000 }), 'Clients unused this long are deleted'),
+  unused_client_days: help(int({ min: 1, max: 10_000 }), 'Delete clients that are unused for this time'),
   integrity_delay_seconds: help(
     int({ min: 0, max: 900 }),
-    'When a change of an integrity check takes effect',
+    'Delay before a change of an integrity check takes effect',
   ),
-  revoke_delay_seconds: help(int({ min: 0, max: 900 }), 'How long access tokens go on after a revoke'),
+  revoke_delay_seconds: help(
+    int({ min: 0, max: 900 }),
+    'Time for which access tokens stay valid after a revocation',
+  ),
   rate_per_minute: orNull(
-    help(int({ min: 1, max: 1_000_000 }), 'Requests a minute at the token and revoke endpoints; null is off'),
+    help(
+      int({ min: 1, max: 1_000_000 }),
+      'Requests per minute at the token and revocation endpoints; null is unlimited',
+    ),
   ),
   event_attempts: help(
     int({ min: 1, max: 20 }),
-    'How often a security event is sent before it counts as failed',
+    'Number of attempts before a security event counts as failed',
   ),
-  event_backoff_ms: help(int({ min: 0, max: 60_000 }), 'Wait before the second attempt; doubled each time'),
+  event_backoff_ms: help(int({ min: 0, max: 60_000 }), 'Delay before the second attempt; doubles each time'),
   ownership_delay_seconds: help(
     int({ min: 0, max: 3600 }),
-    'How long a new publisher of an extension is not seen yet',
+    'Delay before a new publisher of an extension becomes visible',
   ),
   extra_scopes: help(
     list(str(300, { min: 1 })),
-    'Scopes that this server knows beside its own, so that tools of other services can be tried',
+    'Additional scopes of this server, for testing tools of other services',
   ),
 } as const satisfies Fields;

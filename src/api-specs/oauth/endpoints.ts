@@ -67,7 +67,7 @@ export const scopeRows: readonly ScopeRow[] = [
   {
     name: 'media.channel-memberships.creator',
     meaning: 'list current active channel members, their level and membership start time',
-    consent: 'See the members of your channels, their level and since when they are members',
+    consent: 'See the members of your channels, their levels and when they joined',
     family: 'media',
   },
   {
@@ -87,21 +87,21 @@ export const scopeRows: readonly ScopeRow[] = [
   {
     name: 'mediapartner-channel-audit',
     meaning: 'view private channel information relevant to partner audition',
-    consent: 'See private information of your channel that matters for an audition as partner',
+    consent: 'See private information about your channel for a partner audition',
     family: 'media',
   },
   // spec/labels#scopes: the label service knows four scopes.
   {
     name: 'labels',
     meaning: 'view and manage labels',
-    consent: 'See, make and change labels',
+    consent: 'See, create and change labels',
     family: 'labels',
   },
   { name: 'labels.readonly', meaning: 'view labels', consent: 'See labels', family: 'labels' },
   {
     name: 'admin.labels',
     meaning: 'view and manage all labels as administrator',
-    consent: 'See, make and change all labels of your organization',
+    consent: 'See, create and change all labels of your organization',
     family: 'labels',
   },
   {
@@ -120,8 +120,8 @@ export const scopeRows: readonly ScopeRow[] = [
   { name: 'profile', meaning: 'view name and picture', consent: 'See your name', family: 'identity' },
   {
     name: 'email',
-    meaning: 'view the e-mail address',
-    consent: 'See your e-mail address',
+    meaning: 'view the email address',
+    consent: 'See your email address',
     family: 'identity',
   },
 ];

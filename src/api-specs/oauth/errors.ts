@@ -16,7 +16,7 @@ export const authorizationErrors = {
     code: 'admin_policy_enforced',
     condition: 'a workspace administrator policy prevents the account from authorizing one or more scopes',
     title: 'Your administrator does not allow this',
-    says: 'A policy of your organization forbids this application at least one of the permissions it asks for, so none was granted.',
+    says: 'A policy of your organization forbids at least one permission that this application requests. No permission was granted.',
     remedies: [
       'ask the administrator of your organization to allow the permission for this application',
       'sign in again with fewer scopes',
@@ -27,9 +27,9 @@ export const authorizationErrors = {
     code: 'disallowed_useragent',
     condition: 'the request was opened in an embedded user agent (web view)',
     title: 'Open this in your browser',
-    says: 'This page was opened inside another application. To keep your password from that application, sign-in works in a full browser only.',
+    says: 'Another application opened this page. To protect your password from that application, sign-in works only in a full browser.',
     remedies: [
-      'copy the address into the system browser',
+      'copy the URL into the system browser',
       'developers: open the system browser instead of a web view',
     ],
     status: 403,
@@ -38,7 +38,7 @@ export const authorizationErrors = {
     code: 'org_internal',
     condition: 'the client belongs to a project restricted to accounts of one organization',
     title: 'Only for members of an organization',
-    says: 'This application may be used by accounts of one organization only, and your account does not belong to it.',
+    says: 'Only accounts of one organization may use this application, and your account does not belong to it.',
     remedies: [
       'sign in with an account of the organization',
       'developers: make the project external in the console',
@@ -60,7 +60,7 @@ export const authorizationErrors = {
     code: 'invalid_grant',
     condition:
       'with PKCE: code_challenge invalid or missing; on refresh: token expired or invalidated, or user account deleted or disabled; or wrong token or parameters',
-    title: 'The proof key is wrong',
+    title: 'The code challenge is invalid',
     says: 'The application sent a sign-in request whose code challenge is missing or malformed.',
     remedies: [
       'start the sign-in again from the application',
@@ -72,8 +72,8 @@ export const authorizationErrors = {
     code: 'redirect_uri_mismatch',
     condition:
       'redirect_uri does not match an authorized URI of the client, is invalid for the client type, or refers to the retired out-of-band flow',
-    title: 'The return address is not allowed',
-    says: 'The application asked to send you back to an address that is not registered for it.',
+    title: 'The redirect URI is not allowed',
+    says: 'The application requested a redirect to a URI that is not registered for it.',
     remedies: [
       'developers: use http://127.0.0.1:PORT or http://[::1]:PORT with a desktop client, or register the redirect URI exactly as it is sent',
       'the out-of-band copy and paste flow is retired: use a loopback redirect',
@@ -84,16 +84,19 @@ export const authorizationErrors = {
     code: 'invalid_request',
     condition:
       'malformed request; missing required parameter; unsupported authorization method; a custom URI scheme that the platform does not support or has disabled (mobile platform A default)',
-    title: 'The request is not valid',
-    says: 'The application sent a sign-in request that this service cannot work with.',
-    remedies: ['start the sign-in again from the application', 'developers: check the parameter named above'],
+    title: 'The request is invalid',
+    says: 'The application sent an invalid sign-in request.',
+    remedies: [
+      'start the sign-in again from the application',
+      'developers: check the parameter in the message above',
+    ],
     status: 400,
   },
   access_denied: {
     code: 'access_denied',
     condition: 'returned in the redirect when the user refuses',
-    title: 'Access was refused',
-    says: 'You refused access, or granted none of the permissions.',
+    title: 'Access was denied',
+    says: 'You denied access or granted no permissions.',
     remedies: ['sign in again and grant at least one permission'],
     status: 403,
   },
@@ -110,13 +113,13 @@ export const otherPageErrors = {
   },
   invalid_scope: {
     title: 'Unknown permission',
-    says: 'The application asks for a permission that this service does not know.',
-    remedies: ['developers: scopes are case-sensitive and separated by blanks'],
+    says: 'The application requests a permission that this service does not know.',
+    remedies: ['developers: scopes are case-sensitive and separated by spaces'],
     status: 400,
   },
   method_not_allowed: {
-    title: 'Wrong method',
-    says: 'This address answers GET only.',
+    title: 'Method not allowed',
+    says: 'This URL supports only GET.',
     remedies: ['open it with GET'],
     status: 405,
   },
@@ -126,22 +129,25 @@ export const otherPageErrors = {
 export const tokenErrors = {
   invalid_request: { status: 400, remedy: 'send every required field once, form-encoded' },
   invalid_client: { status: 401, remedy: 'check the client ID and secret' },
-  invalid_grant: { status: 400, remedy: 'sign in again: the code or token is used, expired or revoked' },
+  invalid_grant: {
+    status: 400,
+    remedy: 'sign in again: the code or token has been used, has expired or was revoked',
+  },
   unauthorized_client: {
     status: 400,
     remedy: 'send a valid integrity token, or unenforce the integrity check of the client',
   },
   unsupported_grant_type: { status: 400, remedy: 'use one of grant_types_supported in the metadata' },
-  invalid_scope: { status: 400, remedy: 'ask for scopes that were granted' },
-  deleted_client: { status: 401, remedy: 'restore the client within 30 days, or use another' },
+  invalid_scope: { status: 400, remedy: 'request only scopes that were granted' },
+  deleted_client: { status: 401, remedy: 'restore the client within 30 days, or use another client' },
   redirect_uri_mismatch: { status: 400, remedy: 'send the redirect URI of the authorization request' },
-  invalid_token: { status: 400, remedy: 'nothing to do: the token has no effect any more' },
+  invalid_token: { status: 400, remedy: 'no action needed: the token is no longer valid' },
   rate_limit_exceeded: { status: 429, remedy: 'wait a minute' },
   // RFC 8693 2.2.2 and RFC 8628 3.5.
-  invalid_target: { status: 400, remedy: 'ask for the audience of this server' },
-  authorization_pending: { status: 400, remedy: 'ask again after the interval' },
-  slow_down: { status: 400, remedy: 'ask five seconds less often' },
-  expired_token: { status: 400, remedy: 'begin anew: the code of the device has expired' },
-  access_denied: { status: 400, remedy: 'the user refused' },
+  invalid_target: { status: 400, remedy: 'request the audience of this server' },
+  authorization_pending: { status: 400, remedy: 'poll again after the interval' },
+  slow_down: { status: 400, remedy: 'increase the polling interval by five seconds' },
+  expired_token: { status: 400, remedy: 'start again: the device code has expired' },
+  access_denied: { status: 400, remedy: 'the user denied access' },
 } as const;
 export type TokenErrorCode = keyof typeof tokenErrors;

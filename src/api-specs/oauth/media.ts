@@ -19,10 +19,10 @@ const resource = (name: string) =>
 const part = req(
   help(
     str(),
-    'Parts of the answer, separated by commas: id, snippet, status, statistics, contentDetails; channels also auditDetails',
+    'Parts of the response, separated by commas: id, snippet, status, statistics, contentDetails; channels also auditDetails',
   ),
 );
-const mine = help(bool(), 'Only what belongs to the signed-in user');
+const mine = help(bool(), 'Only resources of the signed-in user');
 
 /** spec/sign-in#data-api: the data API. */
 export const mediaTable = {
@@ -42,7 +42,7 @@ export const mediaTable = {
     list: op({
       method: 'GET',
       path: '/members',
-      summary: 'List current active channel members, their level and membership start time',
+      summary: 'List active channel members with level and start time',
       cites: 'spec/sign-in#scope-2',
       query: { part },
       ok: 200,

@@ -26,7 +26,7 @@ export const entityTemplates = {
       story_contents: req(
         help(
           obj(createStoryContents, { name: 'CreateStoryContents' }),
-          'What a story made from it starts with',
+          'Initial contents of a story from this template',
         ),
       ),
       author_id: help(uuid(), 'Author (default: the owner of the token)'),
@@ -43,14 +43,14 @@ export const entityTemplates = {
   disable: op({
     method: 'PUT',
     path: '/entity-templates/disable',
-    summary: 'Switch story templates off for the workspace',
+    summary: 'Disable story templates for the workspace',
     cites: 'spec/tracker#entity-templates',
     ok: 204,
   }),
   enable: op({
     method: 'PUT',
     path: '/entity-templates/enable',
-    summary: 'Switch story templates on for the workspace',
+    summary: 'Enable story templates for the workspace',
     cites: 'spec/tracker#entity-templates',
     ok: 204,
   }),
@@ -74,7 +74,7 @@ export const entityTemplates = {
       name: help(name128, 'Name'),
       story_contents: help(
         obj(updateStoryContents, { name: 'UpdateStoryContents' }),
-        'What to change in the contents',
+        'Changes to the template contents',
       ),
     },
     ok: 200,

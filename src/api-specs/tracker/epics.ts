@@ -30,14 +30,14 @@ const shared = {
   description,
   epic_state_id: help(int(), 'State of the epic workflow'),
   external_id: externalId,
-  follower_ids: uuids('Members who follow it'),
+  follower_ids: uuids('Followers'),
   group_ids: uuids('Groups'),
   labels: labelInputs,
   objective_ids: ints('Objectives'),
-  owner_ids: uuids('Members who own it'),
-  requested_by_id: help(uuid(), 'Member who asked for it'),
+  owner_ids: uuids('Owners'),
+  requested_by_id: help(uuid(), 'Requester'),
   state: old(
-    help(oneOf('done', 'in progress', 'to do'), 'State; not used when epic_state_id is given'),
+    help(oneOf('done', 'in progress', 'to do'), 'State; ignored if epic_state_id is set'),
     'epic_state_id',
   ),
   deadline: orNull(when('Due date')),
@@ -45,8 +45,8 @@ const shared = {
 } as const;
 const groupId = help(uuid(), 'Group');
 const milestoneId = help(int(), 'Milestone');
-const startedAt = when('Start, instead of the recorded one');
-const completedAt = when('Completion, instead of the recorded one');
+const startedAt = when('Start time that overrides the recorded time');
+const completedAt = when('Completion time that overrides the recorded time');
 export const epics = {
   list: op({
     method: 'GET',
@@ -68,7 +68,7 @@ export const epics = {
       ...shared,
       completed_at_override: completedAt,
       started_at_override: startedAt,
-      converted_from_story_id: orNull(help(int(), 'Story it is made from')),
+      converted_from_story_id: orNull(help(int(), 'Story to convert into the epic')),
       created_at: createdAt,
       updated_at: updatedAt,
       group_id: old(orNull(groupId), 'group_ids'),
@@ -88,8 +88,8 @@ export const epics = {
     cites: 'spec/tracker#epics',
     query: {
       ...descriptions,
-      page: help(int({ min: 1, default: 1 }), 'Page, from 1'),
-      page_size: help(int({ min: 1, max: 250, default: 10 }), 'Epics a page'),
+      page: help(int({ min: 1, default: 1 }), 'Page number, starting at 1'),
+      page_size: help(int({ min: 1, max: 250, default: 10 }), 'Epics per page'),
     },
     ok: 200,
     returns: epicPage,
@@ -114,7 +114,7 @@ export const epics = {
     body: {
       name: help(name256, 'Name'),
       ...shared,
-      after_id: help(int(), 'Move it behind this epic'),
+      after_id: help(int(), 'Move it after this epic'),
       before_id: help(int(), 'Move it before this epic'),
       archived: help(bool(), archived.summary),
       completed_at_override: orNull(help(datetime(), completedAt.summary)),
@@ -134,7 +134,7 @@ export const epics = {
     cites: 'spec/tracker#epics',
     params: id,
     ok: 204,
-    cli: { confirm: 'Delete epic {epic}? Its stories stay, without an epic.' },
+    cli: { confirm: 'Delete epic {epic}? Its stories are kept without an epic.' },
   }),
   stories: op({
     method: 'GET',
@@ -150,7 +150,7 @@ export const epics = {
   'unlink-planningtool': op({
     method: 'POST',
     path: '/epics/{epic-public-id}/unlink-planningtool',
-    summary: 'Unlink the epic of the external planning tool',
+    summary: 'Unlink an epic from the external planning tool',
     cites: 'spec/tracker#epics',
     params: id,
     ok: 204,
@@ -238,7 +238,7 @@ export const epicComments = {
 } as const satisfies Resource;
 
 const healthColumns = ['id', 'status', 'text', 'author_id', 'updated_at'] as const;
-const status = help(healthStatus, 'How the epic is doing');
+const status = help(healthStatus, 'Health of the epic');
 const healthText = help(str(), 'Why');
 export const health = {
   get: op({

@@ -42,7 +42,7 @@ export const moreDocuments = {
     summary: 'Show a document with its text',
     cites: 'spec/tracker#documents-3',
     params: id,
-    query: { content_format: help(format, 'html gives the text as HTML too') },
+    query: { content_format: help(format, 'html also returns the text as HTML') },
     ok: 200,
     returns: doc,
     errors,
@@ -115,7 +115,7 @@ export const moreStories = {
   history: op({
     method: 'GET',
     path: '/stories/{story-public-id}/history',
-    summary: 'List what happened to a story',
+    summary: 'List the history of a story',
     cites: 'spec/tracker#stories-4',
     params: moreStoriesId,
     ok: 200,
@@ -137,10 +137,12 @@ export const moreStories = {
   bulkCreate: op({
     method: 'POST',
     path: '/stories/bulk',
-    summary: 'Create several stories, all or none',
+    summary: 'Create several stories atomically',
     cites: 'spec/tracker#stories-5',
     body: {
-      stories: req(help(list(obj(create.body), { min: 1, max: MOST }), 'Stories, each as in a create')),
+      stories: req(
+        help(list(obj(create.body), { min: 1, max: MOST }), 'Stories, with the same fields as in create'),
+      ),
     },
     ok: 201,
     returns: list(storySlim),
@@ -153,7 +155,7 @@ export const moreStories = {
   bulkUpdate: op({
     method: 'PUT',
     path: '/stories/bulk',
-    summary: 'Change several stories in the same way, all or none',
+    summary: 'Change several stories in the same way, atomically',
     cites: 'spec/tracker#stories-5',
     body: {
       story_ids: storyIds,
@@ -166,15 +168,15 @@ export const moreStories = {
       epic_id,
       estimate,
       external_links,
-      follower_ids_add: uuids('Members who follow them from now on'),
-      follower_ids_remove: uuids('Members who follow them no more'),
+      follower_ids_add: uuids('Followers to add'),
+      follower_ids_remove: uuids('Followers to remove'),
       group_id,
       iteration_id,
       labels_add: labelInputs,
-      labels_remove: help(labelInputs, 'Labels by name that are taken off'),
+      labels_remove: help(labelInputs, 'Names of labels to remove'),
       move_to: help(oneOf('first', 'last'), 'Move them to the top or to the bottom'),
-      owner_ids_add: uuids('Members who own them from now on'),
-      owner_ids_remove: uuids('Members who own them no more'),
+      owner_ids_add: uuids('Owners to add'),
+      owner_ids_remove: uuids('Owners to remove'),
       project_id,
       requested_by_id,
       story_type,
@@ -191,7 +193,7 @@ export const moreStories = {
   bulkDelete: op({
     method: 'DELETE',
     path: '/stories/bulk',
-    summary: 'Delete several stories, all or none',
+    summary: 'Delete several stories atomically',
     cites: 'spec/tracker#stories-5',
     body: { story_ids: storyIds },
     ok: 204,
@@ -200,7 +202,7 @@ export const moreStories = {
   }),
 } as const satisfies Resource;
 const commentId = { ...moreStoriesId, 'comment-public-id': req(help(int(), 'The comment')) } as const;
-const emoji = req(help(str(63, { min: 1 }), 'Short name of the emoji, as :+1:'));
+const emoji = req(help(str(63, { min: 1 }), 'Short name of the emoji, such as :+1:'));
 const reaction = record('StoryReaction', { emoji: str(), permission_ids: list(uuid()) });
 /** spec/tracker#stories-6. */
 export const reactions = {
@@ -222,13 +224,13 @@ export const reactions = {
   unreact: op({
     method: 'DELETE',
     path: '/stories/{story-public-id}/comments/{comment-public-id}/reactions',
-    summary: 'Take a reaction back',
+    summary: 'Remove a reaction',
     cites: 'spec/tracker#stories-6',
     params: commentId,
     body: { emoji },
     ok: 204,
     extension: true,
-    cli: { confirm: 'Take {emoji} off comment {comment}?' },
+    cli: { confirm: 'Remove {emoji} from comment {comment}?' },
   }),
 } as const satisfies Resource;
 

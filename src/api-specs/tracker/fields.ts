@@ -18,14 +18,14 @@ import {
 /** spec/tracker#limits-3. */
 export const name128 = str(128, { min: 1 });
 export const name256 = str(256, { min: 1 });
-export const externalId = help(str(128), 'Your own id of it');
+export const externalId = help(str(128), 'Your identifier for the record');
 export const description = help(str(100_000), 'Description in Markdown');
 export const when = (summary: string) => help(datetime(), summary);
-export const createdAt = when('When it was made, if not now');
-export const updatedAt = when('When it was last changed, if not now');
+export const createdAt = when('Creation time that overrides the current time');
+export const updatedAt = when('Modification time that overrides the current time');
 export const uuids = (summary: string) => help(list(uuid()), summary);
 export const ints = (summary: string) => help(list(int()), summary);
-export const archived = help(bool(), 'Archive (true) or bring back (false)');
+export const archived = help(bool(), 'Archive (true) or restore (false)');
 /** spec/tracker#epics-5; an unknown name makes a label (spec/tracker#values: as label create). */
 const labelInput = obj({
   name: req(name128),
@@ -33,13 +33,13 @@ const labelInput = obj({
   description: str(1024),
   external_id: str(128),
 });
-export const labelInputs = help(list(labelInput), 'Labels by name');
+export const labelInputs = help(list(labelInput), 'Names of labels');
 /** spec/tracker#epics-5. */
 export const categoryInputs = help(
   list(obj({ name: req(name128), color: color(), external_id: str(128) })),
-  'Categories by name',
+  'Names of categories',
 );
-export const descriptions = { includes_description: help(bool(), 'Give the descriptions too') } as const;
+export const descriptions = { includes_description: help(bool(), 'Include the descriptions') } as const;
 const customFieldInput = obj({ field_id: req(uuid()), value_id: uuid(), value: str() });
 export const customFieldInputs = help(list(customFieldInput), 'Values of custom fields');
 const taskInput = obj({

@@ -45,7 +45,7 @@ export const files = {
   update: op({
     method: 'PUT',
     path: '/files/{file-public-id}',
-    summary: 'Change what is known about a file, not its content',
+    summary: 'Update file metadata',
     cites: 'spec/tracker#files',
     params: id,
     body: {
@@ -87,11 +87,11 @@ const shared = {
   description: help(str(512), 'Description'),
   size: help(int({ min: 0 }), 'Size in bytes'),
   story_id: help(int(), 'Story to attach it to'),
-  thumbnail_url: help(url(2048), 'Address of a small picture'),
+  thumbnail_url: help(url(2048), 'URL of a thumbnail'),
   uploader_id: help(uuid(), 'Member who linked it (default: the owner of the token)'),
 } as const;
-const type = help(linkedFileType, 'Where it lies');
-const address = help(url(2048), 'Address');
+const type = help(linkedFileType, 'Storage provider');
+const address = help(url(2048), 'URL');
 export const linkedFiles = {
   list: op({
     method: 'GET',
@@ -105,7 +105,7 @@ export const linkedFiles = {
   create: op({
     method: 'POST',
     path: '/linked-files',
-    summary: 'Link a file that lies elsewhere',
+    summary: 'Link an external file',
     cites: 'spec/tracker#linked-files',
     body: {
       name: req(help(str(256, { min: 1 }), 'Name')),
@@ -151,7 +151,7 @@ export const linkedFiles = {
     cites: 'spec/tracker#linked-files',
     params: linkedFilesId,
     ok: 204,
-    cli: { confirm: 'Delete linked file {linked-file}? The file itself stays where it is.' },
+    cli: { confirm: 'Delete linked file {linked-file}? The external file is not deleted.' },
   }),
 } as const satisfies Resource;
 

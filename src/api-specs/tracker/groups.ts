@@ -38,9 +38,9 @@ const colorKey = oneOf(
   'yellow-green',
 );
 const name = help(str(63, { min: 1 }), 'Name');
-const mentionName = help(str(63, { min: 1 }), 'Word after @ that names the group');
+const mentionName = help(str(63, { min: 1 }), 'Mention name of the group, after @');
 const shared = {
-  color_key: help(colorKey, 'Colour by name'),
+  color_key: help(colorKey, 'Name of the color'),
   description: help(str(4096), 'Description'),
   member_ids: uuids('Members'),
   workflow_ids: ints('Workflows'),
@@ -64,7 +64,7 @@ export const groups = {
       name: req(name),
       mention_name: req(mentionName),
       ...shared,
-      color: help(color(), 'Colour as #rrggbb'),
+      color: help(color(), 'Color as #rrggbb'),
       display_icon_id: help(uuid(), 'Icon'),
     },
     ok: 201,
@@ -96,7 +96,7 @@ export const groups = {
       mention_name: mentionName,
       ...shared,
       archived: orNull(help(bool(), archived.summary)),
-      color: orNull(help(color(), 'Colour as #rrggbb')),
+      color: orNull(help(color(), 'Color as #rrggbb')),
       default_workflow_id: orNull(help(int(), 'Workflow of new stories')),
       display_icon_id: orNull(help(uuid(), 'Icon')),
     },
@@ -112,8 +112,8 @@ export const groups = {
     cites: 'spec/tracker#groups',
     params: id,
     query: {
-      limit: help(int({ min: 0, max: 1000, default: 1000 }), 'Stories at most'),
-      offset: help(int({ min: 0, default: 0 }), 'Stories to leave out at the start'),
+      limit: help(int({ min: 0, max: 1000, default: 1000 }), 'Maximum number of stories'),
+      offset: help(int({ min: 0, default: 0 }), 'Number of stories to skip'),
     },
     ok: 200,
     returns: list(storySlim),
@@ -126,9 +126,9 @@ const projectsColumns = ['id', 'name', 'abbreviation', 'stats.num_stories', 'arc
 const projectsName = help(name128, 'Name');
 const teamId = help(int(), 'Team');
 const projectsShared = {
-  color: help(color(), 'Colour as #rrggbb'),
+  color: help(color(), 'Color as #rrggbb'),
   description,
-  follower_ids: uuids('Members who follow it'),
+  follower_ids: uuids('Followers'),
 } as const;
 export const projects = {
   list: op({
@@ -150,7 +150,7 @@ export const projects = {
       team_id: req(teamId),
       ...projectsShared,
       // spec/tracker: "Project abbreviation should be at most 3 characters", yet 63 are taken.
-      abbreviation: help(str(63), 'Abbreviation, best at most 3 characters'),
+      abbreviation: help(str(63), 'Abbreviation, preferably at most 3 characters'),
       created_at: createdAt,
       external_id: externalId,
       iteration_length: help(int(), 'Length of an iteration in weeks'),
@@ -184,9 +184,9 @@ export const projects = {
       name: projectsName,
       team_id: teamId,
       ...projectsShared,
-      abbreviation: help(str(), 'Abbreviation, best at most 3 characters'),
+      abbreviation: help(str(), 'Abbreviation, preferably at most 3 characters'),
       archived: help(bool(), archived.summary),
-      days_to_thermometer: help(int(), 'Days that the thermometer covers'),
+      days_to_thermometer: help(int(), 'Number of days that the thermometer covers'),
       show_thermometer: help(bool(), 'Whether the thermometer is shown'),
     },
     ok: 200,

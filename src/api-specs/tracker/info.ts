@@ -11,12 +11,12 @@ const errorBody = record('Error', {
 /** spec/tracker#errors: what each status of a refusal means. */
 export const refusals = {
   meanings: {
-    400: 'The request does not fit the schema',
+    400: 'The request does not match the schema',
     401: 'The token is missing or invalid',
-    403: 'The token may not do this',
+    403: 'The token does not have the permission',
     404: 'The resource does not exist',
     422: 'The request cannot be processed',
-    429: 'Too many requests; this one was not processed',
+    429: 'Too many requests; the request was not processed',
   },
   body: errorBody,
 } as const;
@@ -24,12 +24,12 @@ export const refusals = {
 export const namedErrors = {
   DisabledFeatureError: {
     status: 403,
-    meaning: 'The feature is switched off in this workspace',
+    meaning: 'The feature is disabled in this workspace',
     body: record('DisabledFeatureError', { feature_tag: str(), message: str() }),
   },
   UnusableEntitlementError: {
     status: 403,
-    meaning: 'The plan of the workspace does not include this',
+    meaning: 'The plan of the workspace does not include this feature',
     body: record('UnusableEntitlementError', {
       reason_tag: oneOf('entitlement-violation'),
       entitlement_tag: str(),
@@ -43,7 +43,7 @@ export const namedErrors = {
   },
   MaximumResultsExceeded: {
     status: 400,
-    meaning: 'The search matches more results than can be paged through',
+    meaning: 'The search matches more results than paging supports',
     body: record('MaxSearchResultsExceededError', {
       error: oneOf('maximum-results-exceeded'),
       message: str(),

@@ -12,7 +12,7 @@ export const labels = {
     path: '/labels',
     summary: 'List labels',
     cites: 'spec/tracker#labels',
-    query: { slim: help(bool(), 'Leave the statistics out') },
+    query: { slim: help(bool(), 'Omit the statistics') },
     ok: 200,
     returns: list(label),
     cli: {
@@ -27,9 +27,9 @@ export const labels = {
     cites: 'spec/tracker#labels',
     body: {
       name: req(help(str(128, { min: 1 }), 'Name, unique in the workspace')),
-      color: help(color(), 'Colour as #rrggbb'),
+      color: help(color(), 'Color as #rrggbb'),
       description: help(str(1024), 'Description'),
-      external_id: help(str(128, { min: 1 }), 'Your own id of it'),
+      external_id: help(str(128, { min: 1 }), 'Your identifier for the record'),
     },
     ok: 201,
     returns: label,
@@ -54,8 +54,8 @@ export const labels = {
     cites: 'spec/tracker#labels',
     params: id,
     body: {
-      archived: help(bool(), 'Archive (true) or bring back (false)'),
-      color: orNull(help(color(), 'Colour as #rrggbb')),
+      archived: help(bool(), 'Archive (true) or restore (false)'),
+      color: orNull(help(color(), 'Color as #rrggbb')),
       description: help(str(1024), 'Description'),
       name: help(str(128, { min: 1 }), 'Name, unique in the workspace'),
     },
@@ -69,7 +69,7 @@ export const labels = {
     cites: 'spec/tracker#labels',
     params: id,
     ok: 204,
-    cli: { confirm: 'Delete label {label}? It is taken off every story and epic.' },
+    cli: { confirm: 'Delete label {label}? This removes it from all stories and epics.' },
   }),
   epics: op({
     method: 'GET',
@@ -115,8 +115,8 @@ export const categories = {
     cites: 'spec/tracker#categories',
     body: {
       name: req(help(name128, 'Name, unique in the workspace')),
-      color: help(color(), 'Colour as #rrggbb'),
-      external_id: help(str(128, { min: 1 }), 'Your own id of it'),
+      color: help(color(), 'Color as #rrggbb'),
+      external_id: help(str(128, { min: 1 }), 'Your identifier for the record'),
     },
     ok: 201,
     returns: category,
@@ -139,7 +139,7 @@ export const categories = {
     params: categoriesId,
     body: {
       archived: help(bool(), archived.summary),
-      color: orNull(help(color(), 'Colour as #rrggbb')),
+      color: orNull(help(color(), 'Color as #rrggbb')),
       name: help(name128, 'Name, unique in the workspace'),
     },
     ok: 200,
@@ -153,7 +153,7 @@ export const categories = {
     cites: 'spec/tracker#categories',
     params: categoriesId,
     ok: 204,
-    cli: { confirm: 'Delete category {category}? It is taken off every objective.' },
+    cli: { confirm: 'Delete category {category}? This removes it from all objectives.' },
   }),
   milestones: op({
     method: 'GET',

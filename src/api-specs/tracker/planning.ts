@@ -24,11 +24,11 @@ import { storySlim } from './story-records.ts';
 const id = { 'iteration-public-id': req(help(int(), 'The iteration')) } as const;
 const iterationsColumns = ['id', 'name', 'status', 'start_date', 'end_date'] as const;
 const name = help(name256, 'Name');
-const startDate = help(date(), 'First day');
-const endDate = help(date(), 'Last day');
+const startDate = help(date(), 'Start date');
+const endDate = help(date(), 'End date');
 const shared = {
   description,
-  follower_ids: uuids('Members who follow it'),
+  follower_ids: uuids('Followers'),
   group_ids: uuids('Groups'),
   labels: labelInputs,
 } as const;
@@ -60,14 +60,14 @@ export const iterations = {
   disable: op({
     method: 'PUT',
     path: '/iterations/disable',
-    summary: 'Switch iterations off for the workspace',
+    summary: 'Disable iterations for the workspace',
     cites: 'spec/tracker#iterations',
     ok: 204,
   }),
   enable: op({
     method: 'PUT',
     path: '/iterations/enable',
-    summary: 'Switch iterations on for the workspace',
+    summary: 'Enable iterations for the workspace',
     cites: 'spec/tracker#iterations',
     ok: 204,
   }),
@@ -99,7 +99,7 @@ export const iterations = {
     cites: 'spec/tracker#iterations',
     params: id,
     ok: 204,
-    cli: { confirm: 'Delete iteration {iteration}? Its stories stay, without an iteration.' },
+    cli: { confirm: 'Delete iteration {iteration}? Its stories are kept without an iteration.' },
   }),
   stories: op({
     method: 'GET',
@@ -114,8 +114,8 @@ export const iterations = {
   }),
 } as const satisfies Resource;
 
-const startedAt = when('Start, instead of the recorded one');
-const completedAt = when('Completion, instead of the recorded one');
+const startedAt = when('Start time that overrides the recorded time');
+const completedAt = when('Completion time that overrides the recorded time');
 const objectiveInputsShared = {
   categories: categoryInputs,
   description,
@@ -131,8 +131,8 @@ export const objectiveCreate = {
 export const objectiveUpdate = {
   name,
   ...objectiveInputsShared,
-  after_id: help(int(), 'Move it behind this one'),
-  before_id: help(int(), 'Move it before this one'),
+  after_id: help(int(), 'Move it after this objective'),
+  before_id: help(int(), 'Move it before this objective'),
   archived: help(bool(), archived.summary),
   completed_at_override: orNull(completedAt),
   started_at_override: orNull(startedAt),
@@ -198,7 +198,7 @@ export const milestones = {
     params: milestonesId,
     ok: 204,
     deprecated: 'objectives delete',
-    cli: { confirm: 'Delete milestone {milestone} and its key results? Its epics stay.' },
+    cli: { confirm: 'Delete milestone {milestone} and its key results? Its epics are kept.' },
   }),
   epics: op({
     method: 'GET',
@@ -233,9 +233,9 @@ export const keyResults = {
     cites: 'spec/tracker#key-results',
     params: keyResultsId,
     body: {
-      initial_observed_value: help(keyResultValue, 'Value at the start'),
-      observed_value: help(keyResultValue, 'Value now'),
-      target_value: help(keyResultValue, 'Value to reach'),
+      initial_observed_value: help(keyResultValue, 'Initial value'),
+      observed_value: help(keyResultValue, 'Current value'),
+      target_value: help(keyResultValue, 'Target value'),
       name: help(str(1024, { min: 1 }), 'Name'),
     },
     ok: 200,
@@ -298,7 +298,7 @@ export const objectives = {
     cites: 'spec/tracker#objectives',
     params: objectivesId,
     ok: 204,
-    cli: { confirm: 'Delete objective {objective} and its key results? Its epics stay.' },
+    cli: { confirm: 'Delete objective {objective} and its key results? Its epics are kept.' },
   }),
   epics: op({
     method: 'GET',

@@ -34,21 +34,18 @@ export const search = {
     cites: 'spec/tracker#search; parameters: spec/tracker#search',
     query: {
       query: req(
-        help(
-          str(undefined, { min: 1 }),
-          'What to find: words and operators such as is:done owner:ana label:bug',
-        ),
+        help(str(undefined, { min: 1 }), 'Search terms and operators such as is:done owner:ana label:bug'),
       ),
-      page_size: help(int({ min: 1, max: 250, default: 25 }), 'Records a page'),
+      page_size: help(int({ min: 1, max: 250, default: 25 }), 'Records per page'),
       detail: {
         ...oneOf('full', 'slim'),
         default: 'full',
-        summary: 'slim leaves descriptions and nested records out',
+        summary: 'slim omits descriptions and nested records',
       } as const,
-      next: help(str(), 'Where the next page starts; part of the path in `next`'),
+      next: help(str(), 'Token of the next page; part of the path in `next`'),
       entity_types: help(
         list(oneOf('story', 'milestone', 'epic', 'iteration', 'objective')),
-        'Kinds to search (default all)',
+        'Types to search (default all)',
       ),
     },
     ok: 200,
@@ -62,15 +59,17 @@ export const search = {
 } as const satisfies Resource;
 
 const pages = {
-  page_size: help(int({ min: 1, max: 250, default: 25 }), 'Records a page'),
-  next: help(str(), 'Where the next page starts; part of the path in `next`'),
+  page_size: help(int({ min: 1, max: 250, default: 25 }), 'Records per page'),
+  next: help(str(), 'Token of the next page; part of the path in `next`'),
 } as const;
 const query = {
-  query: req(help(str(undefined, { min: 1 }), 'Words and operators such as is:done owner:ana label:bug')),
+  query: req(
+    help(str(undefined, { min: 1 }), 'Search terms and operators such as is:done owner:ana label:bug'),
+  ),
   detail: {
     ...oneOf('full', 'slim'),
     default: 'full',
-    summary: 'slim leaves descriptions and nested records out',
+    summary: 'slim omits descriptions and nested records',
   } as const,
   ...pages,
 } as const;
@@ -133,7 +132,7 @@ export const searchByKind = {
     find: op({
       ...shared,
       path: '/search/milestones',
-      summary: 'Search objectives by their old name',
+      summary: 'Search objectives (former name: milestones)',
       query,
       returns: record('MilestoneResults', { data: list(milestone), ...result }),
       errors,
@@ -145,12 +144,12 @@ export const searchByKind = {
     find: op({
       ...shared,
       path: '/search/documents',
-      summary: 'Search documents by their title',
+      summary: 'Search documents by title',
       query: {
-        title: req(help(str(undefined, { min: 1 }), 'Words of the title')),
-        archived: help(bool(), 'Archived or not'),
-        created_by_me: help(bool(), 'Made by the owner of the token'),
-        followed_by_me: help(bool(), 'Followed by the owner of the token'),
+        title: req(help(str(undefined, { min: 1 }), 'Search terms in the title')),
+        archived: help(bool(), 'Whether the record is archived'),
+        created_by_me: help(bool(), 'Created by me'),
+        followed_by_me: help(bool(), 'Followed by me'),
         ...pages,
       },
       returns: record('DocumentResults', { data: list(docSlim), ...result }),

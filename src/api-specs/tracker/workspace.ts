@@ -11,7 +11,7 @@ const columns = ['id', 'name', 'enabled', 'position'] as const;
 const values = list(
   obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: orNull(str()), enabled: bool() }),
   {
-    summary: 'All values in their order: one that is left out is deleted, one without id is made',
+    summary: 'All values in order: omitted values are deleted, values without an ID are created',
   },
 );
 export const customFields = {
@@ -41,7 +41,7 @@ export const customFields = {
     cites: 'spec/tracker#custom-fields',
     params: id,
     body: {
-      after_id: help(uuid(), 'Move it behind this field'),
+      after_id: help(uuid(), 'Move it after this field'),
       before_id: help(uuid(), 'Move it before this field'),
       description,
       enabled: help(bool(), 'Only enabled fields can be applied to stories'),
@@ -64,7 +64,7 @@ export const customFields = {
     cites: 'spec/tracker#custom-fields',
     params: id,
     ok: 204,
-    cli: { confirm: 'Delete custom field {custom-field}? Its values are taken off every story.' },
+    cli: { confirm: 'Delete custom field {custom-field}? This removes its values from all stories.' },
   }),
 } as const satisfies Resource;
 
@@ -73,7 +73,7 @@ export const members = {
   me: op({
     method: 'GET',
     path: '/member',
-    summary: 'Show the member that the token belongs to',
+    summary: 'Show the member that owns the token',
     cites: 'spec/tracker#members',
     ok: 200,
     returns: memberInfo,
@@ -158,8 +158,8 @@ export const webhooks = {
     summary: 'Register a webhook',
     cites: 'spec/tracker#webhooks',
     body: {
-      webhook_url: req(help(url(2048), 'Where events are sent')),
-      secret: help(str(128, { min: 1 }), 'Key of the signature'),
+      webhook_url: req(help(url(2048), 'URL that receives the events')),
+      secret: help(str(128, { min: 1 }), 'Key that signs the events'),
     },
     ok: 204,
     cli: {
@@ -183,6 +183,6 @@ export const webhooks = {
     cites: 'spec/tracker#webhooks',
     params: webhooksId,
     ok: 204,
-    cli: { confirm: 'Delete webhook {integration}? No more events are sent to it.' },
+    cli: { confirm: 'Delete webhook {integration}? The service stops sending events to it.' },
   }),
 } as const satisfies Resource;

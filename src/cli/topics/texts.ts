@@ -6,93 +6,93 @@ import { globalFlags } from '../options.ts';
 
 export const page: Page = {
   title: 'opsctl help output',
-  summary: 'Formats, columns and filters; what goes to standard output',
+  summary: 'Output formats, columns and filters',
   blocks: [
     prose(
-      'Standard output holds the answer and nothing else. Messages, progress, warnings and errors go to standard error. Without -o the answer is a table on a terminal, and JSON in a pipe or a file.',
+      'Standard output contains only the result. Messages, progress, warnings and errors go to standard error. Without -o, the result is a table on a terminal, and JSON in a pipe or a file.',
     ),
     heading('Formats'),
     terms([
-      ['-o table', 'Columns that fit the terminal. Ids and names are never cut; long text is.'],
+      ['-o table', 'Columns that fit the terminal. IDs and names are never truncated; long text is.'],
       ['-o json', 'One JSON value: an array of rows, or an object.'],
-      ['-o ndjson', 'One JSON object a line, written as the rows come.'],
+      ['-o ndjson', 'One JSON object per line, written as the rows arrive.'],
       ['-o yaml', 'The same data as YAML.'],
-      ['-o csv', 'RFC 4180, with a header line unless --no-header is given.'],
-      ['-o name', 'The id of each row, one a line, for xargs and loops.'],
+      ['-o csv', 'RFC 4180, with a header line unless --no-header is set.'],
+      ['-o name', 'The ID of each row, one per line, for xargs and loops.'],
     ]),
-    heading('Choosing and filtering'),
+    heading('Selecting and filtering'),
     terms([
-      ['--columns a,b.c', 'Only these fields; dots reach inside. An unknown column is an error.'],
-      ['--all-fields', 'A record on a terminal with every field it has.'],
-      ['--jq PROGRAM', 'A jq program over the JSON answer; text results are printed bare.'],
-      ['--template TEXT', 'A Mustache template over the JSON answer; a list is rendered row by row.'],
+      ['--columns a,b.c', 'Only these fields; dots select nested fields. An unknown column is an error.'],
+      ['--all-fields', 'Every field of a record on a terminal.'],
+      ['--jq PROGRAM', 'Apply a jq program to the JSON result; strings are printed without quotes.'],
+      ['--template TEXT', 'Apply a Mustache template to the JSON result; a list is rendered row by row.'],
       ['--no-header', 'A table or CSV without its header line.'],
     ]),
     heading('Examples'),
-    shell('Ids of all labels, for a loop', 'opsctl tracker labels list -o name'),
-    shell('Two fields of each row', "opsctl tracker labels list --jq '.[] | [.id, .name] | @tsv'"),
+    shell('Print the IDs of all labels, for a loop', 'opsctl tracker labels list -o name'),
+    shell('Print two fields of each row', "opsctl tracker labels list --jq '.[] | [.id, .name] | @tsv'"),
     shell('A spreadsheet', 'opsctl tracker labels list -o csv --columns id,name,color > labels.csv'),
-    shell('Text of your own', "opsctl tracker labels list --template '{{name}} ({{id}})'"),
+    shell('Print custom text', "opsctl tracker labels list --template '{{name}} ({{id}})'"),
     heading('Errors'),
     prose(
-      'Under -o json and -o ndjson an error is one JSON object on standard error, with `code`, `message`, `hint`, `problems`, `docs`, `retryable` and `request_id`. `opsctl explain CODE` says more about it.',
+      'With -o json and -o ndjson, an error is one JSON object on standard error, with `code`, `message`, `hint`, `problems`, `docs`, `retryable` and `request_id`. `opsctl explain CODE` explains the code.',
     ),
     heading('Pager'),
     prose(
-      'On a terminal a long answer goes to $OPSCTL_PAGER, else $PAGER, else `less`, which ends by itself when all fits on one screen. `--no-pager`, an empty OPSCTL_PAGER or `cat` turns it off; in CI there is none.',
+      'On a terminal, opsctl shows a long result in $OPSCTL_PAGER, $PAGER or `less`. `less` exits immediately if the result fits on one screen. `--no-pager`, an empty OPSCTL_PAGER or `cat` disables the pager. The pager is disabled in CI.',
     ),
-    heading('Colour and signs'),
+    heading('Color and symbols'),
     prose(
-      '--color beats NO_COLOR, that beats FORCE_COLOR and CLICOLOR_FORCE. In a locale that is not UTF-8 (LANG=C) lines and ticks are drawn in ASCII.',
+      '--color overrides NO_COLOR, which overrides FORCE_COLOR and CLICOLOR_FORCE. If the locale is not UTF-8 (LANG=C), opsctl draws lines and symbols in ASCII.',
     ),
   ],
 };
 
 export const ciPage: Page = {
   title: 'opsctl help ci',
-  summary: 'Pipelines: exit codes and snippets',
+  summary: 'Use opsctl in CI pipelines',
   blocks: [
     prose(
-      'With CI set nothing is asked, nothing is drawn over and there is no pager. Decide by exit code: 0 done, 20 the answer is no (a difference, an unhealthy cluster), everything else is a failure. `opsctl help exit-codes` lists them.',
+      'When CI is set, opsctl does not prompt, redraw lines or start a pager. Check the exit code: 0 is success, 20 means that a check failed or a difference was found, and every other code is an error. `opsctl help exit-codes` lists the codes.',
     ),
     prose(
-      'On GitHub Actions, findings and problems with a file and a line stand beside that line, and a table of them in the job summary; on GitLab they are a section of the log, and `--report codequality=FILE` makes the artifact that a merge request shows. `--report` takes junit, sarif, codequality and markdown, with kv check, labels lint, labels diff, tracker diff and tracker bulk. `action.yml` and `Containerfile` lie in the repository.',
+      'On GitHub Actions, findings with a file and a line appear as annotations on that line, and the job summary contains a table of them. On GitLab, findings appear in a section of the log; `--report codequality=FILE` writes the artifact that a merge request shows. `--report` supports junit, sarif, codequality and markdown for kv check, labels lint, labels diff, tracker diff and tracker bulk. `action.yml` and `Containerfile` are in the repository root.',
     ),
     heading('Examples'),
     shell(
-      'Test a script against services of its own',
+      'Test a script against temporary services',
       'opsctl mock run -- opsctl tracker labels list -o name',
     ),
-    shell('Save the workspace as a file to review', 'opsctl tracker export > workspace.yaml'),
-    shell('Fail the job when the tracker differs from the file', 'opsctl tracker diff -f workspace.yaml'),
+    shell('Save the workspace as a file for review', 'opsctl tracker export > workspace.yaml'),
+    shell('Fail the job if the tracker differs from the file', 'opsctl tracker diff -f workspace.yaml'),
     shell(
-      'The same as test results and for code scanning',
+      'Write the result as test results and for code scanning',
       'opsctl tracker diff -f workspace.yaml --report junit=tracker.xml,sarif=tracker.sarif',
     ),
-    shell('Create what is missing, change what differs', 'opsctl tracker apply -f workspace.yaml --yes'),
+    shell('Create missing records and update the others', 'opsctl tracker apply -f workspace.yaml --yes'),
   ],
 };
 
 export const configurationPage: Page = {
   title: 'opsctl help configuration',
-  summary: 'Settings, profiles and files; what beats what',
+  summary: 'Settings, profiles, files and their precedence',
   blocks: [
     prose(
-      'A flag beats an environment variable, the variable beats the profile, the profile beats the default. `opsctl config list --show-origin` shows where each value comes from.',
+      'A flag overrides an environment variable, which overrides the profile, which overrides the default. `opsctl config list --show-origin` shows the origin of each value.',
     ),
     heading('Profiles'),
     prose(
-      'A profile is a set of settings with a name. Sign-ins, caches and local state of two profiles never meet. The built-in profile `mock` always means the embedded services. With nothing configured it is the one in use, so that nothing real is touched until you name it; a sign-in at a real server is then kept in a profile named after the server.',
+      'A profile is a named set of settings. Profiles do not share sign-ins, caches or local state. The built-in profile `mock` always refers to the embedded services. It is active until you configure a real service. After a sign-in at a real server, opsctl stores the account in a profile that is named after the server.',
     ),
     shell(
-      'A profile for a real tracker',
+      'Create a profile for a real tracker',
       'opsctl config set tracker.url https://tracker.example.com --profile work',
     ),
     shell(
-      'Its token, read from standard input',
+      'Store its token, read from standard input',
       'printf %s "$TOKEN" | opsctl config set tracker.token --stdin --profile work',
     ),
-    shell('Use it from now on', 'opsctl config use work'),
+    shell('Make it the active profile', 'opsctl config use work'),
     shell('Use it for one command', 'opsctl tracker labels list --profile work'),
     heading('Settings'),
     terms(
@@ -103,17 +103,17 @@ export const configurationPage: Page = {
     ),
     heading('Files'),
     terms([
-      ['config.json', 'All profiles: $XDG_CONFIG_HOME/opsctl, else ~/.config/opsctl'],
-      ['state', 'Sign-ins, the state of the mock, journals of runs: ~/.local/state/opsctl'],
-      ['cache', 'Names for completion: ~/.cache/opsctl'],
-      ['OPSCTL_HOME', 'One directory for all three'],
+      ['config.json', 'All profiles: $XDG_CONFIG_HOME/opsctl or ~/.config/opsctl'],
+      ['state', 'Sign-ins, mock state and journals of runs: ~/.local/state/opsctl'],
+      ['cache', 'Cached names for completion: ~/.cache/opsctl'],
+      ['OPSCTL_HOME', 'One directory that replaces all three'],
     ]),
   ],
 };
 
 export const exitCodesPage: Page = {
   title: 'opsctl help exit-codes',
-  summary: 'Exit codes, and what to do about each',
+  summary: 'Exit codes and the recommended action',
   blocks: [
     terms(
       Object.values(exitCodes).map(({ code, meaning, advice }): [string, string] => [
@@ -121,109 +121,114 @@ export const exitCodesPage: Page = {
         advice === undefined ? meaning : `${meaning}. ${advice}`,
       ]),
     ),
-    prose('`opsctl explain 11` says more about one code. The codes never change their meaning.'),
+    prose('`opsctl explain 11` explains one code. The meaning of a code never changes.'),
   ],
 };
 
 export const flagsPage: Page = {
   title: 'opsctl help flags',
-  summary: 'Flags that every command takes, before, between or after its words',
+  summary: 'Flags that every command accepts, in any position',
   blocks: [
     heading('Flags'),
     flagTerms(globalFlags),
     prose(
-      'A command may have a flag of the same name: its own meaning wins there. `labels create --color #2a7de1` sets the colour of a label, and `--color never` still turns colours of the output off.',
+      'If a command has a flag with the same name, the flag of the command takes precedence. For example, `labels create --color #2a7de1` sets the color of a label, and `--color never` still disables color in the output.',
     ),
-    prose('A switch takes a value too: `--dry-run=false`. `--` ends the flags.'),
+    prose('A Boolean flag accepts a value: `--dry-run=false`. `--` ends the flags.'),
   ],
 };
 
 export const mockPage: Page = {
   title: 'opsctl help mock',
-  summary: 'The embedded services and how to test against them',
+  summary: 'The embedded mock services',
   blocks: [
     prose(
-      'The mock server keeps the rules of the tracker, the label service and the authorization server: limits, states, errors and rate limits. Commands use it when no real service is configured, and say so. A token or a profile without a URL refuses to use it.',
+      'The mock server implements the limits, states, errors and rate limits of the tracker, the label service and the authorization server. Commands use it and report it if no real service is configured. With a token or a profile but no URL, opsctl does not use the mock server.',
     ),
     heading('Examples'),
-    shell('Run a script against a server of its own', 'opsctl mock run -- opsctl tracker labels list'),
-    shell('Keep one running', 'opsctl mock serve'),
-    shell('Start again from the example data', 'opsctl mock reset --yes'),
-    shell('A simulated cluster for kv commands', 'opsctl mock kv start --dir ./rehearsal'),
-    shell('Stop it', 'opsctl mock kv stop --dir ./rehearsal'),
+    shell('Run a script against a temporary server', 'opsctl mock run -- opsctl tracker labels list'),
+    shell('Start a server in the background', 'opsctl mock serve'),
+    shell('Restore the example data', 'opsctl mock reset --yes'),
+    shell('Start a simulated cluster for kv commands', 'opsctl mock kv start --dir ./rehearsal'),
+    shell('Stop the simulated cluster', 'opsctl mock kv stop --dir ./rehearsal'),
     heading('In tests'),
     prose(
-      '`mock run` sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN, OPSCTL_LABELS_URL, OPSCTL_AUTH_URL and OPSCTL_MOCK_URL for its command and ends with its exit code. `mock faults add` makes a server slow or failing, `mock clock advance` moves its time, `mock requests` shows what it was asked.',
+      "`mock run` sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN, OPSCTL_LABELS_URL, OPSCTL_AUTH_URL and OPSCTL_MOCK_URL for its command and exits with the command's exit code. `mock faults add` injects delays and failures, `mock clock advance` advances the clock, and `mock requests` lists the received requests.",
     ),
   ],
 };
 
 export const securityPage: Page = {
   title: 'opsctl help security',
-  summary: 'Where secrets are kept and what is redacted',
+  summary: 'Storage and redaction of secrets',
   blocks: [
-    heading('Where they are kept'),
+    heading('Storage'),
     prose(
-      'Tokens of a sign-in are in one encrypted file that only you can read (mode 0600). Its key is in the keychain of the system, or in a file beside it where there is no keychain; `opsctl auth status` says which.',
+      'Tokens of a sign-in are stored in one encrypted file that only you can read (mode 0600). Its key is in the system keychain, or in a file in the same directory if no keychain is available. `opsctl auth status` shows the location.',
     ),
     prose(
-      'Tokens that you set (`config set tracker.token --stdin`) are in config.json, which only you can read. Secrets are never taken from the command line, where other users of the machine could see them.',
+      'Tokens that you set (`config set tracker.token --stdin`) are stored in config.json, which only you can read. Secrets are never passed as command-line arguments, which other users of the machine can see.',
     ),
     prose(
-      'The cache directory holds compiled code of the program (`code`). It is used only while you own it and nobody else can write to it; NODE_COMPILE_CACHE names another directory, NODE_DISABLE_COMPILE_CACHE=1 does without.',
+      'The cache directory contains compiled code of the program (`code`). opsctl uses it only if you own it and no other user can write to it. NODE_COMPILE_CACHE selects another directory, and NODE_DISABLE_COMPILE_CACHE=1 disables the cache.',
     ),
-    heading('What is redacted'),
+    heading('Redaction'),
     prose(
-      'Every secret that the program has loaded is replaced by *** in answers, messages, --debug traces, HAR files and journals: by its value, in plain form, URL-encoded and in base64. Only `auth token` and `config get --reveal` print one, because that is what you asked for.',
+      'opsctl replaces every secret that it has loaded with *** in results, messages, --debug traces, HAR files and journals. It recognizes the plain, URL-encoded and base64 forms. Only commands that print secrets on request, such as `auth token` and `config get --reveal`, are exempt.',
     ),
-    heading('What is sent'),
+    heading('Network'),
     prose(
-      'There is no telemetry and no update check. Plain HTTP is refused except on this machine. A token of the mock never goes to a real service, and a real one never goes to the mock.',
+      'opsctl sends no telemetry and does not check for updates automatically. It rejects plain HTTP except on this machine. It never sends a mock token to a real service, or a real token to the mock server.',
     ),
-    shell('Remove the sign-in and revoke its tokens', 'opsctl logout'),
-    shell('A redacted trace for a bug report', 'opsctl tracker labels list --har trace.har'),
+    shell('Revoke the tokens and remove the sign-in', 'opsctl logout'),
+    shell('Write a redacted trace for a bug report', 'opsctl tracker labels list --har trace.har'),
   ],
 };
 
 export const upgradePage: Page = {
   title: 'opsctl help upgrade',
-  summary: 'Runbook of a cluster upgrade: before, during, when it stops, after',
+  summary: 'Runbook of a cluster upgrade',
   blocks: [
     heading('Before'),
-    prose('Set the cluster file once, or give --cluster FILE to each command.'),
-    shell('A simulated cluster to try this page on', 'opsctl mock kv start --dir ./rehearsal'),
+    prose('Set the cluster file once, or pass --cluster FILE to each command.'),
+    shell('Start a simulated cluster to practice with this page', 'opsctl mock kv start --dir ./rehearsal'),
     shell(undefined, 'export OPSCTL_KV_CLUSTER=./rehearsal/cluster.yaml'),
-    shell('Is there a reason not to upgrade? Nothing is changed', 'opsctl kv check'),
-    shell('What would be done, step by step', 'opsctl kv plan --out plan.json'),
-    shell('The same plan on a private copy, the day before', 'opsctl kv rehearse'),
-    shell('Which patches to refuse, to leave and to arrive at, and why', 'opsctl kv versions'),
+    shell('Check whether the cluster is ready, without changes', 'opsctl kv check'),
+    shell('Show the steps of the upgrade', 'opsctl kv plan --out plan.json'),
+    shell('Rehearse the plan on a private copy the day before', 'opsctl kv rehearse'),
+    shell('Show unsupported and recommended patch versions with reasons', 'opsctl kv versions'),
     prose(
-      'From 3.5 to 3.6: at least 3.5.26 on every member (3.5.32 is recommended), no v2 data, old names of settings until every member runs 3.6; then opsctl kv config migrate FILE --to 3.6.',
+      'From 3.5 to 3.6: every member requires at least 3.5.26 (3.5.32 is recommended) and no v2 data. Keep the old names of settings until every member runs 3.6; then run opsctl kv config migrate FILE --to 3.6.',
     ),
-    prose('`opsctl explain GUARD` says why a check warns or fails, and what to do.'),
+    prose('`opsctl explain GUARD` explains why a check warns or fails, and how to fix it.'),
     heading('During'),
-    shell('Carry out exactly the plan that was reviewed', 'opsctl kv upgrade --plan plan.json --yes'),
+    shell('Apply exactly the reviewed plan', 'opsctl kv upgrade --plan plan.json --yes'),
     shell(
-      'The same, stopping before the last member: until then everything can go back',
+      'Apply it, but hold before the last member, while a rollback is still possible',
       'opsctl kv upgrade --hold-last',
     ),
-    shell('At any time, from another terminal', 'opsctl kv status'),
+    shell('Show the progress from another terminal', 'opsctl kv status'),
     prose(
-      'Ctrl-C finishes the member in progress and stops. Each member gets a verified snapshot first; a member whose new binary fails goes back to the old one. The leader is last.',
+      'Ctrl-C finishes the current member and stops. opsctl saves a verified snapshot before each member, and rolls a member back if its new binary fails. The leader is upgraded last.',
     ),
-    heading('When it stops'),
-    shell('Exit code 8: look, fix the cause, go on', 'opsctl kv resume'),
-    shell('Exit code 8, and you want the old version back', 'opsctl kv rollback'),
-    shell('All members run 3.6 and you want 3.5 back', 'opsctl kv downgrade'),
-    shell('All members are upgraded and the new version is bad', 'opsctl kv restore'),
+    heading('When the run stops'),
+    shell('Exit code 8: fix the cause, then resume', 'opsctl kv resume'),
+    shell('Exit code 8: return to the old version', 'opsctl kv rollback'),
+    shell('All members run 3.6: return to 3.5', 'opsctl kv downgrade'),
+    shell(
+      'All members are upgraded, but the new version does not work: rebuild the old version',
+      'opsctl kv restore',
+    ),
     prose(
-      'A downgrade goes from 3.6 to 3.5 and nowhere else. Every member has to answer, no 3.6 member can be added until it is over, and settings that only 3.6 knows have to go. Until the last member runs 3.5, opsctl kv rollback goes back to 3.6.',
+      'A downgrade supports only 3.6 to 3.5. Every member must respond, you cannot add a 3.6 member until the downgrade is finished, and settings that only 3.6 supports must be removed. Until the last member runs 3.5, opsctl kv rollback returns to 3.6.',
     ),
-    prose('Exit code 10: a guard refused and nothing was changed. Exit code 12: the run was rolled back.'),
+    prose(
+      'Exit code 10: a check refused the run and no changes were made. Exit code 12: the run was rolled back.',
+    ),
     heading('After'),
-    shell('All members on the new version', 'opsctl kv status'),
-    shell('Another configuration or patch later, member by member', 'opsctl kv restart'),
-    shell('One page for the change record', 'opsctl kv report --out upgrade.html'),
-    shell('The simulated cluster is no longer needed', 'opsctl mock kv stop --dir ./rehearsal'),
+    shell('Verify that all members run the new version', 'opsctl kv status'),
+    shell('Apply another configuration or patch later, member by member', 'opsctl kv restart'),
+    shell('Write an HTML report for the change record', 'opsctl kv report --out upgrade.html'),
+    shell('Remove the simulated cluster', 'opsctl mock kv stop --dir ./rehearsal'),
   ],
 };

@@ -20,8 +20,8 @@ export const accountFlag = {
 
 const flags = {
   account: accountFlag,
-  all: { field: bool(), summary: 'All accounts of this profile' },
-  local: { field: bool(), summary: 'Forget the tokens here without telling the server' },
+  all: { field: bool(), summary: 'Sign out all accounts of this profile' },
+  local: { field: bool(), summary: 'Remove the local tokens without contacting the server' },
 } as const satisfies Flags;
 type LogoutValues = ValuesOf<typeof flags>;
 /** What would be forgotten here, or sent to the server. */
@@ -72,13 +72,13 @@ const signOutAsAsked = async (context: Context, values: LogoutValues): Promise<R
 export const logoutCommand = (path: readonly string[]): Command =>
   defineCommand({
     path,
-    summary: 'Sign out: revoke the tokens at the server and forget them here',
+    summary: 'Sign out: revoke the tokens and remove them from this machine',
     about:
-      'A token that the server no longer knows counts as revoked. When the server cannot be reached the credential is kept, unless --local is given.',
+      'A token that the server no longer knows counts as revoked. If the server cannot be reached, the credential is kept unless --local is set.',
     flags,
     examples: [
       { line: `opsctl ${path.join(' ')}`, says: 'Sign out the current account' },
-      { line: `opsctl ${path.join(' ')} --local`, says: 'When the server is gone for good' },
+      { line: `opsctl ${path.join(' ')} --local`, says: 'Sign out if the server no longer exists' },
     ],
     run: signOutAsAsked,
   });
@@ -106,10 +106,9 @@ const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
 export const list = defineCommand({
   path: ['auth', 'list'],
   summary: 'List the accounts of this profile',
-  about:
-    'Where no profile was ever named, each server has one that is named after it, and the accounts of all of them are listed.',
-  flags: { 'all-profiles': { effects: [], field: bool(), summary: 'The accounts of every profile' } },
-  examples: [{ line: 'opsctl auth list', says: 'Accounts, their server and until when they are signed in' }],
+  about: 'If no profile is set, opsctl uses one profile per server and lists the accounts of all of them.',
+  flags: { 'all-profiles': { effects: [], field: bool(), summary: 'List the accounts of all profiles' } },
+  examples: [{ line: 'opsctl auth list', says: 'List accounts with their server and expiry' }],
   run: (context, values) => run(context, values['all-profiles'] === true),
 });
 
@@ -118,7 +117,9 @@ export const switchAccount = defineCommand({
   noDryRun: 'opsctl auth list shows the accounts',
   summary: 'Make another account the current one',
   args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'sign-in' }],
-  examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],
+  examples: [
+    { line: 'opsctl auth switch ada@example.com', says: 'Switch the account that later commands use' },
+  ],
   run: async (context, values) => {
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { storedAccount, useServerProfile } = await import('../../auth/server-profiles.ts');
@@ -137,13 +138,19 @@ export const switchAccount = defineCommand({
 
 export const status = defineCommand({
   path: ['auth', 'status'],
-  summary: 'Say who is signed in, and ask the server whether that still holds',
+  summary: 'Show the current account and verify its token',
   about:
-    'Ends with 4 when nobody is signed in or the sign-in is no longer valid, and with 11 when the server cannot be asked; --offline looks at the stored times only.',
-  flags: { account: accountFlag, offline: { effects: [], field: bool(), summary: 'Do not ask the server' } },
+    'Exits with code 4 if you are not signed in or the sign-in is no longer valid, and with code 11 if the server cannot be reached. With --offline, only the stored expiry is checked.',
+  flags: {
+    account: accountFlag,
+    offline: { effects: [], field: bool(), summary: 'Do not contact the server' },
+  },
   examples: [
-    { line: 'opsctl auth status', says: 'Exit code 0 means: signed in and accepted' },
-    { line: 'opsctl auth status --offline', says: 'Without a request' },
+    {
+      line: 'opsctl auth status',
+      says: 'Check in a script: exit code 0 means that the server accepted the token',
+    },
+    { line: 'opsctl auth status --offline', says: 'Check the stored expiry only' },
   ],
   run: async (context, values) => {
     const given = context.settings.get('access_token');
@@ -151,7 +158,7 @@ export const status = defineCommand({
       context.log.hide(given.value);
       const data = { signed_in: true, origin: given.origin, account: null, verified: false };
       return recordResult(data, {
-        message: `an access token is given (${given.origin}); the server was not asked`,
+        message: `using an access token from ${given.origin}; not verified with the server`,
       });
     }
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
@@ -188,17 +195,17 @@ export const status = defineCommand({
 
 export const revoke = defineCommand({
   path: ['auth', 'revoke'],
-  summary: 'Revoke the tokens of an account at the server and keep the account in the list',
-  about: 'Revoking an access token that has a refresh token ends both.',
+  summary: "Revoke an account's tokens but keep the account",
+  about: 'Revoking an access token also revokes its refresh token, if it has one.',
   flags: {
     account: accountFlag,
     token: {
       field: oneOf('refresh', 'access'),
       value: 'refresh|access',
-      summary: 'Which one is sent (default: the refresh token)',
+      summary: 'Token to revoke (default: the refresh token)',
     },
   },
-  examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
+  examples: [{ line: 'opsctl auth revoke', says: 'Revoke the tokens before you hand over the machine' }],
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { revokeSignIn } = await import('../../auth/sign-out.ts');
@@ -208,7 +215,7 @@ export const revoke = defineCommand({
       values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
     if (secret === undefined)
       throw usageError(
-        `account ${account.name} holds no token to revoke`,
+        `account ${account.name} has no token to revoke`,
         [],
         [`opsctl login --account ${account.name}`],
       );
@@ -222,8 +229,8 @@ export const revoke = defineCommand({
     const { revoked, account: left } = await revokeSignIn(context, account, secret);
     const message =
       revoked === 'revoked'
-        ? `the tokens of ${account.name} are revoked`
-        : `the tokens of ${account.name} were no longer valid`;
+        ? `revoked the tokens of ${account.name}`
+        : `the tokens of ${account.name} were already invalid`;
     return recordResult(describeAccount(left, instantNow(context.host)), { message, name: 'account' });
   },
 });

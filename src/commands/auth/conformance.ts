@@ -24,7 +24,7 @@ const flags = {
     field: list(str()),
     repeat: true,
     value: 'scope',
-    summary: 'A scope that the client may ask for',
+    summary: 'Scope that the client may request',
   },
   'redirect-path': {
     effects: [],
@@ -36,20 +36,20 @@ const flags = {
     effects: [],
     field: oneOf('rfc', 'service'),
     value: 'rfc|service',
-    summary: 'Only the rules of the standards (RFCs), or only those of the service',
+    summary: 'Check only the standards (RFCs), or only the rules of the service',
   },
-  login: { effects: ['runs'], field: bool(), summary: 'Also sign in once, in the browser' },
+  login: { effects: ['runs'], field: bool(), summary: 'Also sign in once with the browser' },
   timeout: {
     effects: [],
     field: str(),
     value: 'duration',
-    summary: 'How long to wait for the sign-in (default 5m)',
+    summary: 'Maximum time to wait for the sign-in (default 5m)',
   },
   scripted: {
     effects: ['runs'],
     field: bool(),
     hidden: true,
-    summary: 'Walk the pages of the embedded server without a browser',
+    summary: 'Complete the sign-in at the embedded server without a browser',
   },
 } as const satisfies Flags;
 export type ConformanceValues = ValuesOf<typeof flags>;
@@ -57,13 +57,13 @@ export const conformance = defineCommand({
   path: ['auth', 'conformance'],
   summary: 'Check an authorization server against its specification and the standards',
   about:
-    'Sends wrong and right requests to the three endpoints and prints what held. Nothing is changed at the server; with --login one sign-in is made, refreshed and revoked. Ends with 20 when a check fails.',
+    'Sends valid and invalid requests to the three endpoints and prints the result of each check. Changes nothing on the server, except that --login signs in once, refreshes the token and revokes it. Exits with code 20 if a check fails.',
   flags,
   examples: [
-    { line: 'opsctl auth conformance', says: 'The embedded server' },
+    { line: 'opsctl auth conformance', says: 'Check the embedded server' },
     {
       line: 'opsctl auth conformance --auth-url https://accounts.example.com --token-url https://oauth2.example.com --client-id ID --scope SCOPE --only rfc',
-      says: 'Another server',
+      says: 'Check another server',
     },
   ],
   run: async (context, values) => runConformance(context, values),
@@ -111,7 +111,7 @@ export const runConformance = async (context: Context, values: ConformanceValues
   const view = {
     columns: ['id', 'holds', 'says', 'saw', 'source'],
     name: 'id',
-    message: `${held} of ${rows.length} checks hold`,
+    message: `${held} of ${rows.length} checks passed`,
   };
   return { kind: 'rows', rows, view, exit: () => (held < rows.length ? 'no' : 'done') };
 };

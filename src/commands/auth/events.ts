@@ -14,21 +14,21 @@ const flags = {
   port: {
     field: int({ min: 1, max: 65535 }),
     value: 'port',
-    summary: 'Port on 127.0.0.1 (default: a free one)',
+    summary: 'Port on 127.0.0.1 (default: a free port)',
   },
-  count: { field: int({ min: 1 }), value: 'n', summary: 'End after this many events' },
+  count: { field: int({ min: 1 }), value: 'n', summary: 'Exit after N events' },
   subscribe: { field: bool(), summary: 'Subscribe this receiver at the embedded server' },
   issuer: {
     effects: ['sends'],
     field: str(),
     value: 'url',
-    summary: 'Issuer (default: read from the metadata of the server)',
+    summary: 'Issuer (default: from the server metadata)',
   },
   'jwks-url': {
     effects: ['sends'],
     field: str(),
     value: 'url',
-    summary: 'Keys of the issuer (default: read from the metadata)',
+    summary: "URL of the issuer's keys (default: from the server metadata)",
   },
   'auth-url': serverFlags['auth-url'],
   'token-url': serverFlags['token-url'],
@@ -38,18 +38,18 @@ export type EventsValues = ValuesOf<typeof flags>;
 export const events = defineCommand({
   path: ['auth', 'events'],
   noDryRun: 'opsctl auth events --help',
-  summary: 'Receive security events and drop the credentials that they revoke',
+  summary: 'Listen for security events and remove revoked credentials',
   about:
-    'Listens for signed event tokens (sessions-revoked, token-revoked, account-disabled), checks their signature with the published keys of the server, their issuer and their audience, and prints one line for each. Ends with Ctrl-C, or after --count events.',
+    'Receives signed event tokens (sessions-revoked, token-revoked, account-disabled), verifies their signature, issuer and audience, and prints one line per event. Stops on Ctrl-C or after --count events.',
   flags,
   examples: [
     {
       line: 'opsctl auth events --listen --port 8473',
-      says: 'Behind a reverse proxy that the service can reach',
+      says: 'Listen behind a reverse proxy that the service can reach',
     },
     {
       line: 'opsctl auth events --listen --subscribe --count 1',
-      says: 'With the running embedded server (opsctl mock serve)',
+      says: 'Listen for events of the running embedded server (opsctl mock serve)',
     },
   ],
   run: async (context, values) => runEvents(context, values),

@@ -12,10 +12,9 @@ export const exec = defineCommand({
   path: ['auth', 'exec'],
   leavesSignalsToChild: true,
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Run a command with a token that stays fresh',
+  summary: 'Run a command with an automatically renewed access token',
   about:
-    'Writes the access token to a private file, names the file in OPSCTL_TOKEN_FILE, replaces it before the token ends, and removes it with the command. ' +
-    'The token is never in the environment or in the process list. Ends with the exit code of the command. Write -- before the command.',
+    "Writes the access token to a private file and sets OPSCTL_TOKEN_FILE to its path. Replaces the token before it expires, and removes the file when the command exits. The token never appears in the environment or the process list. Exits with the command's exit code. Write -- before the command.",
   args: [
     {
       name: 'command',
@@ -30,13 +29,13 @@ export const exec = defineCommand({
     'min-ttl': {
       field: duration(),
       value: 'duration',
-      summary: 'The token in the file lives at least this long (default 1m)',
+      summary: 'Minimum remaining lifetime of the token in the file (default 1m)',
     },
   },
   examples: [
     {
       line: `opsctl auth exec -- sh -c 'curl -H "Authorization: Bearer $(cat "$OPSCTL_TOKEN_FILE")" https://api.example.com/'`,
-      says: 'A long job reads the file each time it needs the token',
+      says: 'Run a long job that reads the file whenever it needs the token',
     },
   ],
   run: async (context, values) => {
@@ -49,7 +48,7 @@ export const exec = defineCommand({
     const ended = await runAttended(host, values.command, { env, signal }).finally(() => file.close());
     if (ended.startError !== undefined) {
       await host.terminal.stderr.write(
-        `error: cannot run ${values.command[0]}: ${ended.startError}\n  try: write the command after --, as one word each\n`,
+        `error: cannot run ${values.command[0]}: ${ended.startError}\n  try: write -- before the command, and pass each argument separately\n`,
       );
       return host.exit(commandNotFound);
     }
@@ -67,7 +66,7 @@ export const hostFlags = {
     repeat: true,
     required: true,
     value: 'host',
-    summary: 'Host that gets the token; no other does',
+    summary: 'Host that receives the token; no other host does',
   },
   username: { field: str(200, { min: 1 }), value: 'name', summary: 'User name to send (default oauth2)' },
   account: accountFlag,
@@ -76,17 +75,21 @@ export const hostFlags = {
 export const dockerCredential = defineCommand({
   path: ['auth', 'docker-credential'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Give docker the token of an account, as its credential helper',
+  summary: 'Act as a docker credential helper',
   about:
-    'Speaks the protocol of docker credential helpers. docker starts a program named docker-credential-NAME: make one of two lines that calls this command.',
+    'Implements the protocol of docker credential helpers. docker runs a program named docker-credential-NAME; create a two-line script with that name that runs this command.',
   args: [
-    { name: 'action', field: req(oneOf('get', 'store', 'erase', 'list')), summary: 'What docker asks for' },
+    {
+      name: 'action',
+      field: req(oneOf('get', 'store', 'erase', 'list')),
+      summary: 'Operation that docker requests',
+    },
   ],
   flags: hostFlags,
   examples: [
     {
       line: `printf '#!/bin/sh\\nexec opsctl auth docker-credential --host registry.example.com "$1"\\n' > docker-credential-opsctl`,
-      says: 'On the PATH and executable; then "credHelpers": {"registry.example.com": "opsctl"} in ~/.docker/config.json',
+      says: 'Install the helper; then add "credHelpers": {"registry.example.com": "opsctl"} to ~/.docker/config.json',
     },
   ],
   run: async (context, values) => {
@@ -110,7 +113,7 @@ export const dockerCredential = defineCommand({
     }
     // docker looks for these words on standard output to tell a missing entry from a broken helper.
     await write('credentials not found in native keychain\n');
-    throw new AppError('not-found', `${input || 'no registry'} is not among the configured hosts`, {
+    throw new AppError('not-found', `${input || 'no registry'} is not a configured host`, {
       code: 'HOST_NOT_CONFIGURED',
       tryThis: ['add --host to the helper'],
     });
@@ -120,16 +123,15 @@ export const dockerCredential = defineCommand({
 export const gitCredential = defineCommand({
   path: ['auth', 'git-credential'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Give git the token of an account, as its credential helper',
+  summary: 'Act as a git credential helper',
   about:
-    'Speaks the protocol of git credential helpers. A host that is not named, and any address under http://, get no token. ' +
-    'erase means that the token was refused: the next get asks for a new one.',
-  args: [{ name: 'action', field: req(str()), summary: 'Operation of git: get, store or erase' }],
+    'Implements the protocol of git credential helpers. Hosts without --host and http:// URLs receive no token. erase means that the server rejected the token; the next get requests a new token.',
+  args: [{ name: 'action', field: req(str()), summary: 'Git operation: get, store or erase' }],
   flags: hostFlags,
   examples: [
     {
       line: `git config --global credential.https://git.example.com.helper '!opsctl auth git-credential --host git.example.com'`,
-      says: 'Once; then git fetch and git push use the account',
+      says: 'Configure git once; then git fetch and git push use the account',
     },
   ],
   run: async (context, values) => {
@@ -156,17 +158,17 @@ export const gitCredential = defineCommand({
 export const kubectlCredential = defineCommand({
   path: ['auth', 'kubectl-credential'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Give kubectl the token of an account, as its exec credential plugin',
+  summary: 'Act as a kubectl exec credential plugin',
   about:
-    'Prints an ExecCredential in the version that kubectl names in KUBERNETES_EXEC_INFO. Clusters with OpenID Connect want --id-token.',
+    'Prints an ExecCredential in the version that KUBERNETES_EXEC_INFO specifies. Clusters with OpenID Connect require --id-token.',
   flags: {
     account: accountFlag,
-    'id-token': { field: bool(), summary: 'Send the identity token in place of the access token' },
+    'id-token': { field: bool(), summary: 'Send the identity token instead of the access token' },
   },
   examples: [
     {
       line: 'kubectl config set-credentials me --exec-api-version=client.authentication.k8s.io/v1 --exec-interactive-mode=IfAvailable --exec-command=opsctl --exec-arg=auth --exec-arg=kubectl-credential --exec-arg=--id-token',
-      says: 'Once; then kubectl asks for a token when it needs one',
+      says: 'Configure kubectl once; it then requests a token when needed',
     },
   ],
   run: async (context, values) => {

@@ -8,35 +8,38 @@ import { accountFlag } from './account.ts';
 export const token = defineCommand({
   path: ['auth', 'token'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Print an access token, or the identity token, for scripts',
+  summary: 'Print an access token or identity token for scripts',
   about:
-    'The token is refreshed first when it would end before --min-ttl. The token goes to standard output and nowhere else.',
+    'Refreshes the token first if it expires before --min-ttl. Prints the token to standard output only.',
   flags: {
     account: accountFlag,
     'min-ttl': {
       field: duration(),
       value: 'duration',
-      summary: 'The token must live at least this long, for example 10m',
+      summary: 'Minimum remaining lifetime, for example 10m',
     },
     // Its own flag: a pipe means json elsewhere, and here it means the bare token.
     output: {
       field: oneOf('text', 'json'),
       short: 'o',
       value: 'text|json',
-      summary: 'The token alone, or with its scopes and its end',
+      summary: 'Print only the token, or the token with its scopes and expiry',
     },
-    'id-token': { field: bool(), summary: 'The identity token in place of the access token' },
+    'id-token': { field: bool(), summary: 'Print the identity token instead of the access token' },
     scope: {
       field: list(str()),
       repeat: true,
       value: 'scope',
-      summary: 'Fail unless one of these scopes was granted',
+      summary: 'Fail unless one of these scopes is granted',
     },
   },
   examples: [
-    { line: 'opsctl auth token --min-ttl 10m', says: 'A token that is good for ten minutes at least' },
-    { line: 'curl -H "Authorization: Bearer $(opsctl auth token)" …', says: 'With another program' },
-    { line: 'opsctl auth token -o json', says: 'With its scopes and its end' },
+    { line: 'opsctl auth token --min-ttl 10m', says: 'Print a token that is valid for at least ten minutes' },
+    {
+      line: 'curl -H "Authorization: Bearer $(opsctl auth token)" …',
+      says: 'Pass the token to another program',
+    },
+    { line: 'opsctl auth token -o json', says: 'Print the token with its scopes and expiry' },
   ],
   run: async (context, values) => {
     const { accessToken } = await import('../../auth/token.ts');
@@ -81,16 +84,16 @@ export const token = defineCommand({
 export const header = defineCommand({
   path: ['auth', 'header'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Print the Authorization header for another program',
-  about: 'One line for a file or a pipe, so that the token stands in no process list.',
+  summary: 'Print an Authorization header for another program',
+  about: 'Prints one line for a file or a pipe, so that the token does not appear in a process list.',
   flags: {
     account: accountFlag,
-    'min-ttl': { field: duration(), value: 'duration', summary: 'The token lives at least this long' },
+    'min-ttl': { field: duration(), value: 'duration', summary: 'Minimum remaining lifetime of the token' },
   },
   examples: [
     {
       line: 'opsctl auth header | curl -H @- https://api.example.com/',
-      says: 'curl reads the header from the pipe',
+      says: 'Let curl read the header from a pipe',
     },
   ],
   run: async (context, values) => {
@@ -105,23 +108,23 @@ export const header = defineCommand({
 
 export const inspect = defineCommand({
   path: ['auth', 'inspect'],
-  summary: 'Show what a JWT says: header, claims and times',
+  summary: 'Decode a JWT and show its header and claims',
   about:
-    'Reads the token of the account, or one from standard input. The signature is not checked, and the token itself is not printed.',
+    'Reads the token of the account, or a token from standard input. Does not verify the signature and does not print the token.',
   flags: {
     account: accountFlag,
     'id-token': {
       effects: [],
       field: bool(),
-      summary: 'The identity token of the account in place of the access token',
+      summary: 'Decode the identity token of the account instead of the access token',
     },
     stdin: { effects: ['reads', 'sends'], field: bool(), summary: 'Read the token from standard input' },
   },
   examples: [
-    { line: 'opsctl auth inspect --id-token', says: 'Who signed in, at which issuer, and until when' },
+    { line: 'opsctl auth inspect --id-token', says: 'Show the user, the issuer and the expiry' },
     {
       line: 'printenv OPSCTL_IDENTITY_TOKEN | opsctl auth inspect --stdin',
-      says: 'What a CI says about its job',
+      says: 'Show the claims of a CI job token',
     },
   ],
   run: async (context, values) => {
@@ -144,7 +147,7 @@ export const refresh = defineCommand({
   path: ['auth', 'refresh'],
   summary: 'Get a new access token now',
   flags: { account: accountFlag },
-  examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
+  examples: [{ line: 'opsctl auth refresh', says: 'Refresh a token that is still valid' }],
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewAccount: renewed } = await import('../../auth/renew.ts');

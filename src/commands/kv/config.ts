@@ -12,7 +12,7 @@ export const fileArgument = {
   name: 'file',
   effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
-  summary: "The server's configuration file (YAML)",
+  summary: 'Server configuration file (YAML)',
   complete: 'file',
 } as const satisfies Argument;
 export const toFlag = {
@@ -24,36 +24,36 @@ export const toFlag = {
 export const configMigrate = defineCommand({
   path: ['kv', 'config', 'migrate'],
   noDryRun: 'without --out and --in-place the new text is only printed',
-  summary: "Rewrite a server's configuration file for another version; comments are kept",
+  summary: 'Migrate a server configuration file to another version',
   args: [fileArgument],
   flags: {
     to: toFlag,
     out: {
       effects: ['writes'],
       field: str(undefined, { min: 1 }),
-      summary: 'Write it to this file (default: standard output)',
+      summary: 'File to write (default: standard output)',
       value: 'file',
       complete: 'file',
     },
     'keep-old-names': {
       field: bool(),
-      summary: 'Keep names that the version before knows too, while its members still run',
+      summary: 'Keep option names that the previous version also accepts, while old members still run',
     },
     'in-place': {
       effects: ['writes'],
       field: bool(),
-      summary: 'Replace the file; the old text goes to FILE.before-VERSION',
+      summary: 'Replace the file in place; the previous content is kept in FILE.before-VERSION',
     },
   },
   examples: [
     {
       line: 'opsctl kv config migrate member.yaml --to 3.3 --out member-3.3.yaml',
-      says: 'retention as a quoted string, mode periodic',
+      says: 'Quote the retention value and set the mode to periodic',
     },
   ],
   check: (values) =>
     values.out !== undefined && values['in-place'] === true
-      ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')]
+      ? [problem('--in-place', 'exclusive', 'cannot be combined with --out')]
       : [],
   run: async (context, values) => {
     const { host } = context;
@@ -81,22 +81,22 @@ export const configMigrate = defineCommand({
 
 export const configLint = defineCommand({
   path: ['kv', 'config', 'lint'],
-  summary: "Say what a version would make of a server's configuration file",
-  about: 'Exit code 20 when the server would not start with it.',
+  summary: 'Check a server configuration file against a version',
+  about: 'Exits with code 20 if the server would not start with the file.',
   args: [fileArgument],
   flags: {
     to: toFlag,
     command: {
       effects: [],
       field: str(),
-      summary: "The server's command line, to check its flags too",
+      summary: 'Server command line, to check its flags as well',
       value: 'line',
     },
   },
   examples: [
     {
       line: 'opsctl kv config lint member.yaml --to 3.3',
-      says: 'auto-compaction-retention: 1 is a number: 3.3 would not start',
+      says: 'Find an unquoted auto-compaction-retention, with which 3.3 does not start',
     },
   ],
   run: async (context, values) => {
@@ -129,25 +129,25 @@ const minorArgument = {
   effects: [],
   optional: true,
   field: str(16, { pattern: '^\\d+\\.\\d+$' }),
-  summary: 'Show every rule of this minor, with its reason and its source',
+  summary: 'Show every rule of this minor version, with its reason and source',
 } as const satisfies Argument;
 export const versions = defineCommand({
   path: ['kv', 'versions'],
-  summary: 'Print what is known of each version of the store: what to refuse, leave and arrive at',
+  summary: 'List supported versions, minimum patch levels and known issues',
   about:
-    'The data that kv check goes by, with the day it is of. `arrive_at` is the first patch of a minor with nothing against it; below `leave_from` an upgrade to the next minor is refused.',
+    'Shows the version data that kv check uses, with its date. `arrive_at` is the first patch release of a minor version without known issues. Below `leave_from`, opsctl refuses an upgrade to the next minor version.',
   args: [minorArgument],
   flags: {
     ...versionsFlag,
-    'as-file': { effects: [], field: bool(), summary: 'Print it all as a file for --versions-file' },
+    'as-file': { effects: [], field: bool(), summary: 'Print the data as a file for --versions-file' },
   },
   examples: [
-    { line: 'opsctl kv versions', says: 'one row for each minor' },
-    { line: 'opsctl kv versions 3.5', says: 'every rule of 3.5 with its reason and its source' },
+    { line: 'opsctl kv versions', says: 'List one row per minor version' },
+    { line: 'opsctl kv versions 3.5', says: 'Show every rule of 3.5 with its reason and source' },
   ],
   check: (values) =>
     values.minor !== undefined && values['as-file'] === true
-      ? [problem('--as-file', 'exclusive', 'cannot be given together with a minor')]
+      ? [problem('--as-file', 'exclusive', 'cannot be combined with a minor version')]
       : [],
   run: async (context, values) => {
     const table = (await givenVersions(context, values['versions-file'])) ?? versionTable;
@@ -165,7 +165,7 @@ export const versions = defineCommand({
         name: 'from',
       });
     const { AppError } = await import('../../core/problem.ts');
-    throw new AppError('not-found', `nothing is known of ${values.minor}`, {
+    throw new AppError('not-found', `unknown minor version: ${values.minor}`, {
       code: 'UNKNOWN_VERSION',
       tryThis: [`one of ${rows.map(({ minor }) => minor).join(', ')}`],
     });

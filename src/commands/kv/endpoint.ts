@@ -26,10 +26,9 @@ export const endpointStores = async (
 
 export const endpointHash = defineCommand({
   path: ['kv', 'endpoint', 'hashkv'],
-  summary: 'Hash the keyspace of every endpoint at one revision, and compare',
+  summary: 'Compare the keyspace hashes of all endpoints at one revision',
   about:
-    'All endpoints are asked for the same revision, so that their hashes can be compared. Versions from 3.3 on can. A member does nothing else while it hashes. ' +
-    'Exit code 20 when an endpoint does not answer or the members hold different data.',
+    'Requests the hash of every endpoint at the same revision. Requires version 3.3 or later. A member serves no other requests while it hashes. Exits with code 20 if an endpoint does not respond or the hashes differ.',
   flags: {
     ...endpointFlags,
     rev: {
@@ -41,11 +40,11 @@ export const endpointHash = defineCommand({
   examples: [
     {
       line: 'opsctl kv endpoint hashkv --endpoints localhost:2379,localhost:22379',
-      says: 'the same hash on both when they hold the same data',
+      says: 'Verify that two members contain the same data',
     },
     {
       line: 'opsctl kv endpoint hashkv --cluster cluster.yaml --rev 1200 -o json',
-      says: 'with revision, compaction and version of each',
+      says: 'Show the revision, compaction and version of each endpoint',
     },
   ],
   run: async (context, values) => {
@@ -64,12 +63,13 @@ export const endpointHash = defineCommand({
 export const endpointHealth = defineCommand({
   path: ['kv', 'endpoint', 'health'],
   summary: 'Commit a proposal through every endpoint',
-  about: 'One line for each endpoint; another format with -o. Exit code 20 when one of them is unhealthy.',
+  about:
+    'Prints one line per endpoint, or the format that -o selects. Exits with code 20 if an endpoint is unhealthy.',
   flags: endpointFlags,
   examples: [
     {
       line: 'opsctl kv endpoint health --endpoints localhost:2379,localhost:22379',
-      says: 'localhost:2379 is healthy: successfully committed proposal: took = 2.1ms',
+      says: 'Check that a member commits a proposal',
     },
   ],
   run: async (context, values) => {
@@ -107,9 +107,9 @@ export const judgeHealth = (
 
 export const endpointStatus = defineCommand({
   path: ['kv', 'endpoint', 'status'],
-  summary: 'Show version, size, leader and raft position of every endpoint',
+  summary: 'Show version, size, leader and raft index of every endpoint',
   flags: endpointFlags,
-  examples: [{ line: 'opsctl kv endpoint status --cluster cluster.yaml', says: 'one row for each member' }],
+  examples: [{ line: 'opsctl kv endpoint status --cluster cluster.yaml', says: 'List one row per member' }],
   run: async (context, values) => {
     const { askedStatus, statusColumns } = await import('../../kv/operations/endpoints.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
@@ -120,12 +120,12 @@ export const endpointStatus = defineCommand({
 
 export const health = defineCommand({
   path: ['kv', 'health'],
-  summary: 'Ask every member for its /health',
+  summary: 'Query /health of every member',
   flags: endpointFlags,
   examples: [
     {
       line: 'opsctl kv health --endpoints 127.0.0.1:2379',
-      says: 'exit code 20 when a member is not healthy',
+      says: 'Check in a script: exit code 20 means that a member is unhealthy',
     },
   ],
   run: async (context, values) => {
@@ -138,10 +138,13 @@ export const health = defineCommand({
 
 export const version = defineCommand({
   path: ['kv', 'version'],
-  summary: 'Ask every member for its /version',
+  summary: 'Query /version of every member',
   flags: endpointFlags,
   examples: [
-    { line: 'opsctl kv version --cluster cluster.yaml', says: 'server and cluster version of each member' },
+    {
+      line: 'opsctl kv version --cluster cluster.yaml',
+      says: 'Show the server and cluster version of each member',
+    },
   ],
   run: async (context, values) => {
     const { askedVersions } = await import('../../kv/operations/endpoints.ts');

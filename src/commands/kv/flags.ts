@@ -10,7 +10,7 @@ export const clusterFlags = {
   cluster: {
     effects: ['reads', 'runs', 'sends'],
     field: str(undefined, { min: 1 }),
-    summary: 'Cluster file (default: OPSCTL_KV_CLUSTER, else the simulated cluster that runs)',
+    summary: 'Cluster file (default: OPSCTL_KV_CLUSTER, or the running simulated cluster)',
     value: 'file',
     complete: 'file',
     isRepeated: true,
@@ -21,27 +21,27 @@ export const addressFlags = {
   endpoints: {
     effects: ['sends'],
     field: str(undefined, { min: 1 }),
-    summary: 'Members to talk to, instead of a cluster file: host:port or URL, comma-separated',
+    summary: 'Members to connect to, instead of a cluster file: host:port or URL, comma-separated',
     value: 'list',
     isRepeated: true,
   },
   user: {
     effects: ['sends'],
     field: str(undefined, { min: 1 }),
-    summary: 'User of the store; the password comes from --password-file or OPSCTL_KV_PASSWORD',
+    summary: 'User name for the cluster; the password comes from --password-file or OPSCTL_KV_PASSWORD',
     value: 'name',
   },
   'password-file': {
     effects: ['reads', 'sends'],
     field: str(undefined, { min: 1 }),
-    summary: 'File with the password of --user',
+    summary: 'File that contains the password of --user',
     value: 'file',
     complete: 'file',
   },
   cacert: {
     effects: ['reads', 'sends'],
     field: str(undefined, { min: 1 }),
-    summary: "PEM file with the authorities of the members' certificates",
+    summary: 'PEM file with the CA certificates of the members',
     value: 'file',
     complete: 'file',
   },
@@ -62,7 +62,7 @@ export const addressFlags = {
   'server-name': {
     effects: ['sends'],
     field: str(255, { min: 1 }),
-    summary: "Name in the members' certificates, when it is not the host of their URL",
+    summary: "Server name in the members' certificates, if it differs from the host of the URL",
     value: 'name',
   },
 } as const satisfies Flags;
@@ -73,7 +73,7 @@ export const versionsFlag = {
   'versions-file': {
     effects: ['reads'],
     field: str(4096, { min: 1 }),
-    summary: 'File with newer data of single versions (OPSCTL_KV_VERSIONS_FILE); see kv versions --as-file',
+    summary: 'File with newer version data (OPSCTL_KV_VERSIONS_FILE); see kv versions --as-file',
     value: 'file',
     complete: 'file',
   },
@@ -96,7 +96,7 @@ export const planFlags = {
   to: {
     effects: [],
     field: str(16, { pattern: '^\\d+\\.\\d+$' }),
-    summary: `Version to go to (${targets.join(', ')}) (default: the next one)`,
+    summary: `Target version (${targets.join(', ')}) (default: the next version)`,
     value: 'minor',
     suggest: targets,
   },
@@ -104,34 +104,34 @@ export const planFlags = {
     effects: [],
     field: bool(),
     summary:
-      'Copy each data directory while its member is stopped (snapshots hold only v3 data; required with v2 data)',
+      'Copy each data directory while its member is stopped (snapshots contain only v3 data; required with v2 data)',
   },
   'hold-last': {
     effects: [],
     field: bool(),
-    summary: 'Stop before the last member: until then everything can go back',
+    summary: 'Hold before the last member, while a rollback is still possible',
   },
   'hold-after': {
     field: int({ min: 1, max: 99 }),
-    summary: 'Stop after so many members, for hours or days if need be; kv resume goes on',
+    summary: 'Hold after N members; `kv resume` continues the run',
     value: 'n',
   },
   'stable-for': {
     field: int({ min: 0, max: 3600 }),
-    summary: 'Seconds a member must stay good before the next one (default 1)',
+    summary: 'Seconds that a member must stay healthy before the next member is stopped (default 1)',
     value: 'seconds',
   },
   'stable-before-last': {
     field: int({ min: 0, max: 86_400 }),
     summary:
-      'Seconds all upgraded members must have been good together before the last old one is stopped (default 10)',
+      'Seconds that all upgraded members must stay healthy before the last old member is stopped (default 10)',
     value: 'seconds',
   },
   accept: {
     effects: [],
     field: list(str()),
     repeat: true,
-    summary: "Take a guard's refusal as a warning: its name, as `kv check` prints it",
+    summary: 'Downgrade a failed check to a warning; use the name that `kv check` prints',
     value: 'guard',
     suggest: acceptable,
   },
@@ -145,26 +145,29 @@ export const outsideFlags = {
     effects: ['sends'],
     field: str(4096, { min: 1, pattern: '^https?://' }),
     summary:
-      'Webhook for begin, members, pauses and end (default: OPSCTL_NOTIFY_URL, which keeps it out of the process list); signed with OPSCTL_NOTIFY_SECRET',
+      'Webhook for the start, members, pauses and the end of a run (default: OPSCTL_NOTIFY_URL, which does not appear in the process list); signed with OPSCTL_NOTIFY_SECRET',
     value: 'url',
   },
   'notify-format': {
     field: oneOf(...noticeShapes),
-    summary: 'Shape of the body (default: slack for hooks.slack.com, else json)',
+    summary: 'Format of the body (default: slack for hooks.slack.com, otherwise json)',
     value: 'json|slack',
   },
   'metrics-file': {
     effects: ['writes'],
     field: str(4096, { min: 1 }),
     summary:
-      'Keep progress and outcome there as OpenMetrics, for the textfile collector of the node exporter',
+      'Write progress and result to this file as OpenMetrics, for the textfile collector of node_exporter',
     value: 'file',
     complete: 'file',
   },
 } as const satisfies Flags;
 
 export const confirmFlags = {
-  'confirm-each': { field: bool(), summary: 'Ask before each member; "no" holds the run there' },
+  'confirm-each': {
+    field: bool(),
+    summary: 'Prompt before each member; "no" holds the run before that member',
+  },
 } as const satisfies Flags;
 /** For runs that nobody watches, or that somebody watches closely. */
 export const windowFlags = {
@@ -172,32 +175,33 @@ export const windowFlags = {
   until: {
     field: str(64, { min: 1 }),
     summary:
-      'Start no member that may not be finished by then: 04:00, 04:00 Europe/Berlin, 04:00Z; the run holds',
+      'Hold the run before a member that may not finish by this time: 04:00, 04:00 Europe/Berlin, 04:00Z',
     value: 'time',
   },
   'pause-while-command': {
     effects: ['runs'],
     field: list(str(4096, { min: 1 })),
     repeat: true,
-    summary: 'Before each member, pause while this shell command exits 0 (users are affected); 1 is no',
+    summary:
+      'Before each member, pause while this shell command exits with code 0 (users are affected); code 1 continues',
     value: 'command',
   },
   'pause-while-query': {
     effects: ['sends'],
     field: list(str(8192, { min: 1 })),
     repeat: true,
-    summary: 'Before each member, pause while this PromQL query gives a sample, as an alert fires',
+    summary: 'Before each member, pause while this PromQL query returns a sample, as for an alert',
     value: 'promql',
   },
   prometheus: {
     effects: ['sends'],
     field: str(2048, { min: 1, pattern: '^https?://' }),
-    summary: 'Base URL for --pause-while-query; a bearer token comes from OPSCTL_PROMETHEUS_TOKEN',
+    summary: 'Base URL for --pause-while-query; OPSCTL_PROMETHEUS_TOKEN contains a bearer token',
     value: 'url',
   },
   'pause-at-most': {
     field: str(32, { min: 1 }),
-    summary: 'Pause so long before one member, then hold (default 1h)',
+    summary: 'Maximum pause before one member; then the run holds (default 1h)',
     value: 'duration',
   },
 } as const satisfies Flags;
@@ -210,17 +214,17 @@ export const rollbackFlags = {
   canary: {
     field: bool(),
     negated: true,
-    summary: 'Write nothing to the store to measure what its clients see',
+    summary: 'Disable canary writes',
   },
   'canary-rate': {
     field: int({ min: 1, max: 200 }),
     summary:
-      'Canary writes a second while a member is replaced (default 50); 10 while it has to stay good, 1 otherwise',
+      'Canary writes per second while a member is replaced (default 50); 10 during the soak time, 1 otherwise',
     value: 'n',
   },
   'kill-after-grace': {
     field: bool(),
-    summary: 'End a member with SIGKILL when it ignores the stop for the whole grace',
+    summary: 'Send SIGKILL to a member that does not exit within the grace period',
   },
 } as const satisfies Flags;
 export const runFlags = { ...rollbackFlags, ...windowFlags } as const satisfies Flags;
@@ -228,7 +232,7 @@ export type RunValues = ValuesOf<typeof runFlags> & CrossingValues;
 export const crossingFlags = {
   'accept-point-of-no-return': {
     field: bool(),
-    summary: 'Replace the last member of the old version without a question; --yes alone holds before it',
+    summary: 'Replace the last old member without a prompt; --yes alone holds before it',
   },
 } as const satisfies Flags;
 export type CrossingValues = ValuesOf<typeof crossingFlags>;
@@ -236,7 +240,8 @@ export type CrossingValues = ValuesOf<typeof crossingFlags>;
 export const stepFlags = {
   'confirm-each': {
     ...confirmFlags['confirm-each'],
-    summary: 'Ask before each step that changes something; "no" stops there, the same command goes on',
+    summary:
+      'Prompt before each step that changes something; "no" stops there, and the same command continues',
   },
 } as const satisfies Flags;
 export const operationFlags = {
@@ -248,14 +253,14 @@ export const operationFlags = {
 export const memberArgument = {
   name: 'member',
   field: req(str(undefined, { min: 1 })),
-  summary: 'Name or hexadecimal id of the member',
+  summary: 'Name or hexadecimal ID of the member',
   complete: 'kv-member',
 } as const satisfies Argument;
 export const peerUrlsFlag = {
   effects: [],
   field: req(str(undefined, { min: 1 })),
   required: true,
-  summary: 'URLs at which the others call it, comma-separated',
+  summary: 'Peer URLs of the member, comma-separated',
   value: 'urls',
 } as const satisfies Flag;
 
@@ -263,11 +268,11 @@ const maxInt32 = 2 ** 31 - 1;
 /** spec/store#limits: client send size 2 MiB, receive size the largest 32-bit integer. */
 export const sendFlag = {
   field: int({ min: 1, max: maxInt32 }),
-  summary: 'Largest request to send (default: 2 MiB)',
+  summary: 'Maximum request size (default: 2 MiB)',
   value: 'bytes',
 } as const satisfies Flag;
 export const receiveFlag = {
   field: int({ min: 1, max: maxInt32 }),
-  summary: 'Largest answer to take (default 2147483647)',
+  summary: 'Maximum response size (default 2147483647)',
   value: 'bytes',
 } as const satisfies Flag;

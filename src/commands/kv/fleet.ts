@@ -11,20 +11,20 @@ import { crossingFlags } from './flags.ts';
 
 export const fleetFlags = {
   ...crossingFlags,
-  'hold-last': { field: bool(), summary: 'Stop each cluster before its last member; kv resume goes on' },
+  'hold-last': { field: bool(), summary: 'Hold each cluster before its last member; `kv resume` continues' },
   'at-once': {
     field: int({ min: 1, max: 50 }),
-    summary: 'How many clusters at a time after the canary; the file says it, else 1',
+    summary: 'Number of clusters to upgrade in parallel after the canary (default: from the file, or 1)',
     value: 'n',
   },
   emit: {
     field: oneOf(...fleetEngines),
-    summary: 'Print what an existing engine runs instead: a playbook, its inventory, a workflow',
+    summary: 'Print an Ansible playbook, its inventory or an Argo workflow instead of upgrading',
     value: fleetEngines.join('|'),
   },
   image: {
     field: str(1024, { min: 1 }),
-    summary: 'With --emit argo: image with opsctl as its entry point',
+    summary: 'With --emit argo: container image with opsctl as its entry point',
     value: 'image',
   },
 } as const satisfies Flags;
@@ -33,7 +33,7 @@ export const fleetArgs = [
     name: 'file',
     effects: ['reads', 'runs', 'sends'],
     field: req(str(undefined, { min: 1 })),
-    summary: 'The fleet file',
+    summary: 'Fleet file',
     complete: 'file',
   },
 ] as const satisfies readonly Argument[];
@@ -60,7 +60,7 @@ export const fleetUpgrade = async (context: Context, values: FleetValues, fleet:
     info: log.info,
     confirm: () =>
       context.confirm(
-        `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`,
+        `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}: ${label(fleet.canary)} first, then ${fleet.atOnce} in parallel?`,
       ),
   });
   // What speaks against it is an error of the command, not of a row.
@@ -88,21 +88,20 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
 export const fleet = defineCommand({
   path: ['kv', 'fleet'],
   noDryRun: 'opsctl kv upgrade --dry-run shows the plan of each cluster; --emit only prints',
-  summary: 'Upgrade many clusters: a canary first, then several at once, stop at the first failure',
+  summary: 'Upgrade many clusters: a canary first, then several in parallel',
   about:
-    'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done, and the same command goes on with a run that was killed. Exit code 9 when some were not upgraded. ' +
-    'With --emit an engine does the same: it runs `opsctl kv upgrade` for each cluster, where its inventory says.',
+    'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Checks every cluster before it changes the first one, and stops at the first failure. Clusters that already run the new version are skipped, and the same command continues an interrupted run. Exits with code 9 if some clusters were not upgraded. With --emit, prints a definition that runs `opsctl kv upgrade` for each cluster in another engine.',
   args: fleetArgs,
   flags: fleetFlags,
   examples: [
     {
       line: 'opsctl kv fleet fleet.yaml --yes --accept-point-of-no-return',
-      says: 'all clusters of the file, to the end',
+      says: 'Upgrade all clusters of the file completely',
     },
-    { line: 'opsctl kv fleet fleet.yaml --hold-last', says: 'every cluster up to its last member' },
+    { line: 'opsctl kv fleet fleet.yaml --hold-last', says: 'Upgrade every cluster up to its last member' },
     {
       line: 'opsctl kv fleet fleet.yaml --accept-point-of-no-return --emit ansible > playbook.yaml',
-      says: 'a playbook; --emit ansible-inventory writes its inventory',
+      says: 'Print a playbook; --emit ansible-inventory prints its inventory',
     },
   ],
   check: (values) => [
@@ -112,11 +111,11 @@ export const fleet = defineCommand({
           problem(
             '--accept-point-of-no-return',
             'required',
-            'or --hold-last must be given, and not both: the clusters are upgraded unattended',
+            'or --hold-last is required, but not both: a fleet upgrade runs unattended',
           ),
         ]),
     ...(values.emit === 'argo' && values.image === undefined
-      ? [problem('--image', 'required', 'must name the image that the workflow runs')]
+      ? [problem('--image', 'required', 'is required: the image that the workflow runs')]
       : []),
   ],
   run,

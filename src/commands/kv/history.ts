@@ -13,21 +13,21 @@ const clusterNames = async ({ host, settings }: Context): Promise<string[]> =>
   (await host.files.list(settings.directories.clusters)).sort();
 export const history = defineCommand({
   path: ['kv', 'history'],
-  summary: 'List the upgrades and operations of a cluster as an audit record, newest first',
+  summary: 'List upgrades and operations of a cluster, newest first',
   about:
-    'Upgrades, downgrades, restarts, and operations as defrag or replace-member: who ran which plan from where, what was accepted and confirmed, how it ended and how long it took: from the journals on this machine, so a run of another machine is listed there. A run without an end is unfinished: it crashed, or it is in progress.',
+    'Reads the journals on this machine; runs of other machines are listed there. Shows who ran which plan from where, accepted checks and confirmations, the result and the duration of upgrades, downgrades, restarts and operations such as defrag. A run without an end is unfinished: it crashed or is in progress.',
   flags: {
     ...clusterFlags,
     all: {
       effects: [],
       field: bool(),
-      summary: 'Every cluster that this machine has journals of; needs no cluster file',
+      summary: 'List every cluster that has journals on this machine; requires no cluster file',
     },
-    since: { field: datetime(), summary: 'Only runs that began then or later', value: 'time' },
+    since: { field: datetime(), summary: 'List only runs that started at or after this time', value: 'time' },
   },
   examples: [
-    { line: 'opsctl kv history --cluster cluster.yaml', says: 'the runs of one cluster' },
-    { line: 'opsctl kv history --all -o csv', says: 'everything, for a change record' },
+    { line: 'opsctl kv history --cluster cluster.yaml', says: 'List the runs of one cluster' },
+    { line: 'opsctl kv history --all -o csv', says: 'Export everything for a change record' },
   ],
   run: async (context, values) => {
     const [{ findRuns }, { historyRow }, { findOperations }, { operationRow }] = await Promise.all([
@@ -73,13 +73,13 @@ export const reportFlags = {
   as: {
     effects: [],
     field: oneOf('markdown', 'html', 'json'),
-    summary: 'Form of the report (default: from the name of --out)',
+    summary: 'Format of the report (default: from the extension of --out)',
     value: 'markdown|html|json',
   },
   out: {
     effects: ['writes'],
     field: str(undefined, { min: 1 }),
-    summary: 'File to write it into',
+    summary: 'File to write',
     value: 'file',
     complete: 'file',
   },
@@ -89,7 +89,7 @@ export const reportArgs = [
     name: 'run',
     effects: [],
     field: str(),
-    summary: 'The run (default: the newest of the cluster)',
+    summary: 'Run ID (default: the newest run of the cluster)',
     optional: true,
     complete: 'kv-run',
   },
@@ -108,14 +108,14 @@ export const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | u
 
 export const report = defineCommand({
   path: ['kv', 'report'],
-  summary: 'Show the report of an upgrade or an operation: Markdown, JSON or one page with a timeline',
+  summary: 'Show the report of an upgrade or operation',
   about:
-    'Upgrades, downgrades and restarts have all three forms; operations as defrag and replace-member have Markdown and JSON. kv history lists them. Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
+    'Upgrades, downgrades and restarts support Markdown, JSON and an HTML page with a timeline. Operations such as defrag and replace-member support Markdown and JSON. `kv history` lists the runs. Without --as and --out, -o selects the format. The HTML page is self-contained and runs no scripts, so that you can mail it or attach it to a change record.',
   args: reportArgs,
   flags: reportFlags,
   examples: [
-    { line: 'opsctl kv report --out upgrade.html', says: 'the newest run as a page' },
-    { line: 'opsctl kv report --as markdown', says: 'for an issue or a change record' },
+    { line: 'opsctl kv report --out upgrade.html', says: 'Write the newest run as an HTML page' },
+    { line: 'opsctl kv report --as markdown', says: 'Write Markdown for an issue or a change record' },
   ],
   async run(context, values): Promise<Result> {
     const { host, settings, log } = context;
@@ -134,7 +134,7 @@ export const report = defineCommand({
     if (values.out !== undefined && form !== undefined) {
       const path = resolve(host.cwd, values.out);
       await host.files.replace(path, await shown.textAs(form), 0o600);
-      return nothing(`report of run ${shown.run} written to ${values.out}`);
+      return nothing(`wrote report of run ${shown.run} to ${values.out}`);
     }
     if (form !== undefined) return rawResult(await shown.textAs(form));
     return recordResult(shown.data, { text: (await shown.textAs('markdown')).trimEnd(), name: 'run' });
@@ -154,8 +154,11 @@ export const status = defineCommand({
   summary: 'Show members, versions, leader and the last upgrade run',
   flags: endpointFlags,
   examples: [
-    { line: 'opsctl kv status --cluster cluster.yaml', says: 'every member at a glance' },
-    { line: 'opsctl kv status --endpoints 10.0.0.1:2379,10.0.0.2:2379', says: 'without a cluster file' },
+    { line: 'opsctl kv status --cluster cluster.yaml', says: 'Show every member' },
+    {
+      line: 'opsctl kv status --endpoints 10.0.0.1:2379,10.0.0.2:2379',
+      says: 'Show the status without a cluster file',
+    },
   ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);

@@ -13,19 +13,19 @@ export const anyKey = {
   name: 'key-name',
   effects: [],
   field: req(str()),
-  summary: 'The key',
+  summary: 'Key',
 } as const satisfies Argument;
 export const rangeArgument = {
   name: 'range-end',
   effects: [],
   field: str(undefined, { min: 1 }),
-  summary: 'Up to this key, without it',
+  summary: 'End of the key range, exclusive',
   optional: true,
 } as const satisfies Argument;
 export const prefixFlag = {
   effects: [],
   field: bool(),
-  summary: 'Every key that begins like this',
+  summary: 'Match every key with this prefix',
 } as const satisfies Flag;
 type RangeValues = ValuesOf<{ prefix: typeof prefixFlag }, [typeof anyKey, typeof rangeArgument]>;
 type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
@@ -36,9 +36,9 @@ export const rangeOf = (values: RangeValues): Range =>
     : { key: values['key-name'], end: values['range-end'] };
 export const rangeProblems = (values: RangeValues): Problem[] => {
   if (values.prefix === true && values['range-end'] !== undefined)
-    return [problem('<range-end>', 'exclusive', 'cannot be given together with --prefix')];
+    return [problem('<range-end>', 'exclusive', 'cannot be combined with --prefix')];
   return values['key-name'] === '' && values.prefix !== true
-    ? [problem('<key-name>', 'required', 'must not be empty', '"" --prefix means every key')]
+    ? [problem('<key-name>', 'required', 'must not be empty', '"" --prefix selects every key')]
     : [];
 };
 
@@ -56,20 +56,20 @@ export const get = defineCommand({
   flags: {
     ...endpointFlags,
     prefix: prefixFlag,
-    limit: { field: int({ min: 1 }), summary: 'At most this many', value: 'n' },
-    rev: { field: int({ min: 1 }), summary: 'As it was at this revision', value: 'revision' },
-    'keys-only': { effects: [], field: bool(), summary: 'Without the values' },
+    limit: { field: int({ min: 1 }), summary: 'Maximum number of keys', value: 'n' },
+    rev: { field: int({ min: 1 }), summary: 'Read at this revision', value: 'revision' },
+    'keys-only': { effects: [], field: bool(), summary: 'Omit the values' },
     serializable: {
       effects: [],
       field: bool(),
-      summary: 'From this member alone, maybe stale; answers without a quorum',
+      summary: 'Serializable read from this member: may be stale, works without a quorum',
     },
     'max-receive-bytes': receiveFlag,
   },
   examples: [
     {
       line: 'opsctl kv get app/ --prefix --endpoints localhost:2379',
-      says: 'all keys below app/; "" --prefix is every key',
+      says: 'List all keys below app/; "" --prefix lists every key',
     },
   ],
   check: rangeProblems,
@@ -90,11 +90,9 @@ export const get = defineCommand({
       return rowsResult(kvs, { columns: [...columns, 'lease'], name: 'key' });
     const [found] = kvs;
     if (found?.value_base64 !== undefined)
-      context.log.warn(
-        `the value of ${values['key-name']} is not text: -o json has its bytes in value_base64`,
-      );
+      context.log.warn(`the value of ${values['key-name']} is not text: use -o json and read value_base64`);
     if (found === undefined)
-      throw new AppError('not-found', `there is no key ${values['key-name']}`, { code: 'NO_KEY' });
+      throw new AppError('not-found', `key not found: ${values['key-name']}`, { code: 'NO_KEY' });
     return recordResult(found, {
       columns: [...columns, 'version', 'lease'],
       name: values['keys-only'] === true ? 'key' : 'value',
@@ -107,7 +105,7 @@ const keyArgument = {
   name: 'key-name',
   effects: [],
   field: req(str(undefined, { min: 1 })),
-  summary: 'The key',
+  summary: 'Key',
 } as const satisfies Argument;
 export const put = defineCommand({
   path: ['kv', 'put'],
@@ -119,19 +117,23 @@ export const put = defineCommand({
       name: 'value',
       effects: [],
       field: str(),
-      summary: 'The value; `-` or nothing reads it from standard input',
+      summary: 'Value; `-` or no value reads standard input',
       optional: true,
     },
   ],
   flags: {
     ...endpointFlags,
-    lease: { field: str(undefined, { min: 1 }), summary: 'Lease to attach, as hexadecimal id', value: 'id' },
+    lease: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Hexadecimal ID of the lease to attach',
+      value: 'id',
+    },
     'max-send-bytes': sendFlag,
   },
   examples: [
     {
       line: 'opsctl kv put greeting hello --endpoints localhost:2379',
-      says: 'through the gateway of the member',
+      says: 'Write a key through the gateway of the member',
     },
   ],
   run: async (context, values) => {
@@ -161,7 +163,7 @@ export const del = defineCommand({
     const { key, end } = rangeOf(values);
     const which =
       values.prefix === true
-        ? `that begins with ${JSON.stringify(values['key-name'])}`
+        ? `with prefix ${JSON.stringify(values['key-name'])}`
         : `from ${values['key-name']} up to ${values['range-end']}`;
     if (end !== undefined) await context.confirm(`Delete every key ${which}?`);
     const { deleted, revision } = await askAny(context, opened, (store) => store.del(key, end));
@@ -174,35 +176,34 @@ const flags = {
   prefix: prefixFlag,
   rev: {
     field: int({ min: 1 }),
-    summary: 'From this revision on (default: what happens from now on)',
+    summary: 'First revision (default: only new events)',
     value: 'revision',
   },
-  'prev-kv': { effects: [], field: bool(), summary: 'With what the key was before' },
+  'prev-kv': { effects: [], field: bool(), summary: 'Include the previous value' },
   only: {
     field: list(oneOf('put', 'delete')),
     repeat: true,
-    summary: 'Only events of this kind',
+    summary: 'Only events of this type',
     value: 'put|delete',
   },
-  limit: { field: int({ min: 1 }), summary: 'End after so many events', value: 'n' },
+  limit: { field: int({ min: 1 }), summary: 'Exit after N events', value: 'n' },
 } as const satisfies Flags;
 export const watch = defineCommand({
   path: ['kv', 'watch'],
-  summary: 'Print every change of keys as it happens, until Ctrl-C',
+  summary: 'Watch changes of keys until Ctrl-C',
   about:
-    'One row for each event. When a member goes away the watch goes on at another one, right after the last revision: no event is lost and none comes twice. ' +
-    'Exit code 5 when history that it needs was removed by a compaction.',
+    'Prints one row per event. If a member becomes unavailable, the watch continues at another member after the last revision, without losing or repeating events. Exits with code 5 if a compaction removed history that the watch needs.',
   args: [anyKey, rangeArgument],
   flags,
   check: rangeProblems,
   examples: [
     {
       line: 'opsctl kv watch app/ --prefix --endpoints localhost:2379 -o ndjson',
-      says: 'one JSON object a line',
+      says: 'Print one JSON object per line',
     },
     {
       line: 'opsctl kv watch app/ --prefix --rev 1200 --cluster cluster.yaml',
-      says: 'first what happened since revision 1200',
+      says: 'Replay the events since revision 1200 first',
     },
   ],
   run: async (context, values) => {

@@ -13,7 +13,7 @@ export const leaseArgument = {
   name: 'lease-id',
   effects: [],
   field: req(str(undefined, { min: 1 })),
-  summary: 'Hexadecimal id of the lease',
+  summary: 'Hexadecimal ID of the lease',
 } as const satisfies Argument;
 
 /** The members that may receive a revoke: spec/store#limits-4. */
@@ -36,21 +36,23 @@ const oldMembersOf = async (context: Context, opened: Opened): Promise<Opened> =
 export const leaseRevoke = defineCommand({
   path: ['kv', 'lease', 'revoke'],
   noDryRun: 'opsctl kv lease timetolive ID --keys',
-  summary: 'Revoke a lease, and delete the keys that are attached to it',
+  summary: 'Revoke a lease and delete its attached keys',
   args: [leaseArgument],
   flags: endpointFlags,
   about:
-    'While the members run two versions and authentication is on, the revoke goes only to a member of the old version. Exit code 10 if none of the members responds with the old version.',
+    'While the members run two versions and authentication is enabled, opsctl sends the revoke only to a member of the old version. Exits with code 10 if no member of the old version responds.',
   run: async (context, values) => {
     const opened = await oldMembersOf(context, await openCluster(context, values));
     const id = decimalLease(values['lease-id']);
     const { keys } = await askAny(context, opened, (store) => store.timeToLive(id, true));
     if (keys.length > 0)
-      await context.confirm(`Delete the ${keys.length} key${keys.length === 1 ? '' : 's'} attached to it?`);
+      await context.confirm(
+        `Delete the ${keys.length} key${keys.length === 1 ? '' : 's'} attached to the lease?`,
+      );
     await askAny(context, opened, (store) => store.revoke(id));
     return recordResult(
       { id: hexLease(id), deleted_keys: keys.length },
-      { message: `lease ${hexLease(id)} revoked` },
+      { message: `revoked lease ${hexLease(id)}` },
     );
   },
 });
@@ -59,19 +61,19 @@ const longestTtl = 9_000_000_000;
 export const leaseGrant = defineCommand({
   path: ['kv', 'lease', 'grant'],
   noDryRun: 'opsctl kv lease list',
-  summary: 'Grant a lease: keys that are put with it go away with it',
+  summary: 'Grant a lease with a time to live',
   args: [
     {
       name: 'ttl',
       field: req(int({ min: 1, max: longestTtl })),
-      summary: 'Seconds that it lives without a renewal',
+      summary: 'Time to live in seconds',
     },
   ],
   flags: endpointFlags,
   examples: [
     {
       line: 'opsctl kv lease grant 60 --endpoints localhost:2379',
-      says: 'its id is for opsctl kv put --lease',
+      says: 'Use the ID with opsctl kv put --lease',
     },
   ],
   run: async (context, values) => {
@@ -84,7 +86,7 @@ export const leaseGrant = defineCommand({
     const id = hexLease(lease.id);
     return recordResult(
       { id, granted_ttl_seconds: lease.granted_seconds },
-      { message: `lease ${id} granted with TTL(${lease.granted_seconds}s)` },
+      { message: `granted lease ${id} with TTL(${lease.granted_seconds}s)` },
     );
   },
 });
@@ -108,10 +110,11 @@ async function* renewals(context: Context, opened: Opened, id: string, isOnce: b
 export const leaseKeepAlive = defineCommand({
   path: ['kv', 'lease', 'keep-alive'],
   noDryRun: 'opsctl kv lease timetolive ID',
-  summary: 'Renew a lease again and again, until Ctrl-C or its end',
-  about: 'A row for each renewal, at a third of its time to live. Exit code 6 when the lease has gone.',
+  summary: 'Renew a lease until Ctrl-C or its expiry',
+  about:
+    'Prints a row per renewal; renews after a third of the time to live. Exits with code 6 if the lease has expired.',
   args: [leaseArgument],
-  flags: { ...endpointFlags, once: { field: bool(), summary: 'One renewal, then end' } },
+  flags: { ...endpointFlags, once: { field: bool(), summary: 'Renew once, then exit' } },
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const id = decimalLease(values['lease-id']);
@@ -142,20 +145,20 @@ export const leaseList = defineCommand({
 
 export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],
-  summary: 'Show how long a lease still lives',
+  summary: 'Show the remaining TTL of a lease',
   args: [
     {
       name: 'lease-id',
       effects: [],
       field: req(str(undefined, { min: 1 })),
-      summary: 'Hexadecimal id of the lease',
+      summary: 'Hexadecimal ID of the lease',
     },
   ],
-  flags: { ...endpointFlags, keys: { effects: [], field: bool(), summary: 'The attached keys too' } },
+  flags: { ...endpointFlags, keys: { effects: [], field: bool(), summary: 'Include the attached keys' } },
   examples: [
     {
       line: 'opsctl kv lease timetolive 694d5765fc71500b --endpoints localhost:2379',
-      says: 'or: lease 694d5765fc71500b already expired',
+      says: 'Show the TTL, or that the lease has expired',
     },
   ],
   run: async (context, values) => {

@@ -23,11 +23,9 @@ import { type Asked, runOperation } from './space.ts';
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
 export const replaceMember = defineCommand({
   path: ['kv', 'replace-member'],
-  summary: 'Give a member that lost its data a new data directory, and the data of the others',
+  summary: 'Rebuild a member with an empty data directory',
   about:
-    'For a failed disk, a deleted data directory, or data that differ from the others. The member is stopped, removed, added again as a learner (3.4 and later), started with an empty data directory, ' +
-    'promoted when it has all data, and checked. What is left of its data is kept. The others have to be healthy all the time: never two members are down. ' +
-    'Interrupted, the same command goes on where it was.',
+    'Use it after a failed disk, a deleted data directory, or if the data of a member differs from the other members. Stops the member, removes it, adds it again as a learner (3.4 and later), starts it with an empty data directory, promotes it when it has caught up, and verifies it. Keeps a backup of the old data. The other members must stay healthy: two members are never down at the same time. If interrupted, the same command continues.',
   args: [
     {
       name: 'member',
@@ -40,9 +38,12 @@ export const replaceMember = defineCommand({
   examples: [
     {
       line: 'opsctl kv replace-member n2 --cluster cluster.yaml --dry-run',
-      says: 'the steps, and what the preflight checks found',
+      says: 'Show the steps and the results of the preflight checks',
     },
-    { line: 'opsctl kv replace-member n2 --cluster cluster.yaml', says: 'after the disk was replaced' },
+    {
+      line: 'opsctl kv replace-member n2 --cluster cluster.yaml',
+      says: 'Rebuild the member after a disk replacement',
+    },
   ],
   run: async (context, values) => {
     const opened = await openCluster(context, values, 'upgrade');
@@ -69,7 +70,7 @@ export const replaceMember = defineCommand({
         ]);
         return replaceActs(await shellsOf(context.host, cluster, context.settings.directories.state));
       },
-      question: `Replace ${member.name} of ${cluster.name}? Its data are given up.`,
+      question: `Replace ${member.name} of ${cluster.name} and discard its data?`,
       hasCanary: values.canary !== false,
       confirmsEach: values['confirm-each'],
     });
@@ -92,20 +93,20 @@ export const membershipPlans = () => import('../../kv/operations/membership-plan
 
 export const memberAdd = defineCommand({
   path: ['kv', 'member', 'add'],
-  summary: 'Add a member, and print what it is started with',
+  summary: 'Add a member and print its start command',
   args: [{ name: 'name', field: req(str(undefined, { min: 1 })), summary: 'Name of the new member' }],
   flags: {
     ...endpointFlags,
     'peer-urls': peerUrlsFlag,
     learner: {
       field: bool(),
-      summary: 'It gets the data and does not vote before it is promoted (3.4 and later)',
+      summary: 'Add it as a learner: it receives data and does not vote until it is promoted (3.4 and later)',
     },
   },
   examples: [
     {
       line: 'opsctl kv member add n4 --peer-urls http://10.0.0.4:2380 --learner --cluster cluster.yaml',
-      says: 'then start it, then opsctl kv member promote n4',
+      says: 'Add a learner; start it, then run opsctl kv member promote n4',
     },
   ],
   run: async (context, values) => {
@@ -128,7 +129,7 @@ export const memberAdd = defineCommand({
 
 export const memberList = defineCommand({
   path: ['kv', 'member', 'list'],
-  summary: 'List the members that the cluster knows',
+  summary: 'List the members of the cluster',
   flags: endpointFlags,
   run: async (context, values) => {
     const opened = await openCluster(context, values);
@@ -147,7 +148,7 @@ export const memberList = defineCommand({
 
 export const memberPromote = defineCommand({
   path: ['kv', 'member', 'promote'],
-  summary: 'Make a learner a voting member, once it has caught up',
+  summary: 'Promote a learner to a voting member',
   args: [memberArgument],
   flags: endpointFlags,
   run: (context, values) =>
@@ -162,7 +163,7 @@ export const memberPromote = defineCommand({
 
 export const memberRemove = defineCommand({
   path: ['kv', 'member', 'remove'],
-  summary: 'Remove a member for good, when the others keep a majority',
+  summary: 'Remove a member permanently, if the others keep a majority',
   args: [memberArgument],
   flags: endpointFlags,
   run: (context, values) =>
@@ -174,7 +175,7 @@ export const memberRemove = defineCommand({
           member,
         ),
       acts: membershipActs,
-      question: `Remove ${values.member} from ${cluster.name} for good?`,
+      question: `Remove ${values.member} from ${cluster.name} permanently?`,
     })),
 });
 
@@ -211,12 +212,12 @@ const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise
 export const moveLeader = defineCommand({
   path: ['kv', 'move-leader'],
   noDryRun: 'opsctl kv status shows the leader',
-  summary: 'Transfer the leadership to another member (3.3 and later)',
+  summary: 'Transfer leadership to another member (3.3 and later)',
   args: [
     {
       name: 'target',
       field: req(str(undefined, { min: 1 })),
-      summary: 'New leader: name or hexadecimal id of a member',
+      summary: 'Name or hexadecimal ID of the new leader',
       complete: 'kv-member',
     },
   ],
@@ -240,8 +241,8 @@ export const moveLeader = defineCommand({
       {
         message:
           leader.member_id === target.id
-            ? `${target.name} leads already`
-            : `leadership handed from ${from} to ${target.name}`,
+            ? `${target.name} is already the leader`
+            : `transferred leadership from ${from} to ${target.name}`,
       },
     );
   },

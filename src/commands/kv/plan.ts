@@ -24,9 +24,9 @@ import {
 
 export const plan = defineCommand({
   path: ['kv', 'plan'],
-  summary: 'Show step by step what an upgrade would do',
+  summary: 'Show the steps of an upgrade',
   about:
-    'Read-only. The plan carries a digest; `kv upgrade --plan FILE` refuses when the cluster no longer matches it.',
+    'Makes no changes. The plan contains a digest; `kv upgrade --plan FILE` fails if the cluster no longer matches the plan.',
   flags: {
     ...planFlags,
     out: {
@@ -38,10 +38,10 @@ export const plan = defineCommand({
     },
   },
   examples: [
-    { line: 'opsctl kv plan --cluster cluster.yaml', says: 'the numbered plan' },
+    { line: 'opsctl kv plan --cluster cluster.yaml', says: 'Print the numbered plan' },
     {
       line: 'opsctl kv plan --cluster cluster.yaml --out plan.json',
-      says: 'for review, then kv upgrade --plan plan.json',
+      says: 'Save a plan for review; apply it with kv upgrade --plan plan.json',
     },
   ],
   run: async (context, values) => {
@@ -62,7 +62,7 @@ export const plan = defineCommand({
     const next =
       values.out === undefined
         ? undefined
-        : `plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`;
+        : `wrote plan to ${values.out}; apply it with opsctl kv upgrade --plan ${values.out}`;
     // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
     const view = { text, name: 'digest', message: next, namesCommands: true } as const;
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty)
@@ -86,17 +86,19 @@ const sameOptions = (values: PlanValues): string =>
     .map((flag) => ` ${flag}`)
     .join('');
 const arrivedData = ({ opened, observation }: Prepared, to: string, isGood: boolean) => ({
-  ...(isGood ? { outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already` } : {}),
+  ...(isGood ? { outcome: 'done', message: `cluster ${opened.cluster.name} already runs ${to}` } : {}),
   cluster_version: observation.cluster_version,
 });
 export const check = defineCommand({
   path: ['kv', 'check'],
   summary: 'Run every preflight check of an upgrade',
   about:
-    'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. If the cluster already runs the target version, only the guards about its health count. Exit code 20 when one of them fails.',
+    'Makes no changes. Runs every check and prints each finding (pass, unknown, warn or fail) with its fix. If the cluster already runs the target version, only health checks count. Exits with code 20 if a check fails.',
   flags: planFlags,
   isCheck: true,
-  examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
+  examples: [
+    { line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'Check the cluster before an upgrade' },
+  ],
   run: async (context, values) => {
     const prepared = await prepare(context, values);
     const { made, observation, opened, options } = prepared;
@@ -137,7 +139,7 @@ export const check = defineCommand({
 
 export const schema = defineCommand({
   path: ['kv', 'schema'],
-  summary: 'Print the JSON Schema of cluster files, for editors',
+  summary: 'Print the JSON Schema of cluster files for editors',
   run: async () => {
     const { clusterSchema } = await import('../../kv/upgrade/cluster/cluster-file.ts');
     return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
@@ -160,20 +162,20 @@ export const initFlags = {
   },
   driver: {
     field: oneOf(...driverKinds),
-    summary: 'How members are stopped and started',
+    summary: 'Driver that stops and starts members',
     value: 'driver',
   },
   'new-binary': {
     effects: ['reads', 'runs'],
     field: str(undefined, { min: 1 }),
-    summary: 'Server program of the version to go to',
+    summary: 'Server binary of the target version',
     value: 'file',
     complete: 'file',
   },
   'old-binary': {
     effects: ['reads', 'runs'],
     field: str(undefined, { min: 1 }),
-    summary: 'Server program of the running version',
+    summary: 'Server binary of the running version',
     value: 'file',
     complete: 'file',
   },
@@ -183,8 +185,8 @@ type Given = ValuesOf<typeof initFlags>;
 const endpointsOf = async (context: Context, values: Given): Promise<string> => {
   if (values.endpoints !== undefined) return values.endpoints;
   if (!context.isInteractive)
-    throw new AppError('usage', '--endpoints is required where nobody can be asked', {
-      tryThis: ['--endpoints HOST:PORT of one running member'],
+    throw new AppError('usage', '--endpoints is required without a terminal', {
+      tryThis: ['--endpoints HOST:PORT of a running member'],
     });
   return context.host.terminal.prompts.text('Client address of a running member (host:port):', {
     fallback: '127.0.0.1:2379',
@@ -192,23 +194,23 @@ const endpointsOf = async (context: Context, values: Given): Promise<string> => 
 };
 const report = ({ log }: Context, values: Given, { left, unseen, processes }: Draft): void => {
   for (const { member, process } of processes) log.info(`${member}: ${process}`);
-  for (const line of left) log.warn(`to fill in: ${line}`);
+  for (const line of left) log.warn(`fill in: ${line}`);
   if (values.driver === undefined && unseen.length > 0)
     log.warn(
-      `no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`,
+      `no process of ${unseen.join(', ')} found on this machine; for members on other hosts use --driver ssh`,
     );
 };
 export const init = defineCommand({
   path: ['kv', 'init'],
   noDryRun: 'without --out the file is only printed',
-  summary: 'Write a cluster file from a running cluster',
+  summary: 'Create a cluster file from a running cluster',
   about:
-    'Reads the member list. Members that run on this machine get their data directory, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
+    'Reads the member list. For members on this machine, also writes their data directory, binary and command line, and marks values that it cannot determine. The file also contains certificate paths and the user name, but never a password.',
   flags: initFlags,
   examples: [
     {
       line: 'opsctl kv init --endpoints 127.0.0.1:2379 --new-binary ./etcd-3.4 --out cluster.yaml',
-      says: 'then kv check --cluster cluster.yaml',
+      says: 'Create a cluster file, then run kv check --cluster cluster.yaml',
     },
   ],
   run: async (context, values) => {
@@ -233,11 +235,11 @@ export const init = defineCommand({
     const text = await draftText(host, settings.directories.cache, draft);
     if (file === undefined) return rawResult(text);
     if ((await host.files.info(file)) !== undefined)
-      await context.confirm(`${file} is there already. Replace it?`);
+      await context.confirm(`${file} already exists. Replace it?`);
     await host.files.replace(file, text, 0o600);
     return recordResult(
       { cluster_file: file, members, processes, to_fill_in: left },
-      { text: `${file} written; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
+      { text: `wrote ${file}; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
     );
   },
 });

@@ -44,11 +44,11 @@ const defaultFile = async (context: Context): Promise<string> => {
     log.info(`using the simulated cluster of ${simulated}`);
     return simulated;
   }
-  throw new AppError('config', 'no cluster is named', {
+  throw new AppError('config', 'no cluster specified', {
     code: 'NO_CLUSTER',
     tryThis: [
       '--cluster FILE',
-      '--endpoints HOST:PORT,… for commands that only look',
+      '--endpoints HOST:PORT,… for read-only commands',
       'opsctl kv init writes a cluster file',
       'opsctl mock kv start makes a simulated cluster',
     ],
@@ -65,7 +65,7 @@ export const openCluster = async (
     import('../../kv/upgrade/cluster/given-access.ts'),
   ]);
   if (values.endpoints !== undefined && values.cluster !== undefined) {
-    throw invalidArguments([problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
+    throw invalidArguments([problem('--endpoints', 'exclusive', 'cannot be combined with --cluster')]);
   }
   if (values.endpoints !== undefined) {
     const { cluster, typed } = fromEndpoints(values);
@@ -220,7 +220,7 @@ export const reportArrival = async (prepared: Prepared): Promise<Result | undefi
   if (found === undefined) return undefined;
   const { findingsText } = await import('../../kv/upgrade/present/text.ts');
   const { observation, opened } = prepared;
-  const message = `cluster ${opened.cluster.name} runs ${found.to} already`;
+  const message = `cluster ${opened.cluster.name} already runs ${found.to}`;
   const findings = found.findings.filter(({ level }) => level !== 'pass');
   const text = [
     `${message}: nothing to do`,
@@ -240,7 +240,7 @@ export const reportArrival = async (prepared: Prepared): Promise<Result | undefi
 export const digestError = (given: Plan, now: Plan): AppError =>
   new AppError(
     'unsafe',
-    `refused, nothing was changed: the cluster no longer matches the plan (${differences(given, now).join('; ')})`,
+    `refused: the cluster no longer matches the plan (${differences(given, now).join('; ')}); no changes were made`,
     {
       code: 'PLAN_OUTDATED',
       tryThis: ['opsctl kv plan --out FILE, and look at it again'],
@@ -249,11 +249,13 @@ export const digestError = (given: Plan, now: Plan): AppError =>
   );
 const differences = (given: Plan, now: Plan): string[] => {
   const found: string[] = [];
-  if (given.cluster !== now.cluster) found.push(`the plan is for ${given.cluster}`);
+  if (given.cluster !== now.cluster) found.push(`the plan is for cluster ${given.cluster}`);
   if (given.from !== now.from || given.to !== now.to)
-    found.push(`the way is ${now.from} → ${now.to}, the plan says ${given.from} → ${given.to}`);
+    found.push(
+      `the upgrade path is ${now.from} → ${now.to}, but the plan contains ${given.from} → ${given.to}`,
+    );
   if (given.order.join() !== now.order.join())
-    found.push(`the order is ${now.order.join(', ')}, the plan says ${given.order.join(', ')}`);
+    found.push(`the order is ${now.order.join(', ')}, but the plan contains ${given.order.join(', ')}`);
   return found.length > 0 ? found : ['members, binaries or commands have changed'];
 };
 

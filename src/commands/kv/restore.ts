@@ -19,13 +19,13 @@ export const restoreFlags = {
   snapshot: {
     effects: ['reads'],
     field: str(undefined, { min: 1 }),
-    summary: 'Snapshot: a file or s3://BUCKET/PREFIX/NAME (default: the newest one of the last run)',
+    summary: 'Snapshot: a file or s3://BUCKET/PREFIX/NAME (default: the newest snapshot of the last run)',
     value: 'file',
     complete: 'file',
   },
   to: {
     field: str(16, { pattern: '^\\d+\\.\\d+$' }),
-    summary: 'Version to rebuild (default: the one before the last run)',
+    summary: 'Version to rebuild (default: the version before the last run)',
     value: 'minor',
     suggest: versionRows.map(({ minor }) => minor),
   },
@@ -56,9 +56,9 @@ const rebuilt = async (
   );
   const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
   const clients = [
-    'restart every client that watches or caches: revisions went back, and a watch waits for one that it has seen',
-    'clients with a user have to log in again; leases start anew with their whole time',
-    ...(plan.lost_revisions === 0 ? [] : ['what was written after the snapshot has to be written again']),
+    'restart every client that watches or caches: revisions went back, and such a client waits for a revision that it has already seen',
+    'clients that authenticate must log in again; leases restart with their full TTL',
+    ...(plan.lost_revisions === 0 ? [] : ['repeat the writes that clients made after the snapshot']),
   ];
   return recordResult(
     { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, clients, message },
@@ -82,11 +82,10 @@ export const restore = defineCommand({
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
   about:
-    'Rebuilds the cluster from its snapshots, after the point of no return too. Says first how many revisions would be lost, and asks. The present data directories are kept aside. ' +
-    'Needs ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
+    'Rebuilds the cluster from its snapshots, even after the point of no return. First shows how many revisions would be lost, and asks for confirmation. Keeps the current data directories as backups. Requires ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
   flags: restoreFlags,
   examples: [
-    { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' },
+    { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'Show the steps and the data loss' },
   ],
   run: async (context, values) => restoreCluster(context, values),
 });
@@ -97,12 +96,12 @@ export const rehearseFlags = {
   snapshot: {
     effects: ['reads'],
     field: str(undefined, { min: 1 }),
-    summary: 'Snapshot to restore (default: a fresh one of a follower)',
+    summary: 'Snapshot to restore (default: a new snapshot of a follower)',
     value: 'file',
     complete: 'file',
   },
-  simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
-  real: { field: bool(), summary: 'Fail when real servers are not possible' },
+  simulated: { field: bool(), summary: 'Use simulated servers even if real servers are possible' },
+  real: { field: bool(), summary: 'Fail if real servers are not possible' },
   keep: { field: bool(), summary: 'Keep the directory of the private copy' },
 } as const satisfies Flags;
 export type RehearseValues = ValuesOf<typeof rehearseFlags>;
@@ -112,7 +111,7 @@ const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise
   const { canBeReal } = await import('../../kv/upgrade/rehearse/rehearse.ts');
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
-  const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
+  const rule = 'requires ctl_binary and both binaries of every member in the cluster file, on this machine';
   throw invalidArguments([problem('--real', 'rule', rule)]);
 };
 /** The same plan, carried out on a copy in the directory. */
@@ -140,7 +139,7 @@ export const rehearsedIn = async (
     info: log.info,
   });
   const where = `a private copy of ${isReal ? 'real' : 'simulated'} servers`;
-  log.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${cluster.name} is not touched`);
+  log.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${cluster.name} is not changed`);
   const onEvent = (event: UpgradeEvent): void => {
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);
@@ -172,22 +171,21 @@ const run = async (context: Context, values: RehearseValues): Promise<Result> =>
     const state = settings.directories.clusters;
     return rehearsalEnding(ended, await keepReport(host, state, opened.cluster.name, directory, id));
   } finally {
-    if (values.keep) context.log.info(`the private copy is kept in ${directory}`);
+    if (values.keep) context.log.info(`kept the private copy in ${directory}`);
     else await host.files.remove(directory);
   }
 };
 export const rehearse = defineCommand({
   path: ['kv', 'rehearse'],
   noDryRun: 'it only works on copies; opsctl kv plan shows the steps',
-  summary: 'Run the upgrade on a private copy of the cluster first',
+  summary: 'Rehearse an upgrade on a private copy of the cluster',
   about:
-    'Restores a snapshot into a private cluster on this machine and carries out the same plan there: with the real binaries when the cluster file names them and ctl_binary, on simulated servers otherwise. ' +
-    'The cluster itself is only read. Exit code 20 when the rehearsal did not go through.',
+    'Restores a snapshot into a private cluster on this machine and runs the same plan there. Uses the real binaries if the cluster file lists them and ctl_binary, and simulated servers otherwise. Only reads from the cluster itself. Exits with code 20 if the rehearsal fails.',
   flags: rehearseFlags,
-  examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'the night before' }],
+  examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'Rehearse the night before' }],
   check: (values) =>
     values.real && values.simulated
-      ? [problem('--simulated', 'exclusive', 'cannot be given together with --real')]
+      ? [problem('--simulated', 'exclusive', 'cannot be combined with --real')]
       : [],
   run,
 });

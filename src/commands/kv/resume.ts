@@ -25,12 +25,12 @@ export const resumeFlags = {
   ...clusterFlags,
   ...runFlags,
   ...crossingFlags,
-  'past-hold': { field: bool(), summary: 'With --yes: go on with a run that holds' },
+  'past-hold': { field: bool(), summary: 'With --yes: continue a run that is held' },
   'hold-last': {
     field: bool(),
-    summary: 'Stop before the last member, also when the run has held there already',
+    summary: 'Hold before the last member, even if the run was already held there',
   },
-  'hold-after': { ...planFlags['hold-after'], summary: 'Stop again after so many more members' },
+  'hold-after': { ...planFlags['hold-after'], summary: 'Hold again after N more members' },
 } as const satisfies Flags;
 type Given = ValuesOf<typeof resumeFlags>;
 /** Whether a flag says that the hold of the run is known. */
@@ -59,9 +59,9 @@ export const endedRun = async (context: Context, values: EndpointValues): Promis
   const isDone = last?.kind === 'closed' && last.outcome === 'done';
   if (isDone || isRolledBack(entries)) await dropLockOf(opened, run);
   if (isDone)
-    return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
+    return recordResult({ run, outcome: 'done' }, { message: `no run to resume: run ${run} is finished` });
   if (!isRolledBack(entries)) return undefined;
-  const message = `nothing to go on with: run ${run} was rolled back to its end; opsctl kv upgrade begins a new one`;
+  const message = `no run to resume: run ${run} was rolled back; opsctl kv upgrade starts a new run`;
   return recordResult({ run, outcome: 'rolled-back' }, { message, namesCommands: true }, 'rolled-back');
 };
 
@@ -83,7 +83,7 @@ export const findUnfinished = async (context: Context, values: EndpointValues): 
   const first = found?.entries[0];
   if (found === undefined && unread !== undefined) throw unread;
   if (found === undefined || first?.kind !== 'opened') {
-    throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
+    throw new AppError('not-found', `cluster ${opened.cluster.name} has no unfinished run on this machine`, {
       code: 'NO_RUN',
       tryThis: ['opsctl kv status', 'opsctl kv upgrade'],
     });
@@ -101,16 +101,15 @@ export const findUnfinished = async (context: Context, values: EndpointValues): 
 export const resume = defineCommand({
   path: ['kv', 'resume'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
-  summary: 'Go on with an upgrade that was stopped, held, interrupted or crashed',
+  summary: 'Resume an unfinished upgrade',
   about:
-    'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard runs again before the next member is stopped. ' +
-    'A run that holds goes on when somebody confirms it at a terminal, or with --past-hold.',
+    'Compares the journal with the state of the members. Does not repeat completed steps, and runs every check again before it stops the next member. A held run continues after a confirmation at the terminal, or with --past-hold.',
   flags: resumeFlags,
   examples: [
-    { line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or a hold' },
+    { line: 'opsctl kv resume --cluster cluster.yaml', says: 'Resume after a crash, a Ctrl-C or a hold' },
     {
       line: 'opsctl kv resume --cluster cluster.yaml --yes --accept-point-of-no-return',
-      says: 'unattended, to the end',
+      says: 'Resume unattended and run to the end',
     },
   ],
   run: async (context, values) => {
@@ -123,7 +122,7 @@ export const resume = defineCommand({
     await confirmStart(
       context,
       opened.cluster.name,
-      `Go on with the ${isRollback ? 'rollback' : kindOf(plan)} of ${opened.cluster.name}?`,
+      `Continue the ${isRollback ? 'rollback' : kindOf(plan)} of ${opened.cluster.name}?`,
       values,
     );
     if (!isRollback) {
@@ -141,7 +140,7 @@ export const resume = defineCommand({
     );
     if (unused.length > 0)
       context.log.warn(
-        `a rollback is never held half-way: ${unused.map((name) => `--${name}`).join(', ')} has no effect on it`,
+        `a rollback cannot be held: ${unused.map((name) => `--${name}`).join(', ')} has no effect`,
       );
     const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
     return runUpgrade(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
@@ -150,7 +149,7 @@ export const resume = defineCommand({
 
 /** spec/store#versions-2. `back`: the way back of versions that can be downgraded. */
 const pastReturn = ({ from, to }: Plan, back: readonly string[]): AppError =>
-  new AppError('unsafe', `the cluster runs ${to}, and ${from} does not start on its data`, {
+  new AppError('unsafe', `the cluster runs ${to}, and ${from} cannot start with its data`, {
     code: 'PAST_POINT_OF_NO_RETURN',
     tryThis: [
       ...(rowOf(to)?.can.downgrade === true ? back : []),
@@ -176,12 +175,15 @@ const finishedUpgrade = async (
 export const rollback = defineCommand({
   path: ['kv', 'rollback'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
-  summary: 'Bring every upgraded member back to the old version, while one still runs it',
+  summary: 'Roll back every upgraded member to the old version',
   about:
-    'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. It has no window: once begun it goes to its end. Exit code 12 when it is done.',
+    'Works only while the cluster still reports the old version. After the last member a rollback is not possible; see kv restore. Maintenance windows do not apply: a rollback runs to the end. Exits with code 12 when it is finished.',
   flags: { ...clusterFlags, ...rollbackFlags },
   examples: [
-    { line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' },
+    {
+      line: 'opsctl kv rollback --cluster cluster.yaml',
+      says: 'Roll back after --hold-last or a failed member',
+    },
   ],
   run: async (context, values) => {
     const { opened, found, plan } = await findUnfinished(context, values).catch(async (error: unknown) => {
@@ -200,7 +202,7 @@ export const rollback = defineCommand({
     await confirmStart(
       context,
       opened.cluster.name,
-      `Bring every member of ${opened.cluster.name} back to ${oldWay(plan)}?`,
+      `Roll back every member of ${opened.cluster.name} to ${oldWay(plan)}?`,
       values,
     );
     const { rollBack } = await import('../../kv/upgrade/execute/rollback.ts');
@@ -211,9 +213,9 @@ export const rollback = defineCommand({
 export const abort = defineCommand({
   path: ['kv', 'abort'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
-  summary: 'Give an unfinished run up and leave the members as they are',
+  summary: 'Abandon an unfinished run without changing members',
   about:
-    'Stops and starts nothing. A downgrade that no member has followed yet is cancelled in the store; one that a member has followed stays enabled, and the message names what ends it. Refused while a member is down by the hand of the run: resume or roll back first.',
+    'Stops and starts no members. Cancels a downgrade that no member has started; otherwise the downgrade stays enabled, and the message names the command that finishes it. Refused while the run has stopped a member: resume or roll back first.',
   flags: clusterFlags,
   run: async (context, values) => {
     const { host, settings, log } = context;
@@ -222,7 +224,7 @@ export const abort = defineCommand({
     const { giveUp, refuseWhileDown } = await import('../../kv/upgrade/execute/ending.ts');
     const look = async () => (await observe({ host, ...opened })).members;
     refuseWhileDown(await look());
-    await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
+    await context.confirm(`Abandon run ${found.run}? Members are not changed.`);
     const { takeLocks } = await import('../../kv/engine/locks.ts');
     const state = settings.directories.clusters;
     const lock = await takeLocks({ host, state, ...opened, run: found.run, warn: log.warn });

@@ -91,7 +91,7 @@ export const confirmCrossing = async (
   const { terminal } = context.host;
   const { crossingText } = await import('../../kv/upgrade/present/live.ts');
   const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
-  const question = `${text}\n  Type ${plan.to} to cross it, anything else to hold:`;
+  const question = `${text}\n  Type ${plan.to} to continue past it, anything else to hold:`;
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
 };
 /** Better said at the start than after an hour. */
@@ -105,7 +105,7 @@ export const reportUnattended = (
   if ((isInteractive && !isConfirmed) || values['accept-point-of-no-return'] === true) return;
   if (options.hold_last || options.hold_after !== undefined) return;
   log.info(
-    `nobody will be asked: this run holds before the last member on ${from}; --accept-point-of-no-return lets it go on`,
+    `not interactive: the run will hold before the last member on ${from}; --accept-point-of-no-return continues past it`,
   );
 };
 
@@ -129,7 +129,9 @@ const eachConfirmed =
   ({ host }: Context, ask: Ask) =>
   (member: string, withdrawn: AbortSignal): Promise<boolean> =>
     ask(async () => {
-      const answer = await host.terminal.prompts.text(`Go on with ${member}? [y/N]`, { signal: withdrawn });
+      const answer = await host.terminal.prompts.text(`Continue with ${member}? [y/N]`, {
+        signal: withdrawn,
+      });
       return /^y(es)?$/i.test(answer.trim());
     });
 /** Whatever is wrong with a flag is said before anything is planned. */
@@ -138,9 +140,9 @@ export const refuseWrongWindow = async (context: Context, values: WindowValues):
   parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
   if (values['confirm-each'] !== true || context.isInteractive) return;
   throw usageError(
-    '--confirm-each asks before each member, and nobody can be asked here',
+    '--confirm-each prompts before each member, which requires a terminal',
     [],
-    ['--until and --pause-while-query, for runs that nobody watches'],
+    ['use --until or --pause-while-query for unattended runs'],
   );
 };
 /** Undefined when nothing of the kind is asked for. */
@@ -210,7 +212,9 @@ const typedName = async (context: Context, cluster: string, question: string): P
   if (!context.isInteractive) return false;
   const asked = wrap(question, columnsOf(context.host.terminal.stderr) - 2, '  ');
   return (
-    (await context.host.terminal.prompts.text(`${asked}\n  Type ${cluster} to go on:`)).trim() === cluster
+    (
+      await context.host.terminal.prompts.text(`${asked}\n  Type the cluster name (${cluster}) to confirm:`)
+    ).trim() === cluster
   );
 };
 export const confirmStart = async (
@@ -221,7 +225,11 @@ export const confirmStart = async (
 ): Promise<void> => {
   await refuseWrongWindow(context, values);
   if (!context.isConfirmed && !context.isInteractive)
-    throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+    throw usageError(
+      `${question} Confirmation is required, but this is not an interactive terminal.`,
+      [],
+      ['add --yes to confirm without a prompt'],
+    );
   if (!(await typedName(context, cluster, question)))
-    throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
+    throw new AppError('unsafe', 'not confirmed; no changes were made', { code: 'NOT_CONFIRMED' });
 };

@@ -47,7 +47,7 @@ const sourceOf = async (
   const observation = await observe({ host: context.host, cluster, access });
   const best = snapshotSource(observation);
   if (best === undefined)
-    throw new AppError('network', `no member answers: ${observation.members[0]?.error ?? 'unknown'}`, {
+    throw new AppError('network', `no member responded: ${observation.members[0]?.error ?? 'unknown'}`, {
       code: 'UNAVAILABLE',
       retryable: true,
       tryThis: ['opsctl kv status'],
@@ -128,7 +128,7 @@ export const emitSchedule = async (
 ): Promise<string> => {
   if (values.cluster === undefined && values.endpoints === undefined)
     throw invalidArguments([
-      problem('--cluster', 'required', 'or --endpoints must be given: the scheduler knows no default'),
+      problem('--cluster', 'required', 'or --endpoints is required: a scheduler has no default cluster'),
     ]);
   const isInImage = values.emit === 'kubernetes';
   return scheduleText(values.emit as Scheduler, {
@@ -173,23 +173,23 @@ export const repeatSnapshots = (context: Context, values: ScheduleValues, everyM
 export const scheduleFlags = {
   every: {
     field: str(32, { min: 1 }),
-    summary: 'Time from one snapshot to the next (default 6h)',
+    summary: 'Time between two snapshots (default 6h)',
     value: 'duration',
   },
-  once: { field: bool(), summary: 'Take one snapshot, prune, and end: what a timer runs' },
+  once: { field: bool(), summary: 'Save one snapshot, prune, and exit; for timers' },
   emit: {
     field: oneOf(...schedulers),
-    summary: 'Print what makes a scheduler run it instead: systemd units, a cron line, a CronJob',
+    summary: 'Print systemd units, a cron line or a Kubernetes CronJob instead of running',
     value: 'systemd|cron|kubernetes',
   },
   image: {
     field: str(1024, { min: 1 }),
-    summary: 'With --emit kubernetes: image with opsctl as its entry point',
+    summary: 'With --emit kubernetes: container image with opsctl as its entry point',
     value: 'image',
   },
   member: {
     field: str(255, { min: 1 }),
-    summary: 'Member to take it from (default: a healthy follower)',
+    summary: 'Source member (default: a healthy follower)',
     value: 'name',
     complete: 'kv-member',
   },
@@ -204,20 +204,19 @@ export type ScheduleValues = ValuesOf<typeof scheduleFlags, typeof scheduleArgs>
 export const snapshotSchedule = defineCommand({
   path: ['kv', 'snapshot', 'schedule'],
   noDryRun: 'opsctl kv snapshot prune --dry-run shows what the rules would remove; --emit only prints',
-  summary: 'Take snapshots again and again: verified, stored, and pruned by rules',
+  summary: 'Save verified snapshots periodically and prune old ones',
   about:
-    'Each run reads a snapshot from a healthy follower, verifies it, stores it as CLUSTER-TIME-rREVISION.db with a manifest beside it, and prunes when a rule is given. ' +
-    'A scheduler is better at this than a process that nobody watches: --emit prints what it needs. Credentials of a bucket come from the environment only.',
+    'Each run reads a snapshot from a healthy follower, verifies it, stores it as CLUSTER-TIME-rREVISION.db with a manifest, and prunes if a rule is set. For production use a scheduler; --emit prints its configuration. Bucket credentials come from the environment only.',
   args: scheduleArgs,
   flags: scheduleFlags,
   examples: [
     {
       line: 'opsctl kv snapshot schedule s3://backups/etcd --cluster cluster.yaml --keep-last 8 --keep-daily 14 --emit systemd',
-      says: 'a service and a timer, every 6 hours',
+      says: 'Print a service and a timer for every 6 hours',
     },
     {
       line: 'opsctl kv snapshot schedule /var/backups/etcd --every 1h --keep-last 48',
-      says: 'in the foreground',
+      says: 'Run in the foreground',
     },
   ],
   check: (values) => [
@@ -228,11 +227,11 @@ export const snapshotSchedule = defineCommand({
             '--every',
             'min',
             `${everyProblem(values.every)}; got ${values.every}`,
-            'write it like 30m, 6h or 1d',
+            'use a duration such as 30m, 6h or 1d',
           ),
         ]),
     ...(values.emit === 'kubernetes' && values.image === undefined
-      ? [problem('--image', 'required', 'must name the image that the CronJob runs')]
+      ? [problem('--image', 'required', 'is required: the image that the CronJob runs')]
       : []),
   ],
   run: async (context, values) => {
@@ -245,8 +244,8 @@ export const snapshotSchedule = defineCommand({
           problem(
             '--every',
             'rule',
-            'no calendar says that: it must divide an hour or a day',
-            'like 15m, 1h, 6h or 1d',
+            'cannot be expressed as a calendar schedule: must divide an hour or a day',
+            'such as 15m, 1h, 6h or 1d',
           ),
         ]);
       return rawResult(await emitSchedule(context, values, calendar));

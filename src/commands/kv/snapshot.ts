@@ -17,7 +17,7 @@ export const destinationArgument = {
   name: 'destination',
   effects: ['reads', 'writes'],
   field: req(str(4096, { min: 1 })),
-  summary: 'A directory, or s3://BUCKET/PREFIX',
+  summary: 'Directory, or s3://BUCKET/PREFIX',
   complete: 'file',
 } as const satisfies Argument;
 /** Credentials have no flag: they come from the environment or the profile, role or instance that the client library finds. */
@@ -25,7 +25,7 @@ export const bucketFlags = {
   's3-endpoint': {
     effects: ['sends'],
     field: str(2048, { min: 1, pattern: '^https?://' }),
-    summary: 'URL of an S3-compatible service (default: AWS_ENDPOINT_URL_S3, else AWS)',
+    summary: 'URL of an S3-compatible service (default: AWS_ENDPOINT_URL_S3, or AWS)',
     value: 'url',
   },
   's3-region': {
@@ -37,7 +37,8 @@ export const bucketFlags = {
   's3-addressing': {
     effects: [],
     field: oneOf('path', 'virtual'),
-    summary: 'Bucket in the path or in the host name (default: path with an endpoint, else virtual)',
+    summary:
+      'Put the bucket into the path or the host name (default: path with an endpoint, otherwise virtual)',
     value: 'path|virtual',
   },
 } as const satisfies Flags;
@@ -46,7 +47,7 @@ export const nameFlag = {
   name: {
     effects: [],
     field: str(128, { min: 1, pattern: namePattern }),
-    summary: 'Name of the cluster in the names of snapshots (default: that of the cluster file)',
+    summary: 'Cluster name in snapshot names (default: from the cluster file)',
     value: 'name',
   },
 } as const satisfies Flags;
@@ -78,7 +79,7 @@ const args = [
     name: 'file',
     effects: ['reads'],
     field: req(str(4096, { min: 1 })),
-    summary: 'The snapshot: a file, or s3://BUCKET/PREFIX/NAME',
+    summary: 'Snapshot: a file, or s3://BUCKET/PREFIX/NAME',
     complete: 'file',
   },
 ] as const;
@@ -88,10 +89,10 @@ const flags = {
   restore: {
     effects: ['runs'] as const,
     field: bool(),
-    summary: 'Rebuild a private member from it too, and compare what it holds',
+    summary: 'Also rebuild a private member from the snapshot and compare its content',
   },
-  ctl: program('With --restore: etcdctl or etcdutl (default: ctl_binary of the cluster file, else etcdctl)'),
-  server: program('With --restore: the server (default: old_binary of the cluster file, else etcd)'),
+  ctl: program('With --restore: etcdctl or etcdutl (default: ctl_binary of the cluster file, or etcdctl)'),
+  server: program('With --restore: the server (default: old_binary of the cluster file, or etcd)'),
   ...endpointFlags,
   ...bucketFlags,
 };
@@ -114,19 +115,19 @@ const trialOf = async (context: Context, values: Given): Promise<Verifying['tria
 const textOf = (file: string, { comparisons = [] }: Verification): string =>
   comparisons
     .map(({ check, ok, detail }) => `${check}: ${ok === null ? '' : ok ? 'same, ' : 'DIFFERENT, '}${detail}`)
-    .join('\n') || `${file} is good`;
+    .join('\n') || `${file} is valid`;
 export const snapshotVerify = defineCommand({
   path: ['kv', 'snapshot', 'verify'],
-  summary: 'Check a snapshot against its checksum and its manifest, with --restore by a trial restore too',
+  summary: 'Verify a snapshot by checksum, manifest and trial restore',
   about:
-    'Exit code 20 when it is damaged, is not the file that was stored, or a private member rebuilt from it holds something else. Without --restore no other program is needed.',
+    'Exits with code 20 if the snapshot is corrupted, is not the stored file, or a member rebuilt from it contains different data. The trial restore requires --restore; the other checks require no additional program.',
   args,
   flags,
   examples: [
-    { line: 'opsctl kv snapshot verify backup.db', says: 'reads it to its end' },
+    { line: 'opsctl kv snapshot verify backup.db', says: 'Verify the checksum of the whole file' },
     {
       line: 'opsctl kv snapshot verify s3://backups/etcd/prod-20261122T040000Z-r1234.db --restore --cluster cluster.yaml',
-      says: 'rebuilds a private member, compares revision, keys and hash, and removes it',
+      says: 'Rebuild a private member, compare revision, keys and hash, and remove it',
     },
   ],
   run: async (context, values) => {
@@ -141,7 +142,7 @@ export const snapshotVerify = defineCommand({
     });
     return recordResult(
       done,
-      { text: textOf(values.file, done), message: `${values.file} is good` },
+      { text: textOf(values.file, done), message: `${values.file} is valid` },
       done.ok ? undefined : 'no',
     );
   },
@@ -151,7 +152,7 @@ export const fileArgument = {
   name: 'file',
   effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
-  summary: 'The snapshot file',
+  summary: 'Snapshot file',
   complete: 'file',
 } as const satisfies Argument;
 
@@ -175,8 +176,8 @@ export const snapshotMember = async (
       problem(
         '--endpoints',
         'max',
-        'must name one member: a snapshot is taken from one',
-        'or name a --member of a cluster file',
+        'must name one member: a snapshot comes from one member',
+        'or specify a --member of a cluster file',
       ),
     ]);
   const [{ observe }, { mostCurrent }] = await Promise.all([
@@ -186,11 +187,11 @@ export const snapshotMember = async (
   const { members } = await observe({ host, cluster, access });
   const best = mostCurrent(members);
   if (best === undefined)
-    throw new AppError('network', `no member answers: ${members[0]?.error ?? 'unknown'}`, {
+    throw new AppError('network', `no member responded: ${members[0]?.error ?? 'unknown'}`, {
       code: 'UNAVAILABLE',
       tryThis: ['opsctl kv status'],
     });
-  if (!best.is_leader) log.warn(`no leader: the snapshot of ${best.name} may be behind`);
+  if (!best.is_leader) log.warn(`no leader: the snapshot of ${best.name} may be out of date`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };
 
@@ -198,15 +199,15 @@ const silenceMs = 30_000;
 export const snapshotSave = defineCommand({
   path: ['kv', 'snapshot', 'save'],
   noDryRun: 'opsctl kv status shows the size of the store',
-  summary: 'Save a snapshot of the v3 data into a file, verified while it arrives',
+  summary: 'Save a verified snapshot of the v3 data',
   about:
-    'Nothing is left of a snapshot that is cut off or does not fit its checksum. v2 data is not part of a snapshot.',
+    'Verifies the snapshot while it arrives, and removes the file if the transfer is interrupted or the checksum differs. A snapshot does not contain v2 data.',
   args: [fileArgument],
   flags: {
     ...endpointFlags,
     member: {
       field: str(undefined, { min: 1 }),
-      summary: 'Member of the cluster file to take it from (default: the leader)',
+      summary: 'Source member in the cluster file (default: the leader)',
       value: 'name',
       complete: 'kv-member',
     },
@@ -214,7 +215,7 @@ export const snapshotSave = defineCommand({
   examples: [
     {
       line: 'opsctl kv snapshot save backup.db --endpoints localhost:2379',
-      says: 'Snapshot saved at backup.db',
+      says: 'Save a snapshot as backup.db',
     },
   ],
   run: async (context, values) => {
@@ -256,10 +257,10 @@ export const snapshotSave = defineCommand({
 
 export const snapshotStatus = defineCommand({
   path: ['kv', 'snapshot', 'status'],
-  summary: 'Show what a snapshot file holds',
-  about: 'hash is the value that the tools of 3.3 and later print; compare only values from one tool.',
+  summary: 'Show the content summary of a snapshot file',
+  about: 'hash is the value that the tools of 3.3 and later print; compare only values of the same tool.',
   args: [fileArgument],
-  examples: [{ line: 'opsctl kv snapshot status backup.db', says: 'Revision, keys, size and hash' }],
+  examples: [{ line: 'opsctl kv snapshot status backup.db', says: 'Show revision, keys, size and hash' }],
   run: async (context, values) => {
     const path = resolve(context.host.cwd, values.file);
     const { verifySnapshot } = await import('../../kv/client/snapshot.ts');
@@ -287,13 +288,13 @@ const row = ({ manifest, ...seen }: StoredSnapshot, place: string) => ({
 export const snapshotList = defineCommand({
   path: ['kv', 'snapshot', 'list'],
   summary: 'List the snapshots of a directory or a bucket, oldest first',
-  about: 'A snapshot without a time under VERIFIED has no manifest beside it: nobody has verified it there.',
+  about: 'If VERIFIED is empty, the snapshot has no manifest and was not verified.',
   args: [destinationArgument],
   flags: { ...nameFlag, ...bucketFlags },
   examples: [
     {
       line: 'opsctl kv snapshot list /var/backups/etcd',
-      says: 'size, revision, hash, when taken and verified',
+      says: 'List size, revision, hash, and times of creation and verification',
     },
   ],
   run: async (context, values) => {
@@ -310,12 +311,12 @@ export const snapshotList = defineCommand({
 
 const count = (summary: string) => ({ field: int({ min: 1, max: 10_000 }), summary, value: 'n' }) as const;
 export const retentionFlags = {
-  'keep-last': count('Keep the newest n snapshots'),
-  'keep-daily': count('Keep the newest of each of the last n days (UTC) that have one'),
-  'keep-weekly': count('Keep the newest of each of the last n weeks (UTC) that have one'),
+  'keep-last': count('Keep the newest N snapshots'),
+  'keep-daily': count('Keep the newest snapshot of each of the last N days (UTC) that have one'),
+  'keep-weekly': count('Keep the newest snapshot of each of the last N weeks (UTC) that have one'),
   'max-age': {
     field: str(32, { min: 1 }),
-    summary: 'Keep nothing older, like 90d; the newest verified snapshot stays all the same',
+    summary: 'Maximum age, such as 90d; the newest verified snapshot is always kept',
     value: 'duration',
   },
 } as const satisfies Flags;
@@ -340,7 +341,7 @@ const pruneSnapshots = async (context: Context, values: SnapshotPruneGiven) => {
   const retention = retentionOf(values);
   if (retention === undefined)
     throw invalidArguments([
-      problem('--keep-last', 'required', 'or --keep-daily, --keep-weekly or --max-age must say what stays'),
+      problem('--keep-last', 'required', 'or --keep-daily, --keep-weekly or --max-age is required'),
     ]);
   const cluster = values.name ?? (await openCluster(context, values)).cluster.name;
   const { prunePlan, removeSnapshots } = await import('../../kv/snapshots/catalog.ts');
@@ -372,15 +373,15 @@ const pruneSnapshots = async (context: Context, values: SnapshotPruneGiven) => {
 };
 export const snapshotPrune = defineCommand({
   path: ['kv', 'snapshot', 'prune'],
-  summary: 'Remove old snapshots of a cluster by rules; the newest verified one always stays',
+  summary: 'Remove old snapshots of a cluster by retention rules',
   about:
-    'A snapshot stays when one of the rules keeps it and it is not older than --max-age. Files that are no snapshots of this cluster are left alone. Uploads that were killed more than a day ago are discarded.',
+    'Keeps a snapshot if a rule selects it and it is not older than --max-age. Always keeps the newest verified snapshot. Ignores files that are not snapshots of this cluster. Discards uploads that were interrupted more than a day ago.',
   args: [destinationArgument],
   flags: pruneFlags,
   examples: [
     {
       line: 'opsctl kv snapshot prune s3://backups/etcd --name prod --keep-last 8 --keep-daily 14 --keep-weekly 8 --dry-run',
-      says: 'what would stay, why, and what would go',
+      says: 'Show which snapshots would be kept or removed, and why',
     },
   ],
   run: pruneSnapshots,

@@ -46,7 +46,7 @@ export const runOperation = async (context: Context, opened: Opened, asked: Aske
   if (plan.steps.length === 0)
     return recordResult(plan, { text: plan.notes.join('\n'), namesCommands: true });
   log.info(text);
-  if (isResumed) log.info(`this operation was begun at ${plan.made_at} and is not finished: it goes on`);
+  if (isResumed) log.info(`resuming the unfinished operation that started at ${plan.made_at}`);
   await confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach });
   const asksEach =
     asked.confirmsEach === true ||
@@ -73,12 +73,12 @@ const flags = {
   ...endpointFlags,
   'keep-last': {
     field: int({ min: 1 }),
-    summary: 'Instead of a revision: keep so many of the newest ones',
+    summary: 'Keep the newest N revisions, instead of a revision',
     value: 'n',
   },
   'keep-for': {
     field: str(undefined, { min: 1 }),
-    summary: 'Instead of a revision: wait so long, then remove what is older than now',
+    summary: 'Compact to the current revision after this delay, instead of a revision',
     value: 'duration',
   },
 } as const satisfies Flags;
@@ -87,21 +87,20 @@ const requireOneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
   if (names.length === 1) return [];
   const [code, what] =
     names.length === 0
-      ? (['required', 'must be given, or --keep-last, or --keep-for'] as const)
-      : (['exclusive', `cannot be given together with --${names.at(-1)}`] as const);
+      ? (['required', ', --keep-last or --keep-for is required'] as const)
+      : (['exclusive', `cannot be combined with --${names.at(-1)}`] as const);
   return [problem('<revision>', code, what, 'opsctl kv compact --keep-last 10000')];
 };
 export const compact = defineCommand({
   path: ['kv', 'compact'],
-  summary: 'Remove history up to a revision, and wait until its space is free',
+  summary: 'Compact history up to a revision and wait for the free space',
   about:
-    'The newest value of every key stays. Reads and watches that begin before the revision are refused from then on. ' +
-    'The files keep their size: opsctl kv defrag gives the space back.',
+    'Keeps the newest value of every key. Afterwards reads and watches that start before the revision fail. The files keep their size; opsctl kv defrag releases the space.',
   args: [
     {
       name: 'revision',
       field: int({ min: 1 }),
-      summary: 'The oldest revision that can be read afterwards',
+      summary: 'Oldest revision that stays readable',
       optional: true,
     },
   ],
@@ -110,9 +109,12 @@ export const compact = defineCommand({
   examples: [
     {
       line: 'opsctl kv compact --keep-last 10000 --cluster cluster.yaml --dry-run',
-      says: 'which revisions would go',
+      says: 'Show which revisions would be removed',
     },
-    { line: 'opsctl kv compact 120000 --endpoints localhost:2379 --yes', says: 'up to a known revision' },
+    {
+      line: 'opsctl kv compact 120000 --endpoints localhost:2379 --yes',
+      says: 'Compact up to a known revision',
+    },
   ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
@@ -138,30 +140,29 @@ const defragFlags = {
   ...operationFlags,
   'max-blocked': {
     field: str(undefined, { min: 1 }),
-    summary: 'Longest time for which the clients of one member may wait (default 2m)',
+    summary: 'Maximum time that the clients of one member may wait (default 2m)',
     value: 'duration',
   },
   'min-free': {
     field: int({ min: 0, max: 99 }),
-    summary: 'Leave members alone whose file holds less free space, in percent (default 0)',
+    summary: 'Skip members whose file has less free space than this percentage (default 0)',
     value: 'percent',
   },
 } as const satisfies Flags;
 export const defrag = defineCommand({
   path: ['kv', 'defrag'],
-  summary: 'Give free space in the database files back, one member at a time, the leader last',
+  summary: 'Defragment the members one at a time, leader last',
   about:
-    'A member answers nobody while it is defragmented. Before the leader its leadership is moved. After each member a health check has to pass before the next one is touched. ' +
-    'Interrupted, the same command goes on within an hour.',
+    'A member serves no requests while it is defragmented. Transfers leadership before it defragments the leader. A health check must pass after each member. If interrupted, the same command continues within an hour.',
   flags: defragFlags,
   examples: [
     {
       line: 'opsctl kv defrag --cluster cluster.yaml --dry-run',
-      says: 'the order, and how long each may wait',
+      says: 'Show the order and the maximum wait per member',
     },
     {
       line: 'opsctl kv defrag --cluster cluster.yaml --min-free 45 --yes',
-      says: 'only members of which 45 % are free',
+      says: 'Defragment only members with 45 % free space or more',
     },
   ],
   run: async (context, values) => {
@@ -196,23 +197,25 @@ const recoverSpaceFlags = {
   },
   'max-blocked': {
     field: str(undefined, { min: 1 }),
-    summary: 'Longest time for which the clients of one member may wait (default 2m)',
+    summary: 'Maximum time that the clients of one member may wait (default 2m)',
     value: 'duration',
   },
 } as const satisfies Flags;
 const keptRevisions = 1000;
 export const recoverSpace = defineCommand({
   path: ['kv', 'recover-space'],
-  summary: 'After NOSPACE: compact, defragment each member, disarm the alarm, verify a write',
+  summary: 'Recover from NOSPACE: compact, defragment, disarm, verify a write',
   about:
-    'For a store that takes no write because a member has reached its quota (alarm NOSPACE). Every step is shown, and at a terminal each is confirmed. ' +
-    'A full store can hold no lock: only operators on this machine are kept out.',
+    'Use it for a cluster that rejects writes because a member has reached its quota (alarm NOSPACE). Prints every step and, at a terminal, asks for confirmation. A full cluster cannot store a lock, so only operators on this machine are locked out.',
   flags: recoverSpaceFlags,
   examples: [
-    { line: 'opsctl kv recover-space --cluster cluster.yaml', says: 'step by step, each confirmed' },
+    {
+      line: 'opsctl kv recover-space --cluster cluster.yaml',
+      says: 'Recover step by step with confirmations',
+    },
     {
       line: 'opsctl kv recover-space --cluster cluster.yaml --keep-last 1 --yes',
-      says: 'no history is kept',
+      says: 'Recover without keeping history',
     },
   ],
   run: async (context, values) => {
@@ -239,10 +242,14 @@ export const recoverSpace = defineCommand({
 export const alarmDisarm = defineCommand({
   path: ['kv', 'alarm', 'disarm'],
   noDryRun: 'opsctl kv alarm list',
-  summary: 'Disarm alarms whose cause was fixed',
+  summary: 'Disarm alarms after fixing their cause',
   flags: {
     ...endpointFlags,
-    alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' },
+    alarm: {
+      field: oneOf('NOSPACE', 'CORRUPT'),
+      summary: 'Only alarms of this type',
+      value: 'NOSPACE|CORRUPT',
+    },
   },
   run: async (context, values) => {
     const opened = await openCluster(context, values);
@@ -253,7 +260,7 @@ export const alarmDisarm = defineCommand({
     const left = await askAny(context, opened, (store) => store.alarms());
     return recordResult(
       { disarmed: alarms.length, still_raised: left.length },
-      { message: `${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed` },
+      { message: `disarmed ${alarms.length} alarm${alarms.length === 1 ? '' : 's'}` },
       left.length > 0 && values.alarm === undefined ? 'no' : undefined,
     );
   },
@@ -261,7 +268,7 @@ export const alarmDisarm = defineCommand({
 
 export const alarmList = defineCommand({
   path: ['kv', 'alarm', 'list'],
-  summary: 'List the alarms that are raised',
+  summary: 'List raised alarms',
   flags: endpointFlags,
   run: async (context, values) => {
     const opened = await openCluster(context, values);

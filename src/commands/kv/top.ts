@@ -14,16 +14,16 @@ import { openCluster } from './prepare.ts';
 
 const flags = {
   ...endpointFlags,
-  interval: { field: duration(), summary: 'Time between two looks (default 2s)', value: 'duration' },
+  interval: { field: duration(), summary: 'Refresh interval (default 2s)', value: 'duration' },
   count: {
     field: int({ min: 1, max: 1_000_000 }),
-    summary: 'End after so many looks (-o ndjson)',
+    summary: 'Exit after N refreshes (-o ndjson)',
     value: 'n',
   },
   canary: {
     effects: ['writes'],
     field: bool(),
-    summary: 'Write a test value at each look, and show how long that takes',
+    summary: 'Write a test value at each refresh and show the latency',
   },
 } as const satisfies Flags;
 async function* stream(context: Context, watch: TopWatch, everyMs: number, count: number) {
@@ -69,13 +69,16 @@ const run = async (context: Context, values: ValuesOf<typeof flags>) => {
 };
 export const top = defineCommand({
   path: ['kv', 'top'],
-  summary: 'Watch members, leader, lag, alarms, sizes and the run, with keys for the next step',
+  summary: 'Monitor members, leader, lag, alarms, sizes and the run',
   about:
-    'For a maintenance window. On a terminal a screen of its own: c check, p plan, u upgrade, h hold, r rollback, q quit; each asks as the command of that name does. Elsewhere one snapshot, and with -o ndjson one JSON object at each look. It changes nothing by itself; --canary writes one key of its own and removes it.',
+    'For a maintenance window. At a terminal, shows a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, q quit. Each key asks like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Changes nothing on its own, except that --canary writes one key and removes it.',
   flags,
   examples: [
-    { line: 'opsctl kv top --cluster cluster.yaml', says: 'during a maintenance window' },
-    { line: 'opsctl kv top --endpoints localhost:2379 -o ndjson --count 3', says: 'three looks as data' },
+    { line: 'opsctl kv top --cluster cluster.yaml', says: 'Monitor a cluster during a maintenance window' },
+    {
+      line: 'opsctl kv top --endpoints localhost:2379 -o ndjson --count 3',
+      says: 'Print three refreshes as data',
+    },
   ],
   run,
 });

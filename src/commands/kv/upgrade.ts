@@ -110,7 +110,7 @@ export const upgradeFlags = {
   plan: {
     effects: ['reads'],
     field: str(undefined, { min: 1 }),
-    summary: 'Carry out this plan; refused when the cluster no longer matches it',
+    summary: 'Apply this saved plan; fails if the cluster no longer matches the plan',
     value: 'file',
     complete: 'file',
   },
@@ -118,20 +118,19 @@ export const upgradeFlags = {
 
 export const upgrade = defineCommand({
   path: ['kv', 'upgrade'],
-  summary: 'Upgrade a cluster to the next version, member by member, without downtime',
+  summary: 'Run a rolling upgrade to the next version',
   about:
-    'Looks, plans, asks, and then replaces one member after another: verified snapshot, stop, start, proof that the member is good. A member that fails is rolled back at once. ' +
-    'Before the last member of the old version it asks once more: after that member the cluster cannot go back. The first Ctrl-C finishes the member in progress and stops; kv resume goes on. Exit codes: 0 done, 8 stopped part-way, 10 refused and nothing changed, 12 rolled back.',
+    'Checks, plans, asks for confirmation, and then replaces one member after another: verified snapshot, stop, start, health check. Rolls a failed member back immediately. Before the last old member it asks again, because a rollback is not possible afterwards. The first Ctrl-C finishes the current member and stops; `kv resume` continues. Exit codes: 0 finished, 8 stopped part-way, 10 refused without changes, 12 rolled back.',
   flags: upgradeFlags,
   examples: [
-    { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'shows the plan and asks' },
+    { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'Show the plan and ask for confirmation' },
     {
       line: 'opsctl kv upgrade --cluster cluster.yaml --hold-after 1 --yes',
-      says: 'one member, then a soak; kv resume goes on',
+      says: 'Upgrade one member and hold; continue later with kv resume',
     },
     {
       line: 'opsctl kv upgrade --cluster cluster.yaml --yes --accept-point-of-no-return -o ndjson',
-      says: 'for scripts: to the end, one event a line',
+      says: 'Run unattended to the end, with one event per line',
     },
   ],
   check: (values) => {
@@ -142,7 +141,7 @@ export const upgrade = defineCommand({
       problem(
         `--${name}`,
         'exclusive',
-        'is part of the plan and cannot be given together with --plan',
+        'is part of the plan and cannot be combined with --plan',
         `opsctl kv plan --${name} … --out FILE puts it there`,
       ),
     );
@@ -171,23 +170,25 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
 
 export const restart = defineCommand({
   path: ['kv', 'restart'],
-  summary: 'Restart every member, one after another: new configuration, certificates or patch',
+  summary: 'Run a rolling restart for a new configuration, certificate or patch',
   about:
-    'The same guards, health checks and rollback as kv upgrade, within one minor. Starts new_binary and new_command of the cluster file, and puts new_config_file in the place of config_file. ' +
-    'A member that does not become healthy gets its program, command and configuration before back. Put new certificates beside the old ones and name them in the new configuration: then a rollback has the old ones.',
+    'Uses the checks and the rollback of kv upgrade, within one minor version. Starts new_binary and new_command of the cluster file, and replaces config_file with new_config_file. If a member does not become healthy, restores its previous program, command and configuration. Store new certificates next to the old ones and reference them in the new configuration, so that a rollback finds the old certificates.',
   flags: {
     ...memberByMemberFlags,
     'keep-program': {
       effects: ['runs'],
       field: bool(),
-      summary: 'Start the program and command that run (old_binary, old_command), not the new ones',
+      summary: 'Restart the current program and command (old_binary, old_command)',
     },
   },
   examples: [
-    { line: 'opsctl kv restart --cluster cluster.yaml', says: 'a patch upgrade or a new configuration' },
+    {
+      line: 'opsctl kv restart --cluster cluster.yaml',
+      says: 'Apply a patch release or a new configuration',
+    },
     {
       line: 'opsctl kv restart --cluster cluster.yaml --keep-program --yes',
-      says: 'only new_config_file, or files that the servers read again',
+      says: 'Apply only new_config_file, or files that the servers read at the start',
     },
   ],
   run: async (context, values) =>
@@ -204,30 +205,33 @@ const cancel = async (context: Context, values: MemberByMember): Promise<Result>
   if (older !== undefined || highest === undefined)
     throw new AppError(
       'unsafe',
-      `${older?.name ?? cluster.name} ${older?.is_reachable === true ? `runs ${older.server_version}` : 'does not answer'}: nothing was cancelled`,
-      { code: 'MIXED', tryThis: ['opsctl kv rollback brings every member back first, and cancels then'] },
+      `${older?.name ?? cluster.name} ${older?.is_reachable === true ? `runs ${older.server_version}` : 'does not respond'}: no downgrade was canceled`,
+      { code: 'MIXED', tryThis: ['opsctl kv rollback brings every member back first, then cancels'] },
     );
   if (context.isDryRun) {
-    const message = `would cancel the downgrade of ${cluster.name}; the cluster stays ${highest}`;
+    const message = `would cancel the downgrade of ${cluster.name}; the cluster stays at ${highest}`;
     return recordResult({ outcome: 'planned', cluster_version: `${highest}.0`, message }, { message });
   }
   await confirmStart(context, cluster.name, `Cancel the downgrade of ${cluster.name}?`);
   const { cancelDowngrade } = await import('../../kv/upgrade/execute/confirm.ts');
   await cancelDowngrade({ host, cluster, access }, highest);
-  const message = `no downgrade of ${cluster.name} is on; the cluster is ${highest}`;
+  const message = `no downgrade of ${cluster.name} is enabled; the cluster runs ${highest}`;
   return recordResult({ outcome: 'cancelled', cluster_version: `${highest}.0`, message }, { message });
 };
 export const downgrade = defineCommand({
   path: ['kv', 'downgrade'],
-  summary: "Bring a cluster of 3.6 back to 3.5, member by member, through the store's own downgrade",
-  about: `Takes old_binary and old_command of the cluster file for 3.5, new_binary and new_command for 3.6. Validates and enables the downgrade at the store, waits until every member reports cluster and storage 3.5, and replaces one member after another like kv upgrade. kv resume goes on, kv rollback brings every member back to 3.6 and cancels. Limits: ${downgradeLimits.join('; ')}.`,
+  summary: 'Run a rolling downgrade from 3.6 to 3.5',
+  about: `Uses old_binary and old_command of the cluster file for 3.5, and new_binary and new_command for 3.6. Validates and enables the downgrade in the cluster, waits until every member reports cluster and storage version 3.5, and replaces one member after another. \`kv resume\` continues; \`kv rollback\` returns every member to 3.6 and cancels the downgrade. Limits: ${downgradeLimits.join('; ')}.`,
   flags: {
     ...memberByMemberFlags,
-    cancel: { field: bool(), summary: 'Take a downgrade back that no member has followed yet' },
+    cancel: { field: bool(), summary: 'Cancel a downgrade before the first member is replaced' },
   },
   examples: [
-    { line: 'opsctl kv downgrade --cluster cluster.yaml', says: 'shows the plan with its limits and asks' },
-    { line: 'opsctl kv downgrade --cluster cluster.yaml --cancel', says: 'before the first member' },
+    {
+      line: 'opsctl kv downgrade --cluster cluster.yaml',
+      says: 'Show the plan with its limits and ask for confirmation',
+    },
+    { line: 'opsctl kv downgrade --cluster cluster.yaml --cancel', says: 'Cancel before the first member' },
   ],
   run: async (context, values) =>
     values.cancel === true

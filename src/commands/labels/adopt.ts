@@ -10,16 +10,16 @@ import { adminFlag, deploymentFlag, filesFlag, labelArgument } from './flags.ts'
 export const adopt = labelCommand(
   defineCommand({
     path: ['labels', 'adopt'],
-    summary: 'Bind definition files to the labels that exist',
+    summary: 'Bind definition files to existing labels',
     about: [
-      'Writes labels.lock.yaml beside the files: for each label a stable key and, for this deployment, its id, the ids of its fields and choices, the revision and a digest. Commit it. Nothing changes in the service; records that are there stay.',
-      'From then on edits, renames and promotions to other deployments reach the same label.',
+      'Writes labels.lock.yaml next to the files. For each label it contains a stable key and, for this deployment, the IDs of the label, its fields and choices, the revision and a digest. Commit the file. Changes nothing in the service, and keeps existing entries.',
+      'Later edits, renames and promotions to other deployments then reach the same label.',
     ].join('\n'),
     flags: { file: { ...filesFlag, required: true }, deployment: deploymentFlag, admin: adminFlag },
     examples: [
       {
         line: 'opsctl labels adopt -f labels/',
-        says: 'Once, after an export or a clone of files without a lock file',
+        says: 'Run once after an export, or for files without a lock file',
       },
     ],
     run: async (context, values) => {
@@ -39,43 +39,42 @@ export const exportLabels = labelCommand(
     path: ['labels', 'export'],
     summary: 'Write labels as definition files',
     about: [
-      'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --directory; --directory with the name of a YAML file writes them into that one.',
-      'A file that is there follows a rename of its label; labels.lock.yaml, if there is one, is brought up to date.',
-      '`labels apply` reads all of these back and changes nothing.',
+      'Prints YAML documents as the pages arrive, or one list with -o json. With --directory, writes one file per label; a directory name that ends in .yaml writes all labels into that file.',
+      'Existing files follow renames of their labels. Updates labels.lock.yaml if it exists.',
+      '`labels apply` accepts all of these files; applying them unchanged sends no changes.',
     ].join('\n'),
     args: [
       {
         name: 'labels',
         field: list(str()),
-        summary: 'Titles, ids or labels/<id>',
+        summary: 'Titles, IDs or labels/<id>',
         optional: true,
         rest: true,
         complete: 'label',
       },
     ],
     flags: {
-      all: { field: bool(), summary: 'All labels' },
+      all: { field: bool(), summary: 'Export all labels' },
       directory: {
         effects: ['reads', 'writes'],
         field: str(),
         short: 'f',
-        summary: 'Write one file a label into this directory; a name in .yaml is one file for all',
+        summary: 'Write one file per label into this directory; a name in .yaml writes one file for all',
         value: 'directory|file.yaml',
         complete: 'file',
       },
-      published: { field: bool(), summary: 'The published revisions (default: the newest ones)' },
-      permissions: { field: bool(), summary: 'With the permissions; one more request for each label' },
+      published: { field: bool(), summary: 'Export the published revisions (default: the newest revisions)' },
+      permissions: { field: bool(), summary: 'Include permissions; requires one more request per label' },
       deployment: deploymentFlag,
       admin: adminFlag,
     },
     examples: [
-      { line: 'opsctl labels export Contract > contract.yaml', says: 'One label' },
-      { line: 'opsctl labels export --all -f labels/', says: 'Every label, a file each' },
+      { line: 'opsctl labels export Contract > contract.yaml', says: 'Export one label' },
+      { line: 'opsctl labels export --all -f labels/', says: 'Export every label into its own file' },
     ],
     check: (values) => {
       const isNamed = (values.labels?.length ?? 0) > 0;
-      if (isNamed && values.all)
-        return [problem('--all', 'exclusive', 'cannot be given together with labels')];
+      if (isNamed && values.all) return [problem('--all', 'exclusive', 'cannot be combined with labels')];
       return isNamed || values.all ? [] : [problem('<labels>', 'required', 'is required', 'or --all')];
     },
     run: async (context, values) => {
@@ -99,23 +98,23 @@ const toCheckFinding = ({ lint: rule, file, line, column, hint, path, message }:
 });
 export const lint = defineCommand({
   path: ['labels', 'lint'],
-  summary: 'Check label definitions against the rules of the team',
+  summary: 'Lint label definitions with the rules of your team',
   about: [
-    'Rules stand in labels.lint.yaml beside the files: `description`, `name_pattern`, `badge_contrast`, `editors`; `false` turns one off. With a lock file, definitions and records without their counterpart are found as well. No network.',
-    'Exit code 0: nothing found. 20: findings.',
+    'labels.lint.yaml next to the files defines the rules: `description`, `name_pattern`, `badge_contrast`, `editors`; `false` disables a rule. With a lock file, also reports definitions and lock entries without a counterpart. Makes no network requests.',
+    'Exits with code 0 if there are no findings, and with code 20 otherwise.',
   ].join('\n'),
   flags: {
     file: { ...filesFlag, required: true },
     rules: {
       effects: ['reads'],
       field: str(),
-      summary: 'Rules from this file (default labels.lint.yaml beside the definitions)',
+      summary: 'File with the rules (default: labels.lint.yaml next to the definitions)',
       value: 'file',
       complete: 'file',
     },
   },
   isCheck: true,
-  examples: [{ line: 'opsctl labels lint -f labels/', says: 'Check in CI' }],
+  examples: [{ line: 'opsctl labels lint -f labels/', says: 'Lint in CI' }],
   run: async (context, values) => {
     const { lintFiles, findingText } = await import('../../labels/lint.ts');
     const { findings, count } = await lintFiles(context, values.file, values.rules);
@@ -133,11 +132,11 @@ export const lint = defineCommand({
 
 export const validate = defineCommand({
   path: ['labels', 'validate'],
-  summary: 'Check label definitions without a network',
+  summary: 'Validate label definitions offline',
   about:
-    'Reports everything that is wrong with the files, each with file, line and column. Exit code 0: valid. 2: not. Limits, locks and rights are the service’s: `labels plan` checks them.',
+    'Reports every problem with file, line and column. Exits with code 0 if the files are valid, and with code 2 otherwise. Limits, locks and permissions depend on the service; `labels plan` checks them.',
   flags: { file: { ...filesFlag, required: true } },
-  examples: [{ line: 'opsctl labels validate -f labels/', says: 'In a pre-commit hook' }],
+  examples: [{ line: 'opsctl labels validate -f labels/', says: 'Validate in a pre-commit hook' }],
   run: async (context, values) => {
     const { readWishes } = await import('../../labels/desired.ts');
     const wishes = await readWishes(context, values.file);
@@ -155,12 +154,17 @@ const args = [labelArgument] as const satisfies readonly Argument[];
 export const locks = labelCommand(
   defineCommand({
     path: ['labels', 'locks'],
-    summary: 'Show what of a label is locked, as a tree',
+    summary: 'Show the locks of a label as a tree',
     about:
-      'A lock guards its part and what is inside; what holds a locked part cannot be disabled or deleted. `labels locks list` has the plain list.',
+      'A lock protects its component and everything inside it. A component that contains a locked component cannot be disabled or deleted. `labels locks list` prints the plain list.',
     args,
     flags,
-    examples: [{ line: 'opsctl labels locks Contract', says: 'Label, fields and choices with their locks' }],
+    examples: [
+      {
+        line: 'opsctl labels locks Contract',
+        says: 'Show the label, its fields and choices with their locks',
+      },
+    ],
     run: async (context, values) => {
       const { showLocks } = await import('../../labels/lock-file.ts');
       return showLocks(context, values.label, { admin: values.admin ?? false });

@@ -11,44 +11,46 @@ import { adminFlag, comparingFlags, comparingOptions, filesFlag, labelArgument }
 export const apply = labelCommand(
   defineCommand({
     path: ['labels', 'apply'],
-    summary: 'Make labels what their files say',
+    summary: 'Apply label definition files',
     about: [
-      'Reads label definitions (YAML or JSON, several documents and files, a directory), compares each with the service, shows the difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted, * published) and sends it as one atomic delta, pinned to the revision that was shown. A second run sends nothing.',
+      'Reads label definitions (YAML or JSON, several documents and files, or a directory) and compares each with the service. Shows the difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted, * published) and sends it as one atomic delta, pinned to the revision that was shown. A second run sends no changes.',
       '',
-      'A member that the file does not have is left as it is; null, [] or false is none. Fields and choices that a list leaves out are disabled, or deleted with --prune; drafts are deleted at once.',
-      'Limits, locks, rights and frozen types are checked before anything is sent.',
+      'A missing key leaves the value unchanged; null, [] or false clears it. Fields and choices that a list omits are disabled, or deleted with --prune; drafts are deleted immediately.',
+      'Checks limits, locks, permissions and frozen types before it sends a request.',
       '',
-      'With labels.lock.yaml in the directory (see `opsctl labels adopt`) definitions keep their labels across renames and deployments, and what others changed since the last apply is never undone: exit 10, until --take says who wins.',
+      'With labels.lock.yaml in the directory (see `opsctl labels adopt`), definitions keep their labels across renames and deployments. If others changed a label since the last apply, opsctl exits with code 10 until --take resolves the conflict.',
     ].join('\n'),
     flags: {
       file: filesFlag,
       plan: {
         effects: ['reads'],
         field: str(),
-        summary: 'Send exactly this plan of `labels plan`',
+        summary: 'Apply exactly this plan of `labels plan`',
         value: 'plan.json',
         complete: 'file',
       },
       take: {
         field: oneOf('ours', 'theirs'),
-        summary:
-          'Where others changed what the file says: undo it (ours), or write it into the file (theirs)',
+        summary: 'Resolve drift: overwrite remote changes (ours) or update the files (theirs)',
       },
-      force: { field: bool(), summary: 'The same as --take ours' },
+      force: { field: bool(), summary: 'Short for --take ours' },
       ...comparingFlags,
     },
     examples: [
-      { line: 'opsctl labels apply -f contract.yaml --dry-run', says: 'Show what would be changed' },
-      { line: 'opsctl labels apply -f contract.yaml --publish', says: 'Change and publish' },
-      { line: 'opsctl labels apply --plan plan.json', says: 'Send what was reviewed, or nothing' },
+      {
+        line: 'opsctl labels apply -f contract.yaml --dry-run',
+        says: 'Show the changes without applying them',
+      },
+      { line: 'opsctl labels apply -f contract.yaml --publish', says: 'Apply the changes and publish' },
+      { line: 'opsctl labels apply --plan plan.json', says: 'Apply a reviewed plan' },
       {
         line: 'opsctl labels export Contract | opsctl labels apply -f -',
-        says: 'Sends nothing: the export is the definition',
+        says: 'Reapply an export, which sends no changes',
       },
     ],
     check: ({ file, plan, take, force }) => {
       if (plan !== undefined && (file ?? []).length > 0)
-        return [problem('--plan', 'exclusive', 'cannot be given together with --file')];
+        return [problem('--plan', 'exclusive', 'cannot be combined with --file')];
       if (take === 'theirs' && force) return [problem('--force', 'exclusive', 'contradicts --take theirs')];
       return plan === undefined && (file ?? []).length === 0
         ? [problem('--file', 'required', 'is required', 'or --plan')]
@@ -66,29 +68,35 @@ export const apply = labelCommand(
 export const diff = labelCommand(
   defineCommand({
     path: ['labels', 'diff'],
-    summary: 'Compare the draft of a label with what is published, or files with the service',
+    summary: 'Compare a draft with the published label, or files with the service',
     about: [
-      'With a label: what a publish would change. With --file: what an apply would change, and what others changed in the service since the last apply (drift). Exit code 0: no difference. 20: there is one.',
+      'With a label, shows the changes of a publish. With --file, shows the changes of an apply and the remote changes since the last apply (drift). Exits with code 0 if there is no difference, and with code 20 otherwise.',
     ].join('\n'),
     args: [{ ...labelArgument, optional: true }],
     flags: {
       file: filesFlag,
       summary: {
         field: oneOf('text', 'markdown'),
-        summary: 'How the comparison of files is printed: markdown is for a pull request (default text)',
+        summary: 'Format of the file comparison; markdown suits pull requests (default text)',
       },
       ...comparingFlags,
     },
     isCheck: true,
     examples: [
-      { line: "opsctl labels diff 'Project phase'", says: 'What a publish would change' },
-      { line: 'opsctl labels diff -f labels/', says: 'Check in CI: exit 20 when files and service differ' },
-      { line: 'opsctl labels diff -f labels/ --summary markdown', says: 'A comment for a pull request' },
+      { line: "opsctl labels diff 'Project phase'", says: 'Show the changes of a publish' },
+      {
+        line: 'opsctl labels diff -f labels/',
+        says: 'Check in CI; exit code 20 means that files and service differ',
+      },
+      {
+        line: 'opsctl labels diff -f labels/ --summary markdown',
+        says: 'Write a comment for a pull request',
+      },
     ],
     check: ({ label, file }) => {
       const isOfFiles = (file ?? []).length > 0;
       if (label !== undefined && isOfFiles)
-        return [problem('--file', 'exclusive', 'cannot be given together with a label')];
+        return [problem('--file', 'exclusive', 'cannot be combined with a label')];
       return label === undefined && !isOfFiles
         ? [problem('<label>', 'required', 'is required', 'or --file')]
         : [];
@@ -125,25 +133,28 @@ export const diff = labelCommand(
 export const plan = labelCommand(
   defineCommand({
     path: ['labels', 'plan'],
-    summary: 'Write down what an apply would send, for review',
+    summary: 'Save a reviewable plan of pending label changes',
     about: [
-      'Compares label definitions with the service and changes nothing. With --out the plan goes into a file: the definitions, the edits and the revisions that they are pinned to. `labels apply --plan` sends exactly that, or nothing when a label changed meanwhile (exit 10).',
+      'Compares label definitions with the service and changes nothing. With --out, saves the definitions, the edits and the revisions that they are pinned to. `labels apply --plan` applies exactly that plan, or fails with exit code 10 if a label has changed.',
     ].join('\n'),
     flags: {
       file: { ...filesFlag, required: true },
       out: {
         effects: ['writes'],
         field: str(),
-        summary: 'Write the plan into this file',
+        summary: 'File to write the plan to',
         value: 'plan.json',
         complete: 'file',
       },
-      take: { field: oneOf('ours'), summary: 'Plan to undo what others changed since the last apply' },
+      take: { field: oneOf('ours'), summary: 'Plan to undo remote changes since the last apply' },
       ...comparingFlags,
     },
     examples: [
-      { line: 'opsctl labels plan -f labels/ --out plan.json', says: 'In the pipeline of a pull request' },
-      { line: 'opsctl labels apply --plan plan.json', says: 'After the review' },
+      {
+        line: 'opsctl labels plan -f labels/ --out plan.json',
+        says: 'Plan in the pipeline of a pull request',
+      },
+      { line: 'opsctl labels apply --plan plan.json', says: 'Apply after the review' },
     ],
     run: async (context, values) => {
       const { planFiles, writePlan } = await import('../../labels/plan-file.ts');
@@ -154,15 +165,17 @@ export const plan = labelCommand(
       const { plan: made, isChange, text } = await planFiles(context, values.file, options);
       if (values.out !== undefined) await writePlan(context, values.out, made);
       const where =
-        values.out === undefined || !isChange ? '' : `\nto send it: opsctl labels apply --plan ${values.out}`;
+        values.out === undefined || !isChange
+          ? ''
+          : `\nto apply it: opsctl labels apply --plan ${values.out}`;
       return recordResult(made, { text: `${text}${where}`, name: 'digest' });
     },
   }),
 );
 
 const flags = {
-  revision: { field: str(), summary: 'Refuse unless this is the newest revision', value: 'number' },
-  'language-code': { field: str(), summary: 'BCP-47 tag of the names in the answer', value: 'text' },
+  revision: { field: str(), summary: 'Fail unless this is the newest revision', value: 'number' },
+  'language-code': { field: str(), summary: 'BCP-47 tag of the names in the response', value: 'text' },
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
@@ -171,13 +184,13 @@ export const publish = labelCommand(
     path: ['labels', 'publish'],
     summary: 'Publish all draft changes of a label',
     about: [
-      'Shows what is going to be published, asks, and publishes exactly the revision that was shown: when somebody changes the label in between, nothing is published and the new difference is shown.',
+      'Shows the pending changes, asks for confirmation, and publishes exactly that revision. If another user changes the label in the meantime, publishes nothing and shows the new difference.',
     ].join('\n'),
     args,
     flags,
     examples: [
-      { line: "opsctl labels publish 'Project phase'", says: 'Show, ask, publish' },
-      { line: "opsctl labels publish 'Project phase' --yes", says: 'From a script' },
+      { line: "opsctl labels publish 'Project phase'", says: 'Show the changes, confirm and publish' },
+      { line: "opsctl labels publish 'Project phase' --yes", says: 'Publish from a script' },
     ],
     operation: { service: labelsService, operation: labelsService.table.labels.publish },
     run: async (context, values) => {
@@ -193,19 +206,19 @@ export const publish = labelCommand(
 );
 
 const retireFlags = {
-  title: { field: str(), summary: 'The title, as the confirmation', value: 'text' },
+  title: { field: str(), summary: 'Title of the label, as confirmation', value: 'text' },
   admin: adminFlag,
 } as const satisfies Flags;
 export const retire = labelCommand(
   defineCommand({
     path: ['labels', 'retire'],
-    summary: 'Disable a label and delete it for good, with what it left on items',
+    summary: 'Permanently delete a label and its values on items',
     about: [
-      'Says what disappears, wants the title typed (or --yes with --title), disables the label when it is published, and deletes the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
+      'Shows the data that will be lost, and requires the title as confirmation (or --yes with --title). Disables the label if it is published, and deletes exactly the revision that was shown. Works with services that delete any label and with services that delete only disabled labels.',
     ].join('\n'),
     args,
     flags: retireFlags,
-    examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
+    examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'Delete from a script' }],
     run: async (context, values) => {
       const { retireLabel } = await import('../../labels/publish.ts');
       return retireLabel(context, values.label, { admin: values.admin ?? false }, values.title);

@@ -11,7 +11,7 @@ export const labelArgument = {
   name: 'label',
   effects: [],
   field: str(),
-  summary: 'Title, id or labels/<id>',
+  summary: 'Title, ID or labels/<id>',
   complete: TITLES,
 } as const satisfies Argument;
 export const adminFlag = {
@@ -24,7 +24,7 @@ export const filesFlag = {
   field: list(str()),
   short: 'f',
   repeat: true,
-  summary: 'File or directory; - is standard input',
+  summary: 'File or directory; - reads standard input',
   value: 'file',
   complete: 'file',
 } as const satisfies Flag;
@@ -36,8 +36,12 @@ export const deploymentFlag = {
 } as const satisfies Flag;
 /** What `apply`, `plan` and `diff -f` share: how files are compared with the service. */
 export const comparingFlags = {
-  publish: { effects: [], field: bool(), summary: 'Publish labels whose file does not say a state' },
-  prune: { effects: [], field: bool(), summary: 'Delete what the file no longer has (default: disable it)' },
+  publish: { effects: [], field: bool(), summary: 'Publish labels whose file does not define a state' },
+  prune: {
+    effects: [],
+    field: bool(),
+    summary: 'Delete components that the file no longer contains (default: disable them)',
+  },
   deployment: deploymentFlag,
   admin: adminFlag,
 } as const satisfies Flags;
@@ -66,8 +70,8 @@ export const schema = defineCommand({
   path: ['labels', 'schema'],
   summary: 'Print the JSON Schema of label definitions',
   about:
-    'Editors with a YAML language server complete and check definition files with it. `labels export --directory` writes it beside the files and names it in their first line.',
-  examples: [{ line: 'opsctl labels schema > labels.schema.json', says: 'For an editor' }],
+    'Editors with a YAML language server use it to complete and check definition files. `labels export --directory` writes the schema next to the files and references it in their first line.',
+  examples: [{ line: 'opsctl labels schema > labels.schema.json', says: 'Save the schema for an editor' }],
   run: async () => rawResult((await import('../../labels/read-files.ts')).schemaText()),
 });
 
@@ -86,7 +90,7 @@ const revisionArgument = {
   name: 'revision',
   effects: [],
   field: str(),
-  summary: 'Number of the revision, or latest, published (default latest)',
+  summary: 'Revision number, latest or published (default latest)',
   optional: true,
 } as const satisfies Argument;
 const permissionArgument = {
@@ -94,14 +98,14 @@ const permissionArgument = {
   effects: [],
   field: str(),
   summary:
-    'Its id, or the e-mail address, person, group or audience that has it; not needed with a full name',
+    'Permission ID, or the email address, person, group or audience that has it; not needed with a full name',
   optional: true,
 } as const satisfies Argument;
 const userArgument = {
   name: 'user',
   effects: [],
   field: str(),
-  summary: 'me, an id or an address (default me)',
+  summary: 'me, an ID or an email address (default me)',
   optional: true,
 } as const satisfies Argument;
 export const argumentsFor = (operation: Operation): readonly Argument[] => {
@@ -116,14 +120,14 @@ export const argumentsFor = (operation: Operation): readonly Argument[] => {
 export const extraFlags = (operation: Operation): Record<string, Flag> => ({
   ...(takesAdmin(operation) ? { admin: adminFlag } : {}),
   ...(takesPin(operation)
-    ? { revision: { field: str(), summary: 'Refuse unless this is the latest revision', value: 'number' } }
+    ? { revision: { field: str(), summary: 'Fail unless this is the latest revision', value: 'number' } }
     : {}),
   ...(isPaged(operation)
     ? {
-        all: { effects: [], field: bool(), summary: 'All pages, as without --limit' },
+        all: { effects: [], field: bool(), summary: 'Read all pages, as without --limit' },
         limit: {
           field: int({ min: 1 }),
-          summary: 'Stop after so many entries (default: all of them)',
+          summary: 'Stop after N entries (default: all entries)',
           value: 'number',
         },
       }
@@ -133,7 +137,7 @@ export const extraFlags = (operation: Operation): Record<string, Flag> => ({
         fields: {
           effects: [],
           field: str(),
-          summary: 'Only these members of the answer: labels(id,properties/title)',
+          summary: 'Include only these fields of the response: labels(id,properties/title)',
           value: 'members',
         },
       }
@@ -159,7 +163,7 @@ const permissionOf = async (
         '<permission>',
         'required',
         'is required',
-        'or give the full name: labels/<id>/permissions/<id>',
+        'or use the full name: labels/<id>/permissions/<id>',
       ),
     ]);
   const { allPermissions } = await import('../../labels/read-labels.ts');
@@ -170,7 +174,7 @@ const permissionOf = async (
       [email?.toLowerCase(), person, group, audience].includes(who.includes('@') ? who.toLowerCase() : who),
   );
   if (found === undefined && /[@/]/.test(who)) {
-    throw new AppError('not-found', `${label} has no permission of ${who}`, {
+    throw new AppError('not-found', `${label} has no permission for ${who}`, {
       code: 'NO_SUCH_PERMISSION',
       tryThis: [`opsctl labels permissions list ${label}`],
     });

@@ -160,7 +160,7 @@ const supplyMasks = async (context: Context, { bodyName }: Operation, values: Va
   if (bodyName !== 'DeltaUpdateLabelRequest' && bodyName !== 'DisableLabelRequest') return values;
   const { withMasks } = await import('../../labels/send.ts');
   const { values: whole, added } = withMasks(bodyName, values);
-  for (const line of added) context.log.debug(`${line} (the service wants it, and it was not given)`);
+  for (const line of added) context.log.debug(`${line} (required by the service, but missing)`);
   return whole;
 };
 const run =
@@ -206,11 +206,11 @@ const flags = {
     field: str(),
     short: 'f',
     required: true,
-    summary: 'The list; - is standard input',
+    summary: 'Permission list; - reads standard input',
     value: 'file',
     complete: 'file',
   },
-  keep: { field: bool(), summary: 'Leave permissions that the file does not have' },
+  keep: { field: bool(), summary: 'Keep permissions that the file does not contain' },
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
@@ -223,7 +223,7 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
   for await (const lines of readRows(bytes, 'csv', { name: source })) {
     for (const { line, row, problem: wrong } of lines) {
       if (wrong)
-        throw usageError(`${source} is not a CSV table; nothing was sent`, [
+        throw usageError(`${source} is not a CSV table; no request was sent`, [
           { ...wrong, file: source, line },
         ]);
       rows.push(row);
@@ -231,7 +231,7 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
   }
   if (rows.length === 0)
     throw usageError(
-      `${source} has a header and no rows; nothing was sent`,
+      `${source} has a header but no rows; no request was sent`,
       [],
       ['to remove every permission, sync a YAML or JSON file that contains []'],
     );
@@ -240,17 +240,17 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
 export const permissionsSync = labelCommand(
   defineCommand({
     path: ['labels', 'permissions', 'sync'],
-    summary: 'Make the permissions of a label those of a file',
+    summary: "Replace a label's permissions with those in a file",
     about: [
-      'The file (YAML, JSON or a CSV table) is a list of {role, email | person | group | audience}; `labels permissions list` writes one with -o yaml, json or csv.',
-      'Shows the difference, then sends one atomic batch of changes and one of deletions. A second run sends nothing.',
+      'The file (YAML, JSON or CSV) is a list of {role, email | person | group | audience}; `labels permissions list` writes it with -o yaml, json or csv.',
+      'Shows the difference, then sends one atomic batch of changes and one batch of deletions. A second run sends no changes.',
     ].join('\n'),
     args,
     flags,
     examples: [
       {
         line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run',
-        says: 'Show what would change',
+        says: 'Show the changes without applying them',
       },
     ],
     run: async (context, values) => {

@@ -11,42 +11,42 @@ const ask = async (context: Context, method: string, body?: unknown) => {
   const { steer } = await import('./embedded.ts');
   const state = await steer(context, (send) => send(method, 'clock', body));
   return recordResult(state, {
-    message: `the mock's time is ${state.time}${state.frozen ? ', and stands still' : ''}`,
+    message: `the mock clock is at ${state.time}${state.frozen ? ', stopped' : ''}`,
   });
 };
 /** What the control interface takes: some three centuries. */
 const LONGEST_STEP_MS = 1e13;
 export const clockShow = defineCommand({
   path: ['mock', 'clock', 'show'],
-  summary: "The mock server's time",
+  summary: 'Show the mock clock',
   run: (context) => ask(context, 'GET'),
 });
 export const clockSet = defineCommand({
   path: ['mock', 'clock', 'set'],
   noDryRun: 'opsctl mock clock show',
-  summary: "Set the mock server's time; it runs on from there",
+  summary: 'Set the mock clock; it continues from that time',
   args: [
     { name: 'time', field: { ...str(40), format: 'datetime' }, summary: 'such as 2026-03-31T12:30:00Z' },
   ],
-  flags: { freeze: { field: bool(), summary: 'Let it stand still' } },
+  flags: { freeze: { field: bool(), summary: 'Stop the clock' } },
   run: (context, values) =>
     ask(context, 'PUT', { time: values.time, ...(values.freeze === true ? { frozen: true } : {}) }),
 });
 export const clockAdvance = defineCommand({
   path: ['mock', 'clock', 'advance'],
   noDryRun: 'opsctl mock clock show',
-  summary: "Move the mock server's time forward",
+  summary: 'Advance the mock clock',
   about:
-    'Tokens expire, windows of rate limits end, deleted clients are gone after 30 days: without waiting.',
+    'Tokens expire, rate limits reset and clients that were deleted more than 30 days ago disappear, without waiting.',
   args: [{ name: 'span', field: str(40, { min: 1 }), summary: 'such as 90s, 1h30m or 31d' }],
-  examples: [{ line: 'opsctl mock clock advance 31d', says: 'What 30 days would do' }],
+  examples: [{ line: 'opsctl mock clock advance 31d', says: 'Show the effect of 30 days' }],
   run: (context, values) =>
     ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span, '<span>', LONGEST_STEP_MS)) }),
 });
 export const clockReset = defineCommand({
   path: ['mock', 'clock', 'reset'],
   noDryRun: 'opsctl mock clock show',
-  summary: "Back to the machine's time",
+  summary: 'Reset the mock clock to the system time',
   run: (context) => ask(context, 'DELETE'),
 });
 
@@ -60,10 +60,10 @@ export const requestFlags = {
   path: {
     effects: [],
     field: str(500, { min: 1 }),
-    summary: 'Only paths like this; * stands for text without a slash, ** for any text',
+    summary: 'Only matching paths; * matches text without a slash, ** any text',
     value: 'pattern',
   },
-  status: { field: int({ min: 100, max: 599 }), summary: 'Only requests answered with this status' },
+  status: { field: int({ min: 100, max: 599 }), summary: 'Only requests with this response status' },
   service: {
     effects: [],
     field: str(20, { min: 1 }),
@@ -78,41 +78,40 @@ export const requestFlags = {
   body: {
     effects: [],
     field: str(16_384, { min: 1 }),
-    summary: 'Only bodies that contain this JSON (objects may have more members) or this text',
+    summary: 'Only bodies that contain this JSON (objects may have more keys) or this text',
     value: 'json|text',
   },
   expect: {
     effects: [],
     field: str(12, { pattern: '^[0-9]{1,9}([+]|-[0-9]{1,9})?$' }),
-    summary: 'Exit with 20 unless this many match: 2, 1+ (at least one), 1-3',
+    summary: 'Exit with code 20 unless the number of matches is N, N+ or N-M: 2, 1+, 1-3',
     value: 'count',
   },
   wait: {
     effects: [],
     field: str(20, { min: 1 }),
-    summary: 'Wait this long for the expected number',
+    summary: 'Maximum time to wait for the expected number',
     value: 'duration',
   },
   limit: {
     field: int({ min: 1, max: 10_000 }),
-    summary: 'Rows to print, the newest (default 100)',
+    summary: 'Maximum number of rows, newest last (default 100)',
     value: 'number',
   },
-  clear: { effects: ['writes'], field: bool(), summary: 'Forget all requests' },
+  clear: { effects: ['writes'], field: bool(), summary: 'Delete the request log' },
 } as const satisfies Flags;
 export type AskedRequests = ValuesOf<typeof requestFlags>;
 
 export const requestsCommand = defineCommand({
   path: ['mock', 'requests'],
-  summary: 'List the requests that the running mock server received, newest last',
+  summary: 'List the requests that the mock server received, newest last',
   about:
-    'The server keeps its last 10,000 requests with status and time; tokens, codes and passwords are masked. With --expect the command is an ' +
-    'assertion: it exits with 20 when another number of requests matches. Needs a running server: `mock serve`, `mock start` or `mock run`.',
+    'The server keeps the last 10,000 requests with status and time. Tokens, codes and passwords are redacted. With --expect, exits with code 20 if the number of matching requests differs. Requires a running server: `mock serve`, `mock start` or `mock run`.',
   flags: requestFlags,
   examples: [
     {
       line: `opsctl mock requests --method POST --path '/api/v3/labels' --body '{"name":"bug"}' --expect 1`,
-      says: 'Fails unless exactly one label "bug" was created',
+      says: 'Assert that exactly one label "bug" was created',
     },
   ],
   run: async (context, values) => {
@@ -120,7 +119,7 @@ export const requestsCommand = defineCommand({
     const { requireServer, steer } = await import('./embedded.ts');
     requireServer(context);
     await steer(context, (ask) => ask('DELETE', 'requests'));
-    return nothing('all requests forgotten');
+    return nothing('deleted the request log');
   },
 });
 
@@ -156,10 +155,13 @@ export const findRequests = async (context: Context, values: AskedRequests): Pro
 const webhooksColumns = ['number', 'webhook_id', 'event', 'status', 'attempts', 'answer', 'at'];
 const deliveries = defineCommand({
   path: ['mock', 'webhooks', 'deliveries'],
-  summary: 'List what the running server sent to webhooks, newest last',
-  about: 'The last 1,000 are kept while the server runs, with the exact body.',
+  summary: 'List webhook deliveries, newest last',
+  about: 'The running server keeps the last 1,000 deliveries with their exact bodies.',
   examples: [
-    { line: 'opsctl mock webhooks deliveries --jq ".[-1].body | fromjson"', says: 'The newest event' },
+    {
+      line: 'opsctl mock webhooks deliveries --jq ".[-1].body | fromjson"',
+      says: 'Show the newest delivery',
+    },
   ],
   run: async (context) => {
     const { requireServer, steer } = await import('./embedded.ts');
@@ -172,8 +174,8 @@ const deliveries = defineCommand({
 const resend = defineCommand({
   path: ['mock', 'webhooks', 'resend'],
   noDryRun: 'opsctl mock webhooks deliveries',
-  summary: 'Send a delivery again, byte for byte',
-  args: [{ name: 'number', field: req(int({ min: 1 })), summary: 'Its number in the list of deliveries' }],
+  summary: 'Repeat a webhook delivery byte for byte',
+  args: [{ name: 'number', field: req(int({ min: 1 })), summary: 'Number of the delivery in the list' }],
   run: async (context, values) => {
     const { requireServer, steer } = await import('./embedded.ts');
     requireServer(context);
@@ -184,19 +186,19 @@ const resend = defineCommand({
 const trigger = defineCommand({
   path: ['mock', 'webhooks', 'trigger'],
   noDryRun: 'opsctl mock webhooks deliveries',
-  summary: 'Send an event to all webhooks without a change in the workspace',
+  summary: 'Send a test event to all webhooks',
   args: [
     {
       name: 'event',
       field: req(
         oneOf('story.create', 'story.update', 'story.delete', 'epic.create', 'epic.update', 'epic.delete'),
       ),
-      summary: 'What is said to have happened',
+      summary: 'Type of the event',
     },
   ],
-  flags: { id: { field: int(), summary: 'The story or epic (default: the newest)', value: 'id' } },
+  flags: { id: { field: int(), summary: 'Story or epic (default: the newest)', value: 'id' } },
   examples: [
-    { line: 'opsctl mock webhooks trigger story.update', says: 'Test a receiver without touching a story' },
+    { line: 'opsctl mock webhooks trigger story.update', says: 'Test a receiver without changing a story' },
   ],
   run: async (context, values) => {
     const { requireServer, steer } = await import('./embedded.ts');
@@ -212,10 +214,10 @@ export const webhookCommands: readonly Command[] = [deliveries, resend, trigger]
 
 export const labelsToken = defineCommand({
   path: ['mock', 'labels', 'token'],
-  summary: 'An access token of the label service with a role',
+  summary: 'Print a label service token with a role',
   about: [
-    'Makes a user with this role on the labels that there are, or on one of them, and prints an access token of that user.',
-    'Roles are checked by a server that was started with --labels-auth oauth; otherwise any token does everything.',
+    'Creates a user with this role on all labels, or on one label, and prints an access token of that user.',
+    'Only a server that runs with --labels-auth oauth checks roles; otherwise every token has all permissions.',
   ].join('\n'),
   args: [
     {
@@ -227,15 +229,18 @@ export const labelsToken = defineCommand({
   flags: {
     label: {
       field: str(),
-      summary: 'Only on this label: title, id or labels/<id> (default: all)',
+      summary: 'Only on this label: title, ID or labels/<id> (default: all labels)',
       value: 'label',
     },
   },
   examples: [
-    { line: 'opsctl mock labels token editor --label Contract', says: 'A token that may edit one label' },
+    {
+      line: 'opsctl mock labels token editor --label Contract',
+      says: 'Print a token that may edit one label',
+    },
     {
       line: 'eval "$(opsctl mock env)" && OPSCTL_LABELS_TOKEN=$(opsctl mock labels token admin -o name) ./script.sh',
-      says: 'For a script: the addresses of the server, and a token of this role',
+      says: 'Print the URLs of the server and a token of this role for a script',
     },
   ],
   noDryRun: 'opsctl mock status shows the server',
@@ -246,9 +251,7 @@ export const labelsToken = defineCommand({
       ask('POST', 'labels/token', { role, ...(label === undefined ? {} : { label }) }),
     );
     if (given.checked !== true)
-      context.log.warn(
-        'this server takes any token: start it with --labels-auth oauth to have roles checked',
-      );
+      context.log.warn('this server does not check roles: start it with --labels-auth oauth');
     const text = given.access_token;
     return recordResult(given, { text, name: 'access_token' });
   },

@@ -31,7 +31,7 @@ export const embeddedMock = async (
     what: 'a command',
     waitMs: WAIT_MS,
     signal,
-    onWait: (who) => log.info(`waiting for ${who}, which uses the embedded mock server now`),
+    onWait: (who) => log.info(`waiting for ${who}, which is using the embedded mock server`),
   });
   if (owner.kind === 'live') {
     const { url, pid } = owner.live;
@@ -137,7 +137,7 @@ const noServer = (): AppError =>
     code: 'NO_MOCK_SERVER',
     tryThis: [
       'opsctl mock start',
-      'OPSCTL_MOCK_URL=URL names a server that runs elsewhere, as with `mock serve --ephemeral`',
+      'set OPSCTL_MOCK_URL=URL to use a server on another machine, or a server of `mock serve --ephemeral`',
     ],
   });
 /** For commands that ask a server what it received: without one there is nothing to ask. */

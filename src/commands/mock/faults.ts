@@ -17,7 +17,7 @@ const feature = oneOf(
 );
 export const featuresShow = defineCommand({
   path: ['mock', 'features', 'show'],
-  summary: "Which features the tracker's workspace has",
+  summary: 'Show the features of the tracker workspace',
   run: async (context) => {
     const { steer } = await import('./embedded.ts');
     return recordResult(await steer(context, (send) => send('GET', 'features')));
@@ -26,18 +26,17 @@ export const featuresShow = defineCommand({
 export const featuresSet = defineCommand({
   path: ['mock', 'features', 'set'],
   noDryRun: 'opsctl mock features show',
-  summary: "Switch a feature of the tracker's workspace on or off",
+  summary: 'Enable or disable a feature of the tracker workspace',
   about:
-    'documents off: 403 DisabledFeatureError. group-entitlement and objective-entitlement off: 403 UnusableEntitlementError where groups are made or ' +
-    'changed and objectives are made. entity-templates and iterations are what their enable and disable commands switch.',
+    'documents off: 403 DisabledFeatureError. group-entitlement and objective-entitlement off: 403 UnusableEntitlementError for creating and changing groups and for creating objectives. entity-templates and iterations have the same effect as their enable and disable commands.',
   args: [
-    { name: 'feature', field: feature, summary: 'The feature' },
+    { name: 'feature', field: feature, summary: 'Name of the feature' },
     { name: 'state', field: oneOf('on', 'off'), summary: 'on or off' },
   ],
   examples: [
     {
       line: 'opsctl mock features set documents off',
-      says: 'See what a workspace without documents answers',
+      says: 'Test the responses of a workspace without documents',
     },
   ],
   run: async (context, values) => {
@@ -71,11 +70,11 @@ export const faultFlags = {
   path: { field: fields.path, summary: fields.path.summary, value: 'pattern' },
   status: { field: fields.status, summary: fields.status.summary },
   body: { effects: [], field: fields.body, summary: fields.body.summary },
-  header: { field: list(str(1000)), summary: 'a header of the answer', repeat: true, value: 'name=value' },
+  header: { field: list(str(1000)), summary: 'response header', repeat: true, value: 'name=value' },
   'content-type': { field: fields.content_type, summary: fields.content_type.summary },
   delay: {
     field: str(40, { min: 1 }),
-    summary: 'wait this long first; 100ms..2s is a random time between the two',
+    summary: 'delay before the response; 100ms..2s is a random time between the two',
     value: 'duration',
   },
   skip: { field: fields.skip, summary: fields.skip.summary },
@@ -104,9 +103,7 @@ const delayOf = (text: string): Record<string, number> => {
   if (most === undefined) return { delay_ms };
   const delay_max_ms = Math.round(parseDuration(most, '--delay'));
   if (delay_max_ms < delay_ms)
-    throw invalidArguments([
-      problem('--delay', 'format', `must go from the shorter to the longer time; got ${text}`),
-    ]);
+    throw invalidArguments([problem('--delay', 'format', `must start with the shorter time; got ${text}`)]);
   return { delay_ms, delay_max_ms };
 };
 /** The fault that these flags describe, as the control interface takes it. */
@@ -132,27 +129,27 @@ export const faultsAdd = defineCommand({
   examples: [
     {
       line: "opsctl mock faults add --method POST --path '/api/v3/labels' --status 503 --count 2",
-      says: 'The next two creates fail',
+      says: 'Let the next two creates fail',
     },
-    { line: "opsctl mock faults add --path '/api/v3/**' --delay 2s", says: 'Everything is slow' },
+    { line: "opsctl mock faults add --path '/api/v3/**' --delay 2s", says: 'Delay all responses' },
     {
       line: 'opsctl mock faults add --method PUT --cut --when after',
-      says: 'The change is made and the answer is lost',
+      says: 'Apply the change and drop the response',
     },
     {
       line: "opsctl mock faults add --path '/api/v3/**' --status 503 --percent 5",
-      says: 'One request in twenty fails',
+      says: 'Let one request in twenty fail',
     },
     {
       line: "opsctl mock faults add --method PUT --path '/api/v3/labels/*' --status 500 --skip 2 --count 1",
-      says: 'The third update fails, the fourth works',
+      says: 'Let the third update fail and the fourth succeed',
     },
   ],
   check: (values) => {
     const acts = ['status', 'body', 'content-type', 'delay', 'cut', 'header', 'bytes-per-second'] as const;
     return acts.some((name) => values[name] !== undefined)
       ? []
-      : [problem('', 'required', `give at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];
+      : [problem('', 'required', `specify at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];
   },
   run: async (context, values) => {
     const { steer } = await import('./embedded.ts');
@@ -166,20 +163,25 @@ export const faultsClear = defineCommand({
   noDryRun: 'opsctl mock faults list',
   summary: 'Clear faults',
   args: [
-    { name: 'fault', field: int({ min: 1 }), summary: 'number of one fault; all without it', optional: true },
+    {
+      name: 'fault',
+      field: int({ min: 1 }),
+      summary: 'Number of a fault (default: all faults)',
+      optional: true,
+    },
   ],
   run: async (context, values) => {
     const { steer } = await import('./embedded.ts');
     await steer(context, (ask) =>
       ask('DELETE', values.fault === undefined ? 'faults' : `faults/${values.fault}`),
     );
-    return nothing(values.fault === undefined ? 'all faults are gone' : `fault ${values.fault} is gone`);
+    return nothing(values.fault === undefined ? 'cleared all faults' : `cleared fault ${values.fault}`);
   },
 });
 
 export const faultsList = defineCommand({
   path: ['mock', 'faults', 'list'],
-  summary: 'Faults that wait for requests',
+  summary: 'List active faults',
   run: async (context) => {
     const { steer } = await import('./embedded.ts');
     return rowsResult(await steer(context, (ask) => ask('GET', 'faults')), { columns: faultColumns });
@@ -200,24 +202,23 @@ const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
 export const faultsLoad = defineCommand({
   path: ['mock', 'faults', 'load'],
   noDryRun: 'opsctl mock faults list',
-  summary: 'Replace all faults by those of a file',
+  summary: 'Replace all faults with those in a file',
   about:
-    'The file is a list in YAML or JSON; each entry has the fields that `mock faults list -o json` prints: method, path, status, body, headers, ' +
-    'content_type, delay_ms, delay_max_ms, bytes_per_second, cut, when, skip, percent, count. The first entry that matches a request is used.',
+    'The file is a list in YAML or JSON. Each entry has the fields that `mock faults list -o json` prints: method, path, status, body, headers, content_type, delay_ms, delay_max_ms, bytes_per_second, cut, when, skip, percent, count. The first matching entry applies to a request.',
   args: [
     {
       name: 'file',
       effects: ['reads'],
       field: str(4096, { min: 1 }),
-      summary: 'The profile',
+      summary: 'File with the faults',
       complete: 'file',
     },
   ],
-  examples: [{ line: 'opsctl mock faults load faults.yaml', says: 'The faults of a file, and no others' }],
+  examples: [{ line: 'opsctl mock faults load faults.yaml', says: 'Use only the faults of a file' }],
   run: async (context, values) => {
     const profile = await profileIn(context, values.file);
     const { steer } = await import('./embedded.ts');
     const faults: unknown[] = await steer(context, (ask) => ask('PUT', 'faults', profile));
-    return rowsResult(faults, { columns: faultColumns, message: `${faults.length} faults set` });
+    return rowsResult(faults, { columns: faultColumns, message: `set ${faults.length} faults` });
   },
 });

@@ -9,7 +9,7 @@ import type { Rehearsal, RehearsalMember, RehearsalOptions } from '../../etcd-si
 export const dirFlag = {
   effects: ['reads', 'writes'],
   field: str(),
-  summary: 'Directory of the rehearsal cluster (default: one in the state directory)',
+  summary: 'Directory of the rehearsal cluster (default: in the state directory)',
   value: 'directory',
   complete: 'file',
 } as const satisfies Flag;
@@ -26,7 +26,7 @@ export const rehearsalIn = async (
   const directory = directoryOf(context, values);
   const rehearsal = await readRehearsal(context.host, directory);
   if (rehearsal !== undefined) return rehearsal;
-  throw new AppError('not-found', `there is no rehearsal cluster in ${directory}`, {
+  throw new AppError('not-found', `no rehearsal cluster in ${directory}`, {
     code: 'NO_REHEARSAL',
     tryThis: [`opsctl mock kv start --members 3 --dir ${directory}`],
   });
@@ -37,7 +37,7 @@ export const chooseMembers = (rehearsal: Rehearsal, name: string | undefined): r
   const found = rehearsal.members.filter((member) => member.name === name);
   if (found.length > 0) return found;
   const names = rehearsal.members.map((member) => member.name).join(', ');
-  throw new AppError('usage', `--member ${name}: there is no such member`, {
+  throw new AppError('usage', `--member ${name}: member not found`, {
     code: 'NO_SUCH_MEMBER',
     tryThis: [`one of ${names}`],
   });
@@ -56,7 +56,7 @@ export const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.
 
 export const startFlags = {
   dir: dirFlag,
-  members: { field: int({ min: 1, max: 9 }), summary: 'How many members (default 3)', value: 'n' },
+  members: { field: int({ min: 1, max: 9 }), summary: 'Number of members (default 3)', value: 'n' },
   version: {
     field: str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' }),
     summary: `Version of the members and of the old binary (default ${DEFAULT.version})`,
@@ -71,51 +71,51 @@ export const startFlags = {
   },
   'v2-size': {
     field: int({ min: 0 }),
-    summary: 'Bytes of v2 data that the members claim to hold',
+    summary: 'Size of the v2 data that the members report, in bytes',
     value: 'bytes',
   },
-  auth: { field: bool(), summary: 'Switch authentication on (user root, password in a file)' },
+  auth: { field: bool(), summary: 'Enable authentication (user root, password in a file)' },
   quota: {
     field: int({ min: 1 }),
-    summary: 'Quota of the database; a write past it raises NOSPACE',
+    summary: 'Database quota; a write beyond it raises NOSPACE',
     value: 'bytes',
   },
   'config-files': {
     effects: [],
     field: bool(),
-    summary: 'Members read configuration files of the old version instead of flags',
+    summary: 'Start members with configuration files of the old version instead of flags',
   },
   'field-words': {
     field: oneOf('kv', 'etcd'),
-    summary: 'Word in the fields of /version and in logs',
+    summary: 'Product name in the fields of /version and in logs',
     value: 'kv|etcd',
   },
   'monitor-ms': {
     field: int({ min: 50, max: 60_000 }),
-    summary: "How often the leader looks at the members' versions (default 5000, with 3.6 4000)",
+    summary: "How often the leader compares the members' versions (default 5000, with 3.6 4000)",
     value: 'ms',
   },
   'heartbeat-ms': {
     field: int({ min: 10, max: 10_000 }),
-    summary: 'Time between heartbeats (default 100)',
+    summary: 'Heartbeat interval (default 100)',
     value: 'ms',
   },
   'election-ms': {
     field: int({ min: 50, max: 50_000 }),
-    summary: 'Time without a leader before an election (default 1000)',
+    summary: 'Election timeout (default 1000)',
     value: 'ms',
   },
   keys: {
     effects: ['reads'],
     field: str(),
-    summary: 'JSON file with `revision` and `keys` to begin with',
+    summary: 'JSON file with the initial `revision` and `keys`',
     value: 'file',
     complete: 'file',
     hidden: true,
   },
-  replace: { field: bool(), summary: 'Remove a stopped rehearsal cluster from the directory first' },
-  again: { field: bool(), summary: 'Start the stopped members of the directory again, with their data' },
-  member: { ...memberFlag, summary: 'Start only this stopped member of the directory again' },
+  replace: { field: bool(), summary: 'First remove a stopped rehearsal cluster from the directory' },
+  again: { field: bool(), summary: 'Restart the stopped members of the directory with their data' },
+  member: { ...memberFlag, summary: 'Restart only this stopped member of the directory' },
   binary: {
     field: oneOf('old', 'new'),
     summary: 'Binary for --again and --member (default old)',
@@ -124,7 +124,7 @@ export const startFlags = {
   wait: {
     field: bool(),
     negated: true,
-    summary: 'Do not wait until the members are healthy (--again, --member)',
+    summary: 'Do not wait for healthy members (--again, --member)',
   },
 } as const satisfies Flags;
 export type StartValues = ValuesOf<typeof startFlags>;
@@ -168,13 +168,13 @@ const startNew = async (context: Context, values: StartValues): Promise<Rehearsa
 export const start = defineCommand({
   path: ['mock', 'kv', 'start'],
   noDryRun: 'opsctl mock kv start --help',
-  summary: 'Start a simulated cluster to rehearse an upgrade on',
+  summary: 'Start a simulated cluster to rehearse an upgrade',
   about:
-    'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The directory gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
+    'Each member is a separate process that implements the interfaces of its version and reaches consensus with the other members. Use it for rehearsals, not as a database. Writes a cluster.yaml with an old and a new binary for `opsctl kv … --cluster`.',
   flags: startFlags,
   examples: [
-    { line: 'opsctl mock kv start --members 3 --dir ./rehearsal', says: 'three members of 3.2' },
-    { line: 'opsctl kv upgrade --cluster ./rehearsal/cluster.yaml', says: 'the upgrade itself' },
+    { line: 'opsctl mock kv start --members 3 --dir ./rehearsal', says: 'Start three members of 3.2' },
+    { line: 'opsctl kv upgrade --cluster ./rehearsal/cluster.yaml', says: 'Upgrade the simulated cluster' },
   ],
   run: async (context, values) => {
     const isAgain = values.again || values.member !== undefined;

@@ -67,42 +67,42 @@ export const faultFlags = {
   dir: dirFlag,
   member: {
     field: str(),
-    summary: 'The member that fails (default all)',
+    summary: 'Member that fails (default all)',
     value: 'name',
     complete: 'kv-member',
   },
   ms: {
     field: int({ min: 0 }),
-    summary: `Time of the fault (default ${times})`,
+    summary: `Duration of the fault (default ${times})`,
     value: 'ms',
   },
   'only-version': {
     field: str(undefined, { pattern: '^3\\.\\d+$' }),
-    summary: 'Only while the member runs this version, for example the old one after a rollback',
+    summary: 'Only while the member runs this version, for example the old version after a rollback',
     value: '3.x',
     suggest: simulatedMinors,
   },
 } as const satisfies Flags;
 export const faultArgs = [
-  { name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' },
+  { name: 'kind', field: oneOf(...kinds), summary: 'Type of the fault' },
 ] as const satisfies readonly Argument[];
 
 const faultList = Object.entries(faultKinds).map(([kind, { says }]) => `${kind}: ${says}`);
 export const fault = defineCommand({
   path: ['mock', 'kv', 'fault'],
   noDryRun: 'opsctl mock kv status',
-  summary: 'Make a simulated member fail in a chosen way',
+  summary: 'Inject a fault into a simulated member',
   about: [
     ...faultList,
     'nospace, corrupt: raises that alarm',
-    'clear: takes all faults and alarms of the member back',
+    'clear: removes all faults and alarms of the member',
   ].join('\n'),
   args: faultArgs,
   flags: faultFlags,
   examples: [
     {
       line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3',
-      says: 'the new binary of n2 crashes when it starts',
+      says: 'Let the new binary of n2 crash at the start',
     },
   ],
   async run(context, values) {
@@ -120,11 +120,11 @@ export const fault = defineCommand({
 
 export const log = defineCommand({
   path: ['mock', 'kv', 'log'],
-  summary: 'Show what simulated members logged',
+  summary: 'Show the logs of simulated members',
   flags: {
     dir: dirFlag,
     member: memberFlag,
-    lines: { field: int({ min: 1 }), summary: 'How many lines from the end (default 100)', value: 'n' },
+    lines: { field: int({ min: 1 }), summary: 'Number of lines from the end (default 100)', value: 'n' },
   },
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
@@ -154,15 +154,15 @@ export const member = defineCommand({
       name: 'server-flags',
       effects: ['reads', 'runs'],
       field: list(str()),
-      summary: 'Flags of the server, after --',
+      summary: 'Server flags, after --',
       optional: true,
       rest: true,
     },
   ],
   flags: {
-    'binary-version': { effects: [], field: str(), summary: 'Version to speak', required: true },
-    'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in fields and logs' },
-    'monitor-ms': { field: int({ min: 50 }), summary: 'How often versions are compared' },
+    'binary-version': { effects: [], field: str(), summary: 'Version to simulate', required: true },
+    'field-words': { field: oneOf('kv', 'etcd'), summary: 'Product name in fields and logs' },
+    'monitor-ms': { field: int({ min: 50 }), summary: 'Interval of version comparisons' },
     faults: { effects: ['reads'], field: str(), summary: 'Directory with the faults of each member' },
   },
   async run({ host }, values) {
@@ -185,12 +185,12 @@ export const member = defineCommand({
 export const stop = defineCommand({
   path: ['mock', 'kv', 'stop'],
   noDryRun: 'opsctl mock kv status',
-  summary: 'Stop a simulated cluster or one of its members',
+  summary: 'Stop a simulated cluster or one member',
   flags: {
     dir: dirFlag,
     member: memberFlag,
-    kill: { field: bool(), summary: 'Kill at once instead of a graceful end' },
-    remove: { field: bool(), summary: 'Remove the directory as well' },
+    kill: { field: bool(), summary: 'Kill immediately instead of stopping gracefully' },
+    remove: { field: bool(), summary: 'Also remove the directory' },
   },
   async run(context, values) {
     const { pidOf, stopProcess } = await import('../../etcd-sim/cluster/layout.ts');

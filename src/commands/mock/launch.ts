@@ -11,12 +11,12 @@ import { start, type Started } from './start.ts';
 
 /** A state directory has one server at a time. */
 export const alreadyRuns = (url: string, pid: number): AppError =>
-  new AppError('config', `a mock server already works on this state: ${url} (process ${pid})`, {
+  new AppError('config', `a mock server already uses this state: ${url} (process ${pid})`, {
     code: 'MOCK_RUNNING',
     tryThis: [
-      'use it: every command finds it by itself',
+      'use it: every command discovers it automatically',
       'opsctl mock stop',
-      '--ephemeral for a second one that keeps nothing',
+      '--ephemeral starts a second server without saved state',
     ],
     data: { url, pid },
   });
@@ -59,7 +59,7 @@ const seedFrom = async ({ host }: Context, text: string | undefined) => {
   const path = resolve(host.cwd, seed.path);
   const saved = savedStateFrom(seedText(await host.files.read(path), path, '--seed'));
   if (saved === undefined) {
-    throw usageError('wrong seed file', [
+    throw usageError('invalid seed file', [
       problem('--seed', 'format', `must be a state that \`opsctl mock state\` wrote; ${path} is not`),
     ]);
   }
@@ -104,21 +104,21 @@ export const serverFlags = {
   seed: {
     effects: ['reads'],
     field: str(4096, { min: 1 }),
-    summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote',
+    summary: 'Initial data: demo, empty, or a file of `opsctl mock state`',
     value: 'demo|empty|file',
     complete: 'file',
   },
-  token: { field: str(200, { min: 1 }), summary: 'The tracker token that is accepted', value: 'token' },
+  token: { field: str(200, { min: 1 }), summary: 'Accepted tracker token', value: 'token' },
   'rate-limit': {
     field: str(7, { pattern: RATE }),
-    summary: 'Tracker requests a minute for one token, or off (default 200)',
+    summary: 'Tracker requests per minute and token, or off (default 200)',
     value: 'number|off',
   },
   'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
-  'rate-headers': { field: bool(), summary: 'Send X-RateLimit-Limit, which no document has' },
+  'rate-headers': { field: bool(), summary: 'Send X-RateLimit-Limit, which is undocumented' },
   'workspace-per-token': {
     field: bool(),
-    summary: 'Take every tracker token, each with records of its own that are not kept',
+    summary: 'Accept any tracker token and give each token its own workspace, which is not saved',
   },
   'labels-auth': {
     field: oneOf('any', 'oauth'),
@@ -126,39 +126,39 @@ export const serverFlags = {
   },
   'state-in': {
     field: oneOf('both', 'fragment', 'query'),
-    summary: 'Where an authorization answer carries state (default both)',
+    summary: 'Authorization responses that contain state (default both)',
   },
   'label-delete-policy': {
     field: oneOf('any', 'disabled-first'),
-    summary: 'Whether a published label can be deleted at once (default any)',
+    summary: 'Whether published labels can be deleted directly (default any)',
   },
   'labels-quota': {
     field: str(17, { pattern: '^([1-9][0-9]{0,6}/[1-9][0-9]{0,6}|off)$' }),
-    summary: 'Reads and writes a minute of one user of the label service, for example 600/300 (default off)',
+    summary: 'Reads and writes per minute of one label service user, for example 600/300 (default off)',
     value: 'reads/writes|off',
   },
   'labels-at-most': {
     field: str(7, { pattern: RATE }),
-    summary: 'Labels that the organisation may have, for example 150 (default off)',
+    summary: 'Maximum number of labels of the organization, for example 150 (default off)',
     value: 'number|off',
   },
-  tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },
+  tls: { field: bool(), summary: 'Serve HTTPS with a certificate of a local CA; plain HTTP is rejected' },
   clock: {
     field: { ...str(40), format: 'datetime' },
-    summary: "The mock's time at the start; it runs on from there",
+    summary: 'Initial time of the mock clock, which continues from there',
     value: 'time',
   },
   'allow-host': {
     field: list(str(253, { min: 1 })),
     repeat: true,
     summary:
-      'A further host name to answer under, for example behind a proxy; * is any. This machine and addresses need none',
+      'Additional accepted host name, for example behind a proxy; * accepts any. Local names and IP addresses are always accepted',
     value: 'name',
   },
   'seed-ids': {
     effects: [],
     field: str(100, { min: 1 }),
-    summary: 'Repeatable identifiers and tokens: the same word, the same values',
+    summary: 'Seed for repeatable identifiers and tokens',
     value: 'word',
   },
 } as const satisfies Flags;
@@ -166,7 +166,7 @@ export type ServerValues = ValuesOf<typeof serverFlags>;
 
 export const portFlag = {
   field: int({ min: 0, max: 65_535 }),
-  summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one',
+  summary: 'Port on 127.0.0.1 and ::1; 0 selects a free port (the default)',
   value: 'port',
 } as const satisfies Flag;
 

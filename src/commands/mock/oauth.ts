@@ -61,12 +61,12 @@ export const callConsole = async (
 /** The developer console as a page; only a server that goes on running can show one. */
 export const consoleCommand = defineCommand({
   path: ['mock', 'oauth', 'console'],
-  summary: 'Show the address of the developer console, and open it',
+  summary: 'Print and open the URL of the developer console',
   run: async (context) => {
     const given = context.host.env.OPSCTL_MOCK_URL;
     const url = given || liveServer(context.host, mockDirectory(context.settings))?.url;
     if (url === undefined) {
-      throw new AppError('config', 'no mock server is running, so there is no console to show', {
+      throw new AppError('config', 'no mock server is running, so the console is not available', {
         code: 'NOT_RUNNING',
         tryThis: ['opsctl mock serve', 'opsctl mock oauth clients list (works without a running server)'],
       });
@@ -87,29 +87,29 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'clients create': [
     {
       line: 'opsctl mock oauth clients create --type desktop --name "My tool" --secret true',
-      says: 'a desktop client with a secret, shown once',
+      says: 'Create a desktop client; its secret is shown once',
     },
     {
       line: 'opsctl mock oauth clients create --type mobile-b --name App --bundle-id com.example.app --team-id ABCDE12345',
-      says: 'a client of mobile platform B',
+      says: 'Create a client of mobile platform B',
     },
   ],
   'consent set': [
     {
       line: 'opsctl mock oauth consent set --mode auto --user ada@demo.example',
-      says: 'sign-ins of scripts need no browser',
+      says: 'Let scripts sign in without a browser',
     },
   ],
   'settings set': [
     {
       line: 'opsctl mock oauth settings set --access-token-seconds 5',
-      says: 'access tokens that expire at once',
+      says: 'Issue access tokens that expire immediately',
     },
   ],
   'events subscribe': [
     {
       line: 'opsctl mock oauth events subscribe --client ID --receiver http://127.0.0.1:9000/events',
-      says: 'send security events to a receiver',
+      says: 'Send security events to a receiver',
     },
   ],
 };
@@ -142,7 +142,7 @@ const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$
 const url = {
   effects: ['sends'],
   field: str(),
-  summary: 'Address of a running server (default: the one of the state directory)',
+  summary: 'URL of a running server (default: the server of the state directory)',
   value: 'url',
 } as const satisfies Flag;
 /** spec/sign-in#client: a command for each row of the console, `opsctl mock oauth clients create` and so on. */

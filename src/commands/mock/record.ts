@@ -15,7 +15,7 @@ export const command = {
   name: 'command',
   effects: ['runs'],
   field: list(str()),
-  summary: 'The command and its arguments; without one the server runs until Ctrl-C',
+  summary: 'Command and its arguments (default: run the server until Ctrl-C)',
   rest: true,
   optional: true,
 } as const satisfies Argument;
@@ -23,13 +23,13 @@ export const cassette = {
   name: 'file',
   effects: ['reads'],
   field: str(4096, { min: 1 }),
-  summary: 'The cassette',
+  summary: 'Cassette file',
   complete: 'file',
 } as const satisfies Argument;
 export const serviceFlags = {
   service: {
     field: oneOf('tracker', 'labels', 'api'),
-    summary: 'Whose OPSCTL_…_URL the command gets (default tracker)',
+    summary: 'Service whose OPSCTL_…_URL the command receives (default tracker)',
   },
   port: portFlag,
 } as const satisfies Flags;
@@ -37,16 +37,15 @@ export const serviceFlags = {
 const isCutShort = (file: string, failure: unknown): AppError =>
   new AppError(
     'config',
-    `the cassette ${file} cannot be written: ${whyUnwritable(failure)}; it ends before the last exchange`,
-    { code: 'CASSETTE_UNWRITABLE', tryThis: ['make room, and record it again'] },
+    `cannot write cassette ${file}: ${whyUnwritable(failure)}; it ends before the last exchange`,
+    { code: 'CASSETTE_UNWRITABLE', tryThis: ['free disk space and record it again'] },
   );
 export const recordCommand = defineCommand({
   path: ['mock', 'record'],
   noDryRun: 'opsctl mock record --help',
-  summary: 'Record the requests to a real service and its responses',
+  summary: 'Record requests to a service and its responses',
   about:
-    'Listens on 127.0.0.1, hands every request on to the service and appends it with its response to a cassette. Tokens, codes and passwords are masked ' +
-    'before they are written; other content is kept as it is, so look at a cassette before you commit it.',
+    'Listens on 127.0.0.1, forwards every request to the service, and appends the request and response to a cassette. Redacts tokens, codes and passwords before it writes them. Other content is kept, so review a cassette before you commit it.',
   args: [command],
   flags: {
     upstream: {
@@ -59,7 +58,7 @@ export const recordCommand = defineCommand({
     out: {
       effects: ['writes'],
       field: str(4096, { min: 1 }),
-      summary: 'The cassette; an existing one is continued',
+      summary: 'Cassette file; recordings are appended to an existing cassette',
       value: 'file',
       required: true,
       complete: 'file',
@@ -69,7 +68,7 @@ export const recordCommand = defineCommand({
   examples: [
     {
       line: 'opsctl mock record --upstream https://tracker.example.com --out nightly.cassette -- ./nightly-sync.sh',
-      says: 'Record what a script does',
+      says: 'Record the requests of a script',
     },
   ],
   run: async (context, values) => {
@@ -97,19 +96,18 @@ export const recordCommand = defineCommand({
 export const replayCommand = defineCommand({
   path: ['mock', 'replay'],
   noDryRun: 'opsctl mock replay --help',
-  summary: 'Answer from a cassette instead of a service',
+  summary: 'Replay responses from a cassette',
   about:
-    'Equal requests get their responses in the recorded order, then the last one again. A request that the cassette does not have is answered 404; with ' +
-    '--strict the command then exits with 20.',
+    'Equal requests get their responses in the recorded order, then the last response again. Responds with 404 to a request that is not in the cassette; with --strict, the command then exits with code 20.',
   args: [cassette, command],
   flags: {
     ...serviceFlags,
-    strict: { field: bool(), summary: 'Exit with 20 after a request that the cassette does not have' },
+    strict: { field: bool(), summary: 'Exit with code 20 after a request that is not in the cassette' },
   },
   examples: [
     {
       line: 'opsctl mock replay nightly.cassette --strict -- ./nightly-sync.sh',
-      says: 'Without the service',
+      says: 'Test without the service',
     },
   ],
   run: async (context, values) => {
@@ -123,8 +121,8 @@ export const replayCommand = defineCommand({
       what: `replaying ${values.file}`,
       close: async () => {
         for (const request of player.unknown)
-          context.log.warn(`the cassette has no ${request} with this query and body`);
-        if (player.unused() > 0) context.log.info(`${player.unused()} recorded responses were not asked for`);
+          context.log.warn(`the cassette has no ${request} request with this query and body`);
+        if (player.unused() > 0) context.log.info(`${player.unused()} recorded responses were not requested`);
         return values.strict === true && player.unknown.length > 0 ? 'no' : undefined;
       },
     });
@@ -135,25 +133,24 @@ const columns = ['exchange', 'method', 'path', 'where', 'recorded', 'received'];
 export const compareCommand = defineCommand({
   path: ['mock', 'compare'],
   noDryRun: 'opsctl mock compare --help',
-  summary: 'Report where a service answers differently than a cassette',
+  summary: 'Compare the responses of a service with a cassette',
   about:
-    'Sends the recorded requests in their order to a fresh embedded server, or with --url to another one, and compares status, media type and body. ' +
-    'Identifiers and times may differ. Exits with 20 when something else does. With --url the requests change that service; it gets the tokens of OPSCTL_TRACKER_TOKEN and OPSCTL_LABELS_TOKEN.',
+    'Sends the recorded requests in order to a new embedded server, or with --url to another server, and compares status, media type and body. Identifiers and times may differ. Exits with code 20 if anything else differs. With --url, the requests change that service; it receives the tokens of OPSCTL_TRACKER_TOKEN and OPSCTL_LABELS_TOKEN.',
   args: [cassette],
   examples: [
     {
       line: 'opsctl mock compare nightly.cassette',
-      says: 'Does the embedded server answer as the recording?',
+      says: 'Compare the embedded server with the recording',
     },
   ],
   flags: {
     url: {
       effects: ['sends'],
       field: str(2048, { min: 1 }),
-      summary: 'Base URL of the service to compare (default: a fresh embedded server)',
+      summary: 'Base URL of the service to compare (default: a new embedded server)',
       value: 'url',
     },
-    seed: { field: oneOf('demo', 'empty'), summary: 'Records of the embedded server (default empty)' },
+    seed: { field: oneOf('demo', 'empty'), summary: 'Initial data of the embedded server (default empty)' },
   },
   run: async (context, values) => {
     return compareCassette(context, values, columns);

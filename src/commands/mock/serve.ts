@@ -24,18 +24,17 @@ export const serveCommand = defineCommand({
   noDryRun: 'opsctl mock serve --help',
   summary: 'Run the embedded services until stopped',
   about:
-    'Tracker, label service, authorization server and data API over real HTTP on 127.0.0.1 and ::1. Commands without a configured URL find a running ' +
-    'server by themselves. With -o json the first line on stdout says where everything is, once connections are accepted. SIGTERM and Ctrl-C end it cleanly.',
+    'Serves tracker, label service, authorization server and data API over HTTP on 127.0.0.1 and ::1. Commands without a configured URL discover a running server automatically. With -o json, the first line on stdout contains all URLs and appears when the server accepts connections. SIGTERM and Ctrl-C stop the server.',
   flags: {
     port: portFlag,
-    ephemeral: { field: bool(), summary: 'Keep nothing; no other command finds this server by itself' },
+    ephemeral: { field: bool(), summary: 'Save nothing; other commands do not discover this server' },
     ...serverFlags,
   },
   examples: [
-    { line: 'opsctl mock serve --port 8080', says: 'Serve with the kept state' },
+    { line: 'opsctl mock serve --port 8080', says: 'Serve the saved state' },
     {
       line: 'opsctl mock serve --ephemeral --seed empty -o json',
-      says: 'For a test suite: read the first line, then go',
+      says: 'Start for a test suite that reads the first line',
     },
   ],
   run: async (context, values) => {
@@ -70,7 +69,7 @@ export const runChild = async (
     signal: context.signal,
   });
   if (ended.startError === undefined) return ended.code ?? 128 + (SIGNALS[ended.signal ?? ''] ?? 0);
-  const hint = '  try: write the command after --, as one word each';
+  const hint = '  try: write -- before the command, and pass each argument separately';
   await context.host.terminal.stderr.write(`error: cannot run ${program}: ${ended.startError}\n${hint}\n`);
   return COMMAND_NOT_FOUND;
 };
@@ -127,8 +126,8 @@ export const banner = (ready: Ready, directory: string | undefined): string => {
     isTls
       ? `  TLS       trust ${ready.ca_file}`
       : '  plain HTTP: for this machine only (real services require TLS: --tls)',
-    directory === undefined ? '  state     none is kept' : `  state     ${directory}`,
-    'Ctrl-C or SIGTERM ends it.',
+    directory === undefined ? '  state     not saved' : `  state     ${directory}`,
+    'Stop with Ctrl-C or SIGTERM.',
     '',
   ].join('\n');
 };
@@ -154,10 +153,9 @@ export const clientEnvironment = (ready: Ready): Record<string, string> => ({
 export const runCommand = defineCommand({
   path: ['mock', 'run'],
   noDryRun: 'opsctl mock run --help',
-  summary: 'Run a command against a server of its own',
+  summary: 'Run a command against a temporary mock server',
   about:
-    'Starts the embedded services with data of their own, sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN and the like for the command, stops them when it ' +
-    'ends, and ends with its exit code. Write -- before the command.',
+    "Starts the embedded services with separate data, sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN and similar variables for the command, and stops the services when the command exits. Exits with the command's exit code. Write -- before the command.",
   args: [
     {
       name: 'command',
@@ -169,13 +167,13 @@ export const runCommand = defineCommand({
   ],
   flags: {
     port: portFlag,
-    keep: { field: bool(), summary: 'Work on the kept state instead of one that is thrown away' },
+    keep: { field: bool(), summary: 'Use the saved state instead of temporary data' },
     ...serverFlags,
   },
   examples: [
     {
       line: 'opsctl mock run --seed empty -- npm test',
-      says: "A test suite against the mock, with the suite's exit code",
+      says: 'Run a test suite against the mock server',
     },
   ],
   run: async (context, values) => {
@@ -198,16 +196,19 @@ const forms = {
 type Form = keyof typeof forms;
 export const envCommand = defineCommand({
   path: ['mock', 'env'],
-  summary: 'Print the variables that make programs use the running mock server',
+  summary: 'Print environment variables for the running mock server',
   flags: {
     form: {
       field: oneOf(...(Object.keys(forms) as Form[])),
-      summary: 'How to print them; dotenv suits $GITHUB_ENV and dotenv reports (default sh)',
+      summary: 'Format; dotenv suits $GITHUB_ENV and dotenv reports (default sh)',
     },
   },
   examples: [
-    { line: 'eval "$(opsctl mock env)"', says: 'For the commands that follow in this shell' },
-    { line: 'opsctl mock env --form dotenv >> "$GITHUB_ENV"', says: 'For the next steps of a CI job' },
+    { line: 'eval "$(opsctl mock env)"', says: 'Set the variables in this shell' },
+    {
+      line: 'opsctl mock env --form dotenv >> "$GITHUB_ENV"',
+      says: 'Set the variables for the next steps of a CI job',
+    },
   ],
   run: async (context, values) => {
     const [{ runningServer }, { readyIn }] = await Promise.all([

@@ -15,12 +15,12 @@ const nameArgument = {
 const save = defineCommand({
   path: ['mock', 'snapshot', 'save'],
   noDryRun: 'opsctl mock snapshot list',
-  summary: 'Save the state of all services under a name',
-  about: 'A snapshot of the same name is replaced. The clock and the faults are not part of it.',
+  summary: 'Save the state of all services as a snapshot',
+  about: 'Replaces a snapshot with the same name. The clock and the faults are not included.',
   args: [nameArgument],
   examples: [
     { line: 'opsctl mock snapshot save before', says: 'Save the state before a test' },
-    { line: 'opsctl mock snapshot restore before', says: 'Go back to it after the test' },
+    { line: 'opsctl mock snapshot restore before', says: 'Restore the state after the test' },
   ],
   run: async (context, values) => {
     const { steer } = await import('./embedded.ts');
@@ -31,9 +31,9 @@ const save = defineCommand({
 const restore = defineCommand({
   path: ['mock', 'snapshot', 'restore'],
   noDryRun: 'opsctl mock snapshot list',
-  summary: 'Put all services back to a saved state',
+  summary: 'Restore all services from a snapshot',
   args: [nameArgument],
-  examples: [{ line: 'opsctl mock snapshot restore before', says: 'Put everything back' }],
+  examples: [{ line: 'opsctl mock snapshot restore before', says: 'Restore the saved state' }],
   run: async (context, values) => {
     const { steer } = await import('./embedded.ts');
     await steer(context, (ask) => ask('POST', `snapshots/${values.name}/restore`));
@@ -42,7 +42,7 @@ const restore = defineCommand({
 });
 const list = defineCommand({
   path: ['mock', 'snapshot', 'list'],
-  summary: 'List the saved states',
+  summary: 'List the snapshots',
   run: async (context) => {
     const { steer } = await import('./embedded.ts');
     return rowsResult(await steer(context, (ask) => ask('GET', 'snapshots')), { columns, name: 'name' });
@@ -51,9 +51,11 @@ const list = defineCommand({
 const remove = defineCommand({
   path: ['mock', 'snapshot', 'delete'],
   noDryRun: 'opsctl mock snapshot list',
-  summary: 'Delete a saved state',
+  summary: 'Delete a snapshot',
   args: [nameArgument],
-  examples: [{ line: 'opsctl mock snapshot delete before', says: 'It is no longer needed' }],
+  examples: [
+    { line: 'opsctl mock snapshot delete before', says: 'Delete a snapshot that is no longer needed' },
+  ],
   run: async (context, values) => {
     const { steer } = await import('./embedded.ts');
     await steer(context, (ask) => ask('DELETE', `snapshots/${values.name}`));
@@ -88,24 +90,24 @@ const discard = async ({ host, settings, signal }: Context): Promise<string> => 
   const owner = await own(host, directory, { what: 'mock reset', waitMs: 10_000, signal });
   if (owner.kind === 'owned') await discardState(host.files, directory).finally(() => owner.release());
   return owner.kind === 'owned'
-    ? 'the kept state was thrown away'
-    : `a server runs at ${owner.live.url}; reset it without --discard`;
+    ? 'discarded the saved state'
+    : `a server is running at ${owner.live.url}; reset it without --discard`;
 };
 export const resetCommand = defineCommand({
   path: ['mock', 'reset'],
   noDryRun: 'opsctl mock status shows what the server holds',
-  summary: 'Put the mock server back to its first data',
+  summary: 'Reset the mock server to its initial data',
   about:
-    'Works on the running server, or on the kept state when none runs. The clock and the faults stay as they are.',
+    'Resets the running server, or the saved state if no server is running. Does not change the clock or the faults.',
   flags: {
-    seed: { field: oneOf('demo', 'empty'), summary: 'Records to start with (default demo)' },
+    seed: { field: oneOf('demo', 'empty'), summary: 'Initial data (default demo)' },
     discard: {
       field: bool(),
-      summary: 'Delete the kept files without reading them: for a state that is damaged',
+      summary: 'Delete the saved files without reading them, for a corrupted state',
     },
   },
   run: async (context, values) => {
-    await context.confirm('Throw away everything that the mock server keeps?');
+    await context.confirm('Discard the saved state of the mock server?');
     return nothing(
       values.discard ? await discard(context) : `reset: ${await fill(context, values.seed ?? 'demo')}`,
     );
@@ -126,15 +128,15 @@ export const seedCommand = defineCommand({
     },
   ],
   examples: [
-    { line: 'opsctl mock state > before.json', says: 'Keep everything in a file' },
-    { line: 'opsctl mock seed before.json', says: 'Go back to it' },
+    { line: 'opsctl mock state > before.json', says: 'Save the state to a file' },
+    { line: 'opsctl mock seed before.json', says: 'Restore the state from a file' },
   ],
   run: async (context, values) => nothing(`seeded: ${await fill(context, values.seed)}`),
 });
 
 export const stateCommand = defineCommand({
   path: ['mock', 'state'],
-  summary: 'Print the whole state of the mock server, for `mock seed`',
+  summary: 'Print the state of the mock server for `mock seed`',
   run: async (context) => {
     const { steer } = await import('./embedded.ts');
     const state = await steer(context, (ask) => ask('GET', 'state'));

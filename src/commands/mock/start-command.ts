@@ -14,17 +14,19 @@ export const startCommand = defineCommand({
   noDryRun: 'opsctl mock status shows whether a server runs',
   summary: 'Start the embedded services in the background',
   about:
-    'Returns when the server accepts connections. Later commands, also those of other shells and of the next steps of a CI job, find it by ' +
-    'themselves; `mock env` prints the variables for other programs, `mock stop` ends it.',
+    'Returns when the server accepts connections. Later commands, including those in other shells and later steps of a CI job, discover it automatically. `mock env` prints the variables for other programs; `mock stop` stops the server.',
   flags: { port: portFlag, ...serverFlags },
   examples: [
-    { line: 'opsctl mock start --seed empty --rate-limit off', says: 'For the next steps of a CI job' },
+    {
+      line: 'opsctl mock start --seed empty --rate-limit off',
+      says: 'Start the services for the next steps of a CI job',
+    },
   ],
   run: async (context, values) => {
     const { url, pid, ready } = await startDetached(context, values);
     return recordResult(ready, {
       columns: ['url', 'pid'],
-      message: `the mock server runs at ${url} (process ${pid}); opsctl mock stop ends it`,
+      message: `mock server running at ${url} (process ${pid}); stop it with opsctl mock stop`,
     });
   },
 });
@@ -70,10 +72,10 @@ export const startDetached = async (context: Context, values: LaunchValues): Pro
   for (;;) {
     const live = liveServer(host, directory);
     if (live !== undefined) return live;
-    if (!host.processes.isAlive(pid)) throw await notStarted(context, logFile, `process ${pid} ended`);
+    if (!host.processes.isAlive(pid)) throw await notStarted(context, logFile, `process ${pid} exited`);
     if (host.elapsed() > until) {
       host.processes.signal(pid, 'SIGTERM');
-      throw await notStarted(context, logFile, `it was not ready after ${READY_MS / 1000} s`);
+      throw await notStarted(context, logFile, `not ready after ${READY_MS / 1000} s`);
     }
     await host.sleep(POLL_MS, signal);
   }
@@ -93,7 +95,7 @@ const hasEnded = async ({ host, signal }: Context, directory: string, pid: numbe
 export const stopCommand = defineCommand({
   path: ['mock', 'stop'],
   noDryRun: 'opsctl mock status shows whether a server runs',
-  summary: 'End the running mock server',
+  summary: 'Stop the running mock server',
   run: async (context) => {
     const { isServed, steer } = await import('./embedded.ts');
     if (!isServed(context)) return nothing('no mock server is running');
@@ -103,7 +105,7 @@ export const stopCommand = defineCommand({
       await steer(context, async (ask, url) => {
         await ask('POST', 'shutdown');
         const isEnded = own?.url === url && (await hasEnded(context, directory, own.pid));
-        return `the mock server at ${url} ${isEnded ? 'has ended' : 'ends'}`;
+        return `the mock server at ${url} ${isEnded ? 'has stopped' : 'ends'}`;
       }),
     );
   },
@@ -111,7 +113,7 @@ export const stopCommand = defineCommand({
 
 export const statusCommand = defineCommand({
   path: ['mock', 'status'],
-  summary: 'Where the mock server is and what it holds',
+  summary: 'Show the status and content of the mock server',
   run: async (context) => {
     const { isServed, steer } = await import('./embedded.ts');
     const served = isServed(context);

@@ -50,7 +50,7 @@ const shape = {
 export const readyIn = ({ url, ready }: Live): Ready => {
   const wrong = misfit(ready, shape);
   if (wrong === undefined) return ready as Ready;
-  throw new AppError('config', `owner.json of the mock server at ${url} is damaged: ${wrong}`, {
+  throw new AppError('config', `owner.json of the mock server at ${url} is corrupted: ${wrong}`, {
     code: 'FILE_DAMAGED',
     tryThis: ['opsctl mock stop, and start it again'],
   });
@@ -163,7 +163,7 @@ export type Started = { readonly mock: RunningMock; readonly ready: Ready; close
 const describeError = (error: unknown): string =>
   error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : messageOf(error);
 const cutOffText = ({ path, bytes }: CutOff): string =>
-  `${path} ended in the middle of a write: its last ${bytes} bytes are dropped, everything before them is kept; no answer had confirmed that write`;
+  `${path} ends in an incomplete write: dropped its last ${bytes} bytes; no response had confirmed that write`;
 /** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
   const state = given.directory === undefined ? undefined : await openState(host.files, given.directory);

@@ -14,7 +14,7 @@ import { ensureCommands, paginatedCommands, searchCommand } from './records.ts';
 const flags = {
   port: {
     field: int({ min: 0, max: 65_535 }),
-    summary: 'Port to listen on (default: a free one)',
+    summary: 'Port to listen on (default: a free port)',
     value: 'number',
   },
   host: {
@@ -26,33 +26,33 @@ const flags = {
   'secret-file': {
     effects: ['reads', 'sends'],
     field: str(),
-    summary: 'File that holds the secret of the webhook',
+    summary: 'File that contains the secret of the webhook',
     value: 'file',
     complete: 'file',
   },
   forward: {
     effects: ['sends'],
     field: url(),
-    summary: 'Pass each good delivery on, byte for byte',
+    summary: 'Forward each valid delivery to this URL, byte for byte',
     value: 'url',
   },
-  count: { field: int({ min: 1 }), summary: 'End after so many events', value: 'number' },
+  count: { field: int({ min: 1 }), summary: 'Exit after N events', value: 'number' },
 } as const satisfies Flags;
 export const listenCommand = defineCommand({
   path: ['tracker', 'webhooks', 'listen'],
-  summary: 'Receive events of a webhook, check their signature, print one line each',
+  summary: 'Receive webhook events and verify their signatures',
   about:
-    'The secret comes from a file or from OPSCTL_WEBHOOK_SECRET; without one nothing is checked and a warning says so. Ctrl-C ends it.',
+    'Prints one line per event. The secret comes from a file or from OPSCTL_WEBHOOK_SECRET; without a secret, signatures are not verified and a warning is printed. Stop it with Ctrl-C.',
   flags,
   examples: [
     {
       line: 'opsctl tracker webhooks listen --port 8080 --secret-file secret.txt -o ndjson',
-      says: 'Watch events',
+      says: 'Print events as they arrive',
     },
   ],
   run: async (context, values) => {
     const secret = await secretOf(context, values['secret-file']);
-    if (secret === undefined) context.log.warn('no secret is given: anybody can send events here');
+    if (secret === undefined) context.log.warn('no secret is set: signatures are not verified');
     return {
       kind: 'rows',
       rows: await listenForEvents(context, { ...values, secret }),

@@ -20,7 +20,7 @@ const hasAppUrl = (command: Command): boolean => {
 const webFlag = {
   effects: ['runs'],
   field: bool(),
-  summary: 'Open its page in the browser',
+  summary: "Open the record's page in the browser",
 } as const satisfies Flag;
 /** `--web` on every command that answers with one record that has a page of its own. */
 export const withWeb = (command: Command): Command => {
@@ -36,13 +36,13 @@ export const withWeb = (command: Command): Command => {
       const url = externalUrl(given);
       if (url === undefined) {
         context.log.warn(
-          `no browser was started: app_url must be an http or https URL, the service returned ${JSON.stringify(given)}`,
+          `cannot open the browser: app_url must be an http or https URL, but the service returned ${JSON.stringify(given)}`,
         );
         return result;
       }
       context.log.info(url);
       if (!(await context.host.openBrowser(url)))
-        context.log.warn('no browser could be started; open the address above by hand');
+        context.log.warn('cannot open the browser; open the URL above manually');
       return result;
     },
   });
@@ -63,7 +63,7 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
       const file = {
         effects: ['reads'],
         field: str(undefined, { min: 1 }),
-        summary: `Read the ${name} from a file; - is standard input`,
+        summary: `Read the ${name} from a file; - reads standard input`,
         value: 'file|-',
         complete: 'file',
       } as const satisfies Flag;

@@ -17,19 +17,19 @@ export const downloadCommand = defineCommand({
   path: ['tracker', 'files', 'download'],
   summary: 'Download the content of an uploaded file',
   effects: ['writes'],
-  args: [{ name: 'file', effects: [], field: req(int()), summary: 'The file' }],
+  args: [{ name: 'file', effects: [], field: req(int()), summary: 'File ID or name' }],
   flags: {
     to: {
       effects: ['writes'],
       field: str(),
-      summary: 'Where to write it (default: its own name in this directory), - is standard output',
+      summary: 'File to write (default: its own name in this directory); - writes to standard output',
       value: 'path|-',
       complete: 'file',
     },
-    force: { effects: ['writes'], field: bool(), summary: 'Write over a file that exists' },
+    force: { effects: ['writes'], field: bool(), summary: 'Overwrite an existing file' },
   },
   operation: { service: tracker, operation: tracker.table.files.download },
-  examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Into a pipe' }],
+  examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Write into a pipe' }],
   run: async (context, values) => {
     const { get } = tracker.table.files;
     const record = (await context.call(tracker, get, {
@@ -47,7 +47,7 @@ export const downloadCommand = defineCommand({
         ? await containedPath(context.host.files, context.host.cwd, name)
         : absolute(context, values.to);
     if (!values.force && (await context.host.files.info(path))) {
-      throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);
+      throw usageError(`${path} exists`, [], ['--force overwrites it', '--to selects another name']);
     }
     const size = await context.host.files.replaceStream(path, reply.stream());
     return recordResult({ id: record.id, path, size }, { message: `${path}: ${size} bytes` });
@@ -56,7 +56,7 @@ export const downloadCommand = defineCommand({
 
 export const uploadCommand = defineCommand({
   path: ['tracker', 'files', 'upload'],
-  summary: 'Upload files, up to four in a request',
+  summary: 'Upload files, up to four per request',
   args: [
     {
       name: 'paths',

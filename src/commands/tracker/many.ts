@@ -16,39 +16,39 @@ const flags = {
     effects: ['reads'],
     field: req(str()),
     short: 'f',
-    summary: 'The rows; - is standard input',
+    summary: 'File with the rows; - reads standard input',
     value: 'file|-',
     complete: 'file',
   },
   'input-format': {
     field: oneOf('ndjson', 'csv'),
-    summary: 'Format of the rows (default: by the name of the file)',
+    summary: 'Format of the rows (default: from the file name)',
     value: 'ndjson|csv',
   },
   delimiter: {
     field: oneOf('comma', 'semicolon', 'tab'),
-    summary: 'What separates the cells of CSV (default: found in the header)',
+    summary: 'Cell separator of CSV (default: detected from the header)',
     value: 'comma|semicolon|tab',
   },
-  resource: { field: str(), summary: 'Resource of rows that name none', value: 'resource' },
+  resource: { field: str(), summary: 'Resource for rows that do not specify one', value: 'resource' },
   op: {
     field: oneOf('create', 'update', 'delete'),
-    summary: 'What to do in rows that do not say',
+    summary: 'Operation for rows that do not specify one',
     value: 'create|update|delete',
   },
   concurrency: {
     field: int({ min: 1, max: 64 }),
-    summary: 'Requests at the same time (default 4); 1 keeps the order of the rows',
+    summary: 'Number of parallel requests (default 4); 1 keeps the order of the rows',
     value: 'number',
   },
-  'create-labels': { field: bool(), summary: 'Make labels that rows name and that do not exist yet' },
-  'create-categories': { field: bool(), summary: 'Make categories that rows name and that do not exist yet' },
+  'create-labels': { field: bool(), summary: 'Create missing labels that rows reference' },
+  'create-categories': { field: bool(), summary: 'Create missing categories that rows reference' },
   resume: { field: bool(), summary: 'Resume an interrupted run of the same file' },
   restart: { field: bool(), summary: 'Send every row again after an interrupted run' },
   journal: {
     effects: ['reads', 'writes'],
     field: str(),
-    summary: 'File that remembers what was done (default: kept in the state directory)',
+    summary: 'Journal of completed rows (default: in the state directory)',
     value: 'file',
     complete: 'file',
   },
@@ -57,16 +57,16 @@ export const bulkCommand = defineCommand({
   path: ['tracker', 'bulk'],
   summary: 'Create, update and delete many records from NDJSON or CSV',
   about:
-    'Each row says what to do: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. ' +
-    'In CSV the columns op, resource and id do the same, every other column is a field; an empty cell is left out, null unsets what can be unset, lists are separated by ; or |. ' +
-    'A result is printed for each row as it is finished. After an interruption, --resume skips the rows that are done. ' +
-    'Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
+    'Each row specifies an operation: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. In CSV, the columns op, resource and id have the same meaning and every other column is a field. An empty cell is omitted, null unsets a field, and lists are separated by ; or |. Prints a result for each finished row. After an interruption, --resume skips completed rows. Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
   flags,
   examples: [
-    { line: 'opsctl tracker bulk -f changes.ndjson --dry-run', says: 'Check every row, send nothing' },
+    {
+      line: 'opsctl tracker bulk -f changes.ndjson --dry-run',
+      says: 'Check every row without sending requests',
+    },
     {
       line: 'opsctl tracker bulk -f labels.csv --resource labels --op create --concurrency 8',
-      says: 'Labels from a table',
+      says: 'Create labels from a table',
     },
     { line: 'opsctl tracker bulk -f changes.ndjson --resume', says: 'Resume after an interruption' },
   ],
@@ -78,16 +78,20 @@ export const file = {
   effects: ['reads'],
   field: req(str()),
   short: 'f',
-  summary: 'The workspace file (YAML or JSON); - is standard input',
+  summary: 'Workspace file (YAML or JSON); - reads standard input',
   value: 'file|-',
   complete: 'file',
 } as const satisfies Flag;
 const prune = {
   effects: [],
   field: bool(),
-  summary: 'Also remove what the file does not name, in the lists that it has',
+  summary: 'Also remove records that the file does not contain, for lists in the file',
 } as const satisfies Flag;
-const force = { effects: [], field: bool(), summary: 'Prune even what is in use' } as const satisfies Flag;
+const force = {
+  effects: [],
+  field: bool(),
+  summary: 'Prune even records that are in use',
+} as const satisfies Flag;
 export const changeFlags = { file, prune, force };
 export const optionsOf = (values: Omit<ValuesOf<typeof changeFlags>, 'file'>): PlanOptions => ({
   prune: values.prune ?? false,
@@ -100,7 +104,7 @@ const workspaceApplyFlags = {
   plan: {
     effects: ['reads'],
     field: str(),
-    summary: 'Carry out this plan of `tracker diff --out` instead of a file',
+    summary: 'Apply this plan of `tracker diff --out` instead of a file',
     value: 'file',
     complete: 'file',
   },
@@ -109,20 +113,19 @@ const workspaceApplyFlags = {
 const planToApply = async (context: Context, values: ValuesOf<typeof workspaceApplyFlags>): Promise<Plan> => {
   const { file: path, plan } = values;
   if ((path === undefined) === (plan === undefined))
-    throw invalidArguments([problem('--file', 'required', 'or --plan must be given, and not both')]);
+    throw invalidArguments([problem('--file', 'required', 'or --plan is required, but not both')]);
   if (plan !== undefined) return plannedAsSaved(context, plan);
   return (await planFromFile(context, path ?? '', optionsOf(values))).plan;
 };
 export const applyCommand = defineCommand({
   path: ['tracker', 'apply'],
-  summary: 'Make the workspace what a file says: plan first, then the fewest changes',
+  summary: 'Apply a workspace file',
   about:
-    'Records are found by external_id, then by name, so a changed name with the same external_id is a rename. Fields that the file leaves out are left alone. ' +
-    'Nothing is removed without --prune, and nothing in use without --force. A second apply of the same file sends nothing.',
+    'Finds records by external_id, then by name; a changed name with the same external_id is a rename. Fields that the file omits are not changed. Records are removed only with --prune, and records in use only with --force. A second apply of the same file sends no changes.',
   flags: workspaceApplyFlags,
   examples: [
-    { line: 'opsctl tracker apply -f workspace.yaml --dry-run', says: 'Only the plan' },
-    { line: 'opsctl tracker apply -f workspace.yaml --yes', says: 'In a script' },
+    { line: 'opsctl tracker apply -f workspace.yaml --dry-run', says: 'Show only the plan' },
+    { line: 'opsctl tracker apply -f workspace.yaml --yes', says: 'Apply in a script' },
   ],
   run: async (context, values) => {
     const plan = await planToApply(context, values);
@@ -135,31 +138,31 @@ export const applyCommand = defineCommand({
     const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
     return recordResult(
       { ...plan, done },
-      { text: `${done.length} changed, ${plan.kept} were as the file says\n` },
+      { text: `${done.length} changed, ${plan.kept} already up to date\n` },
     );
   },
 });
 
 export const diffCommand = defineCommand({
   path: ['tracker', 'diff'],
-  summary: 'Show what `tracker apply` would change; exit 20 when that is anything',
+  summary: 'Show what `tracker apply` would change',
   about:
-    '--out keeps the plan in a file: `tracker apply --plan` carries out exactly that plan, or refuses when the workspace is another one by then.',
+    'Exits with code 20 if there are changes. --out saves the plan to a file: `tracker apply --plan` applies exactly that plan, or fails if the workspace has changed.',
   flags: {
     ...changeFlags,
     out: {
       effects: ['writes'],
       field: str(),
-      summary: 'Keep the plan in this file',
+      summary: 'File to write the plan to',
       value: 'file',
       complete: 'file',
     },
-    markdown: { effects: [], field: bool(), summary: 'As Markdown, for a comment on a pull request' },
+    markdown: { effects: [], field: bool(), summary: 'Print Markdown for a pull request comment' },
   },
   isCheck: true,
   examples: [
-    { line: 'opsctl tracker diff -f workspace.yaml', says: 'What would change' },
-    { line: 'opsctl tracker diff -f workspace.yaml --markdown', says: 'For a pull request' },
+    { line: 'opsctl tracker diff -f workspace.yaml', says: 'Show the pending changes' },
+    { line: 'opsctl tracker diff -f workspace.yaml --markdown', says: 'Write a comment for a pull request' },
   ],
   run: async (context, values) => {
     const { plan, workspace } = await planFromFile(context, values.file, optionsOf(values));
@@ -176,14 +179,19 @@ export const diffCommand = defineCommand({
 
 export const exportCommand = defineCommand({
   path: ['tracker', 'export'],
-  summary:
-    'Write labels, categories, groups, custom fields, objectives, projects, iterations, epics, linked files and story templates as a file',
-  about: 'The file is what `tracker diff` and `tracker apply` read: applying it unchanged sends nothing.',
+  summary: 'Export the workspace as a file',
+  about:
+    'Writes labels, categories, groups, custom fields, objectives, projects, iterations, epics, linked files and story templates. `tracker diff` and `tracker apply` read the file; applying it unchanged sends no changes.',
   flags: {
-    only: { field: list(oneOf(...kindNames)), repeat: true, summary: 'Only these lists', value: 'list' },
-    json: { effects: [], field: bool(), summary: 'As data for -o and --jq instead of YAML text' },
+    only: {
+      field: list(oneOf(...kindNames)),
+      repeat: true,
+      summary: 'Export only these lists',
+      value: 'list',
+    },
+    json: { effects: [], field: bool(), summary: 'Print data for -o and --jq instead of YAML text' },
   },
-  examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
+  examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Export everything' }],
   run: async (context, values): Promise<Result> => {
     const kinds = values.only ?? kindNames;
     const { exportData, exportText } = await import('../../tracker/workspace/read.ts');

@@ -59,14 +59,14 @@ const commandsOf = (resource: Resource): Command[] => {
   return [
     shape(
       'ensure',
-      `Create ${a} unless it is there`,
-      'It is there when one has the same external_id or, without one, the same name. An existing one is not changed.',
+      `Create ${a} if it does not exist`,
+      'A record exists if it has the same external_id or, without an external_id, the same name. An existing record is not changed.',
       ensure(kindOf(resource, 'ensure')),
     ),
     shape(
       'upsert',
-      `Create ${a}, or change it to what is given`,
-      'Found by external_id or, without one, by name. Only fields that differ are sent.',
+      `Create or update ${a}`,
+      'Finds the record by external_id or, without an external_id, by name. Sends only fields that differ.',
       upsert(kindOf(resource, 'upsert')),
     ),
   ];
@@ -77,19 +77,19 @@ const flags = {
   type: {
     field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
     repeat: true,
-    summary: 'Kinds to search (default all)',
+    summary: 'Types to search (default all)',
     value: 'kind',
   },
-  limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
-  all: { effects: [], field: bool(), summary: 'Every record that the service gives' },
+  limit: { field: int({ min: 1 }), summary: 'Maximum number of records (default 25)', value: 'number' },
+  all: { effects: [], field: bool(), summary: 'Return all matching records' },
   detail: {
     field: oneOf('full', 'slim'),
-    summary: 'slim leaves descriptions and nested records out',
+    summary: 'slim omits descriptions and nested records',
     value: 'full|slim',
   },
 } as const satisfies Flags;
 const args = [
-  { name: 'query', effects: [], field: req(str(undefined, { min: 1 })), summary: 'What to find' },
+  { name: 'query', effects: [], field: req(str(undefined, { min: 1 })), summary: 'Search query' },
 ] as const satisfies readonly Argument[];
 type Given = ValuesOf<typeof flags, typeof args>;
 const run: Command['run'] = async (context, values: Given) => {
@@ -103,7 +103,7 @@ const run: Command['run'] = async (context, values: Given) => {
   };
   requestFrom(tracker, tracker.table.search.run, { query }, { baseUrl: '', headers: {} });
   const first = (await context.call(tracker, tracker.table.search.run, { query })) as Answer | undefined;
-  if (first === undefined) throw new AppError('network', 'the search gave an empty answer');
+  if (first === undefined) throw new AppError('network', 'the search returned an empty response');
   return {
     kind: 'rows',
     rows: listFound(context, first, most),
@@ -114,14 +114,13 @@ export const searchCommand = defineCommand({
   path: ['tracker', 'search'],
   summary: 'Search stories, epics, iterations and objectives',
   about:
-    'Operators: id: epic: label: project: state: owner: requester: type: estimate: team: iteration: objective: created: updated: completed: moved: due: is: has: — ' +
-    'joined by and; ! in front turns one round; "quoted words" stay together; ranges like created:2026-01-01..2026-02-01.',
+    'Operators: id: epic: label: project: state: owner: requester: type: estimate: team: iteration: objective: created: updated: completed: moved: due: is: has:. Join terms with "and"; put ! before a term to negate it; "quoted words" match as a phrase; ranges such as created:2026-01-01..2026-02-01.',
   args,
   flags,
   examples: [
     {
       line: "opsctl tracker search 'is:started owner:ana' --type story --all -o ndjson",
-      says: 'All started stories of @ana',
+      says: 'Find all started stories of @ana',
     },
   ],
   operation: { service: tracker, operation: tracker.table.search.run },
@@ -136,10 +135,13 @@ const epics = commandFrom({
   naming: trackerNaming,
 });
 const epicsPaginated: Command = extend(epics, {
-  summary: 'List epics page by page, the first at once',
-  about: 'All pages are read one after the other. With --page only that page is shown, with its total.',
+  summary: 'List epics page by page, starting immediately',
+  about: 'Reads all pages in order. With --page, shows only that page, with its total.',
   get flags() {
-    return { ...epics.flags, limit: { field: int({ min: 1 }), summary: 'Epics at most', value: 'number' } };
+    return {
+      ...epics.flags,
+      limit: { field: int({ min: 1 }), summary: 'Maximum number of epics', value: 'number' },
+    };
   },
   run: async (context, values: Values) => {
     const { query = {} } = inputFrom(tracker.table.epics.page, values);
@@ -162,7 +164,7 @@ const stories = commandFrom({
 });
 const PAGE = 1000;
 const groupStories: Command = extend(stories, {
-  about: 'All stories are read, 1,000 at a time. --limit or --offset ask for one part only.',
+  about: 'Reads all stories, 1,000 at a time. --limit or --offset select a part.',
   run: async (context, values: Values) => {
     const operation: Operation = tracker.table.groups.stories;
     const input = await resolveParams(trackerNaming, context, operation, inputFrom(operation, values));

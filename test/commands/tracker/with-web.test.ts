@@ -37,5 +37,5 @@ test.each([
 ])('--web starts no browser for %j and prints the record', async (app_url) => {
   const { ran, urls } = await opened(app_url);
   expect([ran.code, ran.json().app_url, urls]).toEqual([0, app_url, []]);
-  expect(ran.err).toContain('no browser was started: app_url must be an http or https URL');
+  expect(ran.err).toContain('app_url must be an http or https URL');
 });
