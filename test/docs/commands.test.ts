@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { findCommand } from '../../src/cli/find.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { groups } from '../../src/commands/program.ts';
-import { blocksOf, commandsOf, pages } from './pages.ts';
+import { blocksOf, commandsOf, pages, proseOf } from './pages.ts';
 
 /** Splits a command line as a shell does, up to the first operator. */
 const wordsOf = (line: string): string[] => {
@@ -20,21 +20,45 @@ const callsOf = (line: string): string[][] =>
     wordsOf(call),
   );
 
-const lines = pages.flatMap((page) =>
-  blocksOf(page).flatMap((block) =>
-    commandsOf(block)
-      .flatMap((line) => callsOf(line).map((words) => ({ page, words })))
-      .filter(({ words: [first = '--'] }) => !first.startsWith('--')),
-  ),
-);
+type Line = { readonly page: string; readonly words: readonly string[] };
+const linesOf = (page: string, commands: readonly string[]): Line[] =>
+  commands
+    .flatMap(callsOf)
+    .filter(([first = '--']) => first !== 'help' && !first.startsWith('--'))
+    .map((words) => ({ page, words }));
+
+const find = async (words: readonly string[]) => {
+  const group = groups.find(({ name }) => name === words[0]);
+  return group === undefined ? undefined : findCommand(await group.load(words), words);
+};
+
+const lines = pages.flatMap((page) => linesOf(page, blocksOf(page).flatMap(commandsOf)));
 
 test.each(lines)('$page: opsctl $words', async ({ words }) => {
-  if (words[0] === 'help') return;
-  const group = groups.find(({ name }) => name === words[0]);
-  const found = group === undefined ? undefined : findCommand(await group.load(words), words);
+  const found = await find(words);
   if (found?.kind !== 'command') throw new Error(`command not found: opsctl ${words.join(' ')}`);
   // Throws for an unknown flag, a missing argument or an invalid value.
   await parseCommand(found.command, words.slice(found.used));
+});
+
+/** The commands in the prose of a page, such as `opsctl kv resume`; comparison.test.ts covers the comparison pages. */
+const mentions = pages
+  .filter((page) => !/^CHANGELOG|comparison\.md$/.test(page))
+  .flatMap((page) =>
+    linesOf(
+      page,
+      [...proseOf(page).matchAll(/`(opsctl [a-z][^`]*)`/g)].map(([, command = '']) => command),
+    ),
+  )
+  .filter(({ words }) => words.every((word) => !/^[A-Z]+$/.test(word)));
+
+test.each(mentions)('$page mentions opsctl $words', async ({ words }) => {
+  const found = await find(words);
+  const name = words.filter((word) => !word.startsWith('-'));
+  expect(found ?? groups.find((group) => group.name === name[0] && name.length === 1)).toBeDefined();
+  const flags = words.filter((word) => word.startsWith('--') && word !== '--help');
+  if (found?.kind === 'command' && flags.length > 0)
+    await parseCommand(found.command, words.slice(found.used));
 });
 
 test('the documentation shows many commands', () => {
