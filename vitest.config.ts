@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { seedOfRun } from './test/support/seed.mjs';
 
 /** An object of its own for each project: vitest takes the definitions out of the one it is given. */
 const common = () => ({ define: { OPSCTL_VERSION: '"0.0.0-test"' } });
@@ -12,7 +13,12 @@ const services = ['test/**/*.services.test.ts'];
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
 /** The program keeps its compiled code for the next start. A home that lives for one test has no next, so all of them share one place. */
-const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)) };
+const env = {
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)),
+  OPSCTL_TEST_SEED: seedOfRun(),
+};
+/** Every property, slice, simulator and fuzzer uses the seed of the run. */
+const seeded = 'test/support/seeded.ts';
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 
@@ -49,7 +55,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: [...never, ...services, ...real],
-          setupFiles: ['test/support/starts-nothing.ts'],
+          setupFiles: ['test/support/starts-nothing.ts', seeded],
           ...shared(),
         },
       },
@@ -58,6 +64,7 @@ export default defineConfig({
         test: {
           name: 'services',
           include: services,
+          setupFiles: [seeded],
           exclude: [...never, ...real],
           ...shared(),
         },
@@ -69,6 +76,7 @@ export default defineConfig({
           // After the others: two numbers of workers cannot be had at once.
           sequence: { groupOrder: 1 },
           include: real,
+          setupFiles: [seeded],
           exclude: never,
           chaiConfig,
           env,

@@ -14,6 +14,7 @@ import {
   startWriter,
   type Writer,
 } from '../support/cluster.ts';
+import { testSeed } from '../support/seeded.ts';
 
 const { from, to } = pair;
 let cluster: RealCluster;
@@ -56,7 +57,7 @@ const alive = async (): Promise<number> =>
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 /** Longer than the leader needs to see that the version of the cluster may move, and than an election. */
 const beforeResume = (): Promise<void> => pause(isSoak ? 6000 : 0);
-const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 7);
+const seed = testSeed;
 const versions = async (): Promise<string[]> =>
   Promise.all(
     cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)),

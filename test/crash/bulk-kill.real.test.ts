@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { testSeed } from '../support/seeded.ts';
 
 const ROUNDS = process.env.OPSCTL_SOAK === '1' ? 20 : 4;
 const ROWS = 120;
-const seed = Number(process.env.OPSCTL_TEST_SEED ?? Date.now() % 1_000_000);
+const seed = testSeed;
 
 let opsctl: Program;
 let directory: string;

@@ -1,10 +1,11 @@
 import { Agent, request } from 'node:http';
 import { afterAll, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { testSeed } from '../support/seeded.ts';
 
 const ROUNDS = process.env.OPSCTL_SOAK === '1' ? 100 : 10;
 const WRITERS = 4;
-const seed = Number(process.env.OPSCTL_TEST_SEED ?? Date.now() % 1_000_000);
+const seed = testSeed;
 
 let home: Program | undefined;
 afterAll(() => home?.close());

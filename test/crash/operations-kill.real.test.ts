@@ -11,6 +11,7 @@ import {
   startWriter,
 } from '../support/cluster.ts';
 import { killedWhen, newestJournal } from '../support/killed-run.ts';
+import { testSeed } from '../support/seeded.ts';
 
 let home: Program | undefined;
 let cluster: RealCluster | undefined;
@@ -28,7 +29,7 @@ const killedAfter = async (words: readonly string[], lines: number): Promise<boo
 /** All lines in a soak; else a few, others in each run of the suite. */
 const chosen = (all: number): number[] => {
   if (process.env['OPSCTL_SOAK'] === '1') return Array.from({ length: all }, (_, i) => i + 1);
-  const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 5);
+  const seed = testSeed;
   return [0, 1].map((half) => 1 + ((seed + half * Math.floor(all / 2)) % all));
 };
 const lineOf = (verb: readonly string[]): string[] => [

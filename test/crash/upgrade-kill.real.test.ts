@@ -3,6 +3,7 @@ import { type Program, program } from '../support/built-program.ts';
 import { consent } from '../support/consent.ts';
 import { killedWhen, linesOfRun, newestJournal } from '../support/killed-run.ts';
 import { type Simulated, lostAt, simulated, startWriting } from '../support/simulated.ts';
+import { testSeed } from '../support/seeded.ts';
 
 let home: Program | undefined;
 let cluster: Simulated | undefined;
@@ -31,7 +32,7 @@ const undisturbed = async (): Promise<number> => {
     await home.close();
   }
 };
-const seed = Number(process.env.OPSCTL_TEST_SEED ?? 7);
+const seed = testSeed;
 /** All lines in a soak; else a few, others in each run of the suite. */
 const chosen = isSoak
   ? Array.from({ length: await undisturbed() }, (_, i) => i)

@@ -8,10 +8,11 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { buildFuzzer } from './build.mjs';
 import type { Result } from './main.ts';
+import { testSeed } from '../support/seeded.ts';
 
 const run = promisify(execFile);
 const executions = process.env['OPSCTL_SOAK'] === '1' ? 100_000 : 100;
-const seed = process.env['OPSCTL_TEST_SEED'] ?? '1';
+const seed = String(testSeed);
 const corpus = fileURLToPath(new URL('corpus', import.meta.url));
 
 test(`${executions} changed inputs of each reader end in an answer or in words, seed ${seed}`, {

@@ -12,6 +12,7 @@ import { StoryCounters } from '../../src/mock-server/tracker/counters.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from '../support/conformance.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { testSeed } from '../support/seeded.ts';
 
 const rows = operations(tracker.table).filter(
   ({ operation }) => operation.encoding !== 'multipart' && !operation.path.endsWith('/download'),
@@ -201,6 +202,6 @@ test('whatever is sent: no failure of the mock, answers as their rows say, no da
       expect(dangling(state)).toEqual([]);
       expect(counts(state.counters)).toEqual(counts(new StoryCounters(state.stories, state.workflows)));
     }),
-    { seed: Number(process.env.OPSCTL_TEST_SEED ?? 1), numRuns: process.env.OPSCTL_SOAK === '1' ? 1000 : 60 },
+    { seed: testSeed, numRuns: process.env.OPSCTL_SOAK === '1' ? 1000 : 60 },
   );
 });

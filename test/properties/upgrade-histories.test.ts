@@ -23,8 +23,9 @@ import type {
 } from '../../src/kv/engine/model.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
+import { testSeed } from '../support/seeded.ts';
 
-const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 20_262);
+const seed = testSeed;
 /** `OPSCTL_TEST_HISTORIES=250000-500000` plays a part of the million of a seed: several runs add up. */
 const [first, end] = (
   process.env['OPSCTL_TEST_HISTORIES'] ?? (process.env['OPSCTL_SOAK'] === '1' ? '0-1000000' : '0-300')

@@ -13,10 +13,11 @@ import type {
   Step,
 } from '../../src/kv/engine/model.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
+import { testSeed } from '../support/seeded.ts';
 
 /** A model of a cluster and of what can go wrong with it, driven by the real planner, the real decisions and the real journal fold. */
 const runs = process.env['OPSCTL_SOAK'] === '1' ? 100_000 : 2_000;
-const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 20_261);
+const seed = testSeed;
 
 const generator = (start: number) => {
   let state = start >>> 0;

@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HOME } from './kernel/machine.ts';
 import { type Simulator, simulator } from './simulated.ts';
+import { testSeed } from '../support/seeded.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
-const seed = process.env['OPSCTL_TEST_SEED'] ?? '1';
+const seed = String(testSeed);
 type Slice = { readonly operation: string; readonly histories: number; readonly every: number };
 /** In the soak, in `npm test`, and how many effects of one are passed over there: which is the first of them is said by the seed. */
 const taken = (soak: number, short: number, every: number) =>

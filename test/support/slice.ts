@@ -1,6 +1,7 @@
+import { testSeed } from './seeded.ts';
 /** What a scenario is tried with in one run: all of it in a soak, else some of it by the seed that `npm test` prints, so that every one has its turn. */
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
-const runSeed = Number(process.env['OPSCTL_TEST_SEED'] ?? 7);
+const runSeed = testSeed;
 
 /** `count` of the cells, in a ring from the one that the seed names. */
 export const slice = <T>(

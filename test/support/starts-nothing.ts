@@ -4,7 +4,7 @@ import { Server } from 'node:net';
 
 const refuse = (what: string): never => {
   throw new Error(
-    `a fast test starts ${what}: name its file under \`services\` in vitest.config.ts, or under \`real\` when it needs more than Node`,
+    `a fast test starts ${what}: name its file *.services.test.ts, or *.real.test.ts if it needs more than Node`,
   );
 };
 Server.prototype.listen = () => refuse('a server');

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { seedOfRun } from '../support/seed.mjs';
 import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
 import { failedTests, failureLines } from './failures.mjs';
 import { nodeOf } from './nodes.mjs';
@@ -117,7 +118,7 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
   rmSync(directory, { recursive: true, force: true });
 };
 
-const seed = process.env.OPSCTL_TEST_SEED ?? String(Date.now() % 1_000_000_000);
+const seed = seedOfRun();
 const env = { OPSCTL_TEST_SEED: seed, ...(kind === 'soak' ? { OPSCTL_SOAK: '1' } : {}) };
 process.stdout.write(`seed ${seed} (OPSCTL_TEST_SEED=${seed} repeats this run)\n`);
 
@@ -140,12 +141,9 @@ else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test
 else if (built && kind !== 'nodes' && kind !== 'package') {
   step('unused code', bin('knip'), ['--no-progress']);
   vitest('tests', withServices, env);
-  // A few changes of the code that moves data, by this run's seed: half of them is the least. The soak makes one in each file and demands nine of ten.
-  step('mutants', process.execPath, [
-    'test/tooling/mutate.mjs',
-    ...['--seed', seed],
-    ...(kind === 'soak' ? ['--least', '0.9'] : ['--sample', '8', '--least', '0.5']),
-  ]);
+  // Mutants run in the soak and with `npm run test:mutants`: `npm test` tests the product, not the tests.
+  if (kind === 'soak')
+    step('mutants', process.execPath, ['test/tooling/mutate.mjs', '--seed', seed, '--least', '0.9']);
   vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
 }
 // `npm run test:soak` also runs everything on the other Nodes, and the stories on the installed package; `node
@@ -195,6 +193,8 @@ process.stdout.write(
     .map((line) => `${line}\n`)
     .join(''),
 );
+if (count.failed > 0)
+  process.stdout.write(`\nOPSCTL_TEST_SEED=${seed} npx vitest run FILE repeats a failing file\n`);
 process.stdout.write(`\nthe whole: ${timeSince(start)}\n`);
 process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
 process.exitCode = count.failed > 0 ? 1 : 0;

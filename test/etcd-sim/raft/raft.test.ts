@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Configuration, Entry, HardState, Message } from '../../../src/etcd-sim/raft/progress.ts';
 import { Raft } from '../../../src/etcd-sim/raft/raft.ts';
+import { testSeed } from '../../support/seeded.ts';
 
 type Stored = { hard?: HardState; entries: Entry<string>[] };
 /** Members on a network that loses, cuts and restarts; time moves only when told. */
@@ -241,7 +242,7 @@ describe('any order of failures', () => {
       ),
       {
         numRuns: process.env.OPSCTL_SOAK === '1' ? 5000 : 60,
-        seed: Number(process.env.OPSCTL_TEST_SEED ?? 1),
+        seed: testSeed,
       },
     );
   });

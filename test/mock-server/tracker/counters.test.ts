@@ -8,6 +8,7 @@ import type { StoredStory } from '../../../src/mock-server/tracker/row.ts';
 import { createStory } from '../../../src/mock-server/tracker/stories.ts';
 import { StoryCounters } from '../../../src/mock-server/tracker/counters.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { testSeed } from '../../support/seeded.ts';
 
 const env = (store: Store) => {
   const host = fakeHost();
@@ -93,7 +94,7 @@ test('counters kept up to date say what counting anew says, whatever happens to 
         expect(state.counters.lastUpdate(106)).toBe(fresh.lastUpdate(106));
       }
     }),
-    { seed: Number(process.env.OPSCTL_TEST_SEED ?? 1), numRuns: 60 },
+    { seed: testSeed, numRuns: 60 },
   );
 });
 

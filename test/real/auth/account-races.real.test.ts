@@ -15,10 +15,11 @@ import type { OperationName, Outcome } from '../../auth/schedules/operations.ts'
 import { brokenPromises } from '../../auth/schedules/promises.ts';
 import { type RotatingServer, rotatingServer } from '../../auth/schedules/rotating-server.ts';
 import type { Order } from './account-worker.ts';
+import { testSeed } from '../../support/seeded.ts';
 
 const rounds = process.env['OPSCTL_SOAK'] === '1' ? 10_000 : 60;
 const processCount = 4;
-const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? Date.now() % 1_000_000);
+const seed = testSeed;
 const directory = mkdtempSync(join(tmpdir(), 'opsctl-races-'));
 const host = nodeHost({ env: { ...process.env, OPSCTL_KEYCHAIN: 'never' }, cwd: directory });
 

@@ -1,0 +1,1 @@
+export function seedOfRun(env?: Readonly<Record<string, string | undefined>>): string;
