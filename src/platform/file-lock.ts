@@ -23,6 +23,7 @@ export type Seen<T> =
 
 /** An empty file this old was left by a process that died between creating and writing it. */
 const writingMs = 1000;
+const writingPauseMs = 50;
 
 const holderFrom = <T extends Holder>(text: string): T | undefined => {
   try {
@@ -89,13 +90,18 @@ const takeOver = async <T extends Holder>(
   return isStillLeft;
 };
 
-/** One try, without waiting: true when the lock is ours now, else what was seen there. */
+/** One try: true when the lock is ours now, otherwise what was seen there. It waits only while a lock file has no content yet. */
 export const tryLock = async <T extends Holder>(
-  host: LockHost,
+  host: LockHost & Pick<Host, 'sleep'>,
   path: string,
   mine: T,
 ): Promise<true | Seen<T>> => {
-  const seen = await lookAt<T>(host, path);
+  let seen = await lookAt<T>(host, path);
+  // Nobody can be named yet: the file gets its content at once, or a process died before it wrote the file.
+  while (seen.kind === 'held' && seen.by === undefined) {
+    await host.sleep(writingPauseMs);
+    seen = await lookAt<T>(host, path);
+  }
   if (seen.kind === 'held') return seen;
   const isTaken =
     seen.kind === 'none'

@@ -106,13 +106,35 @@ test('a claim from an old look at the lock comes too late', async () => {
   expect(files()).toEqual(['x.lock']);
 });
 
-test('an empty file is somebody who writes, until it is old; garbage is nobody', async () => {
+test('an empty lock file counts as held until it is old, and one without an owner does not', async () => {
   writeFileSync(path, '');
-  expect(await tryLock(real.host, path, thisProcess(real.host))).toEqual({ kind: 'held' });
+  expect(await lookAt(real.host, path)).toEqual({ kind: 'held' });
   const later = Object.create(real.host, { now: { value: () => real.host.now() + 5000 } });
   expect(await tryLock(later, path, thisProcess(real.host))).toBe(true);
   writeFileSync(path, 'garbage');
   expect(await tryLock(real.host, path, thisProcess(real.host))).toBe(true);
+});
+
+test('one try waits for the content of a lock file: the owner that wrote it is reported', async () => {
+  const other = { ...thisProcess(real.host), nonce: 'other' };
+  writeFileSync(path, '');
+  const asked = tryLock(real.host, path, thisProcess(real.host));
+  writeFileSync(path, JSON.stringify(other));
+  expect(await asked).toMatchObject({ kind: 'held', by: { nonce: 'other' } });
+});
+
+test('one try takes over a lock file whose owner died before it wrote the file', async () => {
+  const clock = { ms: real.host.now() };
+  const host = Object.create(real.host, {
+    now: { value: () => clock.ms },
+    sleep: {
+      value: async (ms: number) => {
+        clock.ms += ms;
+      },
+    },
+  });
+  writeFileSync(path, '');
+  expect(await tryLock(host, path, thisProcess(real.host))).toBe(true);
 });
 
 test('only its holder removes it', async () => {
