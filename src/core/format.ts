@@ -108,11 +108,16 @@ type FormatRow = {
 /** Every output format. The flag, its help, completion and all decisions about formats are read from here. */
 export const outputFormats = {
   table: { summary: 'aligned columns', isForPeople: true, isByRow: true },
+  wide: { summary: 'aligned columns, with more columns', isForPeople: true, isByRow: true },
   json: { summary: 'one JSON document', isJson: true, isNested: true },
   ndjson: { summary: 'one JSON value a line', isJson: true, isByRow: true, isNested: true },
   yaml: { summary: 'one YAML document', isNested: true },
   csv: { summary: 'comma-separated values', isByRow: true },
-  name: { summary: 'one name or id a line', isByRow: true, isOneField: true },
+  name: {
+    summary: 'one identifier per line, as the next command accepts it',
+    isByRow: true,
+    isOneField: true,
+  },
 } as const satisfies Readonly<Record<string, FormatRow>>;
 export type OutputFormat = keyof typeof outputFormats;
 export const formatNames = Object.keys(outputFormats) as OutputFormat[];

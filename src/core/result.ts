@@ -2,8 +2,14 @@ import type { Category } from './problem.ts';
 
 /** How a table shows data; `-o json` and the like never look at it. */
 export type View = {
-  /** Dotted paths into a record: `id`, `stats.num_stories`. */
+  /** Dotted paths into a record: `id`, `stats.num_stories`. The most important column is the first: a narrow terminal drops the last. */
   readonly columns?: readonly string[];
+  /** More columns, for `-o wide`. */
+  readonly wideColumns?: readonly string[];
+  /** Turns a batch of rows into rows for people, such as rows with names in place of ids. Tables call it, no other format does. */
+  readonly toTableRows?: (batch: readonly unknown[]) => Promise<readonly unknown[]>;
+  /** Draws a record for a person. Tables call it unless --columns or --all-fields asks for fields. */
+  readonly drawRecord?: (data: unknown, width: number) => Promise<string>;
   /** One line on stderr that says what happened: `label 4711 created`. Not printed with --quiet. */
   readonly message?: string;
   /** What a terminal shows instead of the table, when a drawing says more. */

@@ -63,3 +63,30 @@ export async function* valuesOf(source: Rows): AsyncGenerator<unknown[]> {
   for await (const batch of batchesOf(source))
     yield source.encoded ? batch.map((text) => jsonRow(text as Uint8Array)) : batch;
 }
+
+/** A table decides its layout from its first rows; rows that follow within this time belong to them. */
+const FIRST_MS = 200;
+/** Joins the batches that arrive within the first moment into one, so that a table knows more of its rows before it chooses widths. */
+export async function* joinFirstBatches(
+  batches: AsyncIterable<unknown[]>,
+  sleep: (ms: number) => Promise<unknown>,
+): AsyncGenerator<unknown[]> {
+  const iterator = batches[Symbol.asyncIterator]();
+  const late = sleep(FIRST_MS).then(() => undefined);
+  const held: unknown[] = [];
+  let next = iterator.next();
+  let isDone = false;
+  try {
+    for (;;) {
+      const step = await (held.length === 0 ? next : Promise.race([next.catch(() => undefined), late]));
+      if (step === undefined || step.done || held.length >= LARGEST) break;
+      held.push(...step.value);
+      next = iterator.next();
+    }
+    if (held.length > 0) yield held;
+    for (let step = await next; !step.done; step = await iterator.next()) yield step.value;
+    isDone = true;
+  } finally {
+    if (!isDone) await iterator.return?.();
+  }
+}

@@ -90,6 +90,7 @@ export const tableOptions = async (
     width: isTty ? host.terminal.stdout.columns : undefined,
     theme,
     allFields: options.allFields ?? false,
+    canDropColumns: options.columns === undefined && options.format !== 'wide',
   };
 };
 type Renderer = {
@@ -103,6 +104,12 @@ const renderers: Readonly<Record<OutputFormat, Renderer>> = {
   table: {
     rows: async (view, options, host) =>
       tableRows(await tableOptions(options, options.columns ?? view.columns, host)),
+  },
+  wide: {
+    rows: async ({ columns, wideColumns = [] }, options, host) => {
+      const all = columns === undefined ? undefined : [...new Set([...columns, ...wideColumns])];
+      return tableRows(await tableOptions(options, options.columns ?? all, host));
+    },
   },
   json: { rows: (_, { columns }) => jsonRows(columns), document: jsonText },
   ndjson: { rows: (_, { columns }) => ndjsonRows(columns) },

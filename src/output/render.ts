@@ -3,7 +3,7 @@ import { type Category, isClosedPipe } from '../core/problem.ts';
 import type { CheckFinding, Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { type Rows, valuesOf } from './batches.ts';
+import { joinFirstBatches, type Rows, valuesOf } from './batches.ts';
 import { documentWriter, formatOf, formatterFor, tableOptions } from './formats.ts';
 import {
   asciiSigns,
@@ -45,14 +45,25 @@ type Environment = {
   /** A line for a person, after the answer. */
   readonly hint: (text: string) => void;
 };
-async function* rowPieces(rows: Rows, formatter: Formatter, around: Environment): AsyncGenerator<string> {
+async function* rowPieces(
+  rows: Rows,
+  formatter: Formatter,
+  around: Environment,
+  { toTableRows }: View = {},
+): AsyncGenerator<string> {
   let isFirst = true;
-  for await (const burst of valuesOf(rows)) {
-    if (isFirst) await around.checkColumns(burst);
+  const isTable = formatRow(around.format).isForPeople === true;
+  const isOnScreen = isTable && around.host.terminal.stdout.isTty;
+  const batches = isOnScreen ? joinFirstBatches(valuesOf(rows), around.host.sleep) : valuesOf(rows);
+  for await (const burst of batches) {
+    const shown = isTable && toTableRows !== undefined ? await toTableRows(burst) : burst;
+    if (isFirst) await around.checkColumns(shown);
     isFirst = false;
-    yield await formatter.rows(burst);
+    yield await formatter.rows(shown);
   }
   yield formatter.close();
+  const dropped = isOnScreen ? (formatter.droppedColumns?.() ?? 0) : 0;
+  if (dropped > 0) around.hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
   if (isFirst && formatRow(around.format).isForPeople && around.host.terminal.stdout.isTty)
     await around.warn('nothing found');
 }
@@ -93,6 +104,7 @@ async function* recordPieces(data: unknown, view: View, around: Environment): As
       { rows: Array.isArray(data) ? data : [data] },
       await formatterFor(format, view, around.options, around.host),
       around,
+      view,
     );
 }
 /** A list is rendered row by row, as it comes. */
@@ -112,7 +124,7 @@ async function* pieces(result: Result, view: View, around: Environment): AsyncGe
   if (options.template !== undefined) yield* renderTemplate(result, options.template);
   else if (options.jq !== undefined) yield* filterRows(result, options.jq, around);
   else if (result.kind === 'rows')
-    yield* rowPieces(result, await formatterFor(format, view, options, host), around);
+    yield* rowPieces(result, await formatterFor(format, view, options, host), around, view);
   else yield* recordPieces(result.data, view, around);
 }
 /** Ready-made output is written as it is: a command that prints a token on purpose prints it. Only a terminal is protected. */
@@ -209,6 +221,25 @@ const withFindings = (error: unknown, { checked }: OutputOptions, { findings }: 
 };
 const unreadExit = (result: Result): Category | 'done' =>
   result.kind === 'rows' ? (result.unread?.() ?? 'done') : exitOf(result);
+/** The record as its command draws it for a person, unless the person asked for fields. */
+const withDrawing = async (
+  result: Result,
+  view: View,
+  { options, host, format }: Environment,
+): Promise<View> => {
+  const isDrawn =
+    result.kind === 'record' &&
+    view.drawRecord !== undefined &&
+    formatRow(format).isForPeople === true &&
+    options.columns === undefined &&
+    options.jq === undefined &&
+    options.template === undefined &&
+    options.allFields !== true;
+  if (!isDrawn) return view;
+  const { stdout } = host.terminal;
+  const width = stdout.isTty ? (stdout.columns ?? 80) : 100;
+  return { ...view, text: await view.drawRecord?.(result.data, width) };
+};
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
 export const render = async (
   result: Result,
@@ -229,8 +260,9 @@ export const render = async (
   try {
     if (result.kind === 'raw') await writeReady(result, options, host);
     else {
+      const drawn = await withDrawing(result, view, around);
       const write = (to: Host): Promise<void> =>
-        writeText(pieces(result, view, around), drawingOf(around, view), to, redactor);
+        writeText(pieces(result, drawn, around), drawingOf(around, drawn), to, redactor);
       await writeAnswer(result, options, host, write);
     }
   } catch (error) {

@@ -1,3 +1,4 @@
+import { jsonOfAnyDepth } from '../core/json.ts';
 import type { Theme } from './theme.ts';
 import { cellText, columnOf, type Formatter, keysOf, oneLine, type Row } from './types.ts';
 
@@ -130,7 +131,9 @@ export const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
   }
   return (text) => text.length;
 };
-/** Cuts to `columns` places, with a mark where something is missing. */
+/** A cut moves back to the end of the last word if it has to move by at most this many places. */
+const LONGEST_CUT_WORD = 16;
+/** Cuts to `columns` places between two words, with a mark where something is missing. */
 export const clip = (text: string, columns: number, measure: Measure): string => {
   if (measure(text) <= columns) return text;
   let kept = '';
@@ -141,7 +144,10 @@ export const clip = (text: string, columns: number, measure: Measure): string =>
     kept += character;
     used += width;
   }
-  return `${kept}…`;
+  const end = kept.lastIndexOf(' ');
+  const isInWord = !/\s/.test(text[kept.length] ?? ' ');
+  const whole = isInWord && end > 0 && kept.length - end <= LONGEST_CUT_WORD ? kept.slice(0, end) : kept;
+  return `${whole.trimEnd()}…`;
 };
 
 export type TableOptions = {
@@ -152,6 +158,8 @@ export type TableOptions = {
   readonly theme: Theme;
   /** A record with every field it has. */
   readonly allFields?: boolean;
+  /** The least important columns, which are the last, may be left out if the line is too long. */
+  readonly canDropColumns?: boolean;
 };
 type Kinds = readonly ReturnType<typeof kindOf>[];
 const padCells = (cells: readonly string[], widths: readonly number[], measure: Measure): string =>
@@ -161,15 +169,16 @@ const padCells = (cells: readonly string[], widths: readonly number[], measure: 
     )
     .join('')
     .trimEnd();
-/** One row: free text is cut with a mark, a name that is too long goes on in the line below. */
+/** One row: free text is cut between words with a mark; a name, and any cell wider than a fixed layout, continues in the line below. */
 const rowLines = (
   cells: readonly string[],
   widths: readonly number[],
   kinds: Kinds,
   measure: Measure,
+  isFixed = false,
 ): string[] => {
   const parts = cells.map((cell, i) =>
-    kinds[i] === 'name' || kinds[i] === 'key'
+    kinds[i] === 'name' || kinds[i] === 'key' || (isFixed && kinds[i] === 'value')
       ? foldText(cell, Math.max(1, widths[i] ?? 1), measure)
       : [clip(cell, widths[i] ?? 0, measure)],
   );
@@ -229,43 +238,82 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
     (i === 0 ? `${label}${' '.repeat(wide - measure(name) + GAP)}${line}` : indent + line).trimEnd(),
   );
 };
-/** Widths come from the first rows; later ones widen a column when they must, so that nothing is lost off a terminal. */
+/** A table of fewer columns says less than a list of fields. */
+const FEWEST_COLUMNS = 2;
+type Layout = { readonly names: readonly string[]; readonly kinds: Kinds; readonly fit: Fit };
+/** The layout of these columns, without as many of the last ones as the line has no room for. */
+const layOut = (
+  names: readonly string[],
+  kinds: Kinds,
+  content: readonly number[],
+  options: TableOptions,
+  measure: Measure,
+): Layout => {
+  const least = options.canDropColumns ? Math.min(FEWEST_COLUMNS, names.length) : names.length;
+  for (let count = names.length; count >= least; count -= 1) {
+    const kept = names.slice(0, count);
+    const fit = fitTable(columnTitles(kept.map(oneLine)), content, kinds, options, measure);
+    if (fit.kind === 'table') return { names: kept, kinds, fit };
+  }
+  return { names, kinds, fit: { kind: 'block' } };
+};
+/**
+ * On a terminal the first rows choose the columns, their widths and the layout, and later rows keep them: a longer cell
+ * continues below itself. Elsewhere a later row is written whole, and the rows after it have its width.
+ */
 export const tableRows = (options: TableOptions): Formatter => {
   let columns = options.columns;
+  let layout: Layout | undefined;
   let kinds: Kinds | undefined;
   let content: number[] = [];
-  let isFirst = true;
+  const isFrozen = (): boolean => layout !== undefined && options.width !== undefined;
+  const take = (
+    names: readonly string[],
+    cells: readonly (readonly string[])[],
+    measure: Measure,
+  ): Layout => {
+    const cellsOf = (i: number): string[] => cells.map((row) => row[i] ?? '');
+    kinds ??= names.map((name, i) => kindOf(name, cellsOf(i)));
+    content = names.map((_, i) => Math.max(content[i] ?? 0, 0, ...cellsOf(i).map(measure)));
+    return layOut(names, kinds, content, options, measure);
+  };
   return {
     async rows(burst: readonly Row[]) {
       const names = columns ?? keysOf(burst);
       columns = names;
-      const titles = columnTitles(names.map(oneLine));
       const cells = burst.map((row) => names.map((name) => oneLine(cellText(columnOf(row, name)))));
-      const measure = await measureFor([...titles, ...cells.flat()]);
-      kinds ??= names.map((name, i) =>
-        kindOf(
-          name,
-          cells.map((row) => row[i] ?? ''),
-        ),
-      );
-      content = names.map((_, i) =>
-        Math.max(content[i] ?? 0, 0, ...cells.map((row) => measure(row[i] ?? ''))),
-      );
-      const fit = fitTable(titles, content, kinds, options, measure);
-      const separator = isFirst ? '' : '\n';
-      const hasHeader = isFirst && options.hasHeader;
-      isFirst = false;
-      if (fit.kind === 'block')
-        return cells.length === 0 ? '' : separator + blockText(titles, cells, options, measure);
-      const { widths } = fit;
-      const header = hasHeader
-        ? headerLines(titles, widths, measure).map((line) => options.theme.bold(line))
-        : [];
-      const lines = cells.flatMap((row) => rowLines(row, widths, kinds ?? [], measure));
-      return [...header, ...lines].map((line) => `${line}\n`).join('');
+      const measure = await measureFor([...columnTitles(names.map(oneLine)), ...cells.flat()]);
+      const [isFirst, isFixed] = [layout === undefined, isFrozen()];
+      layout = isFixed && layout !== undefined ? layout : take(names, cells, measure);
+      return layoutText(layout, cells, { options, measure, isFirst, isFixed });
     },
     close: () => '',
+    droppedColumns: () => (columns?.length ?? 0) - (layout?.names.length ?? columns?.length ?? 0),
   };
+};
+type Drawing = {
+  readonly options: TableOptions;
+  readonly measure: Measure;
+  readonly isFirst: boolean;
+  readonly isFixed: boolean;
+};
+const layoutText = (
+  { names, kinds, fit }: Layout,
+  cells: readonly (readonly string[])[],
+  { options, measure, isFirst, isFixed }: Drawing,
+): string => {
+  const titles = columnTitles(names.map(oneLine));
+  if (fit.kind === 'block')
+    return cells.length === 0 ? '' : (isFirst ? '' : '\n') + blockText(titles, cells, options, measure);
+  const { widths } = fit;
+  const hasHeader = isFirst && options.hasHeader;
+  const header = hasHeader
+    ? headerLines(titles, widths, measure).map((line) => options.theme.bold(line))
+    : [];
+  const lines = cells.flatMap((row) =>
+    rowLines(row.slice(0, widths.length), widths, kinds, measure, isFixed),
+  );
+  return [...header, ...lines].map((line) => `${line}\n`).join('');
 };
 const fitTable = (
   titles: readonly string[],
@@ -306,6 +354,16 @@ const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]):
   };
   return [...first.filter(has), ...rest.filter(isRead)];
 };
+/** Below this depth a value is written as JSON. */
+const DEEPEST_PATH = 16;
+/** Every value below a field, with its dotted path: `states.0.name`. */
+const leafLines = (path: string, value: unknown, depth = 0): (readonly [string, string])[] => {
+  const isFlat = Array.isArray(value) && value.every((one) => typeof one !== 'object');
+  if (typeof value !== 'object' || value === null || isFlat)
+    return [[oneLine(path), oneLine(cellText(value))]];
+  if (depth === DEEPEST_PATH) return [[oneLine(path), oneLine(jsonOfAnyDepth(value))]];
+  return Object.entries(value).flatMap(([key, one]) => leafLines(`${path}.${key}`, one, depth + 1));
+};
 /** One record: a line for each field, the columns asked for by the view first. */
 export const recordText = async (
   data: Row,
@@ -315,7 +373,11 @@ export const recordText = async (
   const rest = keysOf([data]).filter((key) => !first.includes(key));
   const shown = options.allFields ? [...first, ...rest] : lookedAt(data, first, rest);
   const names = options.columns ?? shown;
-  const rows = names.map((name) => [oneLine(name), oneLine(cellText(columnOf(data, name)))] as const);
+  const rows = names.flatMap((name) =>
+    options.allFields && options.columns === undefined
+      ? leafLines(name, columnOf(data, name))
+      : [[oneLine(name), oneLine(cellText(columnOf(data, name)))] as const],
+  );
   const measure = await measureFor(rows.flat());
   const wide = Math.max(0, ...rows.map(([name]) => measure(name)));
   const { width, theme } = options;

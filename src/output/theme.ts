@@ -21,7 +21,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const isOn = (value: string | undefined): boolean =>
   value !== undefined && value !== '' && value !== '0' && value !== 'false';
 /**
- * spec/program#output: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > TERM=dumb > is a terminal.
+ * spec/program#output: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > CLICOLOR=0, TERM=dumb > is a terminal.
  * Decided here because chalk ignores NO_COLOR and looks at the wrong stream. Pure.
  */
 export const isColored = (
@@ -33,6 +33,7 @@ export const isColored = (
   if (mode === 'never') return false;
   if (env.NO_COLOR) return false;
   if (isOn(env.FORCE_COLOR) || isOn(env.CLICOLOR_FORCE)) return true;
-  if (env.FORCE_COLOR === '0' || env.FORCE_COLOR === 'false' || env.TERM === 'dumb') return false;
+  if (env.FORCE_COLOR === '0' || env.FORCE_COLOR === 'false') return false;
+  if (env.CLICOLOR === '0' || env.TERM === 'dumb') return false;
   return isTty;
 };

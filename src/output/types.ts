@@ -67,7 +67,12 @@ export type RenderError = (
 // logger.ts `makeLogger(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.
 
 /** Turns rows into text piece by piece: `rows` may be called any number of times, `close` once at the end. */
-export type Formatter = { rows(burst: readonly Row[]): string | Promise<string>; close(): string };
+export type Formatter = {
+  rows(burst: readonly Row[]): string | Promise<string>;
+  close(): string;
+  /** Columns of the view that a narrow terminal had no room for. */
+  droppedColumns?(): number;
+};
 
 export type Row = unknown;
 /** The value at a dotted path; a key that itself has dots is found first, and `labels.0.name` reaches into lists. */
@@ -81,13 +86,37 @@ const valueAt = (row: Row, path: string): unknown => {
   return at;
 };
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
-/** One value as text for a person: nothing for what is absent, lists of plain values with commas, the rest as JSON. */
-export const cellText = (value: unknown): string => {
+/** The fields that name a record to a person, the best one first. */
+const NAME_FIELDS = ['name', 'title', 'displayName', 'text', 'description', 'value', 'url', 'id'] as const;
+const nameOfRecord = (record: Readonly<Record<string, unknown>>): string | undefined => {
+  const field = NAME_FIELDS.find((name) => isScalar(record[name]) && (record[name] ?? '') !== '');
+  return field === undefined ? undefined : String(record[field]);
+};
+/** Nested data deeper than this is only counted. */
+const DEEPEST_CELL = 3;
+const recordCell = (record: Readonly<Record<string, unknown>>, depth: number): string => {
+  const named = nameOfRecord(record);
+  if (named !== undefined && depth > 0) return named;
+  return Object.entries(record)
+    .map(([key, value]) => [key.replaceAll('_', ' '), nestedCell(value, depth + 1)] as const)
+    .filter(([, text]) => text !== '')
+    .map(([key, text]) => `${key}: ${text}`)
+    .join(', ');
+};
+const nestedCell = (value: unknown, depth: number): string => {
   if (value === undefined || value === null) return '';
   if (isScalar(value)) return String(value);
-  if (Array.isArray(value) && value.every(isScalar)) return value.map(cellText).join(', ');
-  return jsonOfAnyDepth(value);
+  const parts = Array.isArray(value) ? value : Object.values(value as object);
+  if (depth > DEEPEST_CELL) return `${parts.length} ${parts.length === 1 ? 'value' : 'values'}`;
+  if (Array.isArray(value))
+    return value
+      .map((one) => nestedCell(one, depth + 1))
+      .filter((text) => text !== '')
+      .join(', ');
+  return recordCell(value as Readonly<Record<string, unknown>>, depth);
 };
+/** One value as text for a person: nothing for what is absent, lists with commas, records by their name or field by field. Never JSON. */
+export const cellText = (value: unknown): string => nestedCell(value, 0);
 /** All keys of the rows, in the order they are first seen; a row that is no record has the one column `value`. */
 export const keysOf = (rows: readonly Row[]): string[] => {
   const names = new Set<string>();

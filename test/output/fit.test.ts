@@ -45,7 +45,7 @@ test('the longest free text pays first', async () => {
   ];
   const text = await tableRows({ columns: undefined, hasHeader: true, width: 60, theme }).rows(rows);
   expect(text).toBe(
-    'ID   NAME        DESCRIPTION                            OPEN\n105  onboarding  everything that a new colleague need…  3\n',
+    'ID   NAME        DESCRIPTION                            OPEN\n105  onboarding  everything that a new colleague…       3\n',
   );
 });
 
@@ -81,4 +81,38 @@ test('a record shows what people look at; --all-fields shows everything', async 
   expect([short.text, short.hidden]).toEqual(['id    1\nname  x\n', 1]);
   const all = await recordText(record, ['id', 'name'], { ...options, allFields: true });
   expect(all.text.split('\n').length).toBeGreaterThan(17);
+});
+
+test('a narrow table drops its last columns before it becomes records', async () => {
+  const row = {
+    id: 112,
+    name: 'onboarding of customers',
+    state: 'published',
+    owner: 'ana',
+    updated_at: '2026-03-31T12:00:00Z',
+  };
+  const columns = Object.keys(row);
+  const table = tableRows({ columns, hasHeader: true, width: 40, theme, canDropColumns: true });
+  const text = await table.rows([row]);
+  expect(text.split('\n')[0]).toMatch(/^ID +NAME +STATE/);
+  expect(text).not.toContain('UPDATED');
+  expect(table.droppedColumns?.()).toBeGreaterThan(0);
+  const asked = tableRows({ columns, hasHeader: true, width: 30, theme });
+  expect(await asked.rows([row])).toContain('2026-03-31T12:00:00Z');
+});
+
+test('later rows keep the layout of the first rows on a terminal', async () => {
+  const table = tableRows({ columns: ['title', 'state', 'count'], hasHeader: true, width: 80, theme });
+  const first = await table.rows([{ title: 'Contract', state: 'open', count: 4 }]);
+  const later = await table.rows([{ title: 'Sensitivity of data', state: 'under review', count: 1 }]);
+  const at = first.split('\n')[1]?.indexOf('4');
+  expect(later.split('\n')[0]?.indexOf('1')).toBe(at);
+  for (const word of ['Sensiti', 'under', 'data']) expect(later.replaceAll(/\s+/g, '')).toContain(word);
+});
+
+test('free text is cut between words', async () => {
+  const text = await tableRows({ columns: ['id', 'note'], hasHeader: true, width: 30, theme }).rows([
+    { id: 1, note: 'set labels.url in the configuration file' },
+  ]);
+  expect(text.split('\n')[1]).toBe('1   set labels.url in the…');
 });

@@ -29,7 +29,8 @@ const labels = [
 describe('rows in each format', () => {
   const rowsAs: Readonly<Record<Format, string>> = {
     table:
-      'ID  NAME    STATS        TAGS  COLOR\n1   bug     {"open":2}   a, b\n22  a, "b"  {"open":10}        #ff0000\n',
+      'ID  NAME    STATS     TAGS  COLOR\n1   bug     open: 2   a, b\n22  a, "b"  open: 10        #ff0000\n',
+    wide: 'ID  NAME    STATS     TAGS  COLOR\n1   bug     open: 2   a, b\n22  a, "b"  open: 10        #ff0000\n',
     json: `${JSON.stringify(labels, null, 2)}\n`,
     ndjson: labels.map((label) => `${JSON.stringify(label)}\n`).join(''),
     csv: 'id,name,stats,tags,color\n1,bug,"{""open"":2}","[""a"",""b""]",\n22,"a, ""b""","{""open"":10}",[],#ff0000\n',
@@ -113,7 +114,7 @@ describe('rows in each format', () => {
 describe('one record in each format', () => {
   const label = { id: 7, name: 'bug', stats: { open: 1 } };
   test.each<[Format, string]>([
-    ['table', 'id     7\nname   bug\nstats  {"open":1}\n'],
+    ['table', 'id     7\nname   bug\nstats  open: 1\n'],
     ['json', `${JSON.stringify(label, null, 2)}\n`],
     ['ndjson', `${JSON.stringify(label)}\n`],
     ['csv', 'id,name,stats\n7,bug,"{""open"":1}"\n'],
@@ -125,7 +126,7 @@ describe('one record in each format', () => {
 
   test('the columns of the view come first, the rest is not lost', async () => {
     expect((await rendered(recordResult(label, { columns: ['name'] }), { format: 'table' })).out).toBe(
-      'name   bug\nid     7\nstats  {"open":1}\n',
+      'name   bug\nid     7\nstats  open: 1\n',
     );
     expect((await rendered(recordResult(label), { format: 'table', columns: ['stats.open'] })).out).toBe(
       'stats.open  1\n',
@@ -490,10 +491,15 @@ describe('a record nested deeper than any stack', () => {
     ['json', 20_000],
     ['ndjson', 20_000],
     ['csv', 20_000],
-    ['table', 20_000],
   ])('comes out whole as %s', async (format, levels) => {
     const { out } = await rendered(rowsResult([{ id: 1, thread: deep() }]), { format });
     expect(out.match(/comments/g)).toHaveLength(levels);
+  });
+  test('a table counts what is nested too deeply, and --all-fields prints all of it', async () => {
+    const { out } = await rendered(rowsResult([{ id: 1, thread: deep() }]), { format: 'table' });
+    expect(out.length).toBeLessThan(200);
+    const all = await rendered(recordResult({ id: 1, thread: deep() }), { format: 'table', allFields: true });
+    expect(all.out.match(/comments/g)?.length).toBeGreaterThanOrEqual(20_000);
   });
   test('is refused in words as yaml', async () => {
     await expect(rendered(recordResult({ thread: deep() }), { format: 'yaml' })).rejects.toThrow(

@@ -9,6 +9,7 @@ import {
 } from '../../core/field-flags.ts';
 import { bare, type Field, type Fields, int, req, str } from '../../core/field.ts';
 import type { Argument, Flag, Values } from '../../core/flag.ts';
+import { formatRow } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import {
@@ -19,7 +20,7 @@ import {
   type ServiceInfo,
 } from '../../core/operation.ts';
 import { AppError } from '../../core/problem.ts';
-import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { nothing, recordResult, type Result, rowsResult, type View } from '../../core/result.ts';
 import { namedFlags, type Naming, resolveParams, resolveValues } from '../../tracker/names/naming.ts';
 import type { Command } from '../command.ts';
 
@@ -67,8 +68,12 @@ const messageOf = (resource: string, verb: string, answer: unknown, values: Valu
   return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
 };
 /** What the service answered as a result: rows, a record, or only a message. */
-export const resultOf = ({ resource, verb, operation }: Row, answer: unknown, values: Values): Result => {
-  const view = { columns: columnsOf(operation) };
+export const resultOf = (
+  { resource, verb, operation }: Row,
+  answer: unknown,
+  values: Values,
+  view: View = { columns: columnsOf(operation) },
+): Result => {
   if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
   if (Array.isArray(answer)) return rowsResult(answer, view);
   if (operation.method === 'GET') return recordResult(answer, view);
@@ -182,6 +187,13 @@ const withColumns = ({ columns }: Context, operation: Operation, input: LooseInp
     ? { ...input, query: { ...input.query, includes_description: true } }
     : input;
 };
+/** The columns of the row, or the screen of the service where people read. */
+const viewOf = async (context: Context, { operation, naming }: Row): Promise<View> => {
+  const columns = columnsOf(operation);
+  return naming === undefined || !formatRow(context.format).isForPeople
+    ? { columns }
+    : naming.view(context, operation, columns);
+};
 export const makeRun =
   (row: Row): Command['run'] =>
   async (context, values) => {
@@ -198,14 +210,14 @@ export const makeRun =
     warnOfOld(context, operation, input);
     if (operation.cli?.confirm && !context.isDryRun)
       await context.confirm(question(operation.cli.confirm, values));
+    const view = await viewOf(context, row);
     if (isList(operation) && !hasOwnLimit(operation)) {
-      const view = { columns: columnsOf(operation) };
       return { ...(await listRows(context, row, given, input, limitOf(values))), view };
     }
     const answer = await sendNamed(context, row, given, input, (one) =>
       context.call(row.service, operation, one),
     );
-    return resultOf(row, answer, values);
+    return resultOf(row, answer, values, view);
   };
 
 const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>

@@ -10,6 +10,7 @@ import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
 import { resolveParams, trackerNaming } from '../../tracker/names/naming.ts';
+import { foundView, trackerView } from '../../tracker/screens.ts';
 import { type Answer, type Ask, byOffset, byPage, listFound, limitResults } from '../../tracker/search.ts';
 import { extend } from './extensions.ts';
 
@@ -107,7 +108,7 @@ const run: Command['run'] = async (context, values: Given) => {
   return {
     kind: 'rows',
     rows: listFound(context, first, most),
-    view: { columns: ['id', 'entity_type', 'name', 'app_url'] },
+    view: foundView(context),
   };
 };
 export const searchCommand = defineCommand({
@@ -151,7 +152,7 @@ const epicsPaginated: Command = extend(epics, {
     return {
       kind: 'rows',
       rows: limitResults(context, byPage(ask, query), limitOf(values)),
-      view: { columns: columnsOf(tracker.table.epics.list) },
+      view: trackerView(context, tracker.table.epics.list, columnsOf(tracker.table.epics.list)),
     };
   },
 });
@@ -173,7 +174,7 @@ const groupStories: Command = extend(stories, {
     const rows = isPart
       ? ((await context.call(tracker, operation, input)) as unknown[])
       : byOffset(ask, PAGE, `GET ${operation.path}`);
-    return { kind: 'rows', rows, view: { columns: columnsOf(operation) } };
+    return { kind: 'rows', rows, view: trackerView(context, operation, columnsOf(operation)) };
   },
 });
 export const paginatedCommands: readonly Command[] = [epicsPaginated, groupStories];

@@ -3,7 +3,8 @@ import type { Context } from '../../api/context.ts';
 import type { LooseInput, Operation, Table } from '../../core/operation.ts';
 import { fill } from '../../core/path.ts';
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
-import { fieldReferences, resolveParams, trackerNaming } from '../names/naming.ts';
+import { resolveParams, trackerNaming } from '../names/naming.ts';
+import { fieldReferences } from '../names/references.ts';
 import {
   type Change,
   changeFrom,

@@ -1,7 +1,9 @@
+import { fieldReferences, paramKind } from './references.ts';
 import type { Context } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
 import { type Flag, flagName, type Flags, type Values } from '../../core/flag.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
+import type { View } from '../../core/result.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 
 /** Which fields take inputs that the service makes records of, and who finds a name. */
@@ -92,6 +94,12 @@ export type Naming = {
   ) => Promise<void>;
   /** After a change: names that were read before may mean other things now. */
   readonly forget: (context: Context) => Promise<void>;
+  /** How a person sees the rows or the record of an operation: names in place of ids. */
+  readonly view: (
+    context: Context,
+    operation: Operation,
+    columns: readonly string[] | undefined,
+  ) => Promise<View>;
 };
 const textField = (field: Field): Field => {
   const text = bare(field).type === 'array' ? list(str()) : str();
@@ -243,58 +251,6 @@ export const resolveParams = async (
   return { ...input, params };
 };
 
-/** Which kind a field points at, and the short flag that stands for it. `label` of `labels` makes inputs, not ids. */
-export type Reference = { readonly kind: string; readonly alias?: string };
-/** Fields of bodies and queries, by name. */
-export const fieldReferences: Readonly<Record<string, Reference>> = {
-  author_id: { kind: 'member', alias: 'author' },
-  default_workflow_id: { kind: 'workflow' },
-  epic_id: { kind: 'epic', alias: 'epic' },
-  epic_ids: { kind: 'epic' },
-  epic_state_id: { kind: 'epic-state', alias: 'epic-state' },
-  follower_ids_add: { kind: 'member' },
-  follower_ids_remove: { kind: 'member' },
-  follower_ids: { kind: 'member', alias: 'follower' },
-  group_id: { kind: 'group', alias: 'group' },
-  group_ids: { kind: 'group', alias: 'group' },
-  iteration_id: { kind: 'iteration', alias: 'iteration' },
-  iteration_ids: { kind: 'iteration' },
-  label_ids: { kind: 'label', alias: 'label' },
-  member_ids: { kind: 'member', alias: 'member' },
-  milestone_id: { kind: 'objective', alias: 'milestone' },
-  objective_ids: { kind: 'objective', alias: 'objective' },
-  owner_id: { kind: 'member' },
-  owner_ids_add: { kind: 'member' },
-  owner_ids_remove: { kind: 'member' },
-  owner_ids: { kind: 'member', alias: 'owner' },
-  project_id: { kind: 'project', alias: 'project' },
-  project_ids: { kind: 'project' },
-  requested_by_id: { kind: 'member', alias: 'requested-by' },
-  uploader_id: { kind: 'member', alias: 'uploader' },
-  workflow_ids: { kind: 'workflow' },
-  workflow_state_id: { kind: 'workflow-state', alias: 'workflow-state' },
-};
-/** Path parameters: `{label-public-id}` is a label. */
-export const paramKind = (param: string): string | undefined => {
-  const word = param.replace(/-public-id$/, '');
-  const kind = { milestone: 'objective', repo: 'repository' }[word] ?? word;
-  return [
-    'category',
-    'custom-field',
-    'entity-template',
-    'epic',
-    'group',
-    'iteration',
-    'label',
-    'member',
-    'objective',
-    'project',
-    'repository',
-  ].includes(kind)
-    ? kind
-    : undefined;
-};
-
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Text that is an id already. A name of digits only is written `name:123`. */
 export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || UUID.test(text);
@@ -317,4 +273,6 @@ export const trackerNaming: Naming = {
     const { forgetNames } = await import('./resolve.ts');
     await forgetNames(context);
   },
+  view: async (context, operation, columns) =>
+    (await import('../screens.ts')).trackerView(context, operation, columns),
 };

@@ -242,3 +242,24 @@ export const learnNames = async (
       await writeNames(context, kind, read(answer));
   }
 };
+
+type NamesById = ReadonlyMap<string, readonly string[]>;
+const readInThisRun = new WeakMap<Context, Map<string, Promise<NamesById>>>();
+const readNames = async (context: Context, kind: string): Promise<NamesById> => {
+  try {
+    const { things } = await load(context, kind, '', false);
+    return new Map(things.map(({ id, names }) => [String(id), names]));
+  } catch (error) {
+    // A screen with an id in place of a name is better than no screen.
+    context.log.debug(`the names of ${words(kind)}s were not read: ${messageOf(error)}`);
+    return new Map();
+  }
+};
+/** Returns the names of all things of a kind by id. One run reads each kind once; a list that cannot be read gives no names. */
+export const getNamesById = (context: Context, kind: string): Promise<NamesById> => {
+  const known = readInThisRun.get(context) ?? new Map<string, Promise<NamesById>>();
+  readInThisRun.set(context, known);
+  const found = known.get(kind) ?? readNames(context, kind);
+  known.set(kind, found);
+  return found;
+};

@@ -1,0 +1,328 @@
+import type { Context } from '../api/context.ts';
+import { bare, type Field, type Fields } from '../core/field.ts';
+import type { Operation } from '../core/operation.ts';
+import type { View } from '../core/result.ts';
+import { isRecord } from '../core/shape.ts';
+import { fieldReferences } from './names/references.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Fields of ids that a record has and no input takes. */
+const references: Readonly<Record<string, { readonly kind: string }>> = {
+  ...fieldReferences,
+  default_state_id: { kind: 'workflow-state' },
+  default_epic_state_id: { kind: 'epic-state' },
+};
+/** The column that shows the names behind a field of ids: `workflow_state_id` → `state`, `owner_ids` → `owner`. */
+const columnNames: Readonly<Record<string, string>> = {
+  workflow_state_id: 'state',
+  epic_state_id: 'state',
+  owner_ids: 'owner',
+  follower_ids: 'followers',
+  requested_by_id: 'requested_by',
+  objective_ids: 'objectives',
+  group_id: 'team',
+  group_ids: 'teams',
+};
+const isNamed = (field: string): boolean => Object.hasOwn(references, field) && !/_(add|remove)$/.test(field);
+const nameColumn = (field: string): string =>
+  columnNames[field] ?? (isNamed(field) ? field.replace(/_id(s?)$/, (_, many: string) => many) : field);
+
+const rowFields = ({ returns }: Operation): Fields => {
+  const inner: Field | undefined = returns && bare(returns);
+  const row = inner?.type === 'array' ? bare(inner.items) : inner;
+  return row?.type === 'object' ? row.fields : {};
+};
+
+const idsOf = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : [value]).filter((id) => id !== null && id !== undefined).map(String);
+/** The names behind the ids; an id that nothing is known about stays. */
+const namesOf = async (context: Context, field: string, value: unknown, isLong = false): Promise<string> => {
+  const ids = idsOf(value);
+  if (ids.length === 0) return '';
+  const { getNamesById } = await import('./names/resolve.ts');
+  const kind = references[field]?.kind ?? field;
+  const names = await getNamesById(context, kind);
+  const nameOf = (id: string): string => {
+    const [first, second] = names.get(id) ?? [];
+    return first === undefined ? id : isLong && kind === 'member' && second ? `${second} (@${first})` : first;
+  };
+  return ids.map(nameOf).join(', ');
+};
+
+const MINUTE_MS = 60_000;
+const UNITS: readonly (readonly [number, string])[] = [
+  [24 * 60 * MINUTE_MS, 'day'],
+  [60 * MINUTE_MS, 'hour'],
+  [MINUTE_MS, 'minute'],
+];
+const LONGEST_AGE_MS = 30 * 24 * 60 * MINUTE_MS;
+/** `3 days ago` for the last month, the day for an older moment. Pure. */
+export const ageText = (iso: string, now: number): string => {
+  const age = now - Date.parse(iso);
+  if (Number.isNaN(age)) return iso;
+  if (age < 0 || age > LONGEST_AGE_MS) return iso.slice(0, 10);
+  const [size, unit] = UNITS.find(([ms]) => age >= ms) ?? [0, ''];
+  if (size === 0) return 'now';
+  const count = Math.floor(age / size);
+  return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+};
+const TIME = /_at$/;
+/** A row for people: names in the columns that are shown, times as ages. */
+const toPeopleRow = async (context: Context, row: Row, columns: ReadonlySet<string>): Promise<Row> => {
+  const shown: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(row)) {
+    const column = isNamed(field) ? nameColumn(field) : field;
+    if (!columns.has(column)) continue;
+    if (isNamed(field)) shown[column] = await namesOf(context, field, value);
+    else if (TIME.test(field) && typeof value === 'string') shown[field] = ageText(value, context.host.now());
+  }
+  return { ...row, ...shown, ...(row.story_type === undefined ? {} : { type: row.story_type }) };
+};
+/** A list view whose rows have names in place of ids, read only for columns that are shown. */
+const listView = (
+  context: Context,
+  columns: readonly string[] | undefined,
+  wideColumns: readonly string[] = [],
+): View => {
+  const shown = new Set([...(columns ?? []), ...(context.format === 'wide' ? wideColumns : [])]);
+  const toTableRows: View['toTableRows'] = (batch) =>
+    Promise.all(
+      batch.map((row) =>
+        isRecord(row) && context.columns === undefined ? toPeopleRow(context, row, shown) : row,
+      ),
+    );
+  return { ...(columns === undefined ? {} : { columns, wideColumns }), toTableRows };
+};
+
+const storyColumns = ['id', 'name', 'state', 'owner', 'estimate', 'updated_at'] as const;
+const storyWide = ['type', 'epic', 'iteration', 'labels', 'team', 'deadline'] as const;
+const epicColumns = [
+  'id',
+  'name',
+  'state',
+  'stats.num_stories_done',
+  'stats.num_stories_total',
+  'owner',
+  'updated_at',
+] as const;
+const epicWide = ['labels', 'deadline', 'teams'] as const;
+const foundColumns = ['id', 'entity_type', 'name', 'state', 'owner', 'estimate', 'updated_at'] as const;
+/** Columns that name a page; the embedded server of one command closes with the command, so that its pages are gone. */
+const isPageColumn = (column: string): boolean => column === 'app_url';
+
+/** How a list or a record of the tracker is shown to a person. Data formats never call it. */
+export const trackerView = (
+  context: Context,
+  operation: Operation,
+  columns: readonly string[] | undefined,
+): View => {
+  const fields = rowFields(operation);
+  const drawRecord: View['drawRecord'] = (data, width) =>
+    drawTrackerRecord(context, data, columns ?? [], width);
+  if (fields.workflow_state_id !== undefined)
+    return { ...listView(context, storyColumns, storyWide), drawRecord };
+  if (fields.epic_state_id !== undefined) return { ...listView(context, epicColumns, epicWide), drawRecord };
+  if (fields.states !== undefined)
+    return { ...listView(context, ['id', 'name', 'states'], ['default_state', 'projects']), drawRecord };
+  const named = columns
+    ?.filter((column) => !isPageColumn(column))
+    .map((column) => (isNamed(column) ? nameColumn(column) : column));
+  return { ...listView(context, named), drawRecord };
+};
+/** The view of records of several kinds, as a search finds them. */
+export const foundView = (context: Context): View =>
+  listView(context, foundColumns, ['type', 'epic', 'iteration', 'labels']);
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const records = (value: unknown): Row[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+/** Lines of at most `width` places; the lines that the author wrote stay. */
+const wrap = (value: string, width: number, indent = ''): string[] =>
+  value.split('\n').flatMap((line) => {
+    const lines: string[] = [];
+    let current = '';
+    for (const word of line.split(' ')) {
+      const next = current === '' ? word : `${current} ${word}`;
+      if (next.length + indent.length > width && current !== '') {
+        lines.push(indent + current);
+        current = word;
+      } else current = next;
+    }
+    return [...lines, indent + current];
+  });
+type Term = readonly [label: string, value: string];
+const termLines = (terms: readonly Term[], width: number): string[] => {
+  const shown = terms.filter(([, value]) => value !== '');
+  const size = Math.max(0, ...shown.map(([label]) => label.length)) + 2;
+  return shown.flatMap(([label, value]) =>
+    wrap(value, width - size).map((line, i) => (i === 0 ? label : '').padEnd(size) + line),
+  );
+};
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ['', title, ...lines];
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1).replaceAll('_', ' ');
+const points = (estimate: unknown): string =>
+  typeof estimate === 'number' ? `${estimate} ${estimate === 1 ? 'point' : 'points'}` : '';
+const flagWords = (row: Row): string[] =>
+  ['archived', 'blocked', 'blocker'].filter((flag) => row[flag] === true);
+/** `story_links` from the side of this record. */
+const linkLines = (row: Row, width: number): string[] => [
+  ...records(row.story_links).flatMap(({ verb, subject_id: subject, object_id: object }) => {
+    const isSubject = subject === row.id;
+    const passive = verb === 'blocks' ? 'is blocked by' : verb === 'duplicates' ? 'is duplicated by' : verb;
+    return wrap(`${isSubject ? verb : passive} #${isSubject ? object : subject}`, width, '  ');
+  }),
+  ...(Array.isArray(row.external_links) ? row.external_links : []).map((link) => `  ${link}`),
+];
+const taskSection = (row: Row, width: number): string[] => {
+  const tasks = records(row.tasks);
+  const done = tasks.filter(({ complete }) => complete === true).length;
+  const lines = tasks.flatMap(({ complete, description }) => {
+    const [first = '', ...more] = wrap(text(description), width - 6);
+    return [`  [${complete === true ? 'x' : ' '}] ${first}`, ...more.map((line) => `      ${line}`)];
+  });
+  return section(`Tasks (${done} of ${tasks.length} done)`, lines);
+};
+const commentSection = async (context: Context, row: Row, width: number): Promise<string[]> => {
+  const lines: string[] = [];
+  const comments = records(row.comments).filter((comment) => comment.deleted !== true);
+  for (const comment of comments) {
+    const author = await namesOf(context, 'author_id', comment.author_id, true);
+    lines.push(
+      `  ${author === '' ? 'unknown' : author}, ${ageText(text(comment.created_at), context.host.now())}`,
+    );
+    lines.push(...wrap(text(comment.text), width, '    '));
+  }
+  return section(`Comments (${comments.length})`, lines);
+};
+const customFieldTerms = async (context: Context, row: Row): Promise<Term[]> => {
+  const given = records(row.custom_fields);
+  if (given.length === 0) return [];
+  const { getNamesById } = await import('./names/resolve.ts');
+  const names = await getNamesById(context, 'custom-field');
+  return given.map(({ field_id: id, value }) => [
+    names.get(String(id))?.[0] ?? String(id),
+    String(value ?? ''),
+  ]);
+};
+/** The page of the record, unless the server that has it closes with this command. */
+const pageTerm = async (context: Context, row: Row): Promise<Term> => {
+  const { isPassing } = await context.target('tracker');
+  return ['Page', isPassing === true ? '' : text(row.app_url)];
+};
+const drawStory = async (context: Context, row: Row, width: number): Promise<string> => {
+  const now = context.host.now();
+  const nameOf = (field: string): Promise<string> => namesOf(context, field, row[field], true);
+  const state = await nameOf('workflow_state_id');
+  const [owner, epic, iteration, team, project, requester] = await Promise.all(
+    ['owner_ids', 'epic_id', 'iteration_id', 'group_id', 'project_id', 'requested_by_id'].map(nameOf),
+  );
+  const terms: Term[] = [
+    ['Owner', owner === '' ? 'nobody' : (owner ?? '')],
+    ['Epic', epic ?? ''],
+    ['Iteration', iteration ?? ''],
+    ['Team', team ?? ''],
+    ['Project', project ?? ''],
+    [
+      'Labels',
+      records(row.labels)
+        .map(({ name }) => text(name))
+        .join(', '),
+    ],
+    ...(await customFieldTerms(context, row)),
+    ['Deadline', text(row.deadline).slice(0, 10)],
+    ['Requested by', requester ?? ''],
+    ['External ID', text(row.external_id)],
+    ['Created', ageText(text(row.created_at), now)],
+    ['Updated', ageText(text(row.updated_at), now)],
+    await pageTerm(context, row),
+  ];
+  const heading = [capital(text(row.story_type)), state, points(row.estimate), ...flagWords(row)];
+  const description = text(row.description);
+  return [
+    ...wrap(`#${row.id} ${text(row.name)}`, width),
+    heading.filter((part) => part !== '').join(' · '),
+    '',
+    ...termLines(terms, width),
+    ...(description === '' ? [] : ['', ...wrap(description, width)]),
+    ...taskSection(row, width),
+    ...(await commentSection(context, row, width)),
+    ...section('Links', linkLines(row, width)),
+  ].join('\n');
+};
+
+/** Fields that no person reads in a record: internal ids, and what the names already say. */
+const HIDDEN =
+  /(^|_)(entity_type|global_id|app_url|position|version)$|mention_ids$|^(label_ids|workflow_id|id|name|description|archived_at)$/;
+const HIDDEN_BELOW = /(^|_)(entity_type|global_id|created_at|updated_at)$|(^|_)ids?$/;
+/** An id that no name is known for says nothing to a person; an external id is the person's own. */
+const isBareId = (field: string): boolean =>
+  /_ids?$/.test(field) && field !== 'external_id' && !isNamed(field);
+/** A nested value without ids. */
+const withoutIds = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutIds);
+  if (!isRecord(value)) return value;
+  const isKept = (key: string): boolean => !HIDDEN_BELOW.test(key);
+  return Object.fromEntries(Object.entries(value).filter(([key]) => isKept(key)));
+};
+const isEmpty = (value: unknown): boolean =>
+  value === null ||
+  value === undefined ||
+  value === '' ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0);
+/** The text of a nested value: its numbers and words with their names, no braces. */
+const valueText = async (context: Context, field: string, value: unknown): Promise<string> => {
+  if (isNamed(field)) return namesOf(context, field, value, true);
+  if (TIME.test(field) && typeof value === 'string') return ageText(value, context.host.now());
+  const { cellText } = await import('../output/types.ts');
+  return cellText(withoutIds(value));
+};
+const statsText = (stats: Row): string => {
+  const { num_stories_done: done, num_stories_total: all } = stats;
+  return typeof done === 'number' && typeof all === 'number' ? `${done} of ${all} stories done` : '';
+};
+/** Any other record of the tracker: its name, its fields with names in place of ids, its description, its comments. */
+const drawOther = async (
+  context: Context,
+  row: Row,
+  first: readonly string[],
+  width: number,
+): Promise<string> => {
+  const names = [...first.filter((name) => Object.hasOwn(row, name)), ...Object.keys(row)];
+  // `started` and `started_at`, `state` and `epic_state_id`: the second one says more.
+  const isTwice = (name: string): boolean =>
+    !isEmpty(row[`${name}_at`]) || (name === 'state' && !isEmpty(row.epic_state_id));
+  const fields = [...new Set(names)].filter(
+    (name) => !HIDDEN.test(name) && !isBareId(name) && !isTwice(name) && !isEmpty(row[name]),
+  );
+  const terms: Term[] = [];
+  for (const field of fields.filter((name) => !['stats', 'comments', 'tasks', 'text'].includes(name)))
+    terms.push([
+      capital(nameColumn(field)).replace(/ id$/, ' ID').replace(/ at$/, ''),
+      await valueText(context, field, row[field]),
+    ]);
+  if (isRecord(row.stats)) terms.push(['Progress', statsText(row.stats)]);
+  terms.push(await pageTerm(context, row));
+  const title = text(row.name) || text(row.title);
+  const body = text(row.description) || text(row.text);
+  return [
+    ...wrap(`${row.id === undefined ? '' : `#${row.id} `}${title}`.trim(), width),
+    '',
+    ...termLines(terms, width),
+    ...(body === '' ? [] : ['', ...wrap(body, width)]),
+    ...(await commentSection(context, row, width)),
+  ].join('\n');
+};
+/** Draws a record of the tracker for a person. */
+const drawTrackerRecord = async (
+  context: Context,
+  data: unknown,
+  first: readonly string[],
+  width: number,
+): Promise<string> => {
+  if (!isRecord(data)) return String(data ?? '');
+  return data.workflow_state_id !== undefined && data.story_type !== undefined
+    ? drawStory(context, data, width)
+    : drawOther(context, data, first, width);
+};
