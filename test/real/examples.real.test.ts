@@ -1,4 +1,4 @@
-/** The README and the tutorials show the output that their commands print. */
+/** Pages of the documentation show the output that their commands print. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -27,7 +27,7 @@ const withoutVariables = (line: string): string =>
     .replace(/\d{8}T\d{6}Z-[\da-f]{4}/g, 'RUN')
     .replace(/\b[\da-f]{12,64}\b/g, 'HEX')
     .replace(/(?<![\d.])(?!3\.\d(?:\.\d+)?(?![\d.]))\d+(?:\.\d+)*/g, '#')
-    .replace(/# (?:ms|s|min|KiB|MiB)\b/g, '#')
+    .replace(/# (?:ms|s|min|KiB|MiB|GiB)\b/g, '#')
     .replace(/# # (?=\s|$)|# #(?=[,; )]|$)/g, '#')
     .replace(/\bn#/g, 'MEMBER')
     .replace(/^members: /, '')
@@ -49,41 +49,89 @@ const missingLines = (expected: readonly string[], screen: string): string[] => 
   });
 };
 
-const pages = [
-  'README.md',
-  'docs/tutorials/first-sign-in.md',
-  'docs/tutorials/labels-in-git.md',
-  'docs/tutorials/first-upgrade.md',
+type Page = {
+  readonly page: string;
+  /** Commands that create what the page requires. */
+  readonly before?: readonly string[];
+  /** What the reader does after a command, for example an edit. */
+  readonly after?: Readonly<Record<string, string>>;
+};
+const cluster = [
+  'opsctl mock kv start --members 3 --dir ./rehearsal --version 3.5.33 --new-version 3.6.14',
+  'mkdir prod && cp rehearsal/cluster.yaml prod/cluster.yaml',
+];
+const changedByHand = `[{"updateLabel":{"properties":{"description":"Changed by hand"},"updateMask":"description"}}]`;
+const pages: readonly Page[] = [
+  { page: 'README.md' },
+  { page: 'docs/tutorials/first-sign-in.md' },
+  { page: 'docs/tutorials/labels-in-git.md' },
+  { page: 'docs/tutorials/first-upgrade.md' },
+  { page: 'docs/how-to/inject-faults.md' },
+  {
+    page: 'docs/how-to/bulk-changes.md',
+    before: [
+      'opsctl tracker labels create --name bug',
+      'opsctl tracker labels create --name obsolete',
+      `printf '%s\\n' '{"op":"create","resource":"labels","name":"docs"}' '{"op":"update","resource":"labels","id":"bug","color":"#cc0000"}' '{"op":"delete","resource":"labels","id":"obsolete"}' > changes.ndjson`,
+    ],
+  },
+  {
+    page: 'docs/how-to/manage-a-workspace-as-a-file.md',
+    after: {
+      'opsctl tracker export > workspace.yaml':
+        "sed -i 's/First steps of a customer/Everything a new customer does first/' workspace.yaml",
+    },
+  },
+  {
+    page: 'docs/how-to/resolve-drift.md',
+    before: [
+      'opsctl labels export --all -f labels/ && opsctl labels adopt -f labels/',
+      `opsctl labels delta Contract --requests '${changedByHand}' && opsctl labels publish Contract`,
+    ],
+  },
+  {
+    page: 'docs/how-to/defragment-and-compact.md',
+    before: [...cluster, 'for i in 1 2 3; do opsctl kv put k$i v --cluster prod/cluster.yaml; done'],
+  },
+  { page: 'docs/how-to/recover-from-nospace.md', before: cluster },
 ];
 const isNpm = ({ command }: Example): boolean => command.startsWith('npm ');
 
-test.concurrent.for(pages)('%s shows the output of its commands', async (page, { expect }) => {
-  const home = program();
-  const cwd = join(home.home, 'empty');
-  mkdirSync(cwd);
-  const env = { CI: '1', BROWSER: 'none', NO_COLOR: '1', OPSCTL_PAGER: '', GIT_CONFIG_GLOBAL: '/dev/null' };
-  const author = {
-    GIT_AUTHOR_NAME: 'a',
-    GIT_AUTHOR_EMAIL: 'a@example.com',
-    GIT_COMMITTER_NAME: 'a',
-    GIT_COMMITTER_EMAIL: 'a@example.com',
-  };
-  const session = await shellSession('bash', { home: home.home, cwd, env: { ...env, ...author } });
-  try {
+test.concurrent.for(pages)(
+  '$page shows the output of its commands',
+  async ({ page, before = [], after = {} }, { expect }) => {
+    const home = program();
+    const cwd = join(home.home, 'empty');
+    mkdirSync(cwd);
+    const env = { CI: '1', BROWSER: 'none', NO_COLOR: '1', OPSCTL_PAGER: '', GIT_CONFIG_GLOBAL: '/dev/null' };
+    const author = {
+      GIT_AUTHOR_NAME: 'a',
+      GIT_AUTHOR_EMAIL: 'a@example.com',
+      GIT_COMMITTER_NAME: 'a',
+      GIT_COMMITTER_EMAIL: 'a@example.com',
+    };
+    const session = await shellSession('bash', { home: home.home, cwd, env: { ...env, ...author } });
     const examples = blocksOf(page)
       .flatMap(examplesOf)
       .filter((example) => !isNpm(example));
-    expect(examples.length).toBeGreaterThan(4);
-    for (const [at, { command, output }] of examples.entries()) {
-      const screen = await session.type(`${command}\recho done''-${at}\r`, `done-${at}`);
-      expect(missingLines(output, screen), `${page}: ${command}\n${screen}`).toEqual([]);
+    try {
+      const steps = [...before.map((command) => ({ command, output: [] })), ...examples];
+      for (const [at, { command, output }] of steps.entries()) {
+        const next = after[command] === undefined ? '' : `${after[command]}\r`;
+        const screen = await session.type(`${command}\r${next}echo done''-${at}\r`, `done-${at}`);
+        expect(missingLines(output, screen), `${page}: ${command}\n${screen}`).toEqual([]);
+        expect(screen, 'every command is understood').not.toMatch(
+          /invalid arguments|unknown (?:command|flag)|command not found/,
+        );
+      }
+    } finally {
+      await home.run(['mock', 'kv', 'stop', '--dir', join(cwd, 'rehearsal')]);
+      await home.run(['mock', 'stop']);
+      await session.close();
+      await home.close();
     }
-  } finally {
-    await home.run(['mock', 'kv', 'stop', '--dir', join(cwd, 'rehearsal')]);
-    await session.close();
-    await home.close();
-  }
-});
+  },
+);
 
 test('a line with another word is missing, one with other numbers is not', () => {
   const screen = '[4/13] check that n1 is healthy\n  done in 1.2 s (version 3.3.27)\n';
