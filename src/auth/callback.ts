@@ -13,16 +13,22 @@ export type CheckedCallback = {
   /** `typed`: a bare code from the keyboard, which has no state; PKCE alone binds it to this login. */
   readonly source: 'redirect' | 'typed';
 };
-/** An error of the server with the right state: it ends the login. */
-export type CheckedRefusal = { readonly error: string; readonly description?: string };
+/** An error of the server with the right state: it ends the login. `params` are as they came: their issuer has to be checked as well. */
+export type CheckedRefusal = {
+  readonly error: string;
+  readonly description?: string;
+  readonly params: URLSearchParams;
+};
 export type Verdict =
   | { readonly kind: 'code'; readonly callback: CheckedCallback }
   | { readonly kind: 'refused'; readonly refusal: CheckedRefusal }
   /** A code or an error without state: the state may stand in the fragment, which only the browser sees. */
   | { readonly kind: 'relay' }
+  /** It carries the state of this login, and cannot be used: waiting for another one would be in vain. */
+  | { readonly kind: 'failed'; readonly error: AppError }
   /** Not ours: nothing changes. */
   | { readonly kind: 'ignored'; readonly why: string };
-export type Expected = { readonly state: string; readonly issuer?: string };
+export type Expected = { readonly state: string };
 /** Marks a request that has been through the relay page, so that it goes round once. */
 export const relayMark = 'opsctl_relayed';
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
@@ -30,32 +36,37 @@ const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected));
 const ignore = (why: string): Verdict => ({ kind: 'ignored', why });
+const fail = (why: string): Verdict => ({
+  kind: 'failed',
+  error: new AppError('refused', `the response of the authorization server cannot be used: ${why}`, {
+    code: 'BAD_CALLBACK',
+    tryThis: ['opsctl login', 'opsctl doctor auth'],
+  }),
+});
 /** RFC 6749 3.1: a parameter must not be given twice. Only those with a meaning here are looked at. */
 const single = ['state', 'code', 'error', 'error_description', 'iss', relayMark] as const;
 const findRepeated = (params: URLSearchParams): string | undefined =>
   single.find((name) => params.getAll(name).length > 1);
 /** RFC 6749 4.1.2: a client assumes no size; the address around it has a limit (loopback/decide.ts). */
-const codeForm = /^[\x21-\x7e]{1,8192}$/;
+const codeForm = /^[\x20-\x7e]{1,8192}$/;
 const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
   const description = params.get('error_description');
-  return { error: params.get('error') ?? '', ...(description === null ? {} : { description }) };
+  return { error: params.get('error') ?? '', ...(description === null ? {} : { description }), params };
 };
 /** spec/sign-in#authorize-7: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
 export const checkCallback = (params: URLSearchParams, expected: Expected): Verdict => {
+  const states = params.getAll('state');
+  if (states.length === 0) return withoutState(params, params.has('code') || params.has('error'));
+  const isOurs = states.map((state) => sameSecret(state, expected.state)).includes(true);
+  return isOurs ? checkOwn(params) : ignore('the state belongs to another login');
+};
+/** The state is right, so that this response ends the login in any case. */
+const checkOwn = (params: URLSearchParams): Verdict => {
   const twice = findRepeated(params);
-  if (twice !== undefined) return ignore(`${twice} is given more than once`);
-  const state = params.get('state');
-  const hasAnswer = params.has('code') || params.has('error');
-  if (state === null) return withoutState(params, hasAnswer);
-  if (!sameSecret(state, expected.state)) return ignore('the state belongs to another login');
-  if (!hasAnswer) return ignore('neither code nor error came with the state');
-  if (params.has('code') && params.has('error')) return ignore('code and error came together');
-  // RFC 9207: checked when present, not demanded.
-  const issuer = params.get('iss');
-  if (issuer !== null && expected.issuer !== undefined && issuer !== expected.issuer)
-    return ignore('it comes from another issuer (mix-up)');
-  if (params.has('error')) return { kind: 'refused', refusal: refusalFrom(params) };
-  return codeFrom(params);
+  if (twice !== undefined) return fail(`${twice} is given more than once`);
+  if (!params.has('code') && !params.has('error')) return fail('it contains neither a code nor an error');
+  if (params.has('code') && params.has('error')) return fail('it contains a code and an error');
+  return params.has('error') ? { kind: 'refused', refusal: refusalFrom(params) } : codeFrom(params);
 };
 const withoutState = (params: URLSearchParams, hasAnswer: boolean): Verdict => {
   if (!hasAnswer) return ignore('it carries neither code nor state');
@@ -65,12 +76,13 @@ const withoutState = (params: URLSearchParams, hasAnswer: boolean): Verdict => {
 };
 const codeFrom = (params: URLSearchParams): Verdict => {
   const code = params.get('code') ?? '';
-  if (!codeForm.test(code)) return ignore('the code is empty, too long or holds characters that no code has');
+  if (!codeForm.test(code))
+    return fail('the code is empty, too long, or contains characters that no code has');
   return { kind: 'code', callback: { code, params, source: 'redirect' } as CheckedCallback };
 };
 /** A bare code from the keyboard: the state is filled in, because the person who types is the one who asked. */
 export const typedCode = (code: string, expected: Expected): Verdict =>
-  codeFrom(new URLSearchParams({ code, state: expected.state })).kind === 'code'
+  !/\s/.test(code) && codeFrom(new URLSearchParams({ code, state: expected.state })).kind === 'code'
     ? {
         kind: 'code',
         callback: {
@@ -89,8 +101,12 @@ export type AuthorizationRequest = {
   readonly secrets: Pick<Secrets, 'challenge' | 'state' | 'nonce'>;
   readonly loginHint?: string;
   /** Parameters of other servers: `prompt`, `audience`, `resource`. */
-  readonly extra?: Readonly<Record<string, string>>;
+  readonly extra?: RequestParams;
 };
+/** Further parameters in their order. RFC 8707 2 and RFC 8693 2.1 allow several values of `resource` and `audience`. */
+export type RequestParams = readonly (readonly [name: string, value: string])[];
+export const valuesOf = (params: RequestParams = [], wanted: string): string[] =>
+  params.filter(([name]) => name === wanted).map(([, value]) => value);
 /** spec/sign-in#authorize. Both PKCE parameters are always sent: the method would default to `plain`. */
 export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
   const url = new URL(request.endpoint);
@@ -100,7 +116,8 @@ export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
   setParam('client_id', request.clientId);
   setParam('redirect_uri', request.redirectUri);
   setParam('response_type', 'code');
-  setParam('scope', scopeText(request.scopes));
+  // RFC 6749 3.3: an omitted scope means the default of the server; an empty one is not allowed.
+  setParam('scope', request.scopes.length === 0 ? undefined : scopeText(request.scopes));
   setParam('code_challenge', request.secrets.challenge);
   setParam('code_challenge_method', 'S256');
   setParam('state', request.secrets.state);
@@ -109,7 +126,9 @@ export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
     request.scopes.includes('openid') || request.scopes.some(isIdentity) ? request.secrets.nonce : undefined,
   );
   setParam('login_hint', request.loginHint);
-  for (const [name, value] of Object.entries(request.extra ?? {})) setParam(name, value);
+  const extra = request.extra ?? [];
+  for (const [name] of extra) url.searchParams.delete(name);
+  for (const [name, value] of extra) url.searchParams.append(name, value);
   // A blank may stand as + or %20 (spec/sign-in); %20 survives every mail program and terminal.
   const address = externalUrl(url.href.replaceAll('+', '%20'));
   if (address !== undefined) return address;

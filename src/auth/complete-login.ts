@@ -2,7 +2,13 @@ import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
 import { NetworkError } from '../platform/host.ts';
 import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
-import type { CheckedCallback, Secrets } from './callback.ts';
+import {
+  type CheckedCallback,
+  type CheckedRefusal,
+  type RequestParams,
+  type Secrets,
+  valuesOf,
+} from './callback.ts';
 import {
   type Account,
   accountFrom,
@@ -17,12 +23,12 @@ import {
 } from './credential-store/account.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import type { ListenOptions } from './loopback/listen.ts';
-import { discover } from './protocol/discovery.ts';
+import { discover, type IssuerMetadata } from './protocol/discovery.ts';
 import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
 import { exchangeRequest, type TokenResponse } from './protocol/token-response.ts';
 import { issuerOf, receiveTokens, revokeDiscarded } from './receive-tokens.ts';
-import { addScopeLine, isIdentity, missing, union } from './scopes.ts';
+import { addScopeLine, isIdentity, missing, safeText, union } from './scopes.ts';
 import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
 import type { LoginServer } from './settings.ts';
 
@@ -172,14 +178,37 @@ const mixUp = (why: string): AppError =>
     code: 'ISSUER_MISMATCH',
     tryThis: ['check --issuer, --auth-url and --token-url'],
   });
-/** RFC 9207 2.4: the issuer of the answer is the server that was asked, and a server that announces it names it. */
-const checkIssuer = (callback: CheckedCallback, issuer: string, announcesIss: boolean): void => {
-  const given = callback.params.get('iss');
+/** RFC 9207 2.4: the issuer in every authorization response is the server that was asked, and a server that announces `iss` sends it. */
+const checkIssuer = (
+  params: URLSearchParams,
+  { issuer, announcesIss }: Pick<IssuerMetadata, 'issuer' | 'announcesIss'>,
+  /** What the response says beside its issuer, for the message. */
+  said = '',
+): void => {
+  const given = params.get('iss');
   if (given !== null && given !== issuer)
-    throw mixUp('the answer comes from another issuer than the server names (mix-up)');
-  // A code that was typed alone came without its address.
-  if (given === null && announcesIss && callback.source === 'redirect')
-    throw mixUp('the answer does not name its issuer, although the server announces that it does');
+    throw mixUp(
+      `the response comes from the issuer ${safeText(given, 80)}, not from ${safeText(issuer, 80)} (mix-up)${said}`,
+    );
+  if (given === null && announcesIss)
+    throw mixUp(`the response does not contain iss, although the server announces it${said}`);
+};
+/** The metadata of the server that was asked, if they are known or a response names its issuer. */
+const metadataFor = async (
+  context: AuthContext,
+  server: LoginServer,
+  isNeeded: boolean,
+): Promise<Pick<IssuerMetadata, 'issuer' | 'announcesIss' | 'jwksUri'> | undefined> =>
+  server.metadata ?? (isNeeded ? await discover(context.host, server.endpoints, context.signal) : undefined);
+/** An error of another server must not pass for one of this server. */
+export const checkRefusalIssuer = async (
+  context: AuthContext,
+  server: LoginServer,
+  { error, description = '', params }: CheckedRefusal,
+): Promise<void> => {
+  const metadata = await metadataFor(context, server, params.has('iss'));
+  const said = `; it contains the error ${safeText(error, 60)}${description === '' ? '' : ` (${safeText(description, 200)})`}`;
+  if (metadata !== undefined) checkIssuer(params, metadata, said);
 };
 const tokenClientFor = async (
   context: AuthContext,
@@ -190,11 +219,10 @@ const tokenClientFor = async (
   const base = await tokenClientOf(context, server);
   const given = callback.params.get('iss') ?? undefined;
   const isNeeded = plan.scopes.some(isIdentity) || given !== undefined;
-  const metadata =
-    server.metadata ??
-    (isNeeded ? await discover(context.host, server.endpoints, context.signal) : undefined);
+  const metadata = await metadataFor(context, server, isNeeded);
   if (metadata === undefined) return { ...base, ...(given === undefined ? {} : { issuer: given }) };
-  checkIssuer(callback, metadata.issuer, metadata.announcesIss);
+  // A code that was typed alone came without its address.
+  if (callback.source === 'redirect') checkIssuer(callback.params, metadata);
   return { ...base, issuer: metadata.issuer, jwksUri: metadata.jwksUri };
 };
 const accountOf = (
@@ -229,7 +257,7 @@ export const complete = async (
       callback,
       attempt.redirectUri,
       attempt.secrets.verifier,
-      plan.params?.resource,
+      valuesOf(plan.params, 'resource'),
     ),
   );
   const nonce = attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined;
@@ -297,7 +325,7 @@ export type LoginPlan = {
   readonly base?: BaseAccount;
   readonly loginHint?: string;
   /** Further parameters of the authorization request, as other servers want them. */
-  readonly params?: Readonly<Record<string, string>>;
+  readonly params?: RequestParams;
   readonly port: number;
   readonly path: string;
   readonly redirectHost?: ListenOptions['redirectHost'];

@@ -4,8 +4,8 @@ import { type ClientAuthentication, fittingJson } from '../core/shape.ts';
 import { type Holder, lookAt, replaceLock, thisProcess, unlock } from '../platform/file-lock.ts';
 import { describeProcess, processState, signalRecorded } from '../platform/process-identity.ts';
 import type { AuthContext } from './auth-context.ts';
-import { secretsFrom } from './callback.ts';
-import { type BaseAccount, complete, type LoginPlan } from './complete-login.ts';
+import { secretsFrom, valuesOf } from './callback.ts';
+import { type BaseAccount, checkRefusalIssuer, complete, type LoginPlan } from './complete-login.ts';
 import type { Account } from './credential-store/account.ts';
 import {
   acquire,
@@ -29,7 +29,7 @@ export type Pending = {
   /** The server was named by it: what it announces holds for the second half too. */
   readonly issuer?: string;
   /** Of the authorization request, for the exchange. */
-  readonly resource?: string;
+  readonly resource?: string | readonly string[];
   readonly redirectUri: string;
   readonly verifier: string;
   readonly state: string;
@@ -141,7 +141,7 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
     clientId: plan.server.clientId,
     clientAuth: plan.server.clientAuth,
     issuer: plan.server.metadata?.issuer,
-    resource: plan.params?.resource,
+    resource: valuesOf(plan.params, 'resource'),
     redirectUri,
     verifier: secrets.verifier,
     state: secrets.state,
@@ -182,7 +182,7 @@ const planOf = async (
     scopes: pending.requested,
     account: pending.account,
     base: pending.base,
-    ...(resource === undefined ? {} : { params: { resource } }),
+    params: [resource ?? []].flat().map((value) => ['resource', value] as const),
   };
 };
 /** Second half, in another process: the answer is checked against the stored state as the listener would. */
@@ -193,6 +193,7 @@ export const finishDetachedLogin = async (
 ): Promise<Account> => {
   const pending = await readPending(context);
   const verdict = verdictOfPaste(pasted, { state: pending.state });
+  if (verdict.kind === 'failed') throw verdict.error;
   if (verdict.kind === 'ignored' || verdict.kind === 'relay') {
     const why = verdict.kind === 'ignored' ? verdict.why : 'the state is missing';
     throw new AppError('usage', `--finish: ${why}`, {
@@ -200,11 +201,12 @@ export const finishDetachedLogin = async (
       tryThis: ['paste the whole address that the browser ended at', 'opsctl login --start (begins anew)'],
     });
   }
+  const plan = await planOf(context, pending, clientSecret);
   if (verdict.kind === 'refused') {
+    await checkRefusalIssuer(context, plan.server, verdict.refusal);
     await dropPending(context);
     throw refusedByUser(verdict.refusal);
   }
-  const plan = await planOf(context, pending, clientSecret);
   const attempt = {
     redirectUri: pending.redirectUri,
     requested: pending.requested,

@@ -3,7 +3,8 @@ import { type Problem, problem } from '../core/problem.ts';
 
 /** Whole addresses. `device` is known from metadata only. */
 export type Endpoints = {
-  readonly authorize: string;
+  /** Absent if the metadata of the server contain none: such a server has no sign-in with a browser. */
+  readonly authorize?: string;
   readonly token: string;
   readonly revoke: string;
   readonly device?: string;
@@ -92,8 +93,9 @@ export const isRevokeGuessed = ({ token, revoke }: Endpoints): boolean => revoke
  * tenants share a host and are servers of their own: what is before the last part of the path tells them apart.
  */
 export const serverKey = (endpoints: Endpoints): string => {
-  const url = parseUrl(endpoints.authorize);
-  if (url === undefined) return endpoints.authorize;
+  const address = endpoints.authorize ?? endpoints.token;
+  const url = parseUrl(address);
+  if (url === undefined) return address;
   if (url.pathname === authPaths.authorize) return url.origin;
   return `${url.origin}${url.pathname.replace(/\/[^/]*$/, '')}`;
 };

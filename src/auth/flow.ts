@@ -1,8 +1,20 @@
 import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
-import { authorizeUrl, type CheckedRefusal, type Secrets, secretsFrom, type Verdict } from './callback.ts';
-import { type Attempt, complete, type LoginPlan, tokenHostWarning } from './complete-login.ts';
+import {
+  authorizeUrl,
+  type CheckedRefusal,
+  type RequestParams,
+  type Secrets,
+  secretsFrom,
+} from './callback.ts';
+import {
+  type Attempt,
+  checkRefusalIssuer,
+  complete,
+  type LoginPlan,
+  tokenHostWarning,
+} from './complete-login.ts';
 import type { Account } from './credential-store/account.ts';
 import { listenForRedirect, type Redirect, type Settled } from './loopback/listen.ts';
 import { failurePage, successPage } from './loopback/pages.ts';
@@ -11,10 +23,12 @@ import {
   type BrowserEnvironment,
   browserEnvironment,
   hints,
+  runsBrowserOutside,
 } from './methods/browser-environment.ts';
 import { pastedVerdict } from './methods/paste.ts';
 import { serviceFailure } from './protocol/send.ts';
 import { safeText, scopeTable } from './scopes.ts';
+import { authorizationEndpoint } from './settings.ts';
 
 const timedOut = (timeoutMs: number, port: number): AppError =>
   new AppError('auth', `no answer from the browser within ${Math.round(timeoutMs / 1000)} s`, {
@@ -57,11 +71,11 @@ export const firstAnswer = async (
 };
 
 /** OpenID Connect Core 11: without `prompt=consent` a server ignores `offline_access`. A prompt of the user wins; an empty one sends none. */
-const withConsent = ({ scopes, params = {} }: Pick<LoginPlan, 'scopes' | 'params'>): LoginPlan['params'] => {
-  const { prompt, ...others } = params;
-  if (prompt === '') return others;
+const withConsent = ({ scopes, params = [] }: Pick<LoginPlan, 'scopes' | 'params'>): RequestParams => {
+  const prompt = params.find(([name]) => name === 'prompt')?.[1];
+  if (prompt === '') return params.filter(([name]) => name !== 'prompt');
   const isRequired = scopes.includes('offline_access') && scopes.includes('openid');
-  return prompt === undefined && isRequired ? { ...others, prompt: 'consent' } : params;
+  return prompt === undefined && isRequired ? [...params, ['prompt', 'consent']] : params;
 };
 export const attemptFor = (
   context: AuthContext,
@@ -71,7 +85,7 @@ export const attemptFor = (
 ): Attempt => {
   context.log.hide(secrets.verifier);
   const url = authorizeUrl({
-    endpoint: plan.server.endpoints.authorize,
+    endpoint: authorizationEndpoint(plan.server),
     clientId: plan.server.clientId,
     redirectUri,
     scopes: plan.scopes,
@@ -94,24 +108,60 @@ export const refusedByUser = ({ error, description }: CheckedRefusal): AppError 
         tryThis: ['opsctl login, and allow at least one permission'],
       })
     : serviceFailure('the authorization server refused', error, description);
+/** How to continue if the page that the browser ends at does not load. */
+const pasteLine = (port: number): string =>
+  `After you sign in, the browser goes to http://127.0.0.1:${port}/… . If that page does not load, copy its address and paste that address here.`;
+const deviceLine = 'Or stop with Ctrl-C and use a code on any device: opsctl login --method device';
+/** A browser that was started may be on another machine, or may not have appeared at all. */
+const pasteHelpMs = 10_000;
+type LaterHelp = { end(): void };
+const noHelp: LaterHelp = { end: () => undefined };
+const helpLater = ({ host, log }: AuthContext, line: string): LaterHelp => {
+  const done = new AbortController();
+  host.sleep(pasteHelpMs, done.signal).then(
+    () => log.info(`No response from the browser yet. ${line}`),
+    () => undefined,
+  );
+  return { end: () => done.abort() };
+};
+const notStarted = ({ command }: BrowserEnvironment): string =>
+  command === undefined
+    ? 'No browser could be started here; open the address above yourself.'
+    : `The command in BROWSER (${safeText(command, 80)}) could not be started; open the address above yourself.`;
+/** Opens the browser and tells whether it was started. */
+const startBrowser = async (
+  { host, log }: AuthContext,
+  plan: LoginPlan,
+  redirect: Redirect,
+  url: ExternalUrl,
+  at: BrowserEnvironment,
+): Promise<boolean> => {
+  const choice = browserChoice(at, plan, plan.hasTerminal);
+  log.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
+  if (!choice.open) return false;
+  // An editor forwards the port of the redirect_uri that it finds in the address; the launch address would not be reached.
+  const isForwarded = at.isWsl || at.isEditorRemote || at.isCodespace;
+  const opened = await host.openBrowser(isForwarded ? url : redirect.launchFrom(url));
+  if (!opened) log.warn(notStarted(at));
+  return opened;
+};
+/** Opens the browser, and says how to continue where the listener may be out of its reach. */
 const openWith = async (
   context: AuthContext,
   plan: LoginPlan,
   redirect: Redirect,
   url: ExternalUrl,
   at: BrowserEnvironment,
-): Promise<void> => {
-  const choice = browserChoice(at, plan, plan.hasTerminal);
-  context.log.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
-  const opened = choice.open && (await context.host.openBrowser(redirect.launchFrom(url)));
-  if (choice.open && !opened)
-    context.log.warn('No browser could be started here; open the address above yourself.');
-  if (opened) context.log.info('Waiting for the browser…');
-  else for (const line of hints(at, redirect.port, context.host.hostname)) context.log.info(line);
-  if (!opened && plan.readsPaste)
-    context.log.info(
-      'The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.',
-    );
+): Promise<LaterHelp> => {
+  const { host, log } = context;
+  const opened = await startBrowser(context, plan, redirect, url, at);
+  const isRemote = runsBrowserOutside(at);
+  if (opened) log.info('Waiting for the browser…');
+  if (opened && !isRemote) return plan.readsPaste ? helpLater(context, pasteLine(redirect.port)) : noHelp;
+  for (const line of hints(at, redirect.port, host.hostname)) log.info(line);
+  if (plan.readsPaste) log.info(pasteLine(redirect.port));
+  if (isRemote && plan.server.endpoints.device !== undefined) log.info(deviceLine);
+  return noHelp;
 };
 const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
@@ -139,9 +189,13 @@ const outcomeOf = async (
   context: AuthContext,
   plan: LoginPlan,
   attempt: Attempt,
-  verdict: Extract<Verdict, { kind: 'code' | 'refused' }>,
+  verdict: Settled,
 ): Promise<Account> => {
-  if (verdict.kind === 'refused') throw refusedByUser(verdict.refusal);
+  if (verdict.kind === 'failed') throw verdict.error;
+  if (verdict.kind === 'refused') {
+    await checkRefusalIssuer(context, plan.server, verdict.refusal);
+    throw refusedByUser(verdict.refusal);
+  }
   if (verdict.callback.source === 'typed')
     context.log.info('A code alone carries no state; it is bound to this login by its proof key.');
   return complete(context, plan, attempt, verdict.callback);
@@ -158,12 +212,16 @@ const warnOfTokenHost = (context: AuthContext, plan: LoginPlan): void => {
 /** Sign-in from listener to stored account. The order matters: the redirect URI needs the real port before the address exists. */
 export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Account> => {
   const secrets = secretsFrom((bytes) => context.host.random(bytes));
+  const at = await browserEnvironment(context.host);
+  // The browser of the host of a container is another user's, and the address was in no list of processes of this one.
+  let isBrowserOutside = at.isContainer;
   const redirect = await listenForRedirect(context.host, {
     expected: { state: secrets.state },
     port: plan.port,
     path: plan.path,
     redirectHost: plan.redirectHost,
     onIgnored: (line) => context.log.warn(line),
+    allowsOtherUsers: () => isBrowserOutside,
   });
   const own = [secrets.verifier, secrets.state, secrets.nonce];
   try {
@@ -172,11 +230,11 @@ export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Acc
     const attempt = attemptFor(context, plan, redirect.redirectUri, secrets);
     await showAddress(context, attempt.url);
     const isScripted = plan.scripted !== undefined;
-    if (!isScripted)
-      await openWith(context, plan, redirect, attempt.url, await browserEnvironment(context.host));
+    if (!isScripted && browserChoice(at, plan, plan.hasTerminal).open) isBrowserOutside = false;
+    const help = isScripted ? noHelp : await openWith(context, plan, redirect, attempt.url, at);
     if (!isScripted) warnOfTokenHost(context, plan);
     const walk = plan.scripted?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
-    const verdict = await firstAnswer(context, plan, redirect, secrets, walk);
+    const verdict = await firstAnswer(context, plan, redirect, secrets, walk).finally(() => help.end());
     if (verdict.kind === 'code') own.push(verdict.callback.code);
     const account = await outcomeOf(context, plan, attempt, verdict);
     redirect.answer(successPage(account.email, scopeTable(account.requested, account.granted)));

@@ -2,7 +2,7 @@ import type { Host, HttpRequest } from '../platform/host.ts';
 import { authorizeUrl, challengeFrom } from './callback.ts';
 import { send } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
-import type { LoginServer } from './settings.ts';
+import { authorizationEndpoint, type LoginServer } from './settings.ts';
 
 /** Asks an authorization server from outside, without signing in. */
 export type Probe = {
@@ -52,10 +52,10 @@ export const requestTo = (
     state: 'opsctl-conformance-state',
     nonce: 'opsctl-conformance-nonce',
   };
-  const { endpoints, clientId } = probe.server;
+  const { clientId } = probe.server;
   const url = new URL(
     authorizeUrl({
-      endpoint: endpoints.authorize,
+      endpoint: authorizationEndpoint(probe.server),
       clientId,
       redirectUri: probe.redirectUri,
       scopes: probe.scopes,

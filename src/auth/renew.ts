@@ -259,7 +259,10 @@ const askForMachine = async (
 ): Promise<TokenResponse> => {
   if (!isMachineMethod(name)) throw makeEndedError(stored);
   const { endpoints, clientId, clientSecret } = await withEndpoints(context, stored);
-  const given = stored.server === mockKey ? {} : { authUrl: endpoints.authorize, tokenUrl: endpoints.token };
+  const given =
+    stored.server === mockKey
+      ? {}
+      : { authUrl: endpoints.authorize ?? endpoints.token, tokenUrl: endpoints.token };
   const options = machineOptions(context, name, { keyFile, audience, scopes });
   const token = await machineToken(context, options, { ...given, clientId, clientSecret });
   return token.response;

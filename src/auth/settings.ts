@@ -1,5 +1,5 @@
 import { authPaths, demo } from '../api-specs/oauth/endpoints.ts';
-import { refuseLongSecret } from '../core/field.ts';
+import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { type ClientAuthentication, clientAuthentications } from '../core/shape.ts';
 import type { AuthContext } from './auth-context.ts';
@@ -29,6 +29,18 @@ export type LoginServer = {
   readonly metadata?: IssuerMetadata;
 };
 export const mockKey = 'mock';
+/** Where a person signs in with a browser. No other address takes its place. */
+export const authorizationEndpoint = ({ endpoints, key }: Pick<LoginServer, 'endpoints' | 'key'>): string => {
+  if (endpoints.authorize !== undefined) return endpoints.authorize;
+  throw new AppError('config', `the metadata of ${key} contain no authorization_endpoint`, {
+    code: 'NO_AUTHORIZATION_ENDPOINT',
+    tryThis: [
+      ...(endpoints.device === undefined ? [] : ['opsctl login --method device']),
+      'give --auth-url URL, if the server has an authorization endpoint that it does not publish',
+      'opsctl login --method client-credentials|service-account|token-exchange (for machines)',
+    ],
+  });
+};
 export const embeddedEndpoints = (baseUrl: string): Endpoints => {
   const origin = new URL(baseUrl).origin;
   return {
@@ -52,7 +64,7 @@ const setting = (context: AuthContext, key: string): string | undefined => conte
 export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | undefined> => {
   const given = context.settings.get('auth.client_key');
   if (given === undefined) return undefined;
-  const isContent = given.value.includes('-----BEGIN');
+  const isContent = isKeyContent(given.value);
   const pem = isContent ? given.value : await context.host.files.read(given.value).catch(() => undefined);
   if (pem === undefined)
     throw new AppError('config', `the private key ${given.value} (${given.origin}) cannot be read`, {

@@ -7,11 +7,38 @@ const badKey = (origin: string, why: string): AppError =>
     code: 'BAD_PRIVATE_KEY',
     tryThis: ['use an RSA (2048 bits or more) or P-256 private key in PEM form (PKCS#8)'],
   });
+/** PEM as CI systems hold it: with line ends as two characters, as spaces or missing, in quotes, or in base64 as a whole. */
+const repairPem = (given: string): string => {
+  const text = given
+    .replace(/^\uFEFF/, '')
+    .trim()
+    .replace(/^(['"])([\s\S]*)\1$/, '$2')
+    .replaceAll('\\r', '')
+    .replaceAll('\\n', '\n');
+  const pem = text.includes('-----BEGIN') ? text : Buffer.from(text, 'base64').toString('latin1');
+  const parts = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(pem);
+  if (parts === null) return pem;
+  const [, label = '', body = ''] = parts;
+  // A header inside the PEM is one of a key that has a password.
+  if (body.includes(':')) return pem;
+  const lines = body.replace(/\s+/g, '').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+};
+const whyNoKey = (pem: string): string => {
+  if (/ENCRYPTED/.test(pem)) return 'it is protected by a password';
+  const label = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(pem)?.[1];
+  if (label === undefined) return 'it is not a private key in PEM form';
+  if (!label.includes('PRIVATE KEY')) return `it contains a ${label.toLowerCase()}, not a private key`;
+  return pem.includes('-----END')
+    ? 'its content is damaged'
+    : 'it is cut off: the line -----END … is missing';
+};
 export const privateKeyFrom = (pem: string, origin: string): KeyObject => {
+  const repaired = repairPem(pem);
   try {
-    return createPrivateKey(pem);
+    return createPrivateKey(repaired);
   } catch {
-    throw badKey(origin, 'it is not a private key in PEM form');
+    throw badKey(origin, whyNoKey(repaired));
   }
 };
 const algorithmOf = (key: KeyObject, origin: string): 'RS256' | 'ES256' => {

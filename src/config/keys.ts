@@ -10,6 +10,8 @@ export type Key = {
   readonly fallback?: string;
   /** Masked in every listing and refused as an argument, where other users of the machine could read it. */
   readonly secret?: true;
+  /** The value may be a path instead of the secret; a path is no secret, and messages name it. */
+  readonly orPath?: true;
   readonly kind?: 'url' | 'file' | 'duration' | 'header' | 'count' | 'rate';
   /** The only values there are. */
   readonly words?: readonly string[];
@@ -91,6 +93,7 @@ export const keys: readonly Key[] = [
     key: 'auth.client_key',
     env: 'OPSCTL_CLIENT_KEY',
     secret: true,
+    orPath: true,
     summary: 'Private key for private_key_jwt: a PEM file or its content',
   },
   { key: 'auth.client_key_id', env: 'OPSCTL_CLIENT_KEY_ID', summary: 'Key ID of the private key' },
@@ -105,7 +108,8 @@ export const keys: readonly Key[] = [
     key: 'auth.service_account_key',
     env: 'OPSCTL_SERVICE_ACCOUNT_KEY',
     secret: true,
-    summary: 'Key file of a service account: a path or the content',
+    orPath: true,
+    summary: 'Key file of a service account: a path or the content (JSON, also in base64)',
   },
   {
     key: 'auth.identity_token',
@@ -130,7 +134,11 @@ export const keys: readonly Key[] = [
     flag: 'audience',
     summary: 'Audience of the identity token and of the requested token',
   },
-  { key: 'auth.scopes', env: 'OPSCTL_SCOPES', summary: 'Scopes of a service account, separated by spaces' },
+  {
+    key: 'auth.scopes',
+    env: 'OPSCTL_SCOPES',
+    summary: 'Scopes of a sign-in without --scope, separated by spaces',
+  },
   {
     key: 'api.url',
     env: 'OPSCTL_API_URL',

@@ -1,4 +1,4 @@
-import { refuseLongSecret } from '../core/field.ts';
+import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';
 import { AppError } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
@@ -103,9 +103,9 @@ export const refuseLongSecrets = (settings: Settings): void => {
 };
 /** Values that must never be shown, from wherever they came. */
 export const secretsOf = (settings: Settings): string[] =>
-  keys.flatMap(({ key, secret }) => {
+  keys.flatMap(({ key, secret, orPath }) => {
     const found = secret ? settings.get(key)?.value : undefined;
-    return found === undefined ? [] : [found];
+    return found === undefined || (orPath && !isKeyContent(found)) ? [] : [found];
   });
 
 const others: readonly (readonly [string, string])[] = [

@@ -186,6 +186,13 @@ export const help = <const F extends Field>(field: F, summary: string) =>
 export const bare = (field: Field): Exclude<Field, RefField> =>
   field.type === 'ref' ? bare(field.to()) : field;
 
+/** Whether a setting that takes a path or the content of a key is the content: JSON, PEM, or one of them in base64 or in quotes. */
+export const isKeyContent = (value: string): boolean => {
+  const text = value.trim();
+  return (
+    /^["'\ufeff]*[{[]/.test(text) || text.includes('-----BEGIN') || /^["']*[\w+/=\s-]{200,}["']*$/.test(text)
+  );
+};
 /** Refuses a secret that is too long to be one; nothing of it is repeated. `name` is the flag, variable or file. */
 export const refuseLongSecret = (category: Category, name: string, secret: string): void => {
   const bytes = Buffer.byteLength(secret);

@@ -83,6 +83,8 @@ export type Incoming = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly remoteAddress: string;
+  /** The client's port; absent where connections have none. */
+  readonly remotePort?: number | undefined;
   readonly isTls: boolean;
   /** Aborted when the client has gone before the answer was written. */
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
 import { limits } from '../../src/core/limits.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { challengeFrom, relayMark } from '../../src/auth/callback.ts';
@@ -258,7 +259,7 @@ test('a pasted address ends the wait; a wrong one is explained', async () => {
   expect(context.said.text()).toContain('The pasted line was not used: the state belongs to another login.');
 });
 
-test('the browser gets a loopback address once, so that no secret stands in a process list', async () => {
+test('the browser gets a loopback address that leads to the sign-in page until the response arrives', async () => {
   const opened: string[] = [];
   const context = await makeAuthContext({
     env: { DISPLAY: ':0' },
@@ -277,7 +278,66 @@ test('the browser gets a loopback address once, so that no secret stands in a pr
   expect(launch).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/go\/[\w-]{22}$/);
   const first = await get(launch);
   expect(first).toMatchObject({ status: 302, headers: { location: login.url.href } });
-  expect((await get(launch)).status).toBe(410);
+  expect(await get(launch)).toMatchObject({ status: 302, headers: { location: login.url.href } });
+  await login.redirect();
+  expect((await get(launch).catch(() => undefined))?.status).not.toBe(302);
+});
+
+describe('another user of this machine', () => {
+  /** The kernel's list of connections, with the client's end of every connection as another user's. */
+  const asStranger = (host: Host): Host => ({
+    ...host,
+    hostname: host.hostname,
+    uid: 1000,
+    openBrowser: async () => true,
+    files: {
+      ...host.files,
+      readNow: (path) =>
+        path.startsWith('/proc/net/tcp')
+          ? host.files.readNow(path)?.replace(/^(.*01 .{17} .{11} .{8})\s+\d+/gm, '$1  4242')
+          : path === '/.dockerenv'
+            ? undefined
+            : host.files.readNow(path),
+      info: async (path) => (path === '/.dockerenv' ? undefined : host.files.info(path)),
+      read: async (path) => (path === '/proc/1/cgroup' ? '0::/init' : host.files.read(path)),
+    },
+  });
+  test.skipIf(process.platform !== 'linux')('cannot use the launch address', async () => {
+    const opened: string[] = [];
+    const context = await makeAuthContext({
+      env: { DISPLAY: ':0' },
+      host: (host) => ({
+        ...asStranger(host),
+        openBrowser: async (url) => opened.push(url) > 0,
+      }),
+    });
+    const login = await start({ browser: true }, { context });
+    while (opened.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await get(opened[0] ?? '')).status).toBe(403);
+    expect(await login.outcome).toMatchObject({ category: 'auth', detail: { code: 'OTHER_USER' } });
+    expect(login.tokens.asked).toEqual([]);
+  });
+  test.skipIf(process.platform !== 'linux')('cannot end the login with a response of their own', async () => {
+    const context = await makeAuthContext({ env: { DISPLAY: ':0' }, host: asStranger });
+    const login = await start({ browser: true }, { context });
+    expect((await login.redirect({ code: 'evil', state: login.state })).status).toBe(403);
+    expect(await login.outcome).toMatchObject({ detail: { code: 'OTHER_USER' } });
+    expect(login.tokens.asked).toEqual([]);
+  });
+  test.skipIf(process.platform !== 'linux')('may send requests that mean nothing', async () => {
+    const context = await makeAuthContext({ env: { DISPLAY: ':0' }, host: asStranger });
+    const login = await start({ browser: true }, { context });
+    expect((await login.redirect({ code: 'evil', state: 'guessed' })).status).toBe(400);
+    expect(login.isDone()).toBe(false);
+  });
+});
+
+test('the response of a server may come as a form (response_mode=form_post)', async () => {
+  const login = await start();
+  const body = new URLSearchParams({ code: 'code-secret-1', state: login.state }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': `${body.length}` };
+  await get(`${login.redirectUri}/`, { method: 'POST', body, headers });
+  expect(await login.outcome).toMatchObject({ accessToken: 'at-secret-1' });
 });
 
 test('a launcher that fails is noticed', async () => {

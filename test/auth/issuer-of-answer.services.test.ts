@@ -50,7 +50,7 @@ const vendor = async (announces: boolean | undefined): Promise<Vendor> => {
 const planAt = async (context: TestAuthContext, issuer: string): Promise<LoginPlan> => ({
   server: await loginServer(context, { issuer, clientId: 'c', clientSecret: 's' }),
   scopes: ['read'],
-  params: { resource: 'https://api.example' },
+  params: [['resource', 'https://api.example']],
   port: 0,
   path: '',
   timeoutMs: 30_000,
@@ -72,12 +72,12 @@ const addressIn = async (context: TestAuthContext): Promise<URL> => {
 };
 
 test.each([
-  ['announced and missing', true, undefined, 'does not name its issuer'],
-  ['announced and another', true, 'https://evil.example', 'another issuer'],
+  ['announced and missing', true, undefined, 'does not contain iss'],
+  ['announced and another', true, 'https://evil.example', 'mix-up'],
   ['announced and right', true, 'right', undefined],
   ['denied and missing', false, undefined, undefined],
   ['not mentioned and missing', undefined, undefined, undefined],
-  ['not mentioned and another', undefined, 'https://evil.example', 'another issuer'],
+  ['not mentioned and another', undefined, 'https://evil.example', 'mix-up'],
 ])('RFC 9207 2.4: iss %s', async (_, announces, iss, refusal) => {
   const { issuer, exchanges } = await vendor(announces);
   const context = await contextFor();
@@ -94,6 +94,48 @@ test.each([
   else expect((ended as Error).message).toContain(refusal);
 });
 
+test.each([
+  ['another issuer', true, 'https://evil.example', 'ISSUER_MISMATCH'],
+  ['no issuer, although it is announced', true, undefined, 'ISSUER_MISMATCH'],
+  ['the right issuer', true, 'right', 'ACCESS_DENIED'],
+  ['another issuer, not announced', undefined, 'https://evil.example', 'ISSUER_MISMATCH'],
+  ['no issuer, not announced', undefined, undefined, 'ACCESS_DENIED'],
+])('RFC 9207 2.4: an error response with %s', async (_, announces, iss, code) => {
+  const { issuer } = await vendor(announces);
+  const context = await contextFor();
+  const outcome = signIn(context, await planAt(context, issuer)).catch((error: Error) => error);
+  const url = await addressIn(context);
+  const back = new URL(url.searchParams.get('redirect_uri') ?? '');
+  const state = url.searchParams.get('state') ?? '';
+  const params = { error: 'access_denied', error_description: 'by policy P1', state };
+  for (const [name, value] of Object.entries(params)) back.searchParams.set(name, value);
+  if (iss !== undefined) back.searchParams.set('iss', iss === 'right' ? issuer : iss);
+  await get(back.href);
+  expect(await outcome).toMatchObject({
+    category: 'auth',
+    detail: { code },
+    message: expect.stringContaining('by policy P1'),
+  });
+});
+
+test('several resource values reach the authorization request and the exchange', async () => {
+  const { issuer, exchanges } = await vendor(undefined);
+  const context = await contextFor();
+  const params = [
+    ['resource', 'https://a.example'],
+    ['resource', 'https://b.example'],
+  ] as const;
+  const outcome = signIn(context, { ...(await planAt(context, issuer)), params });
+  const url = await addressIn(context);
+  expect(url.searchParams.getAll('resource')).toEqual(['https://a.example', 'https://b.example']);
+  const back = new URL(url.searchParams.get('redirect_uri') ?? '');
+  back.searchParams.set('code', 'code-1');
+  back.searchParams.set('state', url.searchParams.get('state') ?? '');
+  await get(back.href);
+  await outcome;
+  expect(exchanges[0]?.form.getAll('resource')).toEqual(['https://a.example', 'https://b.example']);
+});
+
 test('a login that is finished later keeps what its issuer wants: iss, client authentication, resource', async () => {
   const { issuer, exchanges } = await vendor(true);
   const context = await contextFor();
@@ -105,9 +147,9 @@ test('a login that is finished later keeps what its issuer wants: iss, client au
       back.searchParams.set(name, value);
     return back.href;
   };
-  await expect(finishDetachedLogin(context, await begin({}), 's')).rejects.toThrow(
-    'does not name its issuer',
-  );
+  await expect(finishDetachedLogin(context, await begin({}), 's')).rejects.toMatchObject({
+    detail: { code: 'ISSUER_MISMATCH' },
+  });
   expect(exchanges).toEqual([]);
   const account = await finishDetachedLogin(context, await begin({ iss: issuer }), 's');
   expect(account).toMatchObject({ issuer, clientAuth: 'basic' });

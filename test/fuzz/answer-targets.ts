@@ -1,5 +1,5 @@
 /** What servers, other programs and the person's shell answer: none of it is trusted. */
-import { readKeyFile } from '../../src/auth/machine/machine-token.ts';
+import { readKeyFile } from '../../src/auth/machine/key-file.ts';
 import { verdictOfPaste } from '../../src/auth/methods/paste.ts';
 import { deviceAuthorization } from '../../src/auth/methods/device.ts';
 import { gitRequest, hostOf, kubeVersion } from '../../src/auth/programs/credential-protocols.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../../core/problem.ts';
 import { authorizeUrl, type CheckedCallback, secretsFrom } from '../callback.ts';
 import { listenForRedirect, type Redirect, type Settled } from '../loopback/listen.ts';
 import { successPage } from '../loopback/pages.ts';
-import type { LoginServer } from '../settings.ts';
+import { authorizationEndpoint, type LoginServer } from '../settings.ts';
 import { isIdentity, missing } from '../scopes.ts';
 import {
   exchangeRequest,
@@ -40,9 +40,9 @@ type Secrets = ReturnType<typeof secretsFrom>;
 const answerTo = async (probe: GrantProbe, redirect: Redirect, secrets: Secrets): Promise<Settled> => {
   const over = new AbortController();
   try {
-    const { endpoints, clientId } = probe.server;
+    const { clientId } = probe.server;
     const url = authorizeUrl({
-      endpoint: endpoints.authorize,
+      endpoint: authorizationEndpoint(probe.server),
       clientId,
       redirectUri: redirect.redirectUri,
       scopes: probe.scopes,
@@ -88,6 +88,7 @@ const login = async (probe: GrantProbe): Promise<Got> => {
   });
   try {
     const verdict = await answerTo(probe, redirect, secrets);
+    if (verdict.kind === 'failed') throw verdict.error;
     if (verdict.kind === 'refused')
       throw new AppError('auth', `the sign-in was refused: ${verdict.refusal.error}`, {
         code: 'ACCESS_DENIED',

@@ -260,7 +260,10 @@ export type CredentialStore = {
 };
 type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined };
 const isOrigin = ({ issuer, server, endpoints }: Account): boolean =>
-  issuer === undefined && URL.canParse(endpoints.authorize) && server === new URL(endpoints.authorize).origin;
+  issuer === undefined &&
+  endpoints.authorize !== undefined &&
+  URL.canParse(endpoints.authorize) &&
+  server === new URL(endpoints.authorize).origin;
 /** Files of earlier versions: no generations, and realms of one host under one name. */
 const complete = (stored: Account): Account => ({
   ...stored,

@@ -51,7 +51,7 @@ export const listenAsAsked = async (
   const url = `http://127.0.0.1:${listener.port}/`;
   const subscribed =
     values.subscribe === true
-      ? subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url)
+      ? subscribe(context, new URL(server.endpoints.token).origin, server.clientId, url)
       : undefined;
   const unsubscribe = await subscribed?.catch(async (error: unknown) => {
     await listener.close();

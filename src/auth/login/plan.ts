@@ -10,26 +10,28 @@ import { walkConsent } from '../demo/scripted-consent.ts';
 import { browserChoice, browserEnvironment } from '../methods/browser-environment.ts';
 import { readSecret } from '../read-secret.ts';
 import { scopesFrom, union } from '../scopes.ts';
+import type { RequestParams } from '../callback.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
 
-/** What reading commands need, and at the embedded server who signed in. */
-const defaultScopes = (server: LoginServer): string[] => [
-  ...(server.isMock ? ['openid', 'email'] : []),
-  fullScope('media.readonly'),
-];
+/** The configured scopes; else at the embedded server what reading commands need, and at every other server none: each has a default of its own. */
+const defaultScopes = (context: Context, server: LoginServer): string[] => {
+  const configured = scopesFrom(context.settings.get('auth.scopes')?.value ?? '');
+  if (configured.length > 0) return configured;
+  return server.isMock ? ['openid', 'email', fullScope('media.readonly')] : [];
+};
 type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly scopes: string[] };
+/** The embedded server's scopes may be named without their base. */
+const scopesOf = (server: LoginServer, given: readonly string[] = []): string[] =>
+  given
+    .flatMap(scopesFrom)
+    .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
 export const resolveScopes = async (
   context: Context,
   server: LoginServer,
   values: AskedLogin,
 ): Promise<Wanted> => {
-  // The embedded server's scopes may be named without their base.
-  const scopesOf = (flag: 'scope' | 'add-scope'): string[] =>
-    (values[flag] ?? [])
-      .flatMap(scopesFrom)
-      .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
-  const [asked, more] = [scopesOf('scope'), scopesOf('add-scope')];
+  const [asked, more] = [scopesOf(server, values.scope), scopesOf(server, values['add-scope'])];
   const { accounts, current } = await openCredentialStore(context, server.key).read();
   // The name of another server's account: reported before somebody signs in.
   const named = accounts.find(({ name }) => name === values.account);
@@ -37,7 +39,7 @@ export const resolveScopes = async (
     throw otherServer(named.name, named, server.key);
   if (more.length === 0)
     return {
-      scopes: asked.length > 0 ? asked : defaultScopes(server),
+      scopes: asked.length > 0 ? asked : defaultScopes(context, server),
       account: values.account,
       loginHint: values['login-hint'],
     };
@@ -71,10 +73,8 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
   if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
-const paramsFrom = (pairs: readonly string[] = []): Record<string, string> =>
-  Object.fromEntries(
-    pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
-  );
+export const paramsFrom = (pairs: readonly string[] = []): RequestParams =>
+  pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);
 export const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
@@ -124,7 +124,23 @@ const ownParams = new Set([
   'code_challenge_method',
   'login_hint',
 ]);
-const paramProblems = (params: readonly string[] = []): Problem[] =>
+/** RFC 6749 3.1 forbids repeated parameters; these have several values by RFC 8707 2 and RFC 8693 2.1. */
+const repeatable = new Set(['resource', 'audience']);
+const paramProblems = (params: readonly string[] = []): Problem[] => {
+  const names = params.map((pair) => pair.split('=')[0] ?? '');
+  const twice = names.filter((name, i) => names.indexOf(name) !== i && !repeatable.has(name));
+  return [
+    ...paramFormProblems(params),
+    ...[...new Set(twice)].map((name) =>
+      problem(
+        '--param',
+        'rule',
+        `${name} is given more than once; only resource and audience may be repeated`,
+      ),
+    ),
+  ];
+};
+const paramFormProblems = (params: readonly string[]): Problem[] =>
   params.flatMap((pair) => {
     const name = pair.split('=')[0] ?? '';
     if (name === '' || !pair.includes('='))

@@ -11,6 +11,7 @@ import { claimLogin, finishDetachedLogin, startDetachedLogin } from '../detached
 import { signIn } from '../flow.ts';
 import { machineHints } from '../machine/identity-token.ts';
 import { configuredMethod, isMachineMethod, machineLogin, machineOptions } from '../machine/machine-token.ts';
+import { browserEnvironment } from '../methods/browser-environment.ts';
 import { signInWithDevice } from '../methods/device.ts';
 import { readSecret } from '../read-secret.ts';
 import { scopesFrom } from '../scopes.ts';
@@ -23,7 +24,7 @@ export const resultFor = (context: Context, account: Account, requiresAll: boole
   const gone = missingScopes(account);
   const asked = account.requested.length;
   const who = account.email ?? `account ${account.name}`;
-  const all = asked === 1 ? '1 scope' : `all ${asked} scopes`;
+  const all = asked === 0 ? 'scopes of the server' : asked === 1 ? '1 scope' : `all ${asked} scopes`;
   const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, now)}`;
   if (gone.length > 0) {
     context.log.warn(
@@ -55,9 +56,44 @@ const expectsNobody = (context: Context, values: AskedLogin, server: LoginServer
     },
   );
 };
+/**
+ * In an editor that runs in a browser, no address of this machine can be reached from that browser, so a code is shown where
+ * the server offers that. A flag that is about the browser or its answer asks for the browser.
+ */
+const prefersDevice = async (context: Context, values: AskedLogin, server: LoginServer): Promise<boolean> => {
+  const browserFlags = [
+    'browser',
+    'port',
+    'param',
+    'add-scope',
+    'redirect-path',
+    'redirect-host',
+    'scripted',
+  ];
+  const given: Readonly<Record<string, unknown>> = values;
+  if (values.method !== undefined || server.isMock || server.endpoints.device === undefined) return false;
+  if (browserFlags.some((name) => given[name] !== undefined)) return false;
+  return (await browserEnvironment(context.host)).isCodespace;
+};
+const unusableDevice = new Set(['NO_DEVICE_FLOW', 'UNAUTHORIZED_CLIENT', 'UNSUPPORTED_GRANT_TYPE']);
+/** Undefined where the client may not use the device flow: then the browser is next. */
+const tryDevice = async (context: Context, values: AskedLogin): Promise<Result | undefined> => {
+  context.log.info(
+    'This editor runs in a browser, which cannot reach this machine: sign in with a code. To use the browser and paste the address that it goes to: opsctl login --no-browser',
+  );
+  return withDevice(context, values).catch((error: unknown) => {
+    if (!(error instanceof AppError) || !unusableDevice.has(error.detail.code ?? '')) throw error;
+    context.log.warn(`${error.message}; the sign-in continues with the browser`);
+    return undefined;
+  });
+};
 export const interactive = async (context: Context, values: AskedLogin): Promise<Result> => {
   const server = await serverOf(context, values);
   expectsNobody(context, values, server);
+  const signedIn = (await prefersDevice(context, values, server))
+    ? await tryDevice(context, values)
+    : undefined;
+  if (signedIn !== undefined) return signedIn;
   const lock = await claimLogin(context, values.replace === true);
   try {
     return resultFor(

@@ -2,6 +2,7 @@ import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
 import { limits } from '../../core/limits.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Address, Handler, Host, Incoming, Listener, Outgoing } from '../../platform/host.ts';
+import { type SocketOwner, socketOwner, strangerAt } from '../../platform/socket-owner.ts';
 import type { Expected, Verdict } from '../callback.ts';
 import {
   type Arrival,
@@ -73,7 +74,7 @@ export const bindLoopback = async (host: Host, handler: Handler, port: number): 
   throw portError(port, last);
 };
 
-export type Settled = Extract<Verdict, { kind: 'code' | 'refused' }>;
+export type Settled = Extract<Verdict, { kind: 'code' | 'refused' | 'failed' }>;
 export type ListenOptions = {
   readonly expected: Expected;
   /** 0 is a random free port. */
@@ -84,6 +85,8 @@ export type ListenOptions = {
   readonly redirectHost?: 'localhost' | '[::1]';
   /** One line for each request that was not used. */
   onIgnored(line: string): void;
+  /** A browser outside a container with the network of its host runs as another user. */
+  readonly allowsOtherUsers?: () => boolean;
 };
 export type Redirect = {
   readonly redirectUri: string;
@@ -91,7 +94,7 @@ export type Redirect = {
   readonly without?: string;
   /** Settles with the first answer that carries the right state; strangers never settle it. */
   readonly settled: Promise<Settled>;
-  /** Where the browser is sent: a loopback address that leads to `target` once. */
+  /** Where the browser is sent: a loopback address that leads to `target` until the response arrives. */
   launchFrom(target: ExternalUrl): ExternalUrl;
   /** Gives the waiting browser its last page. */
   answer(page: Page): void;
@@ -114,70 +117,119 @@ const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
     );
   };
 };
-/** An address that leads on once, and nowhere before it is told where. */
-const launchOnce = () => {
+/** Leads on as often as it is opened: a browser may open it in another container or profile. It leads nowhere before it is told where. */
+const makeLaunch = () => {
   let target: string | undefined;
   return {
     leadTo: (to: string): void => {
       target = to;
     },
-    reply: (): Outgoing | Page => {
-      const to = target;
-      target = undefined;
-      if (to === undefined) return ignoredPage(410, 'this address opens the sign-in page once');
-      return {
-        status: 302,
-        headers: {
-          location: to,
-          'cache-control': 'no-store',
-          'referrer-policy': 'no-referrer',
-          connection: 'close',
-        },
-      };
-    },
+    reply: (): Outgoing | Page =>
+      target === undefined
+        ? ignoredPage(410, 'this sign-in was not opened with this address')
+        : {
+            status: 302,
+            headers: {
+              location: target,
+              'cache-control': 'no-store',
+              'referrer-policy': 'no-referrer',
+              connection: 'close',
+            },
+          },
   };
+};
+const usedByStranger = (stranger: string, port: number): AppError =>
+  new AppError(
+    'auth',
+    `another user of this machine, ${stranger}, used the sign-in address; the sign-in was stopped, and no token was requested`,
+    {
+      code: 'OTHER_USER',
+      tryThis: [
+        'opsctl login --method device (uses no address on this machine)',
+        `opsctl login --start, then opsctl login --finish URL with the address that the browser goes to (if it is your own browser that runs as ${stranger})`,
+        `find the program: ss -tnp 'dport = :${port}'`,
+      ],
+    },
+  );
+const formLimit = limits.callbackBytes;
+/** The request, with the body of a form. A body that is too large is none. */
+const arrivalOf = async (request: Incoming): Promise<Arrival> => {
+  const { method, url, headers } = request;
+  const arrival = { method, url, host: headers.host };
+  if (method !== 'POST' || !/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? ''))
+    return arrival;
+  const body = await request.read(formLimit).catch(() => undefined);
+  return body === undefined ? arrival : { ...arrival, form: Buffer.from(body).toString('utf8') };
+};
+type Watch = {
+  readonly post: () => Post;
+  readonly tell: ReturnType<typeof ignoredLines>;
+  readonly launch: ReturnType<typeof makeLaunch>;
+  /** Who made the connection of a request that counts. */
+  owner(request: Incoming): SocketOwner | { readonly stranger: string };
+  readonly port: () => number;
 };
 /** Takes the first answer that belongs to this login; its browser waits until `answer` gives the last page. */
-const receiver = (
-  post: () => Post,
-  tell: ReturnType<typeof ignoredLines>,
-  launch: ReturnType<typeof launchOnce>,
-) => {
-  let isSettled = false;
-  const outcome = withResolvers<Settled>();
-  const lastPage = withResolvers<Page>();
-  const kept = withResolvers<void>();
-  let isBrowser = false;
-  const again = async (isWorker: boolean): Promise<Page> => {
-    if (!isSettled) return ignoredPage(404, 'this is not the path of the redirect');
-    const page = await lastPage.promise;
-    if (!isWorker) return page;
-    kept.resolve();
-    return workerFor(page, post().donePath);
-  };
-  const handle = async (request: Incoming): Promise<Outgoing> => {
-    const arrival = { method: request.method, url: request.url, host: request.headers.host };
-    const decision = decide(arrival, post());
+class Receiver {
+  readonly #watch: Watch;
+  readonly #outcome = withResolvers<Settled>();
+  readonly #lastPage = withResolvers<Page>();
+  readonly #kept = withResolvers<void>();
+  #isSettled = false;
+  #isBrowser = false;
+  constructor(watch: Watch) {
+    this.#watch = watch;
+  }
+  get settled(): Promise<Settled> {
+    return this.#outcome.promise;
+  }
+  answer(page: Page): void {
+    this.#lastPage.resolve(page);
+  }
+  /** A browser loads what keeps its last page right after it; it gets a moment for that. */
+  async lastPageIsKept(host: Host): Promise<void> {
+    if (this.#isBrowser)
+      await Promise.race([this.#kept.promise.then(() => host.sleep(deliveryMs)), host.sleep(graceMs)]);
+  }
+  async handle(request: Incoming): Promise<Outgoing> {
+    const arrival = await arrivalOf(request);
+    const decision = decide(arrival, this.#watch.post());
     if (decision.kind === 'ignored') {
-      tell(arrival, decision);
+      this.#watch.tell(arrival, decision);
       return ignoredPage(decision.status, decision.why);
     }
-    if (decision.kind === 'relay') return isSettled ? repeatedPage() : relayPage();
-    if (decision.kind === 'launch') return launch.reply();
-    if (decision.kind === 'done') return again(decision.isWorker);
-    if (isSettled) return repeatedPage();
-    isSettled = true;
+    if (decision.kind === 'done') return this.#answerAgain(decision.isWorker);
+    if (this.#isSettled) return repeatedPage();
+    if (decision.kind === 'relay') return relayPage();
+    if (decision.kind === 'launch') return this.#refuseStranger(request) ?? this.#watch.launch.reply();
+    return this.#refuseStranger(request) ?? this.#answerResponse(request, decision.verdict);
+  }
+  #settle(verdict: Settled): void {
+    this.#isSettled = true;
+    this.#outcome.resolve(verdict);
+  }
+  /** Another user ends the login: that user may have read the address in the list of processes. */
+  #refuseStranger(request: Incoming): Page | undefined {
+    const from = this.#watch.owner(request);
+    if (from === 'gone') return ignoredPage(400, 'the program that sent it did not wait for the response');
+    if (typeof from !== 'object' || !('stranger' in from)) return undefined;
+    this.#settle({ kind: 'failed', error: usedByStranger(from.stranger, this.#watch.port()) });
+    return ignoredPage(403, 'it comes from another user of this machine');
+  }
+  async #answerResponse(request: Incoming, verdict: Settled): Promise<Outgoing> {
     // Browsers say how they came; a program that delivers the answer needs no page that lasts.
-    isBrowser = request.headers['sec-fetch-mode'] === 'navigate';
-    outcome.resolve(decision.verdict);
-    return keptAt(await lastPage.promise, post().donePath);
-  };
-  /** A browser loads what keeps its last page right after it; it gets a moment for that. */
-  const lastPageIsKept = async (host: Host): Promise<void> => {
-    if (isBrowser) await Promise.race([kept.promise.then(() => host.sleep(deliveryMs)), host.sleep(graceMs)]);
-  };
-  return { handle, settled: outcome.promise, answer: (page: Page) => lastPage.resolve(page), lastPageIsKept };
-};
+    this.#isBrowser = request.headers['sec-fetch-mode'] === 'navigate';
+    this.#settle(verdict);
+    return keptAt(await this.#lastPage.promise, this.#watch.post().donePath);
+  }
+  async #answerAgain(isWorker: boolean): Promise<Page> {
+    if (!this.#isSettled) return ignoredPage(404, 'this is not the path of the redirect');
+    const page = await this.#lastPage.promise;
+    if (!isWorker) return page;
+    this.#kept.resolve();
+    return workerFor(page, this.#watch.post().donePath);
+  }
+}
 type BoundListener = Awaited<ReturnType<typeof bindLoopback>>;
 const closeAll = async ({ listeners }: BoundListener): Promise<void> => {
   await Promise.all(listeners.map((listener) => listener.close()));
@@ -196,40 +248,60 @@ const bindFor = async (
     tryThis: ['opsctl login without --redirect-host', 'opsctl doctor auth'],
   });
 };
+const ownerOf = (
+  host: Host,
+  request: Incoming,
+  port: number,
+  { allowsOtherUsers }: ListenOptions,
+): ReturnType<Watch['owner']> => {
+  const stranger = strangerAt(host, request, port);
+  return stranger === undefined || allowsOtherUsers?.() === true
+    ? socketOwner(host, request, port)
+    : { stranger };
+};
 /** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
 export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
   const secretPath = (under: string): string =>
     `/${under}/${Buffer.from(host.random(16)).toString('base64url')}`;
   const [launchPath, donePath] = [secretPath('go'), secretPath('done')];
-  const path = options.path === '' ? '/' : options.path;
-  let post: Post = { path, authorities: [], launchPath, donePath, expected: options.expected };
-  const launch = launchOnce();
-  const { handle, settled, answer, lastPageIsKept } = receiver(
-    () => post,
-    ignoredLines(options.onIgnored),
+  let post: Post = {
+    path: options.path || '/',
+    authorities: [],
+    launchPath,
+    donePath,
+    expected: options.expected,
+  };
+  const launch = makeLaunch();
+  let port = 0;
+  const receiver = new Receiver({
+    post: () => post,
+    tell: ignoredLines(options.onIgnored),
     launch,
-  );
+    owner: (request) => ownerOf(host, request, port, options),
+    port: () => port,
+  });
 
-  const bound = await bindFor(host, handle, options);
+  const bound = await bindFor(host, (request) => receiver.handle(request), options);
   const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
   const name = options.redirectHost ?? literal;
   const authorities = ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map(
     (each) => `${each}:${bound.port}`,
   );
   post = { ...post, authorities };
+  port = bound.port;
   return {
     redirectUri: `http://${name}:${bound.port}${options.path}`,
     port: bound.port,
     ...(bound.without === undefined ? {} : { without: bound.without }),
-    settled,
+    settled: receiver.settled,
     launchFrom: (to) => {
       launch.leadTo(to);
       return externalUrl(`http://${literal}:${bound.port}${launchPath}`) as ExternalUrl;
     },
-    answer,
+    answer: (page) => receiver.answer(page),
     close: async () => {
-      answer(repeatedPage());
-      await lastPageIsKept(host);
+      receiver.answer(repeatedPage());
+      await receiver.lastPageIsKept(host);
       await closeAll(bound);
     },
   };

@@ -4,20 +4,26 @@ import { checkCallback, type Expected, relayMark, type Verdict } from '../callba
 import { lastPart, safeText, type ScopeRow } from '../scopes.ts';
 
 /** One request as it reached the listener; nothing in it is trusted. */
-export type Arrival = { readonly method: string; readonly url: string; readonly host: string | undefined };
+export type Arrival = {
+  readonly method: string;
+  readonly url: string;
+  readonly host: string | undefined;
+  /** The body of a form: `response_mode=form_post` of OpenID Connect sends the response in it. */
+  readonly form?: string;
+};
 export type Post = {
   /** Exactly the path of the redirect URI; `/` when it has none. */
   readonly path: string;
   /** Values of the Host header that are ours: `127.0.0.1:4711`. Anything else is a rebound name. */
   readonly authorities: readonly string[];
-  /** `/go/…`: opens the authorization page once, so that no secret stands in the browser's command line. */
+  /** `/go/…`: leads to the authorization page, so that the state is not in the command line of the browser. */
   readonly launchPath: string;
   /** Where the last page can be loaded again, without code and state in its address. */
   readonly donePath: string;
   readonly expected: Expected;
 };
 export type Decision =
-  | { readonly kind: 'settled'; readonly verdict: Extract<Verdict, { kind: 'code' | 'refused' }> }
+  | { readonly kind: 'settled'; readonly verdict: Extract<Verdict, { kind: 'code' | 'refused' | 'failed' }> }
   | { readonly kind: 'relay' }
   | { readonly kind: 'launch' }
   /** The last page again, or the worker that keeps it when the listener is gone. */
@@ -33,8 +39,8 @@ const byBrowser = new Set([
   '/apple-touch-icon-precomposed.png',
   '/robots.txt',
 ]);
-/** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */
-export const decide = (arrival: Arrival, post: Post): Decision => {
+/** A request that no page of this login answers, whatever its path. */
+const foreignRequest = (arrival: Arrival, post: Post): Decision | undefined => {
   if (Buffer.byteLength(arrival.url) > limits.callbackBytes)
     return ignoreRequest(414, `the address is longer than ${limits.callbackBytes} bytes`);
   if (arrival.host === undefined || !post.authorities.includes(arrival.host.toLowerCase()))
@@ -42,8 +48,14 @@ export const decide = (arrival: Arrival, post: Post): Decision => {
       421,
       `the Host header is ${arrival.host === undefined ? 'missing' : `"${safeText(arrival.host, 60)}"`}, not ours`,
     );
-  if (arrival.method !== 'GET') return ignoreRequest(405, 'only GET is answered');
-  if (!arrival.url.startsWith('/')) return ignoreRequest(400, 'the request names a whole address');
+  if (arrival.method !== 'GET' && arrival.form === undefined)
+    return ignoreRequest(405, 'only GET is answered');
+  return arrival.url.startsWith('/') ? undefined : ignoreRequest(400, 'the request names a whole address');
+};
+/** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */
+export const decide = (arrival: Arrival, post: Post): Decision => {
+  const foreign = foreignRequest(arrival, post);
+  if (foreign !== undefined) return foreign;
   const [path = '', query = ''] = splitOnce(arrival.url, '?');
   if (byBrowser.has(path))
     return { kind: 'ignored', status: 404, why: 'browsers ask for it by themselves', quiet: true };
@@ -51,7 +63,7 @@ export const decide = (arrival: Arrival, post: Post): Decision => {
   if (path === post.donePath) return { kind: 'done', isWorker: false };
   if (path === workerPath(post.donePath)) return { kind: 'done', isWorker: true };
   if (path !== post.path) return ignoreRequest(404, 'this is not the path of the redirect');
-  const verdict = checkCallback(new URLSearchParams(query), post.expected);
+  const verdict = checkCallback(new URLSearchParams(arrival.form ?? query), post.expected);
   if (verdict.kind === 'relay') return verdict;
   return verdict.kind === 'ignored' ? ignoreRequest(400, verdict.why) : { kind: 'settled', verdict };
 };

@@ -1,6 +1,6 @@
 import { jwtBearer, tokenExchange, tokenTypes } from '../../api-specs/oauth/client-types.ts';
 import { demo, fullScope } from '../../api-specs/oauth/endpoints.ts';
-import { refuseLongSecret } from '../../core/field.ts';
+import { isKeyContent } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { type MachineMethodName, machineMethodNames } from '../../core/shape.ts';
 import { type AuthContext, type Instant, instantNow } from '../auth-context.ts';
@@ -15,57 +15,7 @@ import { tokenClientOf } from '../server-profiles.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
 import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
 import { identityToken } from './identity-token.ts';
-
-/** The file that a service account signs in with, in the form in which consoles give it out. */
-export type KeyFile = {
-  readonly email: string;
-  readonly privateKey: string;
-  readonly keyId?: string;
-  readonly tokenUri?: string;
-};
-const makeBrokenKeyError = (origin: string, why: string): AppError =>
-  new AppError('config', `the service account key of ${origin} cannot be used: ${why}`, {
-    code: 'BAD_KEY_FILE',
-    tryThis: [
-      'download the key of the service account again; it is a JSON file with client_email and private_key',
-    ],
-  });
-const textOf = async (context: AuthContext, value: string, origin: string): Promise<string> => {
-  // CI systems hold a secret as a variable or as a file; a path never begins with a brace.
-  if (value.trimStart().startsWith('{')) return value;
-  const text = await context.host.files.read(value).catch((error: unknown) => {
-    throw makeBrokenKeyError(
-      origin,
-      `${value} cannot be read (${(error as { code?: string }).code ?? 'unknown cause'})`,
-    );
-  });
-  if (text === undefined) throw makeBrokenKeyError(origin, `there is no file ${value}`);
-  return text;
-};
-const string = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
-/** `value` is the key file itself or its path. */
-export const readKeyFile = async (context: AuthContext, value: string, origin: string): Promise<KeyFile> => {
-  const text = await textOf(context, value, origin);
-  let body: Readonly<Record<string, unknown>>;
-  try {
-    body = JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    throw makeBrokenKeyError(origin, 'it is not JSON');
-  }
-  const [email, privateKey] = [string(body.client_email), string(body.private_key)];
-  if (email === undefined) throw makeBrokenKeyError(origin, 'client_email is missing');
-  if (privateKey === undefined) throw makeBrokenKeyError(origin, 'private_key is missing');
-  refuseLongSecret('config', `private_key of ${origin}`, privateKey);
-  context.log.hide(privateKey);
-  const [keyId, tokenUri] = [string(body.private_key_id), string(body.token_uri)];
-  return {
-    email,
-    privateKey,
-    ...(keyId === undefined ? {} : { keyId }),
-    ...(tokenUri === undefined ? {} : { tokenUri }),
-  };
-};
+import { type KeyFile, readKeyFile } from './key-file.ts';
 
 /** What the operator said, by flags or settings. */
 export type MachineOptions = {
@@ -124,13 +74,17 @@ const serviceAccount: MachineMethod = {
       iat: now,
       exp: now + assertionLifeS,
       jti: Buffer.from(context.host.random(16)).toString('base64url'),
-      scope: scopeText(options.scopes),
+      ...(options.scopes.length === 0 ? {} : { scope: scopeText(options.scopes) }),
     };
     const assertion = signJwt(privateKeyFrom(key.privateKey, origin), origin, claims, key.keyId);
     context.log.hide(assertion);
     return {
       name: key.email,
-      fields: { grant_type: jwtBearer, assertion, scope: scopeText(options.scopes) },
+      fields: {
+        grant_type: jwtBearer,
+        assertion,
+        scope: options.scopes.length === 0 ? undefined : scopeText(options.scopes),
+      },
     };
   },
 };
@@ -272,7 +226,7 @@ export const machineLogin = async (
 ): Promise<Account> => {
   const token = await machineToken(context, options, given);
   const { endpoints, key, clientId, clientSecret, clientAuth, metadata } = token.server;
-  const isPath = options.key !== undefined && !options.key.value.trimStart().startsWith('{');
+  const isPath = options.key !== undefined && !isKeyContent(options.key.value);
   const keyFile = isPath ? options.key?.value : undefined;
   const method = {
     name: token.method,

@@ -5,10 +5,16 @@ export type BrowserEnvironment = {
   readonly isSsh: boolean;
   readonly isWsl: boolean;
   readonly isContainer: boolean;
+  /** GitHub Codespaces, Gitpod and the like: an editor in a browser, with the machine in a data center. */
+  readonly isCodespace: boolean;
+  /** An editor on another computer opens the addresses of this one and forwards its ports (VS Code Remote, dev containers). */
+  readonly isEditorRemote: boolean;
   readonly hasDisplay: boolean;
   /** `BROWSER=none`. */
   readonly isBrowserOff: boolean;
   readonly user: string | undefined;
+  /** The command in BROWSER. */
+  readonly command: string | undefined;
   /** `client port server port` of SSH_CONNECTION: the address this machine was reached at. */
   readonly sshServer: string | undefined;
 };
@@ -38,9 +44,19 @@ export const environmentFrom = ({
     isSet(env.KUBERNETES_SERVICE_HOST) ||
     isSet(env.REMOTE_CONTAINERS) ||
     /docker|kubepods|containerd|podman/.test(cgroup ?? ''),
+  isCodespace:
+    env.CODESPACES === 'true' ||
+    isSet(env.GITPOD_WORKSPACE_ID) ||
+    isSet(env.CLOUD_SHELL) ||
+    isSet(env.C9_PID),
+  isEditorRemote:
+    isSet(env.REMOTE_CONTAINERS) ||
+    isSet(env.VSCODE_IPC_HOOK_CLI) ||
+    /\.(?:vscode|cursor|windsurf|code)-(?:server|remote)|\/helpers\/browser\.sh$/.test(env.BROWSER ?? ''),
   hasDisplay: platform !== 'linux' || isSet(env.DISPLAY) || isSet(env.WAYLAND_DISPLAY) || isSet(env.BROWSER),
   isBrowserOff: env.BROWSER === 'none',
   user: env.USER ?? env.LOGNAME,
+  command: isSet(env.BROWSER) ? env.BROWSER : undefined,
   sshServer: env.SSH_CONNECTION?.split(' ')[2],
 });
 
@@ -63,6 +79,9 @@ export const forwardLine = (port: number, at: BrowserEnvironment, hostname: stri
   return `ssh -N -L ${port}:127.0.0.1:${port} ${at.user === undefined ? '' : `${at.user}@`}${server}`;
 };
 
+/** The browser that can be opened from here is a program of another system, which may not reach a listener of this one. */
+export const runsBrowserOutside = (at: BrowserEnvironment): boolean =>
+  at.isSsh || at.isWsl || at.isContainer || at.isCodespace || at.isEditorRemote;
 /** What to do when the browser is not here, or cannot reach the listener. */
 export const hints = (at: BrowserEnvironment, port: number, hostname: string): string[] => {
   const lines: string[] = [];
@@ -76,7 +95,11 @@ export const hints = (at: BrowserEnvironment, port: number, hostname: string): s
     );
   if (at.isContainer && !at.isSsh)
     lines.push(
-      'This is a container: a browser outside reaches its 127.0.0.1 only with --network host. Otherwise paste the address it ends at.',
+      'This is a container: a browser outside the container cannot reach this listener, unless an editor forwards the port or the container uses --network host. Otherwise paste the address that the browser goes to.',
+    );
+  else if (at.isCodespace || at.isEditorRemote)
+    lines.push(
+      `This is a remote environment: the editor may forward port ${port}. Otherwise paste the address that the browser goes to.`,
     );
   return lines;
 };

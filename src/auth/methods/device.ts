@@ -124,7 +124,9 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
   const begun = await sendPatiently(
     context,
     'device flow',
-    clientRequest(await tokenClientOf(context, server), url, { scope: scopeText(scopes) }),
+    clientRequest(await tokenClientOf(context, server), url, {
+      scope: scopes.length === 0 ? undefined : scopeText(scopes),
+    }),
   );
   const device = begun.status === 200 ? deviceAuthorization(bodyOf(begun)) : undefined;
   if (device === undefined) throw refusalOf('device flow', begun, context.host.now());

@@ -31,6 +31,9 @@ const decodeText = (text: string): string => {
 };
 /** Terminals and mail programs break long lines: blanks inside an address are not part of it. */
 const joinLines = (text: string): string => text.replace(/\s+/g, '');
+/** A line of a broken address is not a code: it ends or begins inside the state, or contains further parameters. */
+const isPiece = (text: string, { state }: Expected): boolean =>
+  state.includes(text) || /&[\w.-]+=/.test(text);
 /** The whole redirected address, its query, its fragment, or the code alone. The state is checked in all but the last. */
 export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   const bare = unwrap(line);
@@ -42,6 +45,8 @@ export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
     return settle(checkCallback(paramsOf(query, fragment), expected));
   }
   // A code has no blanks; only an address is long enough to be broken.
+  if (isPiece(text, expected))
+    return { kind: 'ignored', why: 'this is a piece of an address; paste the whole address' };
   if (text !== bare || isWord(text)) return { kind: 'ignored', why: 'this is neither an address nor a code' };
   return typedCode(decodeText(text), expected);
 };
@@ -56,27 +61,114 @@ const verdictOfAddress = (text: string, expected: Expected): Verdict => {
     };
   return settle(checkCallback(params, expected));
 };
-/** A pasted text has no browser to relay a fragment. */
-const settle = (verdict: Verdict): Verdict =>
-  verdict.kind === 'relay'
+/** A pasted text has no browser to relay a fragment, and one that was copied badly can be pasted again. */
+const settle = (verdict: Verdict): Verdict => {
+  if (verdict.kind === 'failed') return { kind: 'ignored', why: verdict.error.message };
+  return verdict.kind === 'relay'
     ? { kind: 'ignored', why: 'the state is missing; paste the whole address from the browser' }
     : verdict;
+};
 
-/** The first line of stdin that answers this login; undefined when stdin ends. Other lines are explained and change nothing. */
+/** The lines of one paste arrive together; a person needs longer to paste again. */
+const togetherMs = 300;
+const isSettling = (verdict: Verdict): verdict is Settled =>
+  verdict.kind === 'code' || verdict.kind === 'refused';
+const beginsAddress = (line: string): boolean =>
+  /https?:\/\//i.test(line) || /^h(?:t(?:t(?:ps?(?::\/?)?)?)?)?$/i.test(line.trim());
+/** Lines of stdin, one at a time; a line that was read too early can be put back. */
+class LineReader {
+  #lines: AsyncIterator<string>;
+  #ahead: Promise<IteratorResult<string>> | undefined;
+  constructor(lines: AsyncIterator<string>) {
+    this.#lines = lines;
+  }
+  next(): Promise<IteratorResult<string>> {
+    const line = this.#ahead ?? this.#lines.next();
+    this.#ahead = undefined;
+    return line;
+  }
+  putBack(line: string): void {
+    this.#ahead = Promise.resolve({ value: line });
+  }
+  /** The next line if it arrives at once. */
+  async nextSoon(host: AuthContext['host']): Promise<string | undefined> {
+    this.#ahead ??= this.#lines.next();
+    const done = new AbortController();
+    const late = host.sleep(togetherMs, done.signal).catch(() => undefined);
+    const given = await Promise.race([this.#ahead, late]);
+    done.abort();
+    if (given === undefined || given.done === true) return undefined;
+    this.#ahead = undefined;
+    return given.value;
+  }
+}
+/**
+ * Terminals and mail programs break long addresses into lines, and every piece looks like something else: an address with
+ * a wrong state, a short code, a code alone. So the lines that arrive together are read as one text, and a line that was
+ * not enough is kept for those that follow.
+ */
+class PasteReader {
+  readonly #context: AuthContext;
+  readonly #expected: Expected;
+  readonly #lines: LineReader;
+  #kept = '';
+  constructor(context: AuthContext, expected: Expected, lines: LineReader) {
+    this.#context = context;
+    this.#expected = expected;
+    this.#lines = lines;
+  }
+  #judge(text: string): Verdict {
+    const alone = verdictOfPaste(text, this.#expected);
+    if (this.#kept === '' || beginsAddress(text)) return alone;
+    const joined = verdictOfPaste(this.#kept + text, this.#expected);
+    return isSettling(joined) || !isSettling(alone) ? joined : alone;
+  }
+  /** With the following lines that are part of the same address. */
+  async #readWhole(first: string): Promise<string> {
+    let text = first;
+    for (;;) {
+      const line = await this.#lines.nextSoon(this.#context.host);
+      if (line === undefined) return text;
+      if (line.trim() === '') continue;
+      const joined = text + line.trim();
+      const isOther = isSettling(this.#judge(text)) && !isSettling(this.#judge(joined));
+      if (isOther || beginsAddress(line)) {
+        this.#lines.putBack(line);
+        return text;
+      }
+      text = joined;
+    }
+  }
+  async read(): Promise<Settled | undefined | 'again'> {
+    const line = await this.#lines.next();
+    if (line.done === true) return undefined;
+    if (line.value.trim() === '') return 'again';
+    const isAddress = beginsAddress(line.value) || this.#kept !== '';
+    const text = isAddress ? await this.#readWhole(line.value.trim()) : line.value;
+    const verdict = this.#judge(text);
+    if (isSettling(verdict)) return verdict;
+    // What follows may be the rest of it.
+    if (beginsAddress(text)) this.#kept = text;
+    else if (this.#kept !== '') this.#kept += text;
+    if (verdict.kind === 'ignored') this.#context.log.warn(`The pasted line was not used: ${verdict.why}.`);
+    return 'again';
+  }
+}
+/** The first pasted text that answers this login; undefined when stdin ends. Other lines are explained and change nothing. */
 export const pastedVerdict = async (
   context: AuthContext,
   expected: Expected,
   signal: AbortSignal,
 ): Promise<Settled | undefined> => {
   try {
-    for await (const line of context.host.terminal.stdin.lines(signal)) {
-      if (line.trim() === '') continue;
-      const verdict = verdictOfPaste(line, expected);
-      if (verdict.kind === 'code' || verdict.kind === 'refused') return verdict;
-      if (verdict.kind === 'ignored') context.log.warn(`The pasted line was not used: ${verdict.why}.`);
+    const lines = context.host.terminal.stdin.lines(signal)[Symbol.asyncIterator]();
+    const reader = new PasteReader(context, expected, new LineReader(lines));
+    for (;;) {
+      const answer = await reader.read();
+      if (answer !== 'again') return answer;
     }
   } catch {
     // A closed or foreign stdin is no reason to end a login that waits for the browser.
+    return undefined;
   }
-  return undefined;
 };

@@ -56,7 +56,7 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
   return {
     issuer: raw.issuer,
     endpoints: {
-      authorize: authorize ?? token,
+      ...(authorize === undefined ? {} : { authorize }),
       token,
       revoke: revoke ?? token.replace(/[^/]*$/, 'revoke'),
       ...(device === undefined ? {} : { device }),
@@ -137,7 +137,8 @@ export const discover = async (
   signal?: AbortSignal,
   issuer?: string,
 ): Promise<Metadata | undefined> => {
-  const origins = [...new Set([new URL(endpoints.authorize).origin, new URL(endpoints.token).origin])];
+  const addresses = [endpoints.authorize ?? endpoints.token, endpoints.token];
+  const origins = [...new Set(addresses.map((url) => new URL(url).origin))];
   const places =
     issuer === undefined
       ? origins.flatMap((origin) => wellKnown.map((path) => origin + path))

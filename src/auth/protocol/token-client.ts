@@ -26,13 +26,13 @@ export type HttpResponse = {
   /** How the transfer deviated from the standards. */
   readonly deviations?: readonly Tolerance[];
 };
+/** A field without a value is omitted; a list is sent as a repeated field (RFC 8707 2). */
+export type FormFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 /** spec/sign-in#exchange to spec/sign-in#revoke: form-encoded, the client named in the body, the secret sent by clients that have one. */
-export const formRequest = (
-  url: string,
-  fields: Readonly<Record<string, string | undefined>>,
-): HttpRequest => {
+export const formRequest = (url: string, fields: FormFields): HttpRequest => {
   const form = new URLSearchParams();
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, value);
+  for (const [name, given] of Object.entries(fields))
+    for (const value of typeof given === 'string' ? [given] : (given ?? [])) form.append(name, value);
   return {
     method: 'POST',
     url,
@@ -76,7 +76,7 @@ const encodeText = (text: string): string => new URLSearchParams({ x: text }).to
 export const clientRequest = (
   client: Pick<TokenClient, 'clientId' | 'clientSecret' | 'clientAuth' | 'assertion'>,
   url: string,
-  fields: Readonly<Record<string, string | undefined>>,
+  fields: FormFields,
 ): HttpRequest => {
   const { clientId, clientSecret, clientAuth, assertion } = client;
   const id = clientId === '' ? undefined : clientId;

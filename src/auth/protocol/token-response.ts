@@ -297,7 +297,7 @@ export const exchangeRequest = (
   callback: CheckedCallback,
   redirectUri: string,
   verifier: string,
-  resource?: string,
+  resource?: readonly string[],
 ): HttpRequest =>
   clientRequest(tokenClient, tokenClient.endpoints.token, {
     code: callback.code,

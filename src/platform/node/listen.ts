@@ -160,6 +160,10 @@ class Request implements Incoming {
     return this.#message.socket.remoteAddress ?? '';
   }
 
+  get remotePort(): number | undefined {
+    return this.#message.socket.remotePort;
+  }
+
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       const abort = new AbortController();

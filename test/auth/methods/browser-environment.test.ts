@@ -4,6 +4,7 @@ import {
   type Clues,
   forwardLine,
   hints,
+  runsBrowserOutside,
   environmentFrom,
 } from '../../../src/auth/methods/browser-environment.ts';
 
@@ -28,6 +29,25 @@ test.each([
   ['REMOTE_CONTAINERS', at({ REMOTE_CONTAINERS: 'true' }).isContainer],
 ])('%s is recognised', (_, seen) => {
   expect(seen).toBe(true);
+});
+
+test.each([
+  ['CODESPACES', { CODESPACES: 'true' }, { isCodespace: true }],
+  ['Gitpod', { GITPOD_WORKSPACE_ID: 'x' }, { isCodespace: true }],
+  ['a dev container', { REMOTE_CONTAINERS: 'true' }, { isEditorRemote: true, isContainer: true }],
+  [
+    'VS Code Remote',
+    { BROWSER: '/home/a/.vscode-server/bin/1/bin/helpers/browser.sh' },
+    { isEditorRemote: true },
+  ],
+  ['VS Code Remote without BROWSER', { VSCODE_IPC_HOOK_CLI: '/run/x.sock' }, { isEditorRemote: true }],
+] as [string, Record<string, string>, object][])('%s: the browser is elsewhere', (_, env, seen) => {
+  expect(at(env)).toMatchObject(seen);
+  expect(runsBrowserOutside(at(env))).toBe(true);
+  expect(hints(at(env), 4711, 'box').join()).toContain('paste');
+});
+test('a desktop has its browser here', () => {
+  expect(runsBrowserOutside(desk)).toBe(false);
 });
 
 test('a plain desktop is none of them', () => {

@@ -45,7 +45,7 @@ test.each([
 });
 
 test('a refusal can be pasted too', () => {
-  expect(verdict('http://127.0.0.1:1/?error=access_denied&state=st')).toEqual({
+  expect(verdict('http://127.0.0.1:1/?error=access_denied&state=st')).toMatchObject({
     kind: 'refused',
     refusal: { error: 'access_denied' },
   });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pastedVerdict } from '../../../src/auth/methods/paste.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { contextOn } from '../schedules/environment.ts';
@@ -30,4 +30,40 @@ test('a denial counts as well, and the end of input is no answer', async () => {
     refusal: { error: 'access_denied' },
   });
   expect((await read('')).verdict).toBeUndefined();
+});
+
+describe('a broken address', () => {
+  const state = 'f0A-3kd_93hdU2kd93jfkf9s0a';
+  const address = `http://127.0.0.1:47110/?code=4%2F0Abc&state=${state}&scope=read`;
+  const paste = async (lines: readonly string[]) => {
+    const context = contextOn(fakeHost({ stdin: `${lines.join('\n')}\n` }));
+    return pastedVerdict(context, { state }, context.signal);
+  };
+  test('is joined, wherever it breaks', async () => {
+    for (let at = 1; at < address.length; at++)
+      expect(await paste([address.slice(0, at), address.slice(at)]), `break at ${at}`).toMatchObject({
+        kind: 'code',
+        callback: { code: '4/0Abc' },
+      });
+  });
+  test('is joined from three lines, with indents and empty lines between', async () => {
+    const pieces = [address.slice(0, 20), '', `   ${address.slice(20, 45)}  `, address.slice(45)];
+    expect(await paste(pieces)).toMatchObject({ kind: 'code', callback: { code: '4/0Abc' } });
+  });
+  test.each([
+    ['the end of the state', state.slice(9)],
+    ['the end of the state and what follows', `${state.slice(9)}&scope=read`],
+    ['the start of the state', state.slice(0, 9)],
+  ])('never turns into a code: %s alone', async (_, piece) => {
+    expect(await paste([piece])).toBeUndefined();
+  });
+  test('a code that ends in a padding is a code', async () => {
+    expect(await paste(['SplxlOBeZQQYbYS6WxSbIA=='])).toMatchObject({ kind: 'code' });
+  });
+  test('a whole address replaces a wrong one', async () => {
+    expect(await paste(['http://127.0.0.1:1/?code=old&state=other', address])).toMatchObject({
+      kind: 'code',
+      callback: { code: '4/0Abc' },
+    });
+  });
 });

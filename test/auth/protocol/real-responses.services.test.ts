@@ -234,6 +234,10 @@ test.each([
 });
 
 test('the reason for access_denied reaches the user', () => {
-  const { message } = refusedByUser({ error: 'access_denied', description: 'User is not assigned.' });
+  const { message } = refusedByUser({
+    error: 'access_denied',
+    description: 'User is not assigned.',
+    params: new URLSearchParams(),
+  });
   expect(message).toBe('access was denied in the browser: User is not assigned.');
 });
