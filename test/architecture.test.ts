@@ -253,6 +253,13 @@ test('packages are used only where they may be', () => {
   expect(wrong).toEqual([]);
 });
 
+test('one file loads YAML and one file escapes markup', () => {
+  const yaml = edges.filter(({ external, to }) => external && to === 'yaml').map(({ from }) => from);
+  expect([...new Set(yaml)], 'use platform/yaml.ts').toEqual(['platform/yaml.ts']);
+  const escapers = files.filter((file) => /['"`]&quot;['"`]/.test(text(file)));
+  expect(escapers, 'use core/escape.ts').toEqual(['core/escape.ts']);
+});
+
 /** What is loaded together with a file: everything it imports at the top, and what that imports. */
 const eager = (root: string): Set<string> => {
   const found = new Set<string>();

@@ -25,7 +25,7 @@ import { absolute, placeProblems, tooLarge } from './read-files.ts';
 import { allTitles, getDefinition, titleOf } from './read-labels.ts';
 import { sendPlan, type Sent } from './send.ts';
 import { type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
-import { isMap, isScalar, isSeq, parseAllDocuments, type YamlDocument } from './yaml-package.ts';
+import { isMap, isScalar, isSeq, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
 
 type Step = string | number;
 type Part = { readonly id?: string; readonly name: string };

@@ -11,7 +11,7 @@ import type { LiveLabel } from './definition.ts';
 import { liveFrom } from './from-label.ts';
 import { allLocks, type Asking, getLabel, withLabel } from './read-labels.ts';
 import { isPlain } from './read-values.ts';
-import { parseAllDocuments } from './yaml-package.ts';
+import { parseAllDocuments } from '../platform/yaml.ts';
 
 /** Beside the definition files, made to be committed. */
 export const LOCK_FILE = 'labels.lock.yaml';

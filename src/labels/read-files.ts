@@ -44,7 +44,7 @@ import {
   textIn,
   textOrNone,
 } from './read-values.ts';
-import { LineCounter, parseAllDocuments, type YamlDocument } from './yaml-package.ts';
+import { LineCounter, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
 import { type Place, placeIn } from './yaml-places.ts';
 
 /** The schema of exported files, beside them: editors find it by the first line of each file. */

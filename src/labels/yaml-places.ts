@@ -1,5 +1,5 @@
 import { pairNamed } from '../core/yaml.ts';
-import { type LineCounter, type YamlDocument, isMap, isNode, isSeq } from './yaml-package.ts';
+import { type LineCounter, type YamlDocument, isMap, isNode, isSeq } from '../platform/yaml.ts';
 
 export type Place = { readonly line: number; readonly column: number };
 

@@ -1,3 +1,5 @@
+import { escapeHtml } from '../core/escape.ts';
+
 /** Text that is HTML already. */
 export class Html {
   readonly text: string;
@@ -5,21 +7,11 @@ export class Html {
     this.text = text;
   }
 }
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-export const escapedHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
-
 type Part = string | number | Html | undefined | false | readonly Html[];
 const renderPart = (part: Part): string => {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.text;
-  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escapedHtml(String(part));
+  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escapeHtml(String(part));
 };
 /** HTML whose values are escaped unless they are HTML themselves; there is no other way to write a page here. */
 export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>

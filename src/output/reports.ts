@@ -1,3 +1,4 @@
+import { escapeXml } from '../core/escape.ts';
 import { createHash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { type ReportFormat, reportFormatNames } from '../core/format.ts';
@@ -49,16 +50,6 @@ export const codeQualityText = (findings: readonly CheckFinding[]): string => {
   return `${JSON.stringify(rows, null, 2)}\n`;
 };
 
-/** XML has no way to write most control characters; a replacement says that there was one. */
-const escapeXml = (text: string): string =>
-  text
-    .replaceAll(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll('\n', '&#10;')
-    .replaceAll('\r', '&#13;');
 const outcomeOf = ({ level, message, hint, rule }: CheckFinding): string => {
   const text = escapeXml(hint === undefined ? message : `${message} (${hint})`);
   if (level === 'fail')

@@ -9,7 +9,7 @@ const tooDeep = (): AppError =>
   });
 
 const load = async (): Promise<(data: unknown) => string> => {
-  const { stringify } = await import('./yaml-package.ts');
+  const { stringify } = await import('../platform/yaml.ts');
   // Words that readers of YAML 1.1 take for booleans or dates are quoted; long texts stay on one line; no aliases.
   return (data) => {
     try {

@@ -5,8 +5,8 @@ import { tooDeepAt } from '../../src/core/yaml.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
 import { contentOf } from '../../src/kv/upgrade/cluster/yaml-file.ts';
 import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';
-import { parse } from '../../src/output/yaml-package.ts';
-import { parseDocument } from '../../src/tracker/workspace/yaml-package.ts';
+import { parse } from '../../src/platform/yaml.ts';
+import { parseDocument } from '../../src/platform/yaml.ts';
 
 const n = limits.yamlDepth;
 test.each([

@@ -11,9 +11,9 @@ import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
 import { wishesFrom } from '../../src/labels/desired.ts';
-import { parse } from '../../src/output/yaml-package.ts';
+import { parse } from '../../src/platform/yaml.ts';
 import { readWorkspace } from '../../src/tracker/workspace/planned.ts';
-import { parseDocument } from '../../src/tracker/workspace/yaml-package.ts';
+import { parseDocument } from '../../src/platform/yaml.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const n = limits.yamlBytes;

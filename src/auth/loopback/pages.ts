@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../core/escape.ts';
 import { createHash } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
 import { checkCallback, type Expected, relayMark, type Verdict } from '../callback.ts';
@@ -89,15 +90,8 @@ type Content = {
   readonly scopes?: readonly ScopeRow[];
   readonly script?: string;
 };
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-export const escapeHtml = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char] ?? char);
+/** Text of a server on a page: without control and direction characters. */
+export const escapePageText = (text: string): string => escapeHtml(text.replace(/[\p{Cc}\p{Cf}]/gu, ' '));
 const style = `:root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e3e6eb;--good:#12805c;--bad:#b3261e;--plain:#3457a6}
 @media(prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b2129;--ink:#eef1f5;--soft:#a2adbb;--line:#2d3540;--good:#4cc79a;--bad:#ff8a80;--plain:#8fb0ff}}
 *{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -129,7 +123,7 @@ const policy = (script: string | undefined): string =>
 const scopeList = (rows: readonly ScopeRow[]): string =>
   rows.length === 0
     ? ''
-    : `<ul>${rows.map(({ scope, granted }) => `<li><span class="${granted ? 'good' : 'bad'}" aria-hidden="true">${granted ? '✓' : '✗'}</span><span><code>${escapeHtml(lastPart(scope))}</code>${granted ? '' : ' (not granted)'}${scope === lastPart(scope) ? '' : `<small>${escapeHtml(scope)}</small>`}</span></li>`).join('')}</ul>`;
+    : `<ul>${rows.map(({ scope, granted }) => `<li><span class="${granted ? 'good' : 'bad'}" aria-hidden="true">${granted ? '✓' : '✗'}</span><span><code>${escapePageText(lastPart(scope))}</code>${granted ? '' : ' (not granted)'}${scope === lastPart(scope) ? '' : `<small>${escapePageText(scope)}</small>`}</span></li>`).join('')}</ul>`;
 const render = (content: Content): Page => ({
   status: content.status,
   headers: {
@@ -142,7 +136,7 @@ const render = (content: Content): Page => ({
     'cross-origin-opener-policy': 'same-origin',
     connection: 'close',
   },
-  body: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(content.title)} · opsctl</title><style>${style}</style></head><body><main>${drawing(content.tone)}<h1>${escapeHtml(content.title)}</h1>${content.lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}${scopeList(content.scopes ?? [])}<footer>opsctl sign-in</footer></main>${content.script === undefined ? '' : `<script>${content.script}</script>`}</body></html>`,
+  body: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapePageText(content.title)} · opsctl</title><style>${style}</style></head><body><main>${drawing(content.tone)}<h1>${escapePageText(content.title)}</h1>${content.lines.map((line) => `<p>${escapePageText(line)}</p>`).join('')}${scopeList(content.scopes ?? [])}<footer>opsctl sign-in</footer></main>${content.script === undefined ? '' : `<script>${content.script}</script>`}</body></html>`,
 });
 /**
  * Takes code and state out of the address and the history, and leaves a worker that gives the same page at a reload:

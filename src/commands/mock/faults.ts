@@ -192,7 +192,7 @@ const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
   const text = await host.files.read(resolve(host.cwd, path));
   if (text === undefined)
     throw invalidArguments([problem('<file>', 'rule', `names ${path}, which does not exist`)]);
-  const { parse } = await import('../../output/yaml-package.ts');
+  const { parse } = await import('../../platform/yaml.ts');
   try {
     return parse(text);
   } catch (error) {

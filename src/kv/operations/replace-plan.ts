@@ -56,7 +56,7 @@ export const joiningMember = (member: MemberSpec, which: Which, settings: JoinSe
 };
 /** The configuration file with these settings; comments and order stay. */
 export const joiningFile = async (text: string, settings: JoinSettings): Promise<string> => {
-  const { parseDocument } = await import('../upgrade/cluster/yaml.ts');
+  const { parseDocument } = await import('../../platform/yaml.ts');
   const document = parseDocument(text);
   for (const [key, value] of Object.entries(settings)) document.set(key, value);
   document.delete('force-new-cluster');

@@ -143,7 +143,7 @@ const kubernetes = async (job: Job): Promise<string> => {
     `# kubectl create configmap ${name} --from-file=cluster.yaml`,
     `# kubectl create secret generic ${name} --from-literal=AWS_ACCESS_KEY_ID=… --from-literal=AWS_SECRET_ACCESS_KEY=…`,
   ];
-  const { stringify } = await import('./yaml-package.ts');
+  const { stringify } = await import('../../platform/yaml.ts');
   return `${notes.join('\n')}\n${stringify(object)}`;
 };
 const texts: Readonly<Record<Scheduler, (job: Job) => string | Promise<string>>> = {

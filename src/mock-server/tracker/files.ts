@@ -3,7 +3,7 @@ import { type documents, files, type linkedFiles } from '../../api-specs/tracker
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { check } from '../../core/check.ts';
 import type { Value } from '../../core/field.ts';
-import { escapedHtml } from '../html.ts';
+import { escapeHtml } from '../../core/escape.ts';
 import { HttpError } from '../http-error.ts';
 import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import type { StoredDocument, StoredFile, StoredLinkedFile, StoredStory } from './row.ts';
@@ -233,7 +233,7 @@ const htmlOf = ({ content, format }: StoredDocument): string =>
     : content
         .split(/\n{2,}/)
         .filter((part) => part !== '')
-        .map((part) => `<p>${escapedHtml(part)}</p>`)
+        .map((part) => `<p>${escapeHtml(part)}</p>`)
         .join('\n');
 const docRecord = (state: Tracker, doc: StoredDocument, withHtml: boolean): Doc => ({
   ...slimDocument(state, doc.id, doc.title),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { escapedHtml, Html, html } from '../html.ts';
+import { escapeHtml } from '../../core/escape.ts';
+import { Html, html } from '../html.ts';
 import { HttpError } from '../http-error.ts';
 import { type MockReply, type MockRequest, pageHeaders } from '../service-set.ts';
 import type { Collection } from '../store.ts';
@@ -220,7 +221,7 @@ export const page = (state: Tracker, { path, method }: MockRequest): MockReply =
     return {
       status: 405,
       headers: { allow: 'GET, HEAD' },
-      body: `${escapedHtml(method)} is not possible here\n`,
+      body: `${escapeHtml(method)} is not possible here\n`,
     };
   const parts = path.split('/').slice(2);
   if (parts.length === 0 || parts[0] === '') return listPage(state);

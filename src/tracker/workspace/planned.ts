@@ -129,7 +129,7 @@ const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =
       ];
     }),
   );
-type Yaml = typeof import('./yaml-package.ts');
+type Yaml = typeof import('../../platform/yaml.ts');
 /** The line of the deepest part of a path that stands in the file. */
 const locator =
   ({ isMap, isNode, isSeq }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
@@ -162,7 +162,7 @@ const tooLarge = (given: string, why: string): AppError =>
 const readWithPackage = async (given: string, text: string): Promise<Read> => {
   const why = tooLargeYaml(text);
   if (why !== undefined) throw tooLarge(given, why);
-  const yaml = await import('./yaml-package.ts');
+  const yaml = await import('../../platform/yaml.ts');
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, lines);
   if (document.errors.length > 0)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import {
-  escapeHtml,
+  escapePageText,
   failurePage,
   ignoredPage,
   relayPage,
@@ -10,7 +10,7 @@ import {
 } from '../../../src/auth/loopback/pages.ts';
 
 test('text is text, whatever it holds', () => {
-  expect(escapeHtml(`<a href="x" onclick='y'>&\u0007\u202e`)).toBe(
+  expect(escapePageText(`<a href="x" onclick='y'>&\u0007\u202e`)).toBe(
     '&lt;a href=&quot;x&quot; onclick=&#39;y&#39;&gt;&amp;  ',
   );
 });

@@ -16,7 +16,7 @@ import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import { clusterProblems, clusterSchema, namePattern } from './cluster-file.ts';
 import { servesUrl } from './listening-sockets.ts';
-import { stringify } from './yaml.ts';
+import { stringify } from '../../../platform/yaml.ts';
 
 /** A member's process on this machine, with everything that is needed to start it again from any directory. */
 export type FoundProcess = {

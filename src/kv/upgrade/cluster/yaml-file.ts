@@ -44,7 +44,7 @@ export const contentOf = async (
   text: string,
   { what, code, problems, asTyped = [], tryThis }: YamlFile,
 ): Promise<unknown> => {
-  const { LineCounter, isMap, isScalar, parseDocument } = await import('./yaml.ts');
+  const { LineCounter, isMap, isScalar, parseDocument } = await import('../../../platform/yaml.ts');
   const tooLarge = tooLargeYaml(text);
   if (tooLarge !== undefined) throw new AppError('config', `${what} ${tooLarge}`, { code, tryThis });
   const lines = new LineCounter();

@@ -152,7 +152,7 @@ export const lintFlags = (
 export const parseConfig = async (
   text: string,
 ): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
-  const { parseDocument } = await import('../cluster/yaml.ts');
+  const { parseDocument } = await import('../../../platform/yaml.ts');
   const document = parseDocument(text);
   const error = document.errors[0];
   if (error !== undefined) return { broken: error.message.trimEnd() };

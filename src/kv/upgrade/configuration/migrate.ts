@@ -150,7 +150,7 @@ export const migrateConfig = async (
   /** `roll`: members of the version before still run, and names that only the new one knows have to wait. */
   when: 'roll' | 'after' = 'roll',
 ): Promise<Migrated> => {
-  const { parseDocument } = await import('../cluster/yaml.ts');
+  const { parseDocument } = await import('../../../platform/yaml.ts');
   const parsed = await parseConfig(text);
   if ('broken' in parsed)
     throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });

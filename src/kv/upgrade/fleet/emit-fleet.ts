@@ -1,4 +1,4 @@
-import { stringify } from '../cluster/yaml.ts';
+import { stringify } from '../../../platform/yaml.ts';
 import type { FleetEngine } from './fleet-engines.ts';
 import { type Fleet, orderOf } from './fleet-file.ts';
 

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../../core/escape.ts';
 import { momentText } from '../../../core/format.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import {
@@ -10,7 +11,7 @@ import {
   versionNames,
   wayText,
 } from './labels.ts';
-import { escapeXml, timelineFrom, timelineSvg } from './timeline.ts';
+import { timelineFrom, timelineSvg } from './timeline.ts';
 
 /** Style of the report page. Everything is in the page itself: no script, no font, no picture from elsewhere. */
 export const pageStyles = `
@@ -63,19 +64,19 @@ const cellHtml = (cell: Cell): string =>
     ? cell.html
     : cell === undefined || cell === ''
       ? '<span class="what">–</span>'
-      : escapeXml(cell);
-const code = (text: string): Cell => ({ html: `<code>${escapeXml(text)}</code>` });
+      : escapeHtml(cell);
+const code = (text: string): Cell => ({ html: `<code>${escapeHtml(text)}</code>` });
 const badge = (mood: 'good' | 'warn' | 'bad', text: string): Cell => ({
-  html: `<span class="badge ${mood}">${escapeXml(text)}</span>`,
+  html: `<span class="badge ${mood}">${escapeHtml(text)}</span>`,
 });
 const table = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
-  `<div class="scroll"><table><thead><tr>${head.map((one) => `<th>${escapeXml(one)}</th>`).join('')}</tr></thead><tbody>${rows
+  `<div class="scroll"><table><thead><tr>${head.map((one) => `<th>${escapeHtml(one)}</th>`).join('')}</tr></thead><tbody>${rows
     .map((row) => `<tr>${row.map((one) => `<td>${cellHtml(one)}</td>`).join('')}</tr>`)
     .join('')}</tbody></table></div>`;
 const section = (title: string, body: string): string =>
-  `<section><h2>${escapeXml(title)}</h2>${body}</section>`;
+  `<section><h2>${escapeHtml(title)}</h2>${body}</section>`;
 const foldSection = (title: string, body: string): string =>
-  `<details><summary>${escapeXml(title)}</summary>${body}</details>`;
+  `<details><summary>${escapeHtml(title)}</summary>${body}</details>`;
 const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefined): string => {
   const { canary, members } = report;
   const downMs = members.flatMap((member) => member.down_ms ?? []);
@@ -94,7 +95,7 @@ const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefi
       'longest gap between writes',
     ],
   ];
-  return `<div class="cards">${all.map(([value, what]) => (value === undefined ? '' : `<div class="card"><b>${escapeXml(value)}</b><span>${escapeXml(what)}</span></div>`)).join('')}</div>`;
+  return `<div class="cards">${all.map(([value, what]) => (value === undefined ? '' : `<div class="card"><b>${escapeHtml(value)}</b><span>${escapeHtml(what)}</span></div>`)).join('')}</div>`;
 };
 const legend = (report: Report, isInParts: boolean): string => {
   const { before, after } = versionNames(report);
@@ -105,7 +106,7 @@ const legend = (report: Report, isInParts: boolean): string => {
     ['--lead', 'leader'],
   ];
   const marks = rows.map(
-    ([color, text]) => `<span><i style="background:var(${color})"></i>${escapeXml(text)}</span>`,
+    ([color, text]) => `<span><i style="background:var(${color})"></i>${escapeHtml(text)}</span>`,
   );
   return `<div class="legend">${marks.join('')}<span>◇ snapshot saved and verified</span>${isInParts ? '<span>┆ the run rested</span>' : ''}</div>`;
 };
@@ -115,7 +116,7 @@ const membersTable = (report: Report): string =>
     report.members.map((member) => {
       return [
         {
-          html: `<b>${escapeXml(member.name)}</b>${member.was_leader ? ' <span class="badge good">led</span>' : ''}<br><code>${escapeXml(member.client_url)}</code>`,
+          html: `<b>${escapeHtml(member.name)}</b>${member.was_leader ? ' <span class="badge good">led</span>' : ''}<br><code>${escapeHtml(member.client_url)}</code>`,
         },
         member.version_before,
         member.version_after,
@@ -132,7 +133,7 @@ const stepsTable = (report: Report): string =>
   table(
     ['Step', 'Took', 'Outcome'],
     report.steps.map((step) => [
-      { html: `${escapeXml(step.title)}<br><code>${escapeXml(step.id)}</code>` },
+      { html: `${escapeHtml(step.title)}<br><code>${escapeHtml(step.id)}</code>` },
       step.outcome === 'skipped' ? undefined : durationText(step.duration_ms),
       step.outcome === 'skipped' ? undefined : badge(step.outcome === 'done' ? 'good' : 'bad', step.outcome),
     ]),
@@ -170,7 +171,7 @@ const facts = (report: Report): string => {
     ['Plan', report.plan_digest],
     ['Journal', report.journal],
   ];
-  return `<dl>${rows.map(([name, value]) => `<dt>${escapeXml(name)}</dt><dd><code>${escapeXml(value)}</code></dd>`).join('')}</dl>`;
+  return `<dl>${rows.map(([name, value]) => `<dt>${escapeHtml(name)}</dt><dd><code>${escapeHtml(value)}</code></dd>`).join('')}</dl>`;
 };
 const snapshotsTable = (report: Report): string =>
   table(
@@ -179,7 +180,7 @@ const snapshotsTable = (report: Report): string =>
       one.member,
       one.revision,
       sizeText(one.size_bytes),
-      { html: `<code>${escapeXml(one.path)}</code><br><code>${escapeXml(one.file_sha256)}</code>` },
+      { html: `<code>${escapeHtml(one.path)}</code><br><code>${escapeHtml(one.file_sha256)}</code>` },
     ]),
   );
 const drawing = (report: Report, events: readonly UpgradeEvent[]): string => {
@@ -201,7 +202,7 @@ const pageWith = (title: string, body: readonly string[]): string => `<!doctype 
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeXml(title)}</title>
+<title>${escapeHtml(title)}</title>
 <style>${pageStyles}</style>
 </head>
 <body><main>
@@ -218,8 +219,8 @@ const longestGap = (report: Report, events: readonly UpgradeEvent[]): number | u
 export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
   const title = runTitle(report);
   return pageWith(`${title}: ${outcomeText[report.outcome]}`, [
-    `<header><h1>${escapeXml(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
-    `<p class="message">${escapeXml(report.message)}</p>`,
+    `<header><h1>${escapeHtml(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
+    `<p class="message">${escapeHtml(report.message)}</p>`,
     cards(
       report,
       events.some((event, i) => i > 0 && event.event === 'run-started'),

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../../core/escape.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
@@ -139,12 +140,6 @@ export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): T
   };
 };
 
-export const escapeXml = (text: string | number | undefined): string =>
-  String(text ?? '')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 const WIDTH = 1040;
 const LEFT = 96;
 const RIGHT = 16;
@@ -178,9 +173,9 @@ const rect = (
   title: string,
   radius = 4,
 ): string =>
-  `<rect class="${className}" x="${x.toFixed(1)}" y="${y}" width="${Math.max(width, 1.5).toFixed(1)}" height="${height}" rx="${radius}"><title>${escapeXml(title)}</title></rect>`;
+  `<rect class="${className}" x="${x.toFixed(1)}" y="${y}" width="${Math.max(width, 1.5).toFixed(1)}" height="${height}" rx="${radius}"><title>${escapeHtml(title)}</title></rect>`;
 const label = (y: number, text: string, className = 'name'): string =>
-  `<text class="${className}" x="${LEFT - 12}" y="${y}" text-anchor="end">${escapeXml(text)}</text>`;
+  `<text class="${className}" x="${LEFT - 12}" y="${y}" text-anchor="end">${escapeHtml(text)}</text>`;
 const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] => [
   label(y + 15, 'leader', 'what'),
   ...leaders.flatMap(({ name, fromMs, toMs }, i) => {
@@ -188,7 +183,7 @@ const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] =>
     const text =
       width > 26
         ? [
-            `<text class="on" x="${(x(fromMs) + width / 2).toFixed(1)}" y="${y + 15}" text-anchor="middle">${escapeXml(name)}</text>`,
+            `<text class="on" x="${(x(fromMs) + width / 2).toFixed(1)}" y="${y + 15}" text-anchor="middle">${escapeHtml(name)}</text>`,
           ]
         : [];
     return [
@@ -205,7 +200,7 @@ const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scal
     const text =
       kind !== 'down' && width > 34
         ? [
-            `<text class="on" x="${(x(fromMs) + 8).toFixed(1)}" y="${y + 15}">${escapeXml(words[kind])}</text>`,
+            `<text class="on" x="${(x(fromMs) + 8).toFixed(1)}" y="${y + 15}">${escapeHtml(words[kind])}</text>`,
           ]
         : [];
     const title =
@@ -227,7 +222,7 @@ const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scal
     })),
   ].map(
     ({ at, className, title }) =>
-      `<path class="${className}" d="M${x(at).toFixed(1)} ${y + 4}l6.5 6.5-6.5 6.5-6.5-6.5z"><title>${escapeXml(title)}</title></path>`,
+      `<path class="${className}" d="M${x(at).toFixed(1)} ${y + 4}l6.5 6.5-6.5 6.5-6.5-6.5z"><title>${escapeHtml(title)}</title></path>`,
   );
   return [label(y + 15, lane.name), ...spans, ...marks];
 };
@@ -289,7 +284,7 @@ const pauseLine =
   ({ x }: Scale, bottom: number) =>
   ({ atMs, forMs }: Timeline['pauses'][number]): string => {
     const at = x(atMs).toFixed(1);
-    return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escapeXml(`the run rested here for ${durationText(forMs)}`)}</title></line>`;
+    return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escapeHtml(`the run rested here for ${durationText(forMs)}`)}</title></line>`;
   };
 /** The run as one drawing: who led, what each member ran, what a writing client saw. Colours come from the page's style. Pure. */
 export const timelineSvg = (report: Report, timeline: Timeline): string => {

@@ -164,7 +164,7 @@ export const privateConfig = async (
   text: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<string> => {
-  const { parseDocument } = await import('../cluster/yaml.ts');
+  const { parseDocument } = await import('../../../platform/yaml.ts');
   const document = parseDocument(text);
   // What gets another value keeps its place and its comments.
   // A file of comments alone has nothing to delete from.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { escapeXml, type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
+import { type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
+import { escapeHtml } from '../../../../src/core/escape.ts';
 import { report } from '../events.ts';
 
 /** As long as the drawing is wide: the run begins at 96, and 10 ms are one unit. */
@@ -21,8 +22,8 @@ const ruler = (durationMs: number): string[] =>
   linesOf({ durationMs }).flatMap((line) => /text-anchor="middle">([^<]+)</.exec(line)?.slice(1) ?? []);
 
 it('text is no markup', () => {
-  expect(escapeXml(`<a b="c">&</a>`)).toBe('&lt;a b=&quot;c&quot;&gt;&amp;&lt;/a&gt;');
-  expect([escapeXml(undefined), escapeXml(7)]).toEqual(['', '7']);
+  expect(escapeHtml(`<a b="c">&</a>`)).toBe('&lt;a b=&quot;c&quot;&gt;&amp;&lt;/a&gt;');
+  expect([escapeHtml(undefined), escapeHtml(7)]).toEqual(['', '7']);
 });
 
 describe('the drawing of a run', () => {

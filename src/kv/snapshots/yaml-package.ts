@@ -1,2 +1,0 @@
-// Static name for a CommonJS package: a lazy import of it would only have `default`.
-export { stringify } from 'yaml';
