@@ -17,8 +17,8 @@ export const bugs = [
     name: 'a replaced file is not synced before its rename',
     operation: 'credential store',
     file: 'src/platform/node/files.ts',
-    find: 'await file.sync();',
-    replace: '',
+    find: 'if (mode !== undefined) await file.chmod(mode);\n    await file.sync();',
+    replace: 'if (mode !== undefined) await file.chmod(mode);',
   },
   {
     name: 'the directory of a replaced file is not synced',
@@ -96,7 +96,7 @@ export const bugs = [
     name: 'settings are changed without the lock',
     operation: 'configuration',
     file: 'src/config/store.ts',
-    find: 'await locked(host, `${file}.lock`, () =>',
+    find: 'await withLock(host, `${file}.lock`, () =>',
     replace:
       'await (async (_host: Host, _path: string, act: () => Promise<void>) => act())(host, `${file}.lock`, () =>',
   },
@@ -140,16 +140,16 @@ export const bugs = [
     name: 'a row is sent before the journal says so',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: 'await journal.sent(line, hash);',
+    find: 'await journal.sent(marked.line, marked.hash);',
     replace: '',
   },
   {
     name: 'a row is done before it is sent',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: 'const id = idOf(await call(input), input);',
+    find: 'const id = idOf(await lost.call(() => call(input)), input);',
     replace:
-      'journal.done(line, hash, undefined); journal.flush(); const id = idOf(await call(input), input);',
+      'journal.done(line, hash, undefined); journal.flush(); const id = idOf(await lost.call(() => call(input)), input);',
   },
   {
     name: 'a row in doubt is not looked up',

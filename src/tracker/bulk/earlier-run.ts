@@ -37,9 +37,20 @@ export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
 export const lockJournal = async (host: Host, journal: string): Promise<() => Promise<void>> => {
   const path = `${journal}.lock`;
   const mine = thisProcess(host);
-  const seen = await tryLock(host, path, mine).catch((error: unknown) => {
-    throw journalUnwritable(journal, error);
-  });
+  const tryOnce = () =>
+    tryLock(host, path, mine).catch((error: unknown) => {
+      throw journalUnwritable(journal, error);
+    });
+  let seen = await tryOnce();
+  // An empty lock file belongs to a process that writes its name next, or to one that was killed before it could.
+  for (
+    let tries = 0;
+    seen !== true && seen.kind === 'held' && seen.by === undefined && tries < 15;
+    tries += 1
+  ) {
+    await host.sleep(100);
+    seen = await tryOnce();
+  }
   if (seen === true) return () => unlock(host, path, mine);
   const by = seen.kind === 'held' && seen.by ? ` (process ${seen.by.pid} on ${seen.by.machine})` : '';
   throw new AppError('unsafe', `another run of this file is in progress${by}; no changes were made`, {

@@ -75,9 +75,14 @@ const logging = (host: SimulatedHost, logFile: string | undefined): SimulatedHos
   return { ...host, terminal: { ...host.terminal, stdout: output, stderr: output } };
 };
 
+/** The command that a shell becomes: `sh -c '… exec "$@"' sh …`. A shell that gives the server its environment may be around it. */
+const commandIn = (words: readonly string[]): readonly string[] =>
+  words[0] === '/bin/sh' && words[1] === '-c' ? commandIn(words.slice(4)) : words;
 /** `sh -c '… echo "$$" > "$1" && shift 2 && exec "$@"' sh PIDFILE CWD COMMAND …` and plain commands. */
 const parsed = ({ command, args }: Start): { pidFile?: string; words: readonly string[] } =>
-  command === '/bin/sh' ? { pidFile: args[3] ?? '', words: args.slice(5) } : { words: [command, ...args] };
+  command === '/bin/sh'
+    ? { pidFile: args[3] ?? '', words: commandIn(args.slice(5)) }
+    : { words: [command, ...args] };
 
 /** `member n1 3.3.27`. */
 const memberName = (words: readonly string[]): string => {
@@ -134,7 +139,7 @@ export const programsOf = (kernel: Kernel, net: Lan, process: Process): Partial<
     }),
   start: (command, args, options) =>
     kernel.call(() =>
-      kernel.effect(`start ${args[5] ?? command}`, () =>
+      kernel.effect(`start ${parsed({ command, args }).words[0]}`, () =>
         started(kernel, net, process, {
           command,
           args,

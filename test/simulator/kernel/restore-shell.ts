@@ -15,11 +15,11 @@ const finished = (code: number, stdout = ''): Finished => ({
 });
 const exists = (path: string): boolean => kernelNow().current?.machine.disk.find(path) !== undefined;
 
-/** `CTL snapshot restore FILE --name … --data-dir …` */
-const buildDirectory = (line: string): void => {
-  const words = wordsOf(line.replace(/ >&2.*$/, '')) ?? [];
+/** `CTL snapshot restore FILE --name … --initial-cluster …` into this directory. */
+const buildDirectory = (line: string, directory: string): void => {
+  const words = wordsOf(line) ?? [];
   const flag = (name: string): string => words[words.indexOf(`--${name}`) + 1] ?? '';
-  const [snapshot, directory] = [words[words.indexOf('restore') + 1] ?? '', flag('data-dir')];
+  const snapshot = words[words.indexOf('restore') + 1] ?? '';
   const { keys, revision } = snapshotKeys(inMemory(calls.readWhole(snapshot)));
   const peers = flag('initial-cluster')
     .split(',')
@@ -48,19 +48,19 @@ const swapDirectory = (directory: string, aside: string): string => {
   return kept;
 };
 
-/** What the script does; undefined for one that no restore runs. */
+/** Runs the effects of a script. Returns undefined for a script that no restore sends. No directory of the simulation is a link or a mount point. */
 export const runScript = (script: string, ctlVersion: string): Finished | undefined => {
-  if (/^ETCDCTL_API=3 \S+ version 2>&1$/.test(script)) return finished(0, `etcdctl version: ${ctlVersion}\n`);
-  const test = /^\[ -d (.*) \]$/.exec(script)?.[1];
-  if (test !== undefined) return finished(exists(wordsOf(test)?.[0] ?? '') ? 0 : 1);
-  const directory = wordsOf(/^D=([^;\n]*)/m.exec(script)?.[1] ?? '')?.[0];
+  if (/ETCDCTL_API=3 \S+ version 2>&1$/.test(script)) return finished(0, `etcdctl version: ${ctlVersion}\n`);
+  const directory = wordsOf(/^N=([^;\n]*); R=/m.exec(script)?.[1] ?? '')?.[0];
   if (directory === undefined) return undefined;
-  const restore = /^ETCDCTL_API=3 (.* snapshot restore .*)$/m.exec(script)?.[1];
+  const built = `${directory}.restoring`;
+  if (/\[ -d "\$B\.restoring" \]$/.test(script)) return finished(exists(built) ? 0 : 1);
+  const restore = /^ETCDCTL_API=3 (.* snapshot restore .*) --data-dir "\$B\.restoring" /m.exec(script)?.[1];
   if (restore !== undefined) {
-    calls.remove(`${directory}.restoring`);
-    buildDirectory(restore);
+    calls.remove(built);
+    buildDirectory(restore, built);
     return finished(0);
   }
-  const aside = wordsOf(/; A=([^;\n]*);/.exec(script)?.[1] ?? '')?.[0];
-  return aside === undefined ? undefined : finished(0, swapDirectory(directory, aside));
+  const ending = wordsOf(/^K=\$\(unused "\$B"(.*)\)$/m.exec(script)?.[1] ?? '')?.[0];
+  return ending === undefined ? undefined : finished(0, swapDirectory(directory, `${directory}${ending}`));
 };
