@@ -47,6 +47,7 @@ describe('3.2 → 3.3 on simulated members', () => {
         cluster_version_after: '3.3.0',
       });
       expect(report.unexpected_log_lines).toEqual([]);
+      expect(ended.stderr).not.toContain('unknown:');
       expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
       expect(await cluster.clusterVersions()).toEqual(Array(count).fill('3.3.0'));
       expect(new Set(report.snapshots.map(({ member }: { member: string }) => member)).size).toBe(count);
@@ -132,6 +133,36 @@ describe('what can go wrong', () => {
       expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
       expect(history.failed).toBe(0);
       for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['links-out', '3.2.32', '3.3.27'],
+    ['links-in', '3.2.32', '3.3.27'],
+    ['links-out', '3.3.27', '3.4.23'],
+    ['links-in', '3.3.27', '3.4.23'],
+  ] as const)(
+    'the upgrade rolls the first member back when its new version has the fault %s (%s to %s)',
+    async (kind, old, next) => {
+      const cluster = await start('--version', old, '--new-version', next);
+      cluster.timeouts({ gate_seconds: 8 });
+      const pids = async (): Promise<Record<string, number>> =>
+        Object.fromEntries(
+          JSON.parse((await cluster.mock('status')).stdout).map((one: { name: string; pid: number }) => [
+            one.name,
+            one.pid,
+          ]),
+        );
+      const before = await pids();
+      const only = next.split('.').slice(0, 2).join('.');
+      for (const name of cluster.names)
+        await cluster.mock('fault', kind, '--member', name, '--only-version', only);
+      const ended = await cluster.kv('upgrade', '--stable-for', '0');
+      expect(ended.code, ended.stderr).toBe(12);
+      expect(complaint(ended).message).toContain('peer-links');
+      expect(await cluster.versions()).toEqual([old, old, old]);
+      const after = await pids();
+      expect(cluster.names.filter((name) => after[name] !== before[name])).toHaveLength(1);
     },
   );
 

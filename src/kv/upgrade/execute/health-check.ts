@@ -332,7 +332,11 @@ const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
 const stablePollMs = 150;
 /** An alarm may be why a check does not become good. */
 const alarmsEveryMs = 1000;
-/** Repeats one check until it is good, failed, or the time is over; `first` is how its first try ended. The process is looked at every time. */
+/** A member and its peers need some seconds to log or to count their connections. After this time a check that sees nothing reports so. */
+const unknownPatienceMs = 5000;
+const isOver = ({ ok, isFinal, isUnknown }: Verdict, isPatient: boolean): boolean =>
+  isUnknown === true ? !isPatient : ok !== false || isFinal === true;
+/** Repeats one check until it passes, fails, or the time is over; `first` is the verdict of its first try. Each try checks the process too. */
 const passCheck = async (
   gate: Gate,
   check: Check,
@@ -343,9 +347,10 @@ const passCheck = async (
   const { host } = gate.run;
   let alarmsAt = host.elapsed() + alarmsEveryMs;
   let [verdict, tookMs] = [first, 0];
+  const unknownUntil = Math.min(untilMs, host.elapsed() + unknownPatienceMs);
   for (;;) {
-    if (verdict.ok !== false || verdict.isFinal) return verdict;
-    gate.goodSince = host.elapsed();
+    if (isOver(verdict, host.elapsed() < unknownUntil)) return verdict;
+    if (verdict.ok === false) gate.goodSince = host.elapsed();
     const alive = await attempt(processRuns, gate);
     if (!alive.ok && alive.isStarting !== true) return alive;
     if (host.elapsed() > alarmsAt && gate.skips?.has('alarms') !== true) {
@@ -373,9 +378,9 @@ export const passGate = async (
   const passStage = async (stage: Checks): Promise<void> => {
     const first = await Promise.all(stage.map(([, check]) => attempt(check, gate)));
     for (const [at, [name, check]] of stage.entries()) {
-      const { ok, detail } = await passCheck(gate, check, until, progress, first[at] as Verdict);
+      const { ok, detail, isUnknown } = await passCheck(gate, check, until, progress, first[at] as Verdict);
       run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
-      if (ok === null && detail.startsWith('unknown: '))
+      if (isUnknown === true)
         run.emit({ event: 'note', level: 'warn', text: `${member.name}: ${name}: ${detail}` });
       if (ok === false)
         throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);

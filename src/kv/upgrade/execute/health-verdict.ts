@@ -58,14 +58,16 @@ export type Verdict = {
   readonly detail: string;
   /** No waiting will fix it. */
   readonly isFinal?: true;
+  /** The check was tried and showed nothing yet. */
+  readonly isUnknown?: true;
   /** The process is not up yet: that says nothing against any other check. */
   readonly isStarting?: true;
 };
 export const good = (detail: string): Verdict => ({ ok: true, detail });
 export const bad = (detail: string): Verdict => ({ ok: false, detail });
 export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
-/** The check was tried and showed nothing. This is not a pass; the run reports it as a warning. */
-export const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}` });
+/** The check was tried and showed nothing. This is not a pass: the check is repeated for some seconds, then the run reports a warning. */
+export const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
 export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 export type Gate = {
   readonly run: Checking;

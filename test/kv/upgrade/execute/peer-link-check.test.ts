@@ -64,7 +64,7 @@ describe('the connections of a member', () => {
   });
   it('that nothing shows are unknown, never a pass, and the run says so', async () => {
     const { gate, run } = await withoutMetrics();
-    expect(await peerLinksWork(gate)).toEqual({
+    expect(await peerLinksWork(gate)).toMatchObject({
       ok: null,
       // The leader n1 reaches n2, which follows it.
       detail: 'unknown: neither metrics nor logs show the connections n2 to n1, n2 to n3, n3 to n2',
@@ -75,6 +75,22 @@ describe('the connections of a member', () => {
       level: 'warn',
       text: expect.stringMatching(/^n2: peer-links: unknown: /),
     });
+  });
+  it('that a log shows some seconds late are not reported as unknown', async () => {
+    const lines: string[] = [];
+    const { gate, run } = await withoutMetrics(lines);
+    const active = ['3e9', '3ea', '3eb'].map((id) => `2026 I | rafthttp: peer ${id} became active`);
+    const began = run.host.elapsed();
+    const { sleep } = run.host;
+    Object.assign(run.host, {
+      sleep: async (ms: number, signal?: AbortSignal) => {
+        await sleep(ms, signal);
+        if (run.host.elapsed() - began > 2000 && lines.length === 0) lines.push(...active);
+      },
+    });
+    await passGate(gate, 60_000);
+    expect(run.told).toContainEqual(expect.objectContaining({ check: 'peer-links', ok: true }));
+    expect(run.told.filter(({ event }) => event === 'note')).toEqual([]);
   });
   it('whose errors come again and again are a finding', async () => {
     const line =
