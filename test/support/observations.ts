@@ -24,6 +24,7 @@ export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
   quota_bytes: 2_147_483_648,
   errors: [],
   listed_ids: ['1001', '1002', '1003'],
+  unreached: [],
   host: {
     is_running: true,
     old_binary_version: '3.3.25',

@@ -41,6 +41,8 @@ export type HostFacts = {
   readonly old_binary_version?: string;
   readonly new_binary_version?: string;
   readonly new_binary_error?: string;
+  /** The Go release that built the new binary: `1.19.8`. */
+  readonly new_binary_go?: string;
   /** No connection to the host could be made. */
   readonly is_unreachable?: boolean;
   /** Where the process runs, and its successor will; and the data directory, both without symbolic links. */
@@ -75,6 +77,15 @@ export type HostFacts = {
   readonly config_error?: string;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
+};
+/** A certificate of a member or of this client. `source`: the file, or the address of the handshake. */
+export type CertificateSeen = {
+  readonly role: 'server' | 'peer' | 'client';
+  readonly source: string;
+  readonly subject: string;
+  readonly not_after: string;
+  /** It has a Subject Alternative Name. Go 1.15 and later releases accept no server certificate without one. */
+  readonly has_names: boolean;
 };
 export type MemberSeen = {
   readonly name: string;
@@ -111,6 +122,9 @@ export type MemberSeen = {
   readonly latency_ms?: number;
   /** This member's own member list, ids sorted. */
   readonly listed_ids?: readonly string[];
+  /** Members that its own connections do not reach, of those that answer. Absent if neither its metrics nor its log was read. */
+  readonly unreached?: readonly string[];
+  readonly certificates?: readonly CertificateSeen[];
   readonly host?: HostFacts;
 };
 /** The hash of one member's keyspace at a revision that all of them were asked for. */
@@ -129,6 +143,7 @@ export type Observation = {
   readonly listed: readonly ListedMember[];
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
+  readonly client_certificate?: CertificateSeen;
   /** Where this run would put snapshots, journal and report. */
   readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
   /** Of those that can tell, all at one revision; absent when nobody was asked. */

@@ -2,7 +2,7 @@ import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/endpoint.ts';
 import type { Status, Store } from '../../client/etcd-client.ts';
 import type { Step } from '../../engine/model.ts';
-import { linksInLog, peerErrors, type PeerLinks, readLinks } from '../observe/see-member.ts';
+import { linksInLog, mostPeerErrors, peerErrors, type PeerLinks, readLinks } from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
 import { type Checking, memberOf, type Run } from '../run.ts';
 import { newLines } from '../watch/log-lines.ts';
@@ -34,16 +34,16 @@ const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
 type Asking = Pick<Checking, 'host' | 'access' | 'cluster' | 'plan'>;
 const answerAt = async ({ host }: Asking, url: string): Promise<Answer | undefined> =>
   (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs)).answer;
+/** CERTIFICATE_NAME: with authentication the gateway of 3.4 and later versions rejects a certificate with a Common Name. */
+const rejections = ['USER_NEEDED', 'PERMISSION_DENIED', 'UNAUTHENTICATED', 'CERTIFICATE_NAME'];
 /** A read of a key without a user, by whoever has the certificate. */
 const userAnswer = async ({ access }: Asking, url: string): Promise<Answer | undefined> => {
   try {
     await access.anonymous(url).range('opsctl/access', { limit: 1, isSerializable: true });
     return 'accepted';
   } catch (error) {
-    const code = error instanceof AppError ? error.detail.code : undefined;
-    return ['USER_NEEDED', 'PERMISSION_DENIED', 'UNAUTHENTICATED'].includes(code ?? '')
-      ? 'rejected'
-      : undefined;
+    if (!(error instanceof AppError)) return undefined;
+    return error.category === 'auth' || rejections.includes(error.detail.code ?? '') ? 'rejected' : undefined;
   }
 };
 const peerUrlOf = ({ cluster, plan }: Asking, name: string): string | undefined => {
@@ -115,8 +115,6 @@ export const accessIsKept: Check = async ({ run, member }) => {
 };
 
 const tailLines = 400;
-/** A server that starts logs an error or two before its peers know it; an error that lasts comes with every attempt. */
-const mostErrors = 3;
 type Member = { readonly name: string; readonly store: Store; readonly status: Status };
 type Link = { readonly from: Member; readonly to: Member };
 const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> => {
@@ -156,7 +154,7 @@ const verdictOf = (
       .map(({ link }) => formatValue(link))
       .join(', ');
   const last =
-    errors.length >= mostErrors
+    errors.length >= mostPeerErrors
       ? ` (${errors.length} errors in its log, the last: ${errors.at(-1)?.slice(0, 300)})`
       : '';
   const [broken, unseen] = [names(false), names(undefined)];

@@ -3,6 +3,7 @@ import { acceptable, type Guard, type GuardInput } from './guard.ts';
 import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster, quorumSurvives } from './membership.ts';
 import { authAndLeases, dataAgrees, noAlarms, noV2Data, quota, v2Backup, v2Settle } from './store.ts';
 import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from './hosts.ts';
+import { certificatesLast, peerLinks } from './connections.ts';
 import { configurationFits } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
 import { knownVersions, leastVersions, versionPath } from './versions.ts';
@@ -12,6 +13,7 @@ export const guards: readonly Guard[] = [
   allMembersHealthy,
   oneCluster,
   leaderAgreed,
+  peerLinks,
   quorumSurvives,
   versionPath,
   binariesAreRight,
@@ -29,6 +31,7 @@ export const guards: readonly Guard[] = [
   v2Settle,
   noV2Data,
   authAndLeases,
+  certificatesLast,
   clocksAgree,
 ];
 
@@ -37,10 +40,12 @@ const healthGuards: readonly Guard[] = [
   allMembersHealthy,
   oneCluster,
   leaderAgreed,
+  peerLinks,
   quota,
   membersKeepUp,
   dataAgrees,
   noAlarms,
+  certificatesLast,
   clocksAgree,
 ];
 

@@ -90,6 +90,8 @@ export const acceptable: readonly string[] = [
   'configuration-fits',
   'data-directories',
   'leader-agreed',
+  'peer-links',
+  'certificates',
   'known-versions',
   'quota',
   'no-v2-data',

@@ -217,32 +217,46 @@ type Cluster = Pick<Observation, 'members' | 'listed'>;
 /** Members that count towards a majority now. */
 export const isGood = (member: MemberSeen): boolean =>
   member.is_reachable && member.is_healthy && !member.is_learner;
+/** A learner does not vote: it counts neither towards a majority nor towards the members that need one. */
+const isLearner = ({ listed }: Cluster, { name, member_id, is_learner }: MemberSeen): boolean =>
+  is_learner ||
+  listed.some(
+    (row) => row.is_learner && (member_id === undefined ? row.name === name : row.id === member_id),
+  );
+const namesOf = (members: readonly MemberSeen[]): string => members.map(({ name }) => name).join(', ');
+/** Two members exchange messages if one of them reaches the other. */
+const areApart = (a: MemberSeen, b: MemberSeen): boolean =>
+  a.unreached?.includes(b.name) === true && b.unreached?.includes(a.name) === true;
+/** How many of these members the best connected of them reaches, itself included. */
+const largestGroup = (members: readonly MemberSeen[]): number =>
+  Math.max(0, ...members.map((one) => members.filter((other) => !areApart(one, other)).length));
 /**
- * Whether this member may be stopped now: without it a majority of all members must still be good.
+ * Why this member must not be stopped now: without it a majority of all voters must be healthy and connected.
  * A cluster of one or two has no majority to spare; there `accepted` (the operator said so) is needed for two, and one is what it is.
  */
-export const stopProblem = (
-  { members, listed }: Cluster,
-  name: string,
-  accepted: boolean,
-): string | undefined => {
+export const stopProblem = (cluster: Cluster, name: string, accepted: boolean): string | undefined => {
+  const voters = cluster.members.filter((member) => !isLearner(cluster, member));
   // Somebody may have added a member since the plan: it counts towards the majority, and nothing is known of it.
-  const strangers = Math.max(0, listed.filter(({ is_learner }) => !is_learner).length - members.length);
-  const [size, left] = [
-    members.length + strangers,
-    members.filter((member) => member.name !== name && isGood(member)).length,
-  ];
+  const strangers = Math.max(
+    0,
+    cluster.listed.filter(({ is_learner }) => !is_learner).length - voters.length,
+  );
+  const size = voters.length + strangers;
   const needed = quorumOf(size);
-  if (size === 1 || left >= needed) return undefined;
-  if (size === 2 && accepted) return undefined;
-  const bad = members
-    .filter((member) => member.name !== name && !isGood(member))
-    .map((member) => member.name);
-  const others =
-    strangers > 0
-      ? ` (${strangers} of the cluster ${strangers === 1 ? 'is' : 'are'} not in the cluster file)`
-      : '';
-  return `without ${name} only ${left} of ${size} members would be good, ${needed} are needed${bad.length > 0 ? ` (${bad.join(', ')} ${bad.length === 1 ? 'is' : 'are'} not)` : ''}${others}`;
+  if (size === 1 || (size === 2 && accepted)) return undefined;
+  const others = voters.filter((member) => member.name !== name);
+  const left = others.filter(isGood);
+  if (left.length < needed) {
+    const bad = others.filter((member) => !isGood(member));
+    const whoIsBad = bad.length === 0 ? '' : ` (${namesOf(bad)} ${bad.length === 1 ? 'is' : 'are'} not)`;
+    const unknown =
+      strangers === 0
+        ? ''
+        : ` (${strangers} of the cluster ${strangers === 1 ? 'is' : 'are'} not in the cluster file)`;
+    return `without ${name} only ${left.length} of ${size} voting members would be healthy, ${needed} are needed${whoIsBad}${unknown}`;
+  }
+  if (largestGroup(left) >= needed) return undefined;
+  return `without ${name} no member would reach a majority: ${namesOf(left)} have no connection with each other in either direction`;
 };
 /** spec/store: without downtime. Every single stop must leave a majority. */
 export const quorumSurvives = guard(

@@ -5,6 +5,7 @@ import type { Store } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
 import type { ClusterFile, MemberHash, MemberSeen, Observation } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
+import { ownCertificate, seeCertificates, seeUnreached } from './see-connections.ts';
 import { seeMember, type Seen, seeQuotas, seeV2 } from './see-member.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-source.ts';
 
@@ -256,8 +257,11 @@ const seeDeep = async (
 };
 /** Everything that can be seen of a cluster, read-only, all members at the same time. */
 export const observe = async (look: Look): Promise<Observation> => {
-  const { host, cluster, access, isDeep = false, runDirectory } = look;
-  const seen = await seeWithHosts(look);
+  const { host, cluster, access, driver, isDeep = false, runDirectory } = look;
+  // The logs and the files of certificates are read for a plan only, not before each stop.
+  const looking = { host, cluster, access, driver: isDeep ? driver : undefined };
+  const reached = await seeUnreached(looking, await seeWithHosts(look));
+  const seen = isDeep ? await seeCertificates(looking, reached) : reached;
   const [quotas, [auth, leases, hashes, v2]] = await Promise.all([
     isDeep ? seeQuotas(cluster, access, seen) : new Map<string, number>(),
     seeDeep(look, seen),
@@ -270,5 +274,6 @@ export const observe = async (look: Look): Promise<Observation> => {
     ...hashes,
     ...v2,
     ...operator,
+    ...(isDeep ? ownCertificate(access) : {}),
   };
 };

@@ -209,22 +209,33 @@ export const readLinks = async (store: Store): Promise<PeerLinks | undefined> =>
   return page?.status === 200 ? linksIn(page.text) : undefined;
 };
 const became = /peer ([0-9a-f]+) became (in)?active|"msg":"peer became (in)?active"/;
-/** The same from lines of the member's log, as they were written since its start. Pure. */
-export const linksInLog = (lines: readonly string[]): PeerLinks => {
-  const found = new Map<string, boolean>();
-  for (const line of lines) {
-    const match = became.exec(line);
-    if (match === null) continue;
-    const id = match[1] ?? /"peer-id":"([0-9a-f]+)"/.exec(line)?.[1];
-    if (id !== undefined) found.set(id, match[2] === undefined && match[3] === undefined);
-  }
-  return found;
-};
 /** Lines about a connection between members that do not pass with time: certificates, and members of another cluster. */
 const lasting = /x509: |\btls: |bad certificate|cluster ID mismatch|remote error/;
 const betweenMembers = /rafthttp|"remote-peer|peer-id|health check for peer|prober detected/;
 export const peerErrors = (lines: readonly string[]): readonly string[] =>
   lines.filter((line) => betweenMembers.test(line) && lasting.test(line));
+/** A server that starts logs an error or two before its peers know it; an error that lasts comes with every attempt. */
+export const mostPeerErrors = 3;
+const peerIn = (line: string): string | undefined =>
+  /\bpeer ([0-9a-f]+)\b/.exec(line)?.[1] ?? /"(?:remote-)?peer-id":"([0-9a-f]+)"/.exec(line)?.[1];
+/** The same from lines of the member's log, as they were written since its start. Pure. */
+export const linksInLog = (lines: readonly string[]): PeerLinks => {
+  const found = new Map<string, boolean>();
+  const errors = new Map<string, number>();
+  for (const line of lines) {
+    const match = became.exec(line);
+    const id = match?.[1] ?? peerIn(line);
+    if (id === undefined) continue;
+    if (match !== null) {
+      found.set(id, match[2] === undefined && match[3] === undefined);
+      errors.delete(id);
+    } else if (peerErrors([line]).length > 0) {
+      errors.set(id, (errors.get(id) ?? 0) + 1);
+      if ((errors.get(id) ?? 0) >= mostPeerErrors) found.set(id, false);
+    }
+  }
+  return found;
+};
 type Reported = { readonly name: string; readonly member_id: string; readonly links: PeerLinks | undefined };
 /** The members that `from` does not reach, of those that answer. Pure. */
 export const unreachedBy = (from: Reported, others: readonly Omit<Reported, 'links'>[]): readonly string[] =>

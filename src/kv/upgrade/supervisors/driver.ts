@@ -70,6 +70,9 @@ export const hasProcess = ({ state }: ProcessState): boolean | undefined =>
 export const versionInText = (text: string): string | undefined =>
   /version:?\s*v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/i.exec(text)?.[1] ??
   /(?:^|[^\w.])v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/.exec(text)?.[1];
+/** `Go Version: go1.19.8`: the release that built the program. */
+export const goInText = (text: string): string | undefined =>
+  /\bgo version:?\s*go(\d+\.\d+(?:\.\d+)?)/i.exec(text)?.[1];
 
 /** Runs a script on the member's host and returns what it printed; anything but success is thrown. */
 export type Ask = (script: ShellScript) => Promise<string>;

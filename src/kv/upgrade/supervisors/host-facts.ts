@@ -7,6 +7,7 @@ import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
+  goInText,
   hasProcess,
   type ProcessState,
   type Service,
@@ -253,6 +254,7 @@ export const factsFrom = async (
   const count = (key: string, to = key, times = 1) =>
     /^\d+$/.test(found.get(key) ?? '') ? { [to]: Number(found.get(key)) * times } : {};
   const [fresh, old] = [versionOf(found.get('new_version')), versionOf(found.get('old_version'))];
+  const go = goInText(found.get('new_version') ?? '');
   const problems = distrustIn(text);
   const data = member.data_dir === undefined ? undefined : placeFrom(text, member.data_dir, member);
   const skew = skewOf(Number(found.get('now_s')) * 1000, asked);
@@ -272,7 +274,7 @@ export const factsFrom = async (
     ...count('data_dir_kib', 'data_dir_bytes', 1024),
     ...(fresh === undefined
       ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }
-      : { new_binary_version: fresh }),
+      : { new_binary_version: fresh, ...(go === undefined ? {} : { new_binary_go: go }) }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),
     ...(await configFrom(found, configPath(member))),

@@ -5,7 +5,7 @@ import type { Exit, Host, Started } from '../../../platform/host.ts';
 import { type Distrust, findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
-import { type DataCopy, type Driver, versionInText, type Which, whyFailed } from './driver.ts';
+import { type DataCopy, type Driver, goInText, versionInText, type Which, whyFailed } from './driver.ts';
 import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
 import {
   commandFacts,
@@ -40,6 +40,7 @@ import { copyFrom, copyMs, copyScript, namedWal } from './wal-directory.ts';
 const versionWithinMs = 10_000;
 export type BinaryVersion = {
   readonly version?: string;
+  readonly go?: string;
   readonly error?: string;
   readonly distrust?: Distrust;
 };
@@ -58,7 +59,8 @@ export const binaryVersion = async (host: Host, binary: string | undefined): Pro
     return {
       error: `${binary} --version does not log a version${done.timedOut ? ` within ${versionWithinMs / 1000} s` : ''}`,
     };
-  return { version };
+  const go = goInText(`${done.stdout}\n${done.stderr}`);
+  return { version, ...(go === undefined ? {} : { go }) };
 };
 /** The four bytes that a program for this machine begins with. What a script says may change while the script does not. */
 const elf = Buffer.from([0x7f, 0x45, 0x4c, 0x46]);
@@ -80,14 +82,13 @@ export type Versions = (binary: string | undefined) => Promise<BinaryVersion>;
 /** Members usually share a binary: one question at a time for each, and its answer is good as long as nobody replaces the file. */
 export const versionsOfBinaries = (host: Host): Versions => {
   const asking = new Map<string, Promise<BinaryVersion>>();
-  const known = new Map<string, { readonly change: string; readonly version: string }>();
+  const known = new Map<string, { readonly change: string; readonly found: BinaryVersion }>();
   const ask = async (binary: string): Promise<BinaryVersion> => {
     const change = await changeOf(host, binary).catch(() => undefined);
     const before = known.get(binary);
-    if (before !== undefined && before.change === change) return { version: before.version };
+    if (before !== undefined && before.change === change) return before.found;
     const found = await binaryVersion(host, binary);
-    if (change !== undefined && found.version !== undefined)
-      known.set(binary, { change, version: found.version });
+    if (change !== undefined && found.version !== undefined) known.set(binary, { change, found });
     return found;
   };
   return (binary) => {
@@ -258,6 +259,7 @@ const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<Ho
     ...(fresh.version === undefined
       ? { new_binary_error: fresh.error as string }
       : { new_binary_version: fresh.version }),
+    ...(fresh.go === undefined ? {} : { new_binary_go: fresh.go }),
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
   };
 };

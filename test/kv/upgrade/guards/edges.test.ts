@@ -243,9 +243,11 @@ describe('members', () => {
     const stop = (members: MemberSeen[], patch = {}, accepted = false) =>
       stopProblem(observed(members, patch), 'n1', accepted);
     expect(stop([seen('n1'), seen('n2'), away('n3')])).toBe(
-      'without n1 only 1 of 3 members would be good, 2 are needed (n3 is not)',
+      'without n1 only 1 of 3 voting members would be healthy, 2 are needed (n3 is not)',
     );
-    expect(stop([seen('n1'), seen('n2')])).toBe('without n1 only 1 of 2 members would be good, 2 are needed');
+    expect(stop([seen('n1'), seen('n2')])).toBe(
+      'without n1 only 1 of 2 voting members would be healthy, 2 are needed',
+    );
     expect(stop([seen('n1'), seen('n2')], {}, true)).toBeUndefined();
     expect(stop([seen('n1')])).toBeUndefined();
     const stranger = { id: '9', name: 'n9', peer_urls: [], client_urls: [], is_learner: false };

@@ -453,14 +453,31 @@ describe('stopping one member', () => {
       };
     };
     expect(stopProblem(added(false), 'n1', false)).toBe(
-      'without n1 only 2 of 4 members would be good, 3 are needed (1 of the cluster is not in the cluster file)',
+      'without n1 only 2 of 4 voting members would be healthy, 3 are needed (1 of the cluster is not in the cluster file)',
     );
     expect(stopProblem(added(true), 'n1', false)).toBeUndefined();
   });
-  it('a learner does not count', () => {
-    expect(
-      stopProblem(observed([seen('n1'), seen('n2'), seen('n3', { is_learner: true })]), 'n1', false),
-    ).toContain('n3 is not');
+  it('a learner is not a voter: three voters and a learner need two', () => {
+    const learner = (voters: number) => {
+      const made = observed([...good(voters), seen('n9', { is_learner: true })]);
+      return { ...made, listed: made.listed.map((row) => ({ ...row, is_learner: row.name === 'n9' })) };
+    };
+    expect(stopProblem(learner(3), 'n1', false)).toBeUndefined();
+    expect(stopProblem(learner(3), 'n9', false)).toBeUndefined();
+    expect(stopProblem(learner(2), 'n1', false)).toBe(
+      'without n1 only 1 of 2 voting members would be healthy, 2 are needed',
+    );
+  });
+  it('members that do not reach each other form no majority', () => {
+    const apart = (a: string, b: string) => {
+      const unreached = (name: string) => (name === a ? [b] : name === b ? [a] : []);
+      return observed(good(3).map((one) => ({ ...one, unreached: unreached(one.name) })));
+    };
+    expect(stopProblem(apart('n2', 'n3'), 'n1', false)).toContain('no member would reach a majority: n2, n3');
+    expect(stopProblem(apart('n1', 'n3'), 'n1', false)).toBeUndefined();
+    // One direction is enough.
+    const oneWay = observed([seen('n1'), seen('n2', { unreached: ['n3'] }), seen('n3')]);
+    expect(stopProblem(oneWay, 'n1', false)).toBeUndefined();
   });
 });
 

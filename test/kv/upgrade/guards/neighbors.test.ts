@@ -182,7 +182,7 @@ describe('members that can be stopped', () => {
     expect(stopFinding(two, 'n1', ['quorum-survives'])).toBeUndefined();
     expect(stopFinding(two, 'n1', [])).toEqual({
       ...{ guard: 'quorum-survives', level: 'fail', member: 'n1' },
-      message: 'without n1 only 1 of 2 members would be good, 2 are needed',
+      message: 'without n1 only 1 of 2 voting members would be healthy, 2 are needed',
       hint: 'bring the other members back, then opsctl kv resume',
     });
   });

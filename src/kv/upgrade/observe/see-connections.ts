@@ -1,0 +1,146 @@
+import { X509Certificate } from 'node:crypto';
+import type { Host } from '../../../platform/host.ts';
+import type { Access } from '../../engine/access.ts';
+import type {
+  CertificateSeen,
+  ClusterFile,
+  MemberSeen,
+  MemberSpec,
+  Observation,
+} from '../../engine/model.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import type { Driver } from '../supervisors/driver.ts';
+import { linksInLog, readLinks, type Seen, unreachedBy } from './see-member.ts';
+
+/** How opsctl looks at the connections of a cluster. `driver`: logs and certificate files too. */
+export type Looking = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  readonly driver?: Driver | undefined;
+};
+const tailLines = 400;
+const specOf = ({ cluster }: Looking, name: string): MemberSpec | undefined =>
+  cluster.members.find((member) => member.name === name);
+
+/** The metrics show it from 3.4 on; the log of an earlier version shows it if it was written since the last change. */
+const linksOf = async (looking: Looking, { name, client_url }: Seen) => {
+  const links = await readLinks(looking.access.store(client_url)).catch(() => undefined);
+  const spec = specOf(looking, name);
+  if (links !== undefined || looking.driver === undefined || spec === undefined) return links;
+  const lines = await looking.driver.logTail(spec, tailLines).catch(() => []);
+  return lines.length === 0 ? undefined : linksInLog(lines);
+};
+/** Adds the members that each member does not reach, of those that answer. */
+export const seeUnreached = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
+  const answering = seen.flatMap(({ name, member_id, is_reachable }) =>
+    is_reachable && member_id !== undefined ? [{ name, member_id }] : [],
+  );
+  return Promise.all(
+    seen.map(async (member) => {
+      const own = answering.find(({ name }) => name === member.name);
+      if (own === undefined || answering.length < 2) return member;
+      const links = await linksOf(looking, member);
+      return links === undefined
+        ? member
+        : { ...member, unreached: unreachedBy({ ...own, links }, answering) };
+    }),
+  );
+};
+
+/** Undefined: the text contains no certificate that can be read. Pure. */
+export const certificateIn = (
+  role: CertificateSeen['role'],
+  source: string,
+  pem: string | undefined,
+): CertificateSeen | undefined => {
+  // The first of a chain is the one of the server.
+  const [block] = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(pem ?? '') ?? [];
+  if (block === undefined) return undefined;
+  try {
+    const { subject, validTo, subjectAltName } = new X509Certificate(block);
+    return {
+      role,
+      source,
+      subject: subject?.replaceAll('\n', ', ') || 'no subject',
+      not_after: new Date(validTo).toISOString(),
+      has_names: subjectAltName !== undefined,
+    };
+  } catch {
+    return undefined;
+  }
+};
+const probeMs = 2000;
+const presentedAt = async (
+  { host }: Looking,
+  role: CertificateSeen['role'],
+  url: string | undefined,
+): Promise<CertificateSeen | undefined> =>
+  url?.startsWith('https:') === true
+    ? certificateIn(
+        role,
+        url,
+        (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs)).certificate,
+      )
+    : undefined;
+const fileKeys = [
+  ['server', 'cert-file', 'client-transport-security', 'cert-file'],
+  ['peer', 'peer-cert-file', 'peer-transport-security', 'cert-file'],
+  ['client', 'client-cert-file', 'client-transport-security', 'client-cert-file'],
+  ['peer', 'peer-client-cert-file', 'peer-transport-security', 'client-cert-file'],
+] as const;
+const inSection = (
+  config: Readonly<Record<string, unknown>> | undefined,
+  section: string,
+  key: string,
+): unknown => {
+  const part = config?.[section];
+  return typeof part === 'object' && part !== null ? (part as Record<string, unknown>)[key] : undefined;
+};
+/** Certificate files that the next start reads, as absolute paths: from the running command line, the cluster file or the configuration file. Pure. */
+export const certificateFiles = (
+  spec: MemberSpec,
+  host: MemberSeen['host'],
+): readonly (readonly [CertificateSeen['role'], string])[] => {
+  const flags = flagsOf(host?.command ?? argvOf(spec.new_command, spec.new_binary) ?? []);
+  const environment = { ...host?.environment, ...spec.env };
+  return fileKeys.flatMap(([role, flag, section, key]) => {
+    const variable = `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
+    const path = flags.get(flag) ?? inSection(host?.config, section, key) ?? environment[variable];
+    return typeof path === 'string' && path.startsWith('/') ? [[role, path] as const] : [];
+  });
+};
+const filesOf = async (looking: Looking, member: MemberSeen): Promise<CertificateSeen[]> => {
+  const spec = specOf(looking, member.name);
+  const { driver } = looking;
+  if (spec === undefined || driver === undefined) return [];
+  const found = await Promise.all(
+    certificateFiles(spec, member.host).map(async ([role, path]) =>
+      certificateIn(role, path, await driver.readFile(spec, path).catch(() => undefined)),
+    ),
+  );
+  return found.flatMap((one) => one ?? []);
+};
+/** Adds the certificates that each member presents, and those in the files that its next start reads. */
+export const seeCertificates = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
+  const listed = seen.flatMap((member) => member.listed ?? []);
+  return Promise.all(
+    seen.map(async (member) => {
+      const peer =
+        listed.find(({ id }) => id === member.member_id)?.peer_urls[0] ??
+        specOf(looking, member.name)?.peer_url;
+      const presented = await Promise.all([
+        presentedAt(looking, 'server', member.client_url),
+        presentedAt(looking, 'peer', peer),
+      ]);
+      const certificates = [...presented.flatMap((one) => one ?? []), ...(await filesOf(looking, member))];
+      return certificates.length === 0 ? member : { ...member, certificates };
+    }),
+  );
+};
+/** The certificate of this client. */
+export const ownCertificate = ({ tls }: Access): Pick<Observation, 'client_certificate'> => {
+  const found = certificateIn('client', tls?.named.cert ?? 'tls.cert_file', tls?.cert);
+  return found === undefined ? {} : { client_certificate: found };
+};

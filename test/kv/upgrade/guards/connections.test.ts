@@ -1,0 +1,176 @@
+/** Guards about connections and certificates, and what they are given. */
+import { describe, expect, it } from 'vitest';
+import { accessWith } from '../../../../src/kv/engine/access.ts';
+import type { CertificateSeen, Finding, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
+import {
+  certificateFiles,
+  certificateIn,
+  seeCertificates,
+  seeUnreached,
+} from '../../../../src/kv/upgrade/observe/see-connections.ts';
+import { linksInLog } from '../../../../src/kv/upgrade/observe/see-member.ts';
+import { goInText } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import { makeAuthority } from '../../../support/certificates.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { clusterFile, idOf, observed, planOptions, seen } from '../../../support/observations.ts';
+import { smallCluster } from '../../../support/small-cluster.ts';
+
+const findings = (
+  guard: string,
+  members: readonly MemberSeen[],
+  patch: Partial<Observation> = {},
+  accept: readonly string[] = [],
+): Finding[] =>
+  findingsOf({
+    observation: observed(members, patch),
+    cluster: clusterFile(members.length),
+    options: planOptions({ accept }),
+    from: '3.3',
+    to: '3.4',
+  }).filter((one) => one.guard === guard);
+const at = '2026-01-01T00:00:00.000Z';
+const inHours = (hours: number): string => new Date(Date.parse(at) + hours * 3_600_000).toISOString();
+const certificate = (patch: Partial<CertificateSeen> = {}): CertificateSeen => ({
+  ...{ role: 'peer', source: 'https://n1:2380', subject: 'CN=n1', not_after: inHours(5000), has_names: true },
+  ...patch,
+});
+const with2 = (patch: Partial<MemberSeen>): MemberSeen[] => [seen('n1'), seen('n2', patch), seen('n3')];
+
+describe('peer-links', () => {
+  it('fails for each member that does not reach another, and passes otherwise', () => {
+    expect(findings('peer-links', with2({}))).toMatchObject([{ level: 'pass' }]);
+    expect(findings('peer-links', with2({ unreached: ['n1', 'n3'] }))).toMatchObject([
+      { level: 'fail', member: 'n2', message: expect.stringContaining('n1, n3') },
+    ]);
+    expect(findings('peer-links', with2({ unreached: ['n1'] }), {}, ['peer-links'])).toMatchObject([
+      { level: 'warn' },
+    ]);
+  });
+  it('is unknown if neither metrics nor logs were read', () => {
+    const { unreached: _, ...blind } = seen('n2');
+    expect(findings('peer-links', [seen('n1'), blind, seen('n3')])).toMatchObject([{ level: 'unknown' }]);
+  });
+  it('reads the metrics of every member, in both directions', async () => {
+    const small = smallCluster();
+    Object.assign(small.members('n2'), { reachesNot: ['n1', 'n3'] });
+    Object.assign(small.members('n3'), { reachesNot: ['n2'] });
+    const { members } = await small.observation();
+    expect(members.map(({ unreached }) => unreached)).toEqual([[], ['n1', 'n3'], ['n2']]);
+  });
+  it('reads the log of a version that does not count its connections', async () => {
+    const host = fakeHost({ reply: () => ({ status: 404 }) });
+    const hex = (name: string): string => Number(idOf(name)).toString(16);
+    const error = `2026 W | rafthttp: health check for peer ${hex('n3')} could not connect: x509: no SANs`;
+    const driver = {
+      logTail: async ({ name }: { name: string }) =>
+        name === 'n1' ? [`2026 I | rafthttp: peer ${hex('n2')} became active`, error, error, error] : [],
+    } as unknown as Driver;
+    const looking = { host, cluster: clusterFile(), access: accessWith(host, undefined, undefined), driver };
+    const bare = ['n1', 'n2'].map((name) => {
+      const { unreached: _, ...member } = seen(name);
+      return member;
+    });
+    const found = await seeUnreached(looking, [...bare, seen('n3')]);
+    expect(found.map(({ unreached }) => unreached)).toEqual([['n3'], undefined, []]);
+    expect([...linksInLog([error, error, error, `peer ${hex('n3')} became active`])]).toEqual([
+      [hex('n3'), true],
+    ]);
+  });
+});
+
+describe('certificates', () => {
+  it.each([
+    [24 * 31, []],
+    [24 * 29, ['warn']],
+    [22, ['warn']],
+    [6, ['fail']],
+    [-1, ['fail']],
+  ])('that expire in %i hours: %j', (hours, levels) => {
+    for (const role of ['server', 'peer', 'client'] as const) {
+      const found = findings(
+        'certificates',
+        with2({ certificates: [certificate({ role, not_after: inHours(hours) })] }),
+        {
+          taken_at: at,
+        },
+      );
+      expect(found.map(({ level }) => level)).toEqual(levels.length === 0 ? ['pass'] : levels);
+    }
+    const own = {
+      taken_at: at,
+      client_certificate: certificate({ role: 'client', not_after: inHours(hours) }),
+    };
+    expect(findings('certificates', with2({}), own).map(({ level }) => level)).toEqual(
+      levels.length === 0 ? ['pass'] : levels,
+    );
+  });
+  it.each([
+    ['peer', '1.15', 'fail'],
+    ['peer', '1.22.11', 'fail'],
+    ['server', '1.19.8', 'warn'],
+    ['peer', '1.14.9', 'pass'],
+    ['peer', undefined, 'pass'],
+    ['client', '1.19.8', 'pass'],
+  ] as const)('without names, of a %s, and a new binary of Go %s: %s', (role, new_binary_go, level) => {
+    const host = { ...seen('n2').host, ...(new_binary_go === undefined ? {} : { new_binary_go }) };
+    const certificates = [
+      certificate({ role, has_names: false }),
+      certificate({ role, has_names: false, source: '/file' }),
+    ];
+    expect(
+      findings('certificates', with2({ host, certificates }), { taken_at: at }).map((one) => one.level),
+    ).toEqual([level]);
+  });
+  it('that were not seen are unknown', () => {
+    const members = with2({ client_url: 'https://n2:2379' });
+    expect(findings('certificates', members, { taken_at: at })).toMatchObject([
+      { level: 'unknown', member: 'n2' },
+    ]);
+  });
+  it('come from the handshake with both ports and from the files of the next start', async () => {
+    const made = makeAuthority();
+    const named = made.issue({ common: 'n1', hosts: ['n1'], uses: ['server'] }).cert;
+    const bare = made.issue({ common: 'n1', uses: ['server'] }).cert;
+    const host = fakeHost({ probe: (url) => ({ certificate: url.includes('2380') ? bare : named }) });
+    const driver = {
+      readFile: async (_: unknown, path: string) => (path === '/pki/s.pem' ? named : undefined),
+    } as Driver;
+    const spec = {
+      name: 'n1',
+      client_url: 'https://n1:2379',
+      peer_url: 'https://n1:2380',
+      old_command: ['etcd'],
+    };
+    const looking = {
+      host,
+      cluster: { name: 'c', members: [spec] },
+      access: accessWith(host, undefined, undefined),
+      driver,
+    };
+    const command = ['etcd', '--cert-file', '/pki/s.pem', '--peer-cert-file=/pki/gone.pem'];
+    const [member] = await seeCertificates(looking, [
+      seen('n1', { client_url: spec.client_url, host: { ...seen('n1').host, command } }),
+    ]);
+    expect(member?.certificates?.map(({ role, source, has_names }) => [role, source, has_names])).toEqual([
+      ['server', 'https://n1:2379', true],
+      ['peer', 'https://n1:2380', false],
+      ['server', '/pki/s.pem', true],
+    ]);
+    expect(certificateIn('peer', 'x', 'no certificate')).toBeUndefined();
+    const config = { 'peer-transport-security': { 'cert-file': '/a.pem' } };
+    expect(certificateFiles({ ...spec, env: { ETCD_CERT_FILE: '/b.pem' } }, { config })).toEqual([
+      ['server', '/b.pem'],
+      ['peer', '/a.pem'],
+    ]);
+  });
+});
+
+it('the Go release is read from what a program prints about itself', () => {
+  expect(goInText('etcd Version: 3.4.23\nGit SHA: x\nGo Version: go1.19.8\nGo OS/Arch: linux/amd64')).toBe(
+    '1.19.8',
+  );
+  expect(goInText('etcd Version: 3.4.23 Git SHA: x Go Version: go1.15 Go OS')).toBe('1.15');
+  expect(goInText('etcd Version: 3.2.32')).toBeUndefined();
+});
