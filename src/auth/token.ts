@@ -94,7 +94,7 @@ export const accessToken = async (
   }
   const machine = requirements.account === undefined ? configuredMethod(context) : undefined;
   if (machine !== undefined) return tokenOfMachine(context, machine, requirements);
-  return tokenOfAccount(context, requirements);
+  return withMachineHints(context, () => tokenOfAccount(context, requirements));
 };
 /** The settings name a machine: each command gets a token of its own, and nothing is stored. */
 const tokenOfMachine = async (
@@ -117,7 +117,7 @@ const tokenOfAccount = async (
   requirements: TokenRequirements,
 ): Promise<AccessToken> => {
   const minTtlMs = requirements.minTtlMs ?? 0;
-  const seen = await withMachineHints(context, () => storedAccount(context, requirements.account));
+  const seen = await storedAccount(context, requirements.account);
   checkScopes(seen, requirements.scopes);
   const isRefused = requirements.refused !== undefined && requirements.refused === seen.accessToken;
   /** An early refresh that meets an outage costs nothing while the token still lives. */
@@ -191,11 +191,15 @@ const none = (account: Account, why: string): AppError =>
     code: 'NO_ID_TOKEN',
     tryThis: [`opsctl login --account ${account.name} --add-scope openid`],
   });
+type WantedIdToken = { readonly account: string | undefined; readonly minTtlMs: number };
+type IdToken = { readonly token: string; readonly expiresMs: number; readonly account: Account };
 /** The identity token of an account; a new one is asked for when it would end before `minTtlMs`. */
-export const idTokenOf = async (
+export const idTokenOf = (context: AuthContext, wanted: WantedIdToken): Promise<IdToken> =>
+  withMachineHints(context, () => freshIdToken(context, wanted));
+const freshIdToken = async (
   context: AuthContext,
-  { account: wanted, minTtlMs }: { readonly account: string | undefined; readonly minTtlMs: number },
-): Promise<{ readonly token: string; readonly expiresMs: number; readonly account: Account }> => {
+  { account: wanted, minTtlMs }: WantedIdToken,
+): Promise<IdToken> => {
   let account = await storedAccount(context, wanted);
   const isGood = (idToken: string | undefined): idToken is string =>
     idToken !== undefined && endOf(idToken) - context.host.now() > minTtlMs;

@@ -259,6 +259,8 @@ const ownerOf = (
     ? socketOwner(host, request, port)
     : { stranger };
 };
+const authoritiesOf = (name: string, port: number): string[] =>
+  ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map((each) => `${each}:${port}`);
 /** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
 export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
   const secretPath = (under: string): string =>
@@ -284,10 +286,7 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
   const bound = await bindFor(host, (request) => receiver.handle(request), options);
   const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
   const name = options.redirectHost ?? literal;
-  const authorities = ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map(
-    (each) => `${each}:${bound.port}`,
-  );
-  post = { ...post, authorities };
+  post = { ...post, authorities: authoritiesOf(name, bound.port) };
   port = bound.port;
   return {
     redirectUri: `http://${name}:${bound.port}${options.path}`,

@@ -129,19 +129,29 @@ export const machineHints = (context: Pick<AuthContext, 'host'>): readonly strin
 /** The embedded server lets a program without a browser or a terminal sign in, so there the usual line works. */
 const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
   ['auth.url', 'auth.issuer', 'auth.token_url', 'mock'].every((key) => settings.get(key) === undefined);
-/** Adds them to the error that says that nobody is signed in. */
+/** A hint that needs a person at a browser. */
+const needsPerson = (hint: string): boolean =>
+  /^opsctl login(?!.*--(?:method (?:service|client|token)|start))/.test(hint);
+/** The hints of an error where nobody sits at a browser; undefined if they fit as they are. */
+const unattendedHints = (context: AuthContext, { detail }: AppError): readonly string[] | undefined => {
+  const { tryThis = [] } = detail;
+  const ways = machineHints(context);
+  const fits = detail.code !== 'NOT_SIGNED_IN' && !tryThis.some(needsPerson);
+  if (fits || tryThis.includes(ways[0] ?? '')) return undefined;
+  if (isEmbedded(context)) return [...tryThis, ...ways];
+  return context.host.env.CI
+    ? [...tryThis.filter((hint) => !needsPerson(hint)), ...ways]
+    : [...ways, ...tryThis];
+};
+/** Nobody can follow a hint to open a browser in a CI job: the methods without a person take its place. */
 export const withMachineHints = async <T>(context: AuthContext, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    const isOurs = error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN';
-    if (!isOurs || !isUnattended(context)) throw error;
-    const { tryThis = [], ...detail } = error.detail;
-    throw new AppError(error.category, error.message, {
-      ...detail,
-      tryThis: isEmbedded(context)
-        ? [...tryThis, ...machineHints(context)]
-        : [...machineHints(context), ...tryThis],
-    });
+    if (!(error instanceof AppError) || !isUnattended(context)) throw error;
+    const tryThis = unattendedHints(context, error);
+    throw tryThis === undefined
+      ? error
+      : new AppError(error.category, error.message, { ...error.detail, tryThis });
   }
 };

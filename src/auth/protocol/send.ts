@@ -4,76 +4,10 @@ import { AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { safeText } from '../scopes.ts';
+import { ruleFor, stepNamed } from './hints.ts';
 import { readResponse } from './read-response.ts';
 import type { HttpResponse } from './token-client.ts';
 
-/** spec/sign-in#errors and RFC 6749 5.2: who can fix it, and how. Never decided by the description: its text changes with time. */
-const known: Readonly<Record<string, { readonly category: Category; readonly tryThis: readonly string[] }>> =
-  {
-    invalid_grant: { category: 'auth', tryThis: ['opsctl login'] },
-    access_denied: { category: 'auth', tryThis: ['opsctl login, and allow at least one permission'] },
-    interaction_required: { category: 'auth', tryThis: ['opsctl login'] },
-    login_required: { category: 'auth', tryThis: ['opsctl login'] },
-    consent_required: { category: 'auth', tryThis: ['opsctl login'] },
-    account_selection_required: { category: 'auth', tryThis: ['opsctl login'] },
-    expired_token: { category: 'auth', tryThis: ['opsctl login --method device (shows a new code)'] },
-    admin_policy_enforced: {
-      category: 'auth',
-      tryThis: [
-        'ask the administrator of your organization to allow the permission',
-        'opsctl login with fewer --scope',
-      ],
-    },
-    org_internal: {
-      category: 'auth',
-      tryThis: ['opsctl login --login-hint with an account of the organization'],
-    },
-    disallowed_useragent: {
-      category: 'auth',
-      tryThis: ['open the address in the system browser, not in an embedded view'],
-    },
-    deleted_client: {
-      category: 'auth',
-      tryThis: ['restore the client in the developer console (30 days), or use another --client-id'],
-    },
-    invalid_client: {
-      category: 'auth',
-      tryThis: ['check --client-id and the client secret (OPSCTL_CLIENT_SECRET, --client-secret-stdin)'],
-    },
-    unauthorized_client: {
-      category: 'refused',
-      tryThis: ['check --client-id: the token belongs to another client'],
-    },
-    redirect_uri_mismatch: {
-      category: 'refused',
-      tryThis: [
-        'opsctl doctor auth',
-        'register http://127.0.0.1 for the client, or set --redirect-path and --port to what is registered',
-      ],
-    },
-    invalid_target: {
-      category: 'refused',
-      tryThis: ['check the audience (--audience, OPSCTL_AUDIENCE): the server must expect it'],
-    },
-    invalid_scope: { category: 'refused', tryThis: ['check the spelling and the case of --scope'] },
-    invalid_request: { category: 'refused', tryThis: ['opsctl doctor auth'] },
-    temporarily_unavailable: { category: 'network', tryThis: ['try again in a minute'] },
-    server_error: { category: 'network', tryThis: ['try again in a minute'] },
-  };
-/** Non-interactive sign-in has no person: what the server rejected is the key or the identity token. */
-const machineGrants: Readonly<Record<string, readonly string[]>> = {
-  'service-account': [
-    'check that the service account and its key still exist, and that the clock of this machine is right',
-    'opsctl doctor auth',
-  ],
-  'token-exchange': [
-    'get a new identity token from the CI (it expires after 5 to 10 minutes), and check the clock of this machine',
-    'check that the server trusts the issuer, subject and audience of the identity token',
-  ],
-  'client-credentials': ['check --client-id and the client secret', 'opsctl doctor auth'],
-};
-const hintsFor = (what: string, error: string): readonly string[] | undefined =>
-  error === 'invalid_grant' ? machineGrants[what] : undefined;
 /** An error code of the service as an expected failure. */
 export const serviceFailure = (
   what: string,
@@ -82,19 +16,25 @@ export const serviceFailure = (
   httpStatus?: number,
 ): AppError => {
   const code = safeText(error, 60);
-  const rule = known[error] ?? { category: 'refused' as const, tryThis: ['opsctl doctor auth'] };
+  const rule = ruleFor(stepNamed(what), error);
   const text = description === undefined || description === '' ? '' : ` (${safeText(description, 200)})`;
   return new AppError(rule.category, `${what}: ${code}${text}`, {
     code: code.toUpperCase(),
-    tryThis: hintsFor(what, error) ?? rule.tryThis,
+    tryThis: rule.tryThis,
     ...(httpStatus === undefined ? {} : { httpStatus }),
     retryable: rule.category === 'network',
   });
 };
-const tlsHelp = [
-  'set ca_file or NODE_EXTRA_CA_CERTS to the certificate of your company',
-  'opsctl doctor auth',
-];
+/** A certificate that is not valid yet, or not any more, mostly means that a clock is wrong. */
+const tlsHelp = ({ trouble }: NetworkError): readonly string[] => {
+  if (trouble?.kind === 'too-early') return ['set the clock of this machine', 'opsctl doctor auth'];
+  if (trouble?.kind === 'expired')
+    return [
+      'check the clock of this machine; if it is right, the server needs a new certificate',
+      'opsctl doctor auth',
+    ];
+  return ['set ca_file or NODE_EXTRA_CA_CERTS to the certificate of your company', 'opsctl doctor auth'];
+};
 /** The browser may get through where this process does not: proxies that open TLS are the usual cause. */
 export const networkFailure = (what: string, error: unknown): unknown => {
   if (!(error instanceof NetworkError)) return error;
@@ -102,7 +42,7 @@ export const networkFailure = (what: string, error: unknown): unknown => {
   return new AppError('network', `${what}: ${error.message}`, {
     code: error.code,
     retryable: true,
-    tryThis: error.code === 'TLS' ? tlsHelp : ['opsctl doctor auth'],
+    tryThis: error.code === 'TLS' ? tlsHelp(error) : ['opsctl doctor auth'],
     cause: error,
   });
 };
@@ -120,7 +60,7 @@ export const outage = (
   nowMs: number,
 ): AppError => {
   const isLimit = read.status === 429;
-  const text = said === undefined ? '' : ` ${safeText(said, 60)}`;
+  const text = said === undefined ? '' : ` ${safeText(said, 200)}`;
   return new AppError(
     isLimit ? 'rate-limit' : 'network',
     `${what}: ${isLimit ? 'too many requests' : 'the service fails'} (HTTP ${read.status}${text})`,

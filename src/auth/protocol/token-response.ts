@@ -49,7 +49,13 @@ type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
 /** What a refused token request says; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const said = errorIn(bodyOf(read));
-  if (read.status === 429 || read.status >= 500) return outage(what, read, said?.error, nowMs);
+  if (read.status === 429 || read.status >= 500)
+    return outage(
+      what,
+      read,
+      [said?.error, said?.description].filter(Boolean).join(': ') || undefined,
+      nowMs,
+    );
   if (said === undefined) return strangeReply(what, read);
   if (!said.isStandard) return providerFailure(what, read, said.error, said.description);
   return serviceFailure(what, said.error, said.description, read.status);
@@ -95,7 +101,9 @@ const makeUnexpectedError = (what: string, error: unknown): AppError =>
     `${what}: the token response is not valid: ${error instanceof Error ? error.message : 'unknown cause'}`,
     {
       code: 'BAD_TOKEN_ANSWER',
-      tryThis: ['opsctl auth conformance (shows how the server deviates from the standards)'],
+      tryThis: /"(?:exp|iat|nbf)"/.test(String((error as Error | undefined)?.message))
+        ? ['check the clock of this machine and of the server', 'opsctl doctor auth']
+        : ['opsctl auth conformance (shows how the server deviates from the standards)'],
     },
   );
 /** RFC 6749 7.1: a client must not use a token of a type that it does not implement, such as DPoP or MAC. */
@@ -173,6 +181,8 @@ const nonceCheck = (
     idTokenIn(read) !== undefined && (issuer !== undefined || claimsIn(read).nonce !== undefined);
   return isAsked && nonce !== undefined ? { expectedNonce: nonce } : {};
 };
+const jsonResponse = (body: object): Response =>
+  new Response(JSON.stringify(body), { status: 200, headers: { 'content-type': 'application/json' } });
 /** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
 export const processTokenResponse = async (
   what: string,
@@ -192,10 +202,7 @@ export const processTokenResponse = async (
     [oauth.clockTolerance]: 300,
     [oauth.clockSkew]: skewOf(tokenClient, read, host.now()),
   };
-  const wire = new Response(read.text, {
-    status: read.status,
-    headers: { 'content-type': 'application/json' },
-  });
+  const wire = jsonResponse(tokens);
   try {
     const body =
       checks.kind === 'refresh'
