@@ -49,6 +49,7 @@ export const durationsInFile: readonly string[] = [
   'grpc-keepalive-min-time',
   'grpc-keepalive-interval',
   'grpc-keepalive-timeout',
+  'backend-batch-interval',
   ...renamedIn36.flatMap(({ old, now, kind }) => (kind === 'duration' ? [old, now] : [])),
 ];
 /** Values that a version refuses or takes for another one, by setting. */

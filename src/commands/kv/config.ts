@@ -1,10 +1,13 @@
 import { resolve } from 'node:path';
 import { type Minor, versionRows, versionTable } from '../../api-specs/etcd/versions.ts';
+import type { Context } from '../../api/context.ts';
+import { upgradeNotes } from '../../api-specs/etcd/notes.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { type Source, type SourceFormat, sourceFormats } from '../../kv/upgrade/configuration/sources.ts';
 import { minorRows } from '../../kv/upgrade/version-rows.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
 
@@ -12,7 +15,7 @@ export const fileArgument = {
   name: 'file',
   effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
-  summary: 'Server configuration file (YAML)',
+  summary: 'Configuration file, environment file, unit, manifest, compose file or command line',
   complete: 'file',
 } as const satisfies Argument;
 export const toFlag = {
@@ -21,17 +24,69 @@ export const toFlag = {
   value: 'minor',
 } as const satisfies Flag;
 
+export const formatFlag = {
+  field: oneOf(...sourceFormats),
+  summary: 'Format of the file (default: opsctl identifies it)',
+  value: 'format',
+} as const satisfies Flag;
+
+/** The file with every file that it refers to, and the servers that it starts. */
+const readStarts = async (
+  { host }: Context,
+  named: string,
+  format: SourceFormat | undefined,
+): Promise<{ readonly path: string; readonly text: string; readonly source: Source }> => {
+  const path = resolve(host.cwd, named);
+  const text = await host.files.read(path);
+  if (text === undefined) {
+    const { AppError } = await import('../../core/problem.ts');
+    throw new AppError('not-found', `file not found: ${named}`, { code: 'NO_FILE' });
+  }
+  const { readSource } = await import('../../kv/upgrade/configuration/sources.ts');
+  const reader = {
+    read: (other: string) => host.files.read(other),
+    list: async (directory: string) =>
+      (await host.files.info(directory)) === undefined ? [] : host.files.list(directory),
+  };
+  return { path, text, source: await readSource(text, path, reader, format) };
+};
+const migrated = async (context: Context, values: MigrateValues, to: Minor): Promise<MigratedFile> => {
+  const { path, text: before, source } = await readStarts(context, values.file, values.format);
+  const when = values['keep-old-names'] === true ? 'roll' : 'after';
+  if (source.format === 'config') {
+    const { migrateConfig } = await import('../../kv/upgrade/configuration/migrate.ts');
+    return { before, path, ...(await migrateConfig(before, to, when)), elsewhere: [] };
+  }
+  const { migrateSource } = await import('../../kv/upgrade/configuration/migrate-source.ts');
+  return { before, path, ...migrateSource(before, path, source.starts, to, when) };
+};
+type MigrateValues = {
+  readonly file: string;
+  readonly format?: SourceFormat | undefined;
+  readonly 'keep-old-names'?: boolean | undefined;
+};
+type MigratedFile = {
+  readonly before: string;
+  readonly path: string;
+  readonly text: string;
+  readonly changes: readonly string[];
+  readonly elsewhere: readonly string[];
+};
+
 export const configMigrate = defineCommand({
   path: ['kv', 'config', 'migrate'],
   noDryRun: 'without --out and --in-place the new text is only printed',
-  summary: 'Migrate a server configuration file to another version',
+  summary: 'Rewrite the configuration of a server for another version',
+  about:
+    'The file may be a configuration file, an environment file, a systemd unit, a pod manifest, a compose file or a command line. opsctl keeps the comments and changes only this file: it lists settings that other files contain.',
   args: [fileArgument],
   flags: {
     to: toFlag,
+    format: formatFlag,
     out: {
       effects: ['writes'],
       field: str(undefined, { min: 1 }),
-      summary: 'File to write (default: standard output)',
+      summary: 'Write the result to this file (default: standard output)',
       value: 'file',
       complete: 'file',
     },
@@ -50,6 +105,10 @@ export const configMigrate = defineCommand({
       line: 'opsctl kv config migrate member.yaml --to 3.3 --out member-3.3.yaml',
       says: 'Quote the retention value and set the mode to periodic',
     },
+    {
+      line: 'opsctl kv config migrate /etc/kubernetes/manifests/etcd.yaml --to 3.6',
+      says: 'Replace old flag names in a static pod manifest',
+    },
   ],
   check: (values) =>
     values.out !== undefined && values['in-place'] === true
@@ -57,22 +116,15 @@ export const configMigrate = defineCommand({
       : [],
   run: async (context, values) => {
     const { host } = context;
-    const [{ readServerFile }, { migrateConfig }] = await Promise.all([
-      import('../../kv/upgrade/configuration/configuration.ts'),
-      import('../../kv/upgrade/configuration/migrate.ts'),
-    ]);
     const to = (values.to ?? '3.3') as Minor;
-    const { text: before } = await readServerFile(host, resolve(host.cwd, values.file), values.file);
-    const { text, changes } = await migrateConfig(
-      before,
-      to,
-      values['keep-old-names'] === true ? 'roll' : 'after',
-    );
+    const { before, path: given, text, changes, elsewhere } = await migrated(context, values, to);
     for (const change of changes) context.log.info(change);
+    for (const place of elsewhere)
+      context.log.warn(`${place} is set in another place; change it there for ${to}`);
     if (changes.length === 0) context.log.info(`nothing to change for ${to}`);
     if (values.out === undefined && values['in-place'] !== true) return rawResult(text);
     const path = resolve(host.cwd, values.out ?? values.file);
-    const mode = (await host.files.info(resolve(host.cwd, values.file)))?.mode;
+    const mode = (await host.files.info(given))?.mode;
     if (values['in-place'] === true) await host.files.replace(`${path}.before-${to}`, before, mode);
     await host.files.replace(path, text, mode);
     return recordResult({ file: path, changes }, { message: `${path} written` });
@@ -81,11 +133,13 @@ export const configMigrate = defineCommand({
 
 export const configLint = defineCommand({
   path: ['kv', 'config', 'lint'],
-  summary: 'Check a server configuration file against a version',
-  about: 'Exits with code 20 if the server would not start with the file.',
+  summary: 'Check the configuration of a server for a version',
+  about:
+    'The file may be a configuration file, an environment file, a systemd unit (with its drop-ins and environment files), a pod manifest, a compose file or a command line. Exits with code 20 if the server would not start with it.',
   args: [fileArgument],
   flags: {
     to: toFlag,
+    format: formatFlag,
     command: {
       effects: [],
       field: str(),
@@ -98,19 +152,32 @@ export const configLint = defineCommand({
       line: 'opsctl kv config lint member.yaml --to 3.3',
       says: 'Find an unquoted auto-compaction-retention, with which 3.3 does not start',
     },
+    { line: 'opsctl kv config lint /etc/systemd/system/etcd.service --to 3.5', says: 'Check the flags of a systemd unit' },
   ],
   run: async (context, values) => {
-    const { host } = context;
-    const [{ lintFile, lintFlags }, { readServerFile }, { wordsOf }] = await Promise.all([
-      import('../../kv/upgrade/configuration/configuration.ts'),
+    const [{ lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
+      import('../../kv/upgrade/configuration/lint-source.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
       import('../../kv/upgrade/cluster/command-line.ts'),
     ]);
     const to = (values.to ?? '3.3') as Minor;
-    const { file } = await readServerFile(host, resolve(host.cwd, values.file), values.file);
-    const found = [...lintFile(file, to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
-    const rows = found.map(({ level, key, message, hint, isFixed }) => ({
+    const { path, source } = await readStarts(context, values.file, values.format);
+    const shown = (file: string): string => (file === path ? values.file : file);
+    const command = lintFlags(wordsOf(values.command ?? '') ?? [], to).map((one) => ({
+      ...one,
+      server: '',
+      origin: undefined,
+    }));
+    const found = [...lintStarts(source.starts, to), ...command];
+    for (const note of upgradeNotes[to] ?? []) context.log.info(`note for ${to}: ${note}`);
+    const rows = found.map(({ level, key, message, hint, isFixed, server, origin }) => ({
       level,
+      place:
+        origin === undefined
+          ? server === ''
+            ? ''
+            : `${values.file} (${server})`
+          : `${shown(origin.path)}:${origin.line}`,
       key,
       message,
       hint,
@@ -118,7 +185,7 @@ export const configLint = defineCommand({
     }));
     const isBad = rows.some(({ level }) => level === 'fail');
     return {
-      ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }),
+      ...rowsResult(rows, { columns: ['level', 'place', 'key', 'message', 'hint'], name: 'key' }),
       exit: () => (isBad ? 'no' : 'done'),
     } as ReturnType<typeof rowsResult>;
   },

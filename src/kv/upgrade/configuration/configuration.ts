@@ -5,9 +5,18 @@ import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../engine/model.ts';
 import { accessInEnvironment, accessInFile, accessInFlags } from './access.ts';
-import { type ConfigFinding, finding, typeFindings } from './finding.ts';
+import { type ConfigFinding, finding } from './finding.ts';
 import { isDuration, MODE, modeFindings, RETENTION, retentionFindings } from './retention.ts';
 import { fileFindings36, flagFindings36 } from './settings-36.ts';
+import {
+  normalizeKeys,
+  parseWords,
+  strayFindings,
+  typeFindings,
+  unknownFlags,
+  valuesGiven,
+  valuesInFile,
+} from './values.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 /** spec/store#items-5: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
@@ -55,7 +64,8 @@ const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
       ]
     : [];
 /** What the version `to` would make of a configuration file. `from`: the version that reads it now (default: the minor before). Pure. */
-export const lintFile = (file: Settings, to: Minor, from?: Minor): ConfigFinding[] => {
+export const lintFile = (given: Settings, to: Minor, from?: Minor): ConfigFinding[] => {
+  const file = normalizeKeys(given);
   const row = rowOf(`${to}.0`);
   const removed = (row?.removed ?? [])
     .filter(({ key }) => file[key] !== undefined && file[key] !== null)
@@ -68,55 +78,44 @@ export const lintFile = (file: Settings, to: Minor, from?: Minor): ConfigFinding
     ...compaction,
     ...logFindings(file, to),
     ...gatewayFindings(file, to),
-    ...typeFindings(file).filter(isRead),
+    ...typeFindings(file, to).filter(isRead),
+    ...valuesInFile(file, to).filter(isRead),
     ...removed,
     ...fileFindings36(file, to).filter(isRead),
   ];
 };
 /** Flags of a command line by name, without the dashes. */
-export const flagsOf = (words: readonly string[]): Map<string, string> => {
-  const flags = new Map<string, string>();
-  words.forEach((word, i) => {
-    const found = /^--?([a-z][a-z0-9-]*)(?:=([\s\S]*))?$/.exec(word);
-    if (found === null) return;
-    const next = words[i + 1];
-    flags.set(found[1] as string, found[2] ?? (next !== undefined && !next.startsWith('-') ? next : 'true'));
-  });
-  return flags;
-};
-/** Values of flags that the version `to` does not read. */
+export const flagsOf = (words: readonly string[]): ReadonlyMap<string, string> => parseWords(words).flags;
+/** Values of the retention that the version `to` does not read. */
 const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
-  const found: ConfigFinding[] = [];
-  const [retention, mode] = [flags.get(RETENTION), flags.get(MODE) ?? 'periodic'];
-  if (
-    row?.retention === 'string' &&
-    retention !== undefined &&
-    mode === 'periodic' &&
-    !isDuration(retention)
-  ) {
-    found.push(
-      finding(
-        'fail',
-        `--${RETENTION}`,
-        `is ${retention}, which is not a duration: the server would not start`,
-        'write 24 (hours), 24h or 90m',
-      ),
-    );
+  const retention = flags.get(RETENTION);
+  if (row?.retention === 'number') {
+    const mode = flags.has(MODE)
+      ? [finding('fail', `--${MODE}`, 'is not known before 3.3', 'leave it out')]
+      : [];
+    return retention === undefined || /^\d+$/.test(retention)
+      ? mode
+      : [
+          ...mode,
+          finding(
+            'fail',
+            `--${RETENTION}`,
+            `is ${retention}; before 3.3 it is a number of hours: the server would not start`,
+            'write hours: 24',
+          ),
+        ];
   }
-  const limit = flags.get('max-request-bytes');
-  if (limit !== undefined && !/^\d+$/.test(limit))
-    found.push(
-      finding(
-        'fail',
-        '--max-request-bytes',
-        `is ${limit}, which is not a whole number: the server would not start`,
-        'write bytes: 1572864',
-      ),
-    );
-  if (row?.retention === 'number' && flags.has(MODE))
-    found.push(finding('fail', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
-  return found;
+  return retention !== undefined && !isDuration(retention)
+    ? [
+        finding(
+          'fail',
+          `--${RETENTION}`,
+          `is ${retention}, which is not a duration: the server would not start`,
+          'write 24 (hours), 24h or 90m',
+        ),
+      ]
+    : [];
 };
 /** What the version `to` would make of a command line, beside these variables (spec/store#measured-configuration). Pure. */
 export const lintFlags = (
@@ -146,14 +145,33 @@ export const lintFlags = (
     ...valueFindings(flags, to),
     ...flagFindings36(flags, to),
   );
-  return found;
+  const isNew = ({ key }: ConfigFinding): boolean => !found.some((one) => one.key === key);
+  return [
+    ...found,
+    ...[
+      ...unknownFlags(flags, to),
+      ...strayFindings(words),
+      ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file') }),
+    ].filter(isNew),
+  ];
+};
+/** The first document of a YAML text, which is all that the servers read, and the rest from its `---` line on. */
+export const splitDocuments = (text: string): readonly [first: string, rest: string] => {
+  const lines = text.split(/(?<=\n)/);
+  let hasContent = false;
+  for (const [i, line] of lines.entries()) {
+    if (hasContent && /^(---|\.\.\.)(\s|$)/.test(line))
+      return [lines.slice(0, i).join(''), lines.slice(i).join('')];
+    if (!/^(\s*(#.*)?|%.*)$/.test(line.trimEnd())) hasContent = true;
+  }
+  return [text, ''];
 };
 /** The content of a configuration file, or why it cannot be read. */
 export const parseConfig = async (
   text: string,
 ): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
-  const document = parseDocument(text);
+  const document = parseDocument(splitDocuments(text)[0]);
   const error = document.errors[0];
   if (error !== undefined) return { broken: error.message.trimEnd() };
   const parsed = yamlValue(document);
@@ -208,7 +226,16 @@ export const lintEnvironment = (
         'keep one of the two',
       ),
     );
-  return [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
+  const settings = Object.entries(env)
+    .filter(([name]) => name.startsWith('ETCD_'))
+    .map(([name, value]): [string, string] => [name.slice(5).toLowerCase().replaceAll('_', '-'), value]);
+  const found = [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
+  return [
+    ...found,
+    ...valuesGiven(new Map(settings), to, { isVariable: true, hasFile: false }).filter(
+      ({ key }) => !found.some((one) => one.key === key),
+    ),
+  ];
 };
 
 /** What the next start will read, as far as it is new. */

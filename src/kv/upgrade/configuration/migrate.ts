@@ -4,7 +4,7 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { caFileIn, type Section } from './access.ts';
-import { GATEWAY, lintFile, parseConfig } from './configuration.ts';
+import { GATEWAY, lintFile, parseConfig, splitDocuments } from './configuration.ts';
 import { MODE, RETENTION } from './retention.ts';
 import { GATES, nanosecondsOf } from './settings-36.ts';
 
@@ -135,6 +135,10 @@ const fix = (document: MigrateDocument, file: Settings, key: string): string[] =
   const ca = caFileIn(key);
   if (ca !== undefined) return fixCaFile(document, key, ca.section, ca.isTop);
   if (isSetting36(key)) return fixSetting36(document, file, key);
+  if (key === 'logger') {
+    document.set('logger', 'zap');
+    return [`logger: ${String(file['logger'])} → zap`];
+  }
   if (key === GATEWAY) {
     document.set(GATEWAY, true);
     return [`${GATEWAY}: true added`];
@@ -154,14 +158,15 @@ export const migrateConfig = async (
   const parsed = await parseConfig(text);
   if ('broken' in parsed)
     throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
-  const document = parseDocument(text);
+  const [first, rest] = splitDocuments(text);
+  const document = parseDocument(first);
   const { file } = parsed;
   const fixed = lintFile(file, to).filter(
     ({ isFixed, isLater }) => isFixed === true && (isLater !== true || when === 'after'),
   );
   try {
     const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
-    return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+    return { text: changes.length === 0 ? text : `${document.toString({ lineWidth: 0 })}${rest}`, changes };
   } catch (error) {
     // What the reader lets through and the writer does not: an anchor with control characters, a file without a mapping.
     throw new AppError('config', `it cannot be changed for ${to}: ${messageOf(error)}`, {

@@ -1,5 +1,4 @@
 import {
-  durationsInFile,
   gatedIn36,
   gatesIn36,
   newIn36,
@@ -113,22 +112,6 @@ const gateShape = (file: Settings): ConfigFinding[] => {
   ];
 };
 
-const durations = (file: Settings): ConfigFinding[] =>
-  durationsInFile.flatMap((key) => {
-    const value = file[key];
-    if (typeof value !== 'string') return [];
-    const nanoseconds = nanosecondsOf(value);
-    return [
-      finding(
-        'fail',
-        key,
-        `is "${value}"; in the file it is a number of nanoseconds, and the server would not start`,
-        nanoseconds === undefined ? 'a number of nanoseconds' : `${key}: ${nanoseconds}`,
-        nanoseconds === undefined ? undefined : true,
-      ),
-    ];
-  });
-
 const fileValues = (file: Settings, to: Minor): ConfigFinding[] =>
   refusedValues
     .filter(({ minor, key, value }) => compareVersions(to, minor) >= 0 && file[key] === value)
@@ -148,12 +131,11 @@ const oldNameOf = (key: string): string => {
 
 /** What 3.5 and 3.6 make of a file, as far as it changes between them. Pure. */
 export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
-  const found = durations(file);
-  if (to === '3.5') return [...found, ...unknownTo35(file)];
+  if (to === '3.5') return unknownTo35(file);
   if (!isSince36(to)) return [];
   const text = typeof file[GATES] === 'string' ? (file[GATES] as string) : '';
   const names = { has: (key: string) => isThere(file[key]), shown: (key: string) => key };
-  return [...found, ...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
+  return [...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
 };
 
 /** The new names that people guess: as flags they do not exist. */

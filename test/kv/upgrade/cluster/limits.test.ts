@@ -13,7 +13,7 @@ import {
 } from '../../../../src/kv/upgrade/cluster/drivers.ts';
 import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/upgrade/cluster/given-access.ts';
 import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
-import { typeFindings } from '../../../../src/kv/upgrade/configuration/finding.ts';
+import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/version-file.ts';
 import { isReadyFor, notReady } from '../../../../src/kv/upgrade/decide.ts';
 import { minorRows } from '../../../../src/kv/upgrade/version-rows.ts';
@@ -406,7 +406,8 @@ it('an error in a YAML file stands at its line, the first one first', async () =
 });
 
 it('values of a configuration have the kind that the server reads', () => {
-  const keys = (file: Record<string, unknown>): string[] => typeFindings(file).map(({ key = '' }) => key);
+  const keys = (file: Record<string, unknown>): string[] =>
+    typeFindings(file, '3.4').map(({ key = '' }) => key);
   expect(keys({ 'snapshot-count': 0, 'quota-backend-bytes': -1, debug: true, name: 'n' })).toEqual([]);
   expect(keys({ 'snapshot-count': -1, 'quota-backend-bytes': 1.5, debug: 'true', name: 7 })).toEqual([
     ...['snapshot-count', 'quota-backend-bytes', 'debug', 'name'],
@@ -415,7 +416,8 @@ it('values of a configuration have the kind that the server reads', () => {
     keys({ 'snapshot-count': '1_000', 'quota-backend-bytes': '0x10', debug: 'yes', name: null }),
   ).toEqual([]);
   expect(keys({ 'snapshot-count': 'many', debug: 1 })).toEqual(['snapshot-count', 'debug']);
-  const long = (length: number) => typeFindings({ 'snapshot-count': text(length) })[0]?.message.split(',')[0];
+  const long = (length: number) =>
+    typeFindings({ 'snapshot-count': text(length) }, '3.4')[0]?.message.split(',')[0];
   expect(long(58)).toBe(`is "${text(58)}"`);
   expect(long(59)).toBe(`is "${text(56)}...`);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
-import { typeFindings } from '../../../../src/kv/upgrade/configuration/finding.ts';
+import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 
 /** Each was given to real servers of 3.3, 3.4 and 3.5: those that are found here did not start. */
 describe('values of a kind that no server reads', () => {
@@ -17,7 +17,7 @@ describe('values of a kind that no server reads', () => {
     ['auto-compaction-mode', 5],
     ['name', 5],
   ])('%s: %j', (key, value) => {
-    expect(typeFindings({ [key]: value })).toEqual([
+    expect(typeFindings({ [key]: value }, '3.4')).toEqual([
       expect.objectContaining({ level: 'fail', key, message: expect.stringContaining('would not start') }),
     ]);
   });
@@ -31,7 +31,7 @@ describe('values of a kind that no server reads', () => {
     ['name', 'n1'],
     ['something-else', { a: 1 }],
   ])('%s: %j is read', (key, value) => {
-    expect(typeFindings({ [key]: value })).toEqual([]);
+    expect(typeFindings({ [key]: value }, '3.4')).toEqual([]);
   });
 });
 

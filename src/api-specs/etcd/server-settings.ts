@@ -1,0 +1,259 @@
+import { renamedIn36 } from './settings.ts';
+import { compareVersions, type Minor } from './versions.ts';
+
+/**
+ * Kind of value of a setting. As a flag or a variable every value is text that the server parses; in the configuration file it has a
+ * YAML type. `urls` are text with a form of their own, `duration` is `5s` as a flag and a number of nanoseconds in the file.
+ */
+export type SettingKind = 'text' | 'urls' | 'bind-urls' | 'whole' | 'signed' | 'switch' | 'duration' | 'list';
+/** Where a version reads a setting: as a flag and a variable, at the top of the configuration file, or both. */
+type Place = 'both' | 'flag' | 'file';
+export type ServerSetting = {
+  readonly name: string;
+  readonly kind: SettingKind;
+  readonly place: Place;
+  /** First and last minor that reads it (measured with the flag parsers and the file readers of the servers). */
+  readonly since: Minor;
+  readonly until?: Minor;
+};
+type Group = readonly [
+  kind: SettingKind,
+  place: Place,
+  since: Minor,
+  until: Minor | undefined,
+  names: string,
+];
+const now = undefined;
+const groups: readonly Group[] = [
+  [
+    'text',
+    'both',
+    '3.2',
+    now,
+    'auth-token auto-compaction-retention data-dir discovery discovery-fallback discovery-proxy discovery-srv ' +
+      'initial-cluster initial-cluster-state initial-cluster-token metrics name wal-dir',
+  ],
+  ['text', 'both', '3.3', now, 'auto-compaction-mode'],
+  ['text', 'both', '3.2', now, 'cors'],
+  ['urls', 'both', '3.2', now, 'advertise-client-urls initial-advertise-peer-urls'],
+  ['bind-urls', 'both', '3.2', now, 'listen-client-urls listen-peer-urls'],
+  ['bind-urls', 'both', '3.3', now, 'listen-metrics-urls'],
+  ['bind-urls', 'both', '3.5', now, 'listen-client-http-urls'],
+  [
+    'whole',
+    'both',
+    '3.2',
+    now,
+    'auth-token-ttl election-timeout heartbeat-interval max-request-bytes max-snapshots max-txn-ops max-wals snapshot-count',
+  ],
+  ['signed', 'both', '3.2', now, 'quota-backend-bytes'],
+  [
+    'switch',
+    'both',
+    '3.2',
+    now,
+    'enable-pprof force-new-cluster initial-election-tick-advance strict-reconfig-check',
+  ],
+  ['switch', 'both', '3.2', '3.5', 'enable-v2'],
+  [
+    'whole',
+    'both',
+    '3.2',
+    '3.5',
+    'proxy-dial-timeout proxy-failure-wait proxy-read-timeout proxy-refresh-interval proxy-write-timeout',
+  ],
+  ['text', 'both', '3.2', '3.5', 'proxy'],
+  ['text', 'both', '3.3', '3.5', 'experimental-enable-v2v3'],
+  ['duration', 'both', '3.2', now, 'grpc-keepalive-interval grpc-keepalive-min-time grpc-keepalive-timeout'],
+  ['list', 'both', '3.2', now, 'cipher-suites'],
+  ['switch', 'both', '3.3', now, 'experimental-initial-corrupt-check'],
+  ['duration', 'both', '3.3', now, 'experimental-corrupt-check-time'],
+  ['switch', 'both', '3.2', '3.4', 'debug'],
+  ['text', 'both', '3.2', '3.4', 'log-package-levels'],
+  ['text', 'both', '3.3', '3.3', 'log-output'],
+  ['list', 'both', '3.4', '3.4', 'log-output'],
+  ['text', 'both', '3.4', now, 'logger discovery-srv-name log-level'],
+  ['list', 'both', '3.4', now, 'log-outputs'],
+  ['text', 'both', '3.4', now, 'host-whitelist'],
+  [
+    'duration',
+    'both',
+    '3.4',
+    now,
+    'backend-batch-interval experimental-warning-apply-duration experimental-watch-progress-notify-interval',
+  ],
+  ['signed', 'both', '3.4', now, 'backend-batch-limit experimental-compaction-batch-limit'],
+  ['whole', 'both', '3.4', now, 'bcrypt-cost max-concurrent-streams'],
+  ['text', 'both', '3.4', '3.4', 'experimental-backend-bbolt-freelist-type'],
+  [
+    'switch',
+    'both',
+    '3.4',
+    now,
+    'enable-grpc-gateway experimental-enable-lease-checkpoint experimental-enable-lease-checkpoint-persist pre-vote unsafe-no-fsync',
+  ],
+  [
+    'text',
+    'both',
+    '3.5',
+    now,
+    'backend-bbolt-freelist-type experimental-distributed-tracing-address experimental-distributed-tracing-instance-id ' +
+      'experimental-distributed-tracing-service-name log-rotation-config-json tls-max-version tls-min-version v2-deprecation',
+  ],
+  [
+    'switch',
+    'both',
+    '3.5',
+    now,
+    'enable-log-rotation experimental-compact-hash-check-enabled experimental-enable-distributed-tracing experimental-memory-mlock ' +
+      'experimental-stop-grpc-service-on-defrag experimental-txn-mode-write-with-shared-buffer',
+  ],
+  [
+    'whole',
+    'both',
+    '3.5',
+    now,
+    'experimental-bootstrap-defrag-threshold-megabytes self-signed-cert-validity',
+  ],
+  [
+    'duration',
+    'both',
+    '3.5',
+    now,
+    'experimental-compact-hash-check-time experimental-compaction-sleep-interval experimental-downgrade-check-time',
+  ],
+  ['signed', 'both', '3.5', now, 'experimental-distributed-tracing-sampling-rate'],
+  ['duration', 'both', '3.6', now, 'experimental-warning-unary-request-duration'],
+  ['whole', 'file', '3.5', '3.5', 'experimental-snapshot-catch-up-entries'],
+  ['whole', 'both', '3.6', now, 'experimental-snapshot-catchup-entries'],
+  [
+    'text',
+    'both',
+    '3.6',
+    now,
+    'feature-gates log-format discovery-token discovery-endpoints discovery-cert discovery-key discovery-cacert discovery-user ' +
+      'discovery-password',
+  ],
+  [
+    'duration',
+    'both',
+    '3.6',
+    now,
+    'discovery-dial-timeout discovery-request-timeout discovery-keepalive-time discovery-keepalive-timeout',
+  ],
+  ['switch', 'both', '3.6', now, 'discovery-insecure-transport discovery-insecure-skip-tls-verify'],
+  ['whole', 'both', '3.6', now, 'max-learners'],
+  ['text', 'flag', '3.2', '3.3', 'ca-file peer-ca-file'],
+  ['text', 'flag', '3.2', now, 'cert-file config-file key-file trusted-ca-file'],
+  [
+    'text',
+    'flag',
+    '3.2',
+    now,
+    'client-crl-file peer-cert-allowed-cn peer-cert-file peer-crl-file peer-key-file peer-trusted-ca-file',
+  ],
+  [
+    'switch',
+    'flag',
+    '3.2',
+    now,
+    'auto-tls client-cert-auth help peer-auto-tls peer-client-cert-auth version',
+  ],
+  ['text', 'flag', '3.2', now, 'snapshot'],
+  ['switch', 'flag', '3.3', now, 'experimental-peer-skip-client-san-verification'],
+  ['text', 'flag', '3.4', now, 'client-cert-allowed-hostname peer-cert-allowed-hostname'],
+  ['text', 'flag', '3.5', now, 'client-cert-file client-key-file peer-client-cert-file peer-client-key-file'],
+  ['duration', 'flag', '3.5', now, 'raft-read-timeout raft-write-timeout'],
+  ['switch', 'flag', '3.5', now, 'socket-reuse-address socket-reuse-port'],
+];
+const kindOf = (name: string): { kind: SettingKind; place: Place } => {
+  const [kind, place] = groups.find(([, , , , names]) => names.split(' ').includes(name)) ?? ['text', 'both'];
+  return { kind, place };
+};
+/** Every setting of every version. A name whose kind changed has a row for each kind. */
+export const serverSettings: readonly ServerSetting[] = [
+  ...groups.flatMap(([kind, place, since, until, names]) =>
+    names.split(' ').map((name) => ({ name, kind, place, since, ...(until === undefined ? {} : { until }) })),
+  ),
+  ...renamedIn36.map(({ old, now: name }): ServerSetting => ({ name, ...kindOf(old), since: '3.6' })),
+];
+/** Mappings in the configuration file, with the kinds of their keys. */
+export const fileSections: Readonly<
+  Record<string, { readonly since: Minor; readonly keys: readonly ServerSetting[] }>
+> = (() => {
+  const key = (kind: SettingKind, since: Minor, name: string): ServerSetting => ({
+    name,
+    kind,
+    place: 'file',
+    since,
+  });
+  const security = [
+    ...['cert-file', 'key-file', 'trusted-ca-file'].map((name) => key('text', '3.2', name)),
+    { ...key('text', '3.2', 'ca-file'), until: '3.3' as Minor },
+    ...['client-cert-auth', 'auto-tls'].map((name) => key('switch', '3.2', name)),
+    ...['client-cert-file', 'client-key-file'].map((name) => key('text', '3.5', name)),
+    ...['allowed-cn', 'allowed-hostname'].map((name) => key('list', '3.5', name)),
+  ];
+  return {
+    'client-transport-security': { since: '3.2' as Minor, keys: security },
+    'peer-transport-security': { since: '3.2' as Minor, keys: security },
+    'socket-options': {
+      since: '3.5' as Minor,
+      keys: ['reuse-address', 'reuse-port'].map((name) => key('switch', '3.5', name)),
+    },
+  };
+})();
+const isIn = ({ since, until }: ServerSetting, minor: Minor): boolean =>
+  compareVersions(minor, since) >= 0 && (until === undefined || compareVersions(minor, until) <= 0);
+/** The setting as this version reads it there; undefined if it does not. */
+export const findSetting = (
+  name: string,
+  minor: Minor,
+  place: Exclude<Place, 'both'>,
+): ServerSetting | undefined =>
+  serverSettings.find(
+    (one) => one.name === name && isIn(one, minor) && (one.place === 'both' || one.place === place),
+  );
+export const findSectionKey = (section: string, name: string, minor: Minor): ServerSetting | undefined =>
+  fileSections[section]?.keys.find((one) => one.name === name && isIn(one, minor));
+/** Versions that read the setting there, oldest first. */
+export const listReaders = (name: string, place: Exclude<Place, 'both'>, minors: readonly Minor[]): Minor[] =>
+  minors.filter((minor) => findSetting(name, minor, place) !== undefined);
+/** All names that some version reads at this place. */
+export const settingNames = (place: Exclude<Place, 'both'>): string[] => [
+  ...new Set(
+    serverSettings.filter((one) => one.place === 'both' || one.place === place).map(({ name }) => name),
+  ),
+];
+/** Values that a version accepts for a setting; all others stop the server, as a flag or a variable and in the file. */
+export type ChoiceRule = {
+  readonly name: string;
+  readonly since: Minor;
+  readonly until?: Minor;
+  readonly values: readonly string[];
+  /** The configuration file is not checked: the server starts with any value there. */
+  readonly isFlagOnly?: true;
+};
+const zapLevels = ['debug', 'info', 'warn', 'error', 'dpanic', 'panic', 'fatal'];
+export const choiceRules: readonly ChoiceRule[] = [
+  { name: 'logger', since: '3.4', until: '3.4', values: ['capnslog', 'zap'] },
+  { name: 'logger', since: '3.5', values: ['zap'] },
+  { name: 'log-level', since: '3.4', until: '3.4', values: zapLevels },
+  {
+    name: 'log-level',
+    since: '3.5',
+    values: ['', ...zapLevels, ...zapLevels.map((level) => level.toUpperCase())],
+  },
+  { name: 'proxy', since: '3.2', until: '3.5', values: ['off', 'readonly', 'on'] },
+  { name: 'discovery-fallback', since: '3.2', until: '3.5', values: ['exit', 'proxy'] },
+  { name: 'initial-cluster-state', since: '3.2', values: ['new', 'existing'] },
+  { name: 'tls-min-version', since: '3.5', values: ['', 'TLS1.2', 'TLS1.3'] },
+  { name: 'tls-max-version', since: '3.5', values: ['', 'TLS1.2', 'TLS1.3'] },
+  {
+    name: 'v2-deprecation',
+    since: '3.5',
+    until: '3.5',
+    values: ['not-yet', 'write-only', 'write-only-drop-data', 'write-only-skip-check', 'gone'],
+    isFlagOnly: true,
+  },
+];

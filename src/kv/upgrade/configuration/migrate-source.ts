@@ -1,0 +1,228 @@
+import { gatedIn36, renamedIn36 } from '../../../api-specs/etcd/settings.ts';
+import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
+import { flagsOf } from './configuration.ts';
+import type { Migrated } from './migrate.ts';
+import type { Origin, ServerStart } from './server-start.ts';
+
+/** What becomes of a flag or variable: another name, another value, an additional setting, or nothing. */
+type Edit =
+  | {
+      readonly kind: 'rename';
+      readonly to: string;
+      readonly value?: string;
+      readonly add?: readonly [string, string];
+    }
+  | { readonly kind: 'remove'; readonly why: string };
+type Rule = {
+  readonly name: string;
+  readonly since: Minor;
+  /** Only after every member runs the new version. */
+  readonly isLater?: true;
+  readonly edit: (value: string) => Edit | undefined;
+};
+const rename = (to: string, add?: readonly [string, string]) => (): Edit => ({
+  kind: 'rename',
+  to,
+  ...(add === undefined ? {} : { add }),
+});
+const remove = (why: string) => (): Edit => ({ kind: 'remove', why });
+const isTrue = (value: string): boolean => /^(1|t|true)$/i.test(value);
+const rules: readonly Rule[] = [
+  { name: 'ca-file', since: '3.4', edit: rename('trusted-ca-file', ['client-cert-auth', 'true']) },
+  {
+    name: 'peer-ca-file',
+    since: '3.4',
+    edit: rename('peer-trusted-ca-file', ['peer-client-cert-auth', 'true']),
+  },
+  { name: 'log-output', since: '3.4', edit: rename('log-outputs') },
+  {
+    name: 'debug',
+    since: '3.5',
+    edit: (value) =>
+      isTrue(value)
+        ? { kind: 'rename', to: 'log-level', value: 'debug' }
+        : { kind: 'remove', why: 'info is the default level' },
+  },
+  { name: 'log-package-levels', since: '3.5', edit: remove('3.5 has one level for all packages: log-level') },
+  {
+    name: 'logger',
+    since: '3.5',
+    edit: (value) => (value === 'capnslog' ? { kind: 'rename', to: 'logger', value: 'zap' } : undefined),
+  },
+  {
+    name: 'experimental-backend-bbolt-freelist-type',
+    since: '3.5',
+    edit: rename('backend-bbolt-freelist-type'),
+  },
+  ...['enable-v2', 'experimental-enable-v2v3'].map(
+    (name): Rule => ({ name, since: '3.6', edit: remove('3.6 has no v2 interface') }),
+  ),
+  ...[
+    'proxy',
+    'proxy-dial-timeout',
+    'proxy-failure-wait',
+    'proxy-read-timeout',
+    'proxy-refresh-interval',
+    'proxy-write-timeout',
+  ].map((name): Rule => ({ name, since: '3.6', edit: remove('the grpc-proxy is a separate program') })),
+  ...renamedIn36.map(({ old, now }): Rule => ({ name: old, since: '3.6', isLater: true, edit: rename(now) })),
+];
+/** Switches that become gates: the gates are one setting, so the first line holds them all and the others disappear. */
+const gateEdits = (
+  get: (name: string) => string | undefined,
+): { name: string; value: string; edit: Edit }[] => {
+  const given = gatedIn36.flatMap(({ old, gate }) => {
+    const value = get(old);
+    return value === undefined ? [] : [{ name: old, value, text: `${gate}=${value}` }];
+  });
+  const now = get('feature-gates');
+  const text = [...(now === undefined ? [] : [now]), ...given.map((one) => one.text)].join(',');
+  const edits = given.map(({ name, value }, i) => ({
+    name,
+    value,
+    edit: (i === 0 && now === undefined
+      ? { kind: 'rename', to: 'feature-gates', value: text }
+      : { kind: 'remove', why: 'it is one of the feature gates now' }) as Edit,
+  }));
+  return now === undefined || given.length === 0
+    ? edits
+    : [
+        { name: 'feature-gates', value: now, edit: { kind: 'rename', to: 'feature-gates', value: text } },
+        ...edits,
+      ];
+};
+const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+type Place = {
+  readonly shown: (name: string) => string;
+  readonly pattern: (name: string, value: string) => RegExp;
+};
+const valuePattern = (value: string): string => `(["']?)${escapeText(value)}\\1`;
+const asFlag: Place = {
+  shown: (name) => `--${name}`,
+  pattern: (name, value) =>
+    new RegExp(`(?<![\\w-])--?${escapeText(name)}(?:(?:=|\\s+)${valuePattern(value)}|(?=["'\\s\\\\]|$))`),
+};
+const asVariable: Place = {
+  shown: variableOf,
+  pattern: (name, value) =>
+    new RegExp(`(?<!\\w)${variableOf(name)}(\\s*[=:]\\s*)${valuePattern(value).replace('\\1', '\\2')}`),
+};
+/** A list item of YAML, a continued line, or an assignment that holds only this setting disappears; from other lines only the setting. */
+const withoutSetting = (line: string, found: string): string | undefined => {
+  const others = line.replace(found, '').replace(/[-\s"'\\,]|export|Environment=/g, '');
+  return others === ''
+    ? undefined
+    : line
+        .replace(found, '')
+        .replace(/(?<=\S) {2,}(?=\S)/g, ' ')
+        .replace(/ +(?=["']?$)/, '');
+};
+const addedTo = (line: string, found: string, text: string, added: string): string[] => {
+  const whole = line.replace(found, text);
+  const isAlone = /^\s*-\s/.test(line) || /^\s*(export\s+)?ETCD_/.test(line);
+  return isAlone ? [whole, line.replace(found, added)] : [line.replace(found, `${text} ${added}`)];
+};
+type Change = { readonly lines: readonly string[]; readonly note: string };
+const rewrite = (
+  { place, name, value }: Wanted,
+  found: string,
+  to: string,
+  now: string | undefined,
+): string => {
+  const isFlag = place === asFlag;
+  const named = found.replace(isFlag ? `-${name}` : variableOf(name), isFlag ? `-${to}` : variableOf(to));
+  if (now === undefined) return named;
+  const at = named.lastIndexOf(value);
+  return /[=:\s]\S/.test(named)
+    ? named.slice(0, at) + now + named.slice(at + value.length)
+    : `${named}=${now}`;
+};
+const changeLine = (line: string, wanted: Wanted): Change | undefined => {
+  const { place, name, value, edit, has } = wanted;
+  const found = place.pattern(name, value).exec(line)?.[0];
+  if (found === undefined) return undefined;
+  if (edit.kind === 'remove') {
+    const left = withoutSetting(line, found);
+    return { lines: left === undefined ? [] : [left], note: `${place.shown(name)} removed: ${edit.why}` };
+  }
+  const text = rewrite(wanted, found, edit.to, edit.value);
+  const shown = edit.value === undefined ? place.shown(edit.to) : `${place.shown(edit.to)}=${edit.value}`;
+  const note = `${place.shown(name)} → ${shown}`;
+  if (edit.add === undefined || has(edit.add[0])) return { lines: [line.replace(found, text)], note };
+  const added = rewrite(wanted, found, edit.add[0], edit.add[1]);
+  return {
+    lines: addedTo(line, found, text, added),
+    note: `${note}, with ${place.shown(edit.add[0])}=${edit.add[1]}`,
+  };
+};
+/** Lines behind the first one of a setting that may still belong to its command. */
+const MAX_LINES = 200;
+type Wanted = {
+  readonly place: Place;
+  readonly name: string;
+  readonly value: string;
+  readonly edit: Edit;
+  readonly origin: Origin | undefined;
+  readonly has: (name: string) => boolean;
+};
+const noOther = (): boolean => false;
+/** Edits of one server, in the order in which they apply. */
+const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll' | 'after'): Wanted[] => {
+  const flags = flagsOf(words);
+  const has = (name: string): boolean => flags.has(name) || env[variableOf(name)] !== undefined;
+  const places = [
+    { place: asFlag, get: (name: string) => flags.get(name) },
+    { place: asVariable, get: (name: string) => env[variableOf(name)] },
+  ];
+  const active = rules.filter(
+    ({ since, isLater }) => compareVersions(to, since) >= 0 && (isLater !== true || when === 'after'),
+  );
+  return places.flatMap(({ place, get }) => {
+    const originOf = (name: string): Origin | undefined => origins.get(place.shown(name));
+    const renamed = active.flatMap(({ name, edit: editOf }): Wanted[] => {
+      const value = get(name);
+      const edit = value === undefined ? undefined : editOf(value);
+      return value === undefined || edit === undefined
+        ? []
+        : [{ place, name, value, edit, origin: originOf(name), has }];
+    });
+    const gates = compareVersions(to, '3.6') < 0 || when === 'roll' ? [] : gateEdits(get);
+    return [
+      ...renamed,
+      ...gates.map((one): Wanted => ({ place, ...one, origin: originOf(one.name), has: noOther })),
+    ];
+  });
+};
+/** The text of a unit, an environment file, a manifest or a command for the version `to`; settings in other files are listed, not changed. Pure. */
+export const migrateSource = (
+  text: string,
+  path: string,
+  starts: readonly ServerStart[],
+  to: Minor,
+  when: 'roll' | 'after',
+): Migrated & { readonly elsewhere: readonly string[] } => {
+  const lines = text.split('\n').map((line): readonly string[] => [line]);
+  const [changes, elsewhere]: [string[], string[]] = [[], []];
+  for (const wanted of starts.flatMap((start) => listEdits(start, to, when))) {
+    const { origin, place, name } = wanted;
+    const first = (origin?.line ?? 1) - 1;
+    const change =
+      origin !== undefined && origin.path !== path
+        ? undefined
+        : lines
+            .slice(first, first + MAX_LINES)
+            .map((line, i) => ({
+              at: first + i,
+              found: line.length === 1 ? changeLine(line[0] as string, wanted) : undefined,
+            }))
+            .find(({ found }) => found !== undefined);
+    if (change?.found === undefined)
+      elsewhere.push(`${origin?.path ?? path}:${first + 1}: ${place.shown(name)}`);
+    else {
+      lines[change.at] = change.found.lines;
+      changes.push(`line ${change.at + 1}: ${change.found.note}`);
+    }
+  }
+  return { text: lines.flat().join('\n'), changes, elsewhere };
+};

@@ -1,0 +1,263 @@
+import { fileSections, settingNames } from '../../../api-specs/etcd/server-settings.ts';
+import { AppError } from '../../../core/problem.ts';
+import { wordsOf } from '../cluster/command-line.ts';
+import { parseConfig, splitDocuments } from './configuration.ts';
+import {
+  escapeText,
+  keyOrigins,
+  lineIn,
+  type Origin,
+  originsIn,
+  readEnvironment,
+  type ServerStart,
+  serverWords,
+  type SourceReader,
+  variable,
+} from './server-start.ts';
+import { readUnit } from './unit-file.ts';
+import { normalizeKeys, parseWords } from './values.ts';
+
+export const sourceFormats = ['config', 'env', 'unit', 'pod', 'compose', 'command'] as const;
+export type SourceFormat = (typeof sourceFormats)[number];
+export type Source = { readonly format: SourceFormat; readonly starts: readonly ServerStart[] };
+/** Variables that a container runtime is given with `-e` or `--env`. */
+const runtimeVariables = (words: readonly string[]): Record<string, string> => {
+  const found: Record<string, string> = {};
+  words.forEach((word, i) => {
+    const text =
+      /^--env=([\s\S]*)$/.exec(word)?.[1] ?? (word === '-e' || word === '--env' ? words[i + 1] : undefined);
+    const pair = /^(\w+)=([\s\S]*)$/.exec(text ?? '');
+    if (pair !== null) found[pair[1] as string] = pair[2] as string;
+  });
+  return found;
+};
+const isEnvironment = (text: string): boolean => {
+  const lines = text.split('\n').filter((line) => !/^\s*([#;].*)?$/.test(line));
+  return lines.length > 0 && lines.every((line) => variable.test(line));
+};
+const readEnvironmentFile = (text: string, path: string): Source => {
+  const { env, origins, comments } = readEnvironment(text, path);
+  const notes = comments.map((key) => ({
+    key,
+    message: 'has a comment behind its value: systemd makes the comment a part of the value',
+    hint: 'put the comment on its own line',
+  }));
+  return { format: 'env', starts: [{ name: '', words: [], env, origins, unread: [], notes }] };
+};
+
+type Mapping = Readonly<Record<string, unknown>>;
+const isMapping = (value: unknown): value is Mapping =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.map(String) : typeof value === 'string' ? (wordsOf(value) ?? []) : [];
+/** One container: what it runs, and its variables. Undefined if nothing of it belongs to a server. */
+const containerStart = (
+  text: string,
+  path: string,
+  given: {
+    name: string;
+    words: readonly string[];
+    env: Record<string, string>;
+    unread: readonly string[];
+    line: number;
+  },
+): ServerStart | undefined => {
+  const isFlagsOnly = given.words[0]?.startsWith('-') === true;
+  const words = isFlagsOnly ? given.words : (serverWords(given.words) ?? []);
+  const variables = Object.keys(given.env).filter((name) => name.startsWith('ETCD_'));
+  if (words.length === 0 && variables.length === 0) return undefined;
+  const origins = originsIn(text, path, parseWords(words).flags.keys(), variables, given.line);
+  return { name: given.name, words, env: given.env, origins, unread: given.unread };
+};
+const findLine = (text: string, pattern: RegExp): number => (pattern.test(text) ? lineIn(text, pattern) : 1);
+
+/** Containers of a Pod, of the template of a workload, or of a list of them. */
+const listContainers = (value: unknown): Mapping[] => {
+  if (!isMapping(value)) return [];
+  if (Array.isArray(value['items'])) return value['items'].flatMap(listContainers);
+  const spec = value['spec'];
+  if (!isMapping(spec)) return [];
+  const jobs = isMapping(spec['jobTemplate']) ? listContainers(spec['jobTemplate']) : [];
+  if (isMapping(spec['template'])) return [...jobs, ...listContainers(spec['template'])];
+  return [...jobs, ...(Array.isArray(spec['containers']) ? spec['containers'].filter(isMapping) : [])];
+};
+const podVariables = (container: Mapping): { env: Record<string, string>; unread: string[] } => {
+  const given = Array.isArray(container['env']) ? container['env'].filter(isMapping) : [];
+  const env = Object.fromEntries(
+    given
+      .filter((one) => one['value'] !== undefined)
+      .map((one) => [String(one['name']), String(one['value'])]),
+  );
+  const sources = [
+    ...given.filter((one) => one['valueFrom'] !== undefined).map((one) => `variable ${String(one['name'])}`),
+    ...(Array.isArray(container['envFrom']) && container['envFrom'].length > 0 ? ['envFrom'] : []),
+  ];
+  return { env, unread: sources };
+};
+const readPods = (documents: readonly unknown[], text: string, path: string): ServerStart[] =>
+  documents.flatMap(listContainers).flatMap((container) => {
+    const name = String(container['name'] ?? '');
+    const words = [...textsOf(container['command']), ...textsOf(container['args'])];
+    const start = containerStart(text, path, { name, words, ...podVariables(container), line: 1 });
+    return start === undefined ? [] : [start];
+  });
+
+const composeVariables = (value: unknown): Record<string, string> =>
+  isMapping(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, one === null ? '' : String(one)]))
+    : Object.fromEntries(
+        textsOf(value).flatMap((one) => {
+          const pair = /^(\w+)=([\s\S]*)$/.exec(one);
+          return pair === null ? [] : [[pair[1] as string, pair[2] as string]];
+        }),
+      );
+const directoryOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf('/')));
+const envFiles = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : value === undefined ? [] : [value]).map((one) =>
+    isMapping(one) ? String(one['path']) : String(one),
+  );
+const readEnvFiles = async (value: unknown, path: string, reader: SourceReader) => {
+  const [env, unread, origins]: [Record<string, string>, string[], Map<string, Origin>] = [{}, [], new Map()];
+  for (const file of envFiles(value)) {
+    const full = file.startsWith('/') ? file : `${directoryOf(path)}/${file}`;
+    const content = await reader.read(full);
+    if (content === undefined) unread.push(full);
+    else {
+      const read = readEnvironment(content, full);
+      Object.assign(env, read.env);
+      for (const [key, origin] of read.origins) origins.set(key, origin);
+    }
+  }
+  return { env, unread, origins };
+};
+const readService = async (
+  [name, service]: readonly [string, Mapping],
+  text: string,
+  path: string,
+  reader: SourceReader,
+): Promise<ServerStart[]> => {
+  const { env, unread, origins } = await readEnvFiles(service['env_file'], path, reader);
+  const own = composeVariables(service['environment']);
+  const words = [...textsOf(service['entrypoint']), ...textsOf(service['command'])];
+  const line = findLine(text, new RegExp(`^\\s+${escapeText(name)}:`, 'm'));
+  const start = containerStart(text, path, { name, words, env: { ...env, ...own }, unread, line });
+  const others = [...origins].filter(([key]) => own[key] === undefined);
+  return start === undefined ? [] : [{ ...start, origins: new Map([...start.origins, ...others]) }];
+};
+const readCompose = async (
+  services: unknown,
+  text: string,
+  path: string,
+  reader: SourceReader,
+): Promise<ServerStart[]> => {
+  const starts: ServerStart[] = [];
+  for (const [name, service] of Object.entries(isMapping(services) ? services : {}))
+    if (isMapping(service)) starts.push(...(await readService([name, service], text, path, reader)));
+  return starts;
+};
+
+const knownKeys = new Set([...settingNames('file'), ...settingNames('flag'), ...Object.keys(fileSections)]);
+const notServer = (path: string): AppError =>
+  new AppError('config', `cannot use ${path}: it contains no setting of the server`, {
+    code: 'NO_SERVER_SETTINGS',
+    tryThis: [
+      'name a configuration file, an environment file, a systemd unit, a pod manifest, a compose file or a file with the command line',
+      'choose the format if opsctl identified another one: --format config|env|unit|pod|compose|command',
+    ],
+  });
+const broken = (path: string, why: string): AppError =>
+  new AppError('no', `${path} cannot be read by any version: ${why}`, { code: 'CONFIG_BROKEN' });
+
+const readCommand = (text: string, path: string): Source | undefined => {
+  const joined = text.replace(/\\\r?\n/g, ' ');
+  const starts = joined
+    .split('\n')
+    .filter((line) => !/^\s*#/.test(line))
+    .flatMap((line): ServerStart[] => {
+      const all = wordsOf(line.replace(/\s#.*$/, '')) ?? [];
+      const words = serverWords(all);
+      if (words === undefined || words.length < 2) return [];
+      const env = runtimeVariables(all);
+      const origins = originsIn(text, path, parseWords(words).flags.keys(), Object.keys(env));
+      return [{ name: '', words, env, origins, unread: [] }];
+    });
+  return starts.length === 0 ? undefined : { format: 'command', starts };
+};
+const isManifest = (file: Mapping): boolean =>
+  typeof file['kind'] === 'string' && file['apiVersion'] !== undefined;
+/** All documents of a text that can be read. */
+const listDocuments = async (text: string): Promise<unknown[]> => {
+  const documents: unknown[] = [];
+  for (let left = text; left !== ''; ) {
+    const [first, rest] = splitDocuments(left);
+    const parsed = await parseConfig(first);
+    if ('file' in parsed) documents.push(parsed.file);
+    left = rest.replace(/^(---|\.\.\.)[^\n]*\n?/, '');
+  }
+  return documents;
+};
+const readValues = async (
+  text: string,
+  path: string,
+  reader: SourceReader,
+  format: SourceFormat | undefined,
+): Promise<Source> => {
+  const parsed = await parseConfig(text);
+  if ('broken' in parsed) {
+    const command = format === undefined ? readCommand(text, path) : undefined;
+    if (command !== undefined) return command;
+    throw broken(path, parsed.broken);
+  }
+  const { file } = parsed;
+  const is = (one: SourceFormat, looks: boolean): boolean =>
+    format === one || (format === undefined && looks);
+  if (is('compose', isMapping(file['services'])))
+    return { format: 'compose', starts: await readCompose(file['services'], text, path, reader) };
+  if (is('pod', isManifest(file)))
+    return { format: 'pod', starts: readPods(await listDocuments(text), text, path) };
+  const hasKnown = Object.keys(normalizeKeys(file)).some((key) => knownKeys.has(key));
+  const start = { name: '', words: [], env: {}, file, origins: keyOrigins(text, path), unread: [] };
+  return { format: 'config', starts: hasKnown ? [start] : [] };
+};
+const readFormat = async (
+  text: string,
+  path: string,
+  reader: SourceReader,
+  format: SourceFormat | undefined,
+): Promise<Source> => {
+  const isUnit = /^\s*\[(Unit|Service|Install|Container)\]\s*$/m.test(text);
+  if (format === 'unit' || (format === undefined && isUnit))
+    return { format: 'unit', starts: await readUnit(text, path, reader) };
+  if (format === 'env' || (format === undefined && isEnvironment(text)))
+    return readEnvironmentFile(text, path);
+  const list = /^\s*\[/.test(text) ? await listWords(text) : undefined;
+  if (list !== undefined && (format === undefined || format === 'command')) {
+    const words = serverWords(list) ?? [];
+    const origins = originsIn(text, path, parseWords(words).flags.keys(), []);
+    return {
+      format: 'command',
+      starts: words.length === 0 ? [] : [{ name: '', words, env: {}, origins, unread: [] }],
+    };
+  }
+  if (format === 'command') return readCommand(text, path) ?? { format, starts: [] };
+  return readValues(text, path, reader, format);
+};
+const listWords = async (text: string): Promise<string[] | undefined> => {
+  const { parseDocument } = await import('../../../platform/yaml.ts');
+  const value: unknown = parseDocument(text).toJS();
+  return Array.isArray(value) ? value.map(String) : undefined;
+};
+
+/** The servers that a file starts or configures. Throws if the file contains no setting of a server. */
+export const readSource = async (
+  text: string,
+  path: string,
+  reader: SourceReader,
+  format?: SourceFormat,
+): Promise<Source> => {
+  const source = await readFormat(text, path, reader, format);
+  const isKnown = ({ file, words, env }: ServerStart): boolean =>
+    file !== undefined || words.length > 0 || Object.keys(env).some((name) => name.startsWith('ETCD_'));
+  if (!source.starts.some(isKnown)) throw notServer(path);
+  return source;
+};

@@ -1,0 +1,446 @@
+import {
+  choiceRules,
+  fileSections,
+  findSectionKey,
+  findSetting,
+  listReaders,
+  settingNames,
+  type ServerSetting,
+  type SettingKind,
+} from '../../../api-specs/etcd/server-settings.ts';
+import { compareVersions, type Minor, versionRows } from '../../../api-specs/etcd/versions.ts';
+import { nearest } from '../../../core/text.ts';
+import { type ConfigFinding, finding } from './finding.ts';
+import { nanosecondsOf } from './settings-36.ts';
+
+type Settings = Readonly<Record<string, unknown>>;
+const minors = versionRows.map(({ minor }) => minor);
+const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+/** Settings with their own rules (retention, log outputs, feature gates). */
+const hasOwnRules = new Set(['auto-compaction-retention', 'log-output', 'log-outputs', 'feature-gates']);
+const stops = 'the server would not start';
+
+// The servers read YAML 1.1: there `yes` is true and 1_000 is a number. A text that could be either is accepted.
+const mayBeNumber = (value: unknown): boolean =>
+  typeof value === 'string' && /^[-+]?(0[xob]|\d+_)/i.test(value);
+const mayBeSwitch = (value: unknown): boolean =>
+  typeof value === 'string' && /^(y|n|yes|no|on|off)$/i.test(value);
+const isInteger = (value: unknown): boolean => typeof value === 'number' && Number.isInteger(value);
+type FileRule = { readonly fits: (value: unknown) => boolean; readonly what: string; readonly hint: string };
+const digits = 'write digits, without quotes';
+const text: FileRule = {
+  fits: (value) => typeof value === 'string',
+  what: 'text',
+  hint: 'put it in quotes',
+};
+const fileRules: Readonly<Record<SettingKind, FileRule>> = {
+  text,
+  urls: text,
+  'bind-urls': text,
+  whole: {
+    fits: (value) => (isInteger(value) && (value as number) >= 0) || mayBeNumber(value),
+    what: 'a whole number',
+    hint: digits,
+  },
+  signed: { fits: (value) => isInteger(value) || mayBeNumber(value), what: 'a whole number', hint: digits },
+  switch: {
+    fits: (value) => typeof value === 'boolean' || mayBeSwitch(value),
+    what: 'true or false',
+    hint: 'write true or false, without quotes',
+  },
+  duration: {
+    fits: (value) => isInteger(value) || mayBeNumber(value),
+    what: 'a number of nanoseconds',
+    hint: 'write nanoseconds: 5000000000 for 5 s',
+  },
+  list: {
+    fits: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string'),
+    what: 'a list of texts',
+    hint: 'write [VALUE]',
+  },
+};
+const formatValue = (value: unknown): string => {
+  const shown = JSON.stringify(value) ?? String(value);
+  return shown.length > 60 ? `${shown.slice(0, 57)}...` : shown;
+};
+const fileValue = ({ kind }: ServerSetting, key: string, value: unknown): ConfigFinding[] => {
+  const { fits, what, hint } = fileRules[kind];
+  if (value === undefined || value === null || fits(value)) return [];
+  if (kind !== 'duration' || typeof value !== 'string')
+    return [finding('fail', key, `is ${formatValue(value)}, which is not ${what}: ${stops}`, hint)];
+  const nanoseconds = nanosecondsOf(value);
+  return [
+    finding(
+      'fail',
+      key,
+      `is "${value}"; in the file it is a number of nanoseconds, and ${stops}`,
+      nanoseconds === undefined ? hint : `${key}: ${nanoseconds}`,
+      nanoseconds === undefined ? undefined : true,
+    ),
+  ];
+};
+const sectionValues = (section: string, value: unknown, to: Minor): ConfigFinding[] => {
+  if (value === undefined || value === null) return [];
+  if (typeof value !== 'object' || Array.isArray(value))
+    return [
+      finding(
+        'fail',
+        section,
+        `is ${formatValue(value)}, which is not a mapping: ${stops}`,
+        'indent its keys below it',
+      ),
+    ];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const setting = findSectionKey(section, name, to);
+    return setting === undefined ? [] : fileValue(setting, `${section}.${name}`, inner);
+  });
+};
+/** Values whose YAML type stops the version `to` (measured with the file readers of the servers). Pure. */
+export const typeFindings = (file: Settings, to: Minor): ConfigFinding[] =>
+  Object.entries(file).flatMap(([key, value]) => {
+    const section = fileSections[key];
+    if (section !== undefined)
+      return compareVersions(to, section.since) >= 0 ? sectionValues(key, value, to) : [];
+    const setting = hasOwnRules.has(key) ? undefined : findSetting(key, to, 'file');
+    return setting === undefined ? [] : fileValue(setting, key, value);
+  });
+
+/** The servers read the keys of the file without regard to case. */
+export const normalizeKeys = (file: Settings): Settings => {
+  const known = new Set([...settingNames('file'), ...Object.keys(fileSections)]);
+  const entries = Object.entries(file).map(([key, value]): [string, unknown] => {
+    const lower = key.toLowerCase();
+    return [known.has(lower) && file[lower] === undefined ? lower : key, value];
+  });
+  return Object.fromEntries(entries);
+};
+
+const flagForms: Readonly<Record<SettingKind, RegExp | undefined>> = {
+  text: undefined,
+  list: undefined,
+  urls: undefined,
+  'bind-urls': undefined,
+  whole: /^(0x[\da-f_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/i,
+  signed: /^[-+]?(0x[\da-f_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/i,
+  switch: /^(1|0|t|f|true|false|T|F|TRUE|FALSE|True|False)$/,
+  duration: /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/,
+};
+const flagWords: Readonly<Record<SettingKind, string>> = {
+  text: '',
+  list: '',
+  urls: '',
+  'bind-urls': '',
+  whole: 'a whole number',
+  signed: 'a whole number',
+  switch: 'true or false',
+  duration: 'a duration such as 5s',
+};
+
+const isBindHost = (host: string): boolean =>
+  host === 'localhost' || host === '' || /^\d+(\.\d+){3}$/.test(host) || host.startsWith('[');
+/** Why the servers reject this URL; undefined for a URL that they accept. */
+const urlProblem = (url: string, isBind: boolean): string | undefined => {
+  const parts = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/i.exec(url);
+  const scheme = parts?.[1]?.toLowerCase() ?? '';
+  if (!['http', 'https', 'unix', 'unixs'].includes(scheme)) return 'has no scheme http, https, unix or unixs';
+  if (scheme.startsWith('unix')) return undefined;
+  const host = /^(.*):(\d+)$/.exec(parts?.[2] ?? '');
+  if (host === null) return 'has no port';
+  if (parts?.[3] !== '') return 'has a path';
+  return isBind && !isBindHost(host[1] ?? '') ? 'names a host; a listen URL needs an IP address' : undefined;
+};
+type Named = {
+  /** Every setting that is given, in order. */
+  readonly keys: readonly string[];
+  readonly get: (key: string) => string | undefined;
+  readonly shown: (key: string) => string;
+  readonly isFile: boolean;
+};
+const urlFindings = ({ keys, get, shown }: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] =>
+  keys.flatMap((key) => {
+    const kind = findSetting(key, to, place)?.kind;
+    const isCors = key === 'cors' && compareVersions(to, '3.4') >= 0;
+    if (kind !== 'urls' && kind !== 'bind-urls' && !isCors) return [];
+    return (get(key) ?? '')
+      .split(',')
+      .map((url) => url.trim())
+      .filter((url) => !(url === '' || (isCors && url === '*')))
+      .flatMap((url) => {
+        const problem = urlProblem(url, kind === 'bind-urls');
+        return problem === undefined
+          ? []
+          : [
+              finding(
+                'fail',
+                shown(key),
+                `contains ${url}, which ${problem}: ${stops}`,
+                'write SCHEME://HOST:PORT',
+              ),
+            ];
+      });
+  });
+const appliesTo = ({ since, until }: Pick<ServerSetting, 'since' | 'until'>, to: Minor): boolean =>
+  compareVersions(to, since) >= 0 && (until === undefined || compareVersions(to, until) <= 0);
+const choiceFinding = ({ shown, isFile }: Named, rule: (typeof choiceRules)[number], value: string) => {
+  const { name, since, values } = rule;
+  return name === 'logger' && value === 'capnslog'
+    ? finding(
+        'fail',
+        shown(name),
+        `is capnslog, which ${since} removed: ${stops}`,
+        'logger: zap, or leave it out',
+        isFile ? true : undefined,
+      )
+    : finding(
+        'fail',
+        shown(name),
+        `is "${value}": ${stops}`,
+        `write one of ${values.filter((one) => one !== '').join(', ')}`,
+      );
+};
+const choiceFindings = (named: Named, to: Minor): ConfigFinding[] =>
+  choiceRules
+    .filter((rule) => appliesTo(rule, to) && !(rule.isFlagOnly === true && named.isFile))
+    .flatMap((rule) => {
+      const value = named.keys.includes(rule.name) ? named.get(rule.name) : undefined;
+      return value === undefined || rule.values.includes(value) ? [] : [choiceFinding(named, rule, value)];
+    });
+const numberIn = (value: string | undefined, or: number): number =>
+  value === undefined || value === '' || Number.isNaN(Number(value)) ? or : Number(value);
+/** The rules that the servers check between the two timers of the consensus. */
+const timerFindings = ({ keys, get, shown }: Named): ConfigFinding[] => {
+  const names = ['heartbeat-interval', 'election-timeout'];
+  const key = names.find((name) => keys.includes(name));
+  if (key === undefined) return [];
+  const [heartbeat, election] = [
+    numberIn(get('heartbeat-interval'), 100),
+    numberIn(get('election-timeout'), 1000),
+  ];
+  const isGood = heartbeat > 0 && election > 0 && election >= 5 * heartbeat && election <= 50_000;
+  return isGood
+    ? []
+    : [
+        finding(
+          'fail',
+          shown(key),
+          `the heartbeat interval is ${heartbeat} ms and the election timeout ${election} ms: ${stops}`,
+          'an election timeout of at least 5 heartbeats and at most 50000',
+        ),
+      ];
+};
+const compactionFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] => {
+  const [mode, retention] = ['auto-compaction-mode', 'auto-compaction-retention'];
+  if (to === '3.2') return [];
+  const [kind, value] = [get(mode) ?? 'periodic', get(retention)];
+  if (keys.includes(mode) && !['', 'periodic', 'revision'].includes(kind))
+    return [finding('fail', shown(mode), `is "${kind}": ${stops}`, 'write periodic or revision')];
+  return kind === 'revision' && value !== undefined && nanosecondsOf(value) !== undefined
+    ? [
+        finding(
+          'warn',
+          shown(retention),
+          `is "${value}" with mode revision: it means ${nanosecondsOf(value)?.toLocaleString('en-US')} revisions, so nothing is compacted`,
+          `write a number of revisions, or ${shown(mode)} periodic`,
+        ),
+      ]
+    : [];
+};
+/** What flags, variables and keys have in common: URLs, lists of values, timers. Pure. */
+const commonFindings = (named: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] => [
+  ...urlFindings(named, to, place),
+  ...choiceFindings(named, to),
+  ...timerFindings(named),
+];
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined;
+/** Values of a configuration file that the version `to` rejects although their YAML type is right. Pure. */
+export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
+  const keys = Object.keys(file).filter((key) => findSetting(key, to, 'file') !== undefined);
+  const isText = (key: string): boolean => textOf(file[key]) !== undefined;
+  return commonFindings(
+    { keys: keys.filter(isText), get: (key) => textOf(file[key]), shown: (key) => key, isFile: true },
+    to,
+    'file',
+  );
+};
+const formFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =>
+  keys.flatMap((key) => {
+    const kind = findSetting(key, to, 'flag')?.kind;
+    const form = kind === undefined ? undefined : flagForms[kind];
+    const value = get(key);
+    return kind === undefined || form === undefined || value === undefined || form.test(value)
+      ? []
+      : [
+          finding(
+            'fail',
+            shown(key),
+            `is ${formatValue(value)}, which is not ${flagWords[kind]}: ${stops}`,
+            `write ${flagWords[kind]}`,
+          ),
+        ];
+  });
+const exclusiveFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =>
+  to === '3.5' &&
+  /^(1|t|true)$/i.test(get('enable-v2') ?? '') &&
+  keys.includes('v2-deprecation') &&
+  !['not-yet', undefined].includes(get('v2-deprecation'))
+    ? [
+        finding(
+          'fail',
+          shown('enable-v2'),
+          `and ${shown('v2-deprecation')} exclude each other: ${stops}`,
+          `leave out ${shown('enable-v2')}`,
+        ),
+      ]
+    : [];
+/** Values of flags or variables that the version `to` rejects. With a configuration file the server parses flags, but does not use them. Pure. */
+export const valuesGiven = (
+  given: ReadonlyMap<string, string>,
+  to: Minor,
+  how: { readonly isVariable: boolean; readonly hasFile: boolean },
+): ConfigFinding[] => {
+  const named: Named = {
+    keys: [...given.keys()].filter((key) => findSetting(key, to, 'flag') !== undefined),
+    // A value with a variable is known when the server starts, not here.
+    get: (key) => (/\$[({\w]/.test(given.get(key) ?? '') ? undefined : given.get(key)),
+    shown: (key) => (how.isVariable ? variableOf(key) : `--${key}`),
+    isFile: false,
+  };
+  const forms = formFindings(named, to);
+  const isParsed = ({ key }: ConfigFinding): boolean => !forms.some((one) => one.key === key);
+  const others = how.hasFile
+    ? []
+    : [
+        ...commonFindings(named, to, 'flag'),
+        ...compactionFindings(named, to),
+        ...exclusiveFindings(named, to),
+      ];
+  return [...forms, ...others.filter(isParsed)];
+};
+
+const readersOf = (name: string, place: 'flag' | 'file'): string => {
+  const read = listReaders(name, place, minors);
+  return read.length === 0 ? '' : `${read[0]}${read.length === 1 ? '' : ` to ${read.at(-1)}`}`;
+};
+/** A name that the version does not read: known to others, or close to a known name. */
+const unknownName = (
+  level: ConfigFinding['level'],
+  shown: (name: string) => string,
+  name: string,
+  to: Minor,
+  place: 'flag' | 'file',
+): ConfigFinding => {
+  const effect = level === 'fail' ? stops : 'the server ignores it';
+  const readers = readersOf(name, place);
+  if (readers !== '')
+    return finding(level, shown(name), `is a setting of ${readers}, not of ${to}: ${effect}`, 'leave it out');
+  const close = nearest(name, settingNames(place));
+  return finding(
+    level,
+    shown(name),
+    `is not a setting of any version: ${effect}`,
+    close === undefined ? 'leave it out' : `did you mean ${shown(close)}?`,
+  );
+};
+/** Keys of a configuration file that no server reads; it ignores them. Pure. */
+export const unknownKeys = (file: Settings, to: Minor): ConfigFinding[] =>
+  Object.entries(file).flatMap(([key, value]) => {
+    const section = fileSections[key];
+    if (section !== undefined && typeof value === 'object' && value !== null)
+      return Object.keys(value)
+        .filter((name) => findSectionKey(key, name, to) === undefined)
+        .map((name) => {
+          const close = nearest(
+            name,
+            section.keys.map((one) => one.name),
+          );
+          return finding(
+            'warn',
+            `${key}.${name}`,
+            `is not read there by ${to}: the server ignores it`,
+            close === undefined || close === name ? 'leave it out' : `did you mean ${close}?`,
+          );
+        });
+    // 3.3 needs no such key: its gateway is always on.
+    return section !== undefined ||
+      key === 'enable-grpc-gateway' ||
+      findSetting(key, to, 'file') !== undefined
+      ? []
+      : [unknownName('warn', (name) => name, key, to, 'file')];
+  });
+/** Variables with the prefix of the servers that no server reads. Pure. */
+export const unknownVariables = (env: Readonly<Record<string, string>>, to: Minor): ConfigFinding[] =>
+  Object.keys(env)
+    .filter((name) => name.startsWith('ETCD_'))
+    .map((name) => name.slice(5).toLowerCase().replaceAll('_', '-'))
+    .filter((name) => findSetting(name, to, 'flag') === undefined)
+    .map((name) => unknownName('warn', variableOf, name, to, 'flag'));
+/** Flags that stop the version `to`, because it does not define them. Pure. */
+export const unknownFlags = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] =>
+  [...flags.keys()]
+    .filter((name) => findSetting(name, to, 'flag') === undefined)
+    // The table of 3.6 is not measured: a flag that it lacks may exist.
+    .map((name) =>
+      unknownName(
+        compareVersions(to, '3.6') < 0 || readersOf(name, 'flag') !== '' ? 'fail' : 'warn',
+        (one) => `--${one}`,
+        name,
+        to,
+        'flag',
+      ),
+    );
+
+const takesNoValue = (name: string): boolean =>
+  minors.some((to) => findSetting(name, to, 'flag')?.kind === 'switch');
+/** Flags by name and words that are neither a flag nor a value; a switch takes its value only after `=`, as the servers read it. */
+export const parseWords = (
+  words: readonly string[],
+): { readonly flags: ReadonlyMap<string, string>; readonly strays: readonly string[] } => {
+  const [flags, strays]: [Map<string, string>, string[]] = [new Map(), []];
+  const isCommand = words[0] !== undefined && !words[0].startsWith('-');
+  for (let i = isCommand ? 1 : 0; i < words.length; i += 1) {
+    const word = words[i] as string;
+    const found = /^--?([a-z][a-z0-9-]*)(?:=([\s\S]*))?$/.exec(word);
+    if (found === null) strays.push(word);
+    else {
+      const [, name = '', value] = found;
+      const next = words[i + 1];
+      if (value === undefined && !takesNoValue(name) && next !== undefined && !next.startsWith('-')) i += 1;
+      else {
+        flags.set(name, value ?? 'true');
+        continue;
+      }
+      flags.set(name, next as string);
+    }
+  }
+  return { flags, strays };
+};
+/** Words of a server's command line that stop it. A command that is not the server itself may have words of its own. Pure. */
+export const strayFindings = (words: readonly string[]): ConfigFinding[] => {
+  const program = words[0]?.split('/').at(-1) ?? '';
+  if (!/^etcd(-?v?\d[\w.-]*)?$/.test(program) && !(words[0] ?? '').startsWith('-')) return [];
+  return parseWords(words)
+    .strays.filter((word) => !/[$%{]/.test(word))
+    .slice(0, 1)
+    .map((word) =>
+      finding(
+        'fail',
+        word,
+        `is neither a flag nor the value of a flag: ${stops}`,
+        'a switch takes its value after an equals sign: --enable-pprof=true',
+      ),
+    );
+};
+
+/** Defaults that changed: who may read the answers of the gateway in a browser. Pure. */
+export const changedDefaults = (isSet: (key: string) => boolean, to: Minor, from?: Minor): ConfigFinding[] =>
+  to === '3.4' && (from === undefined || compareVersions(from, '3.4') < 0) && !isSet('cors')
+    ? [
+        finding(
+          'warn',
+          'cors',
+          'is not set: from 3.4 on the default is *, so pages of every origin may call the JSON gateway',
+          'cors: with the origins that need it, for example https://console.example.com:443',
+        ),
+      ]
+    : [];

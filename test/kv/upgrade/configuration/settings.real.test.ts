@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  fileSections,
+  findSetting,
+  serverSettings,
+  type SettingKind,
+} from '../../../../src/api-specs/etcd/server-settings.ts';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
+import { lintStarts } from '../../../../src/kv/upgrade/configuration/lint-source.ts';
+import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
+import { realServers } from '../../../real/etcd.mjs';
+
+const servers = realServers({ isFetching: false });
+const minors = (['3.3', '3.4', '3.5'] as const).filter((minor) => servers[minor] !== undefined);
+type Case = { readonly how: 'file' | 'flag' | 'variable'; readonly key: string; readonly value: string };
+
+const freePort = (): Promise<number> =>
+  new Promise((done) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => done(port));
+    });
+  });
+const baseOf = (directory: string, peer: number, client: number): Record<string, string> => ({
+  name: 'n1',
+  'data-dir': join(directory, 'data'),
+  'listen-peer-urls': `http://127.0.0.1:${peer}`,
+  'listen-client-urls': `http://127.0.0.1:${client}`,
+  'initial-advertise-peer-urls': `http://127.0.0.1:${peer}`,
+  'advertise-client-urls': `http://127.0.0.1:${client}`,
+  'initial-cluster': `n1=http://127.0.0.1:${peer}`,
+});
+/** The text of a file that opsctl reads, and what the real server is started with. */
+const sourceOf = (base: Record<string, string>, { how, key, value }: Case) => {
+  const others = Object.entries(base).filter(([name]) => name !== key);
+  if (how === 'file') {
+    const lines = [...others.map(([name, one]) => `${name}: ${one}`), `${key}: ${value}`];
+    return { text: `${lines.join('\n')}\n`, args: undefined, env: {} };
+  }
+  const variable = `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+  const args = others.map(([name, one]) => `--${name}=${one}`);
+  if (how === 'flag') args.push(`--${key}=${value}`);
+  const env: Record<string, string> = how === 'variable' ? { [variable]: value } : {};
+  const unit = `[Service]\n${how === 'variable' ? `Environment="${variable}=${value}"\n` : ''}ExecStart=/usr/bin/etcd ${args.join(' ')}\n`;
+  return { text: unit, args, env };
+};
+const starts = (binary: string, args: readonly string[], env: Record<string, string>): Promise<boolean> =>
+  new Promise((done) => {
+    const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    let isUp = false;
+    // A server that logs nothing (log-level panic) and is still there after this time has started.
+    const late = setTimeout(() => {
+      isUp = true;
+      child.kill('SIGKILL');
+    }, 6_000);
+    const read = (part: Buffer): void => {
+      output += String(part);
+      if (!/ready to serve client requests/.test(output)) return;
+      isUp = true;
+      child.kill('SIGKILL');
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.on('exit', () => {
+      clearTimeout(late);
+      done(isUp);
+    });
+  });
+const compare = async (minor: Minor, one: Case): Promise<string | undefined> => {
+  const directory = mkdtempSync(join(tmpdir(), 'settings-'));
+  try {
+    const base = baseOf(directory, await freePort(), await freePort());
+    const { text, args, env } = sourceOf(base, one);
+    const path = join(directory, 'source');
+    writeFileSync(path, text);
+    const reader = { read: async () => undefined, list: async () => [] };
+    const { starts: found } = await readSource(text, path, reader, one.how === 'file' ? 'config' : 'unit');
+    const isRejected = lintStarts(found, minor).some(
+      ({ level, message }) => level === 'fail' && message.includes('would not start'),
+    );
+    const binary = servers[minor]?.server as string;
+    const isStarted = await starts(binary, args ?? ['--config-file', path], env);
+    const shown = `${minor} ${one.how} ${one.key}: ${one.value}`;
+    return isRejected === isStarted
+      ? `${shown}: lint ${isRejected ? 'rejects' : 'accepts'} it, the server ${isStarted ? 'starts' : 'exits'}`
+      : undefined;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+};
+const compareAll = async (minor: Minor, cases: readonly Case[]): Promise<string[]> => {
+  const [left, wrong]: [Case[], string[]] = [[...cases], []];
+  const work = async (): Promise<void> => {
+    for (let one = left.shift(); one !== undefined; one = left.shift()) {
+      const found = await compare(minor, one);
+      if (found !== undefined) wrong.push(found);
+    }
+  };
+  await Promise.all([work(), work(), work()]);
+  return wrong;
+};
+
+/** For each kind values of other YAML types, and text that its flag does not parse. */
+const inFile: Readonly<Record<SettingKind, readonly string[]>> = {
+  text: ['[a]'],
+  urls: ['7', 'http://a.example'],
+  'bind-urls': ['7', 'http://127.0.0.1', 'http://host.example:2379'],
+  whole: ['"7"', '-1', '1.5'],
+  signed: ['"7"', '1.5'],
+  switch: ['"true"', '1'],
+  duration: ['5s', '1.5'],
+  list: ['x'],
+};
+const asFlag: Readonly<Record<SettingKind, readonly string[]>> = {
+  text: [],
+  urls: ['a.example:1', 'http://a.example'],
+  'bind-urls': ['a.example:1', 'http://127.0.0.1', 'http://host.example:2379'],
+  whole: ['x', '-1'],
+  signed: ['x', '1.5'],
+  switch: ['maybe'],
+  duration: ['5', 'x'],
+  list: [],
+};
+const names = [...new Set(serverSettings.filter(({ since }) => since !== '3.6').map(({ name }) => name))];
+/** Settings that need other files or programs to start at all. */
+const isAlone = (name: string): boolean =>
+  !/^(discovery|proxy|help|version|snapshot|config-file|experimental-enable-v2v3|force-new-cluster|name|initial-cluster)$|-file$|discovery/.test(
+    name,
+  );
+const kindCases = (minor: Minor, how: Case['how']): Case[] =>
+  names.filter(isAlone).flatMap((key) => {
+    const setting = findSetting(key, minor, how === 'file' ? 'file' : 'flag');
+    const any = serverSettings.find(({ name }) => name === key)?.kind ?? 'text';
+    const values = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
+    // A flag that the version does not define stops it with every value.
+    return (how === 'flag' && setting === undefined ? ['1'] : values).map((value) => ({ how, key, value }));
+  });
+/** Values with a rule of their own; each is tried in every version. */
+const valueCases: readonly Case[] = [
+  ...(['file', 'flag', 'variable'] as const).flatMap((how): Case[] => [
+    { how, key: 'logger', value: 'capnslog' },
+    { how, key: 'logger', value: 'zap' },
+    { how, key: 'log-level', value: 'INFO' },
+    { how, key: 'log-level', value: 'warning' },
+    { how, key: 'log-level', value: 'warn' },
+    { how, key: 'cors', value: 'http://a.example' },
+    { how, key: 'cors', value: 'http://a.example:80' },
+    { how, key: 'cors', value: how === 'file' ? '"*"' : '*' },
+    { how, key: 'auto-compaction-mode', value: 'sometimes' },
+    { how, key: 'auto-compaction-mode', value: 'revision' },
+    { how, key: 'initial-cluster-state', value: 'old' },
+    { how, key: 'heartbeat-interval', value: '300' },
+    { how, key: 'heartbeat-interval', value: '0' },
+    { how, key: 'election-timeout', value: '60000' },
+    { how, key: 'tls-min-version', value: 'TLS9' },
+    { how, key: 'v2-deprecation', value: 'x' },
+    { how, key: 'hearbeat-interval', value: '200' },
+    { how, key: 'max-snapshots', value: '3' },
+    { how, key: 'quota-backend-bytes', value: '-1' },
+  ]),
+  ...Object.keys(fileSections).flatMap((section): Case[] => [
+    { how: 'file', key: section, value: 'x' },
+    { how: 'file', key: section, value: '{cert-file: 1}' },
+    { how: 'file', key: section, value: '{allowed-cn: x}' },
+    { how: 'file', key: section, value: '{client-cert-auth: "true"}' },
+    { how: 'file', key: section, value: '{cert-fle: x}' },
+  ]),
+];
+
+describe.each(minors)('settings that a real server of %s rejects', (minor) => {
+  it('are those that the linter rejects: types in the configuration file', { timeout: 240_000 }, async () => {
+    expect(await compareAll(minor, kindCases(minor, 'file'))).toEqual([]);
+  });
+  it('are those that the linter rejects: flags and variables', { timeout: 240_000 }, async () => {
+    expect(await compareAll(minor, [...kindCases(minor, 'flag'), ...kindCases(minor, 'variable')])).toEqual(
+      [],
+    );
+  });
+  it('are those that the linter rejects: values', { timeout: 240_000 }, async () => {
+    expect(await compareAll(minor, valueCases)).toEqual([]);
+  });
+});

@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import { lintStarts } from '../../../../src/kv/upgrade/configuration/lint-source.ts';
+import { migrateSource } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
+import { readSource, type SourceFormat } from '../../../../src/kv/upgrade/configuration/sources.ts';
+import { serverWords } from '../../../../src/kv/upgrade/configuration/server-start.ts';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
+
+const readerOf = (files: Readonly<Record<string, string>>) => ({
+  read: async (path: string) => files[path],
+  list: async (directory: string) =>
+    Object.keys(files)
+      .filter((path) => path.startsWith(`${directory}/`))
+      .map((path) => path.slice(directory.length + 1)),
+});
+const read = (text: string, files: Record<string, string> = {}, format?: SourceFormat) =>
+  readSource(text, '/f', readerOf(files), format);
+const findings = async (text: string, to: Minor, files: Record<string, string> = {}) =>
+  lintStarts((await read(text, files)).starts, to)
+    .filter(({ level }) => level === 'fail')
+    .map(({ key, origin }) => `${key} ${origin?.path}:${origin?.line}`);
+
+const pod = (command: string, kind = 'Pod'): string => `apiVersion: v1
+kind: ${kind}
+spec:
+  containers:
+  - name: other
+    command: [sleep, "1"]
+  - name: etcd
+${command}
+`;
+
+describe('the format of a file', () => {
+  it.each<[string, SourceFormat, string]>([
+    ['a configuration file', 'config', 'name: n1\n'],
+    ['a configuration file in JSON', 'config', '{"name": "n1", "data-dir": "/d"}'],
+    ['an environment file', 'env', '# c\nETCD_NAME="n1"\nexport ETCD_DATA_DIR=/d\n'],
+    ['a unit', 'unit', '[Service]\nExecStart=/usr/bin/etcd --name n1\n'],
+    ['a drop-in', 'unit', '[Service]\nEnvironment=ETCD_NAME=n1\n'],
+    ['a pod', 'pod', pod('    command: [etcd, --name=n1]')],
+    [
+      'a pod in JSON',
+      'pod',
+      '{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"e","args":["--name","n1"]}]}}',
+    ],
+    ['a compose file', 'compose', 'services:\n  e:\n    command: etcd --name n1\n'],
+    ['a command', 'command', 'docker run --name etcd -e ETCD_NAME=n1 \\\n  image etcd --debug\n'],
+    ['a list of words', 'command', '["etcd", "--name", "n1"]'],
+  ])('is identified: %s', async (_, format, text) => {
+    expect((await read(text)).format).toBe(format);
+  });
+  it.each([
+    ['a mapping without a known key', 'a: 1\nb: 2\n'],
+    ['a manifest without a server', pod('    command: [sleep, "2"]')],
+    ['a compose file without a server', 'services:\n  web:\n    command: nginx\n'],
+    ['an environment file without a variable of the server', 'FOO=1\n'],
+    ['a unit of another program', '[Service]\nExecStart=/usr/bin/nginx -g daemon\n'],
+    ['an empty file', ''],
+  ])('is an error for %s', async (_, text) => {
+    await expect(read(text)).rejects.toMatchObject({
+      category: 'config',
+      detail: { code: 'NO_SERVER_SETTINGS' },
+    });
+  });
+});
+
+describe('settings of a file keep their place', () => {
+  it('flags of a pod manifest', async () => {
+    const text = pod(
+      '    command:\n    - etcd\n    - --name=n1\n    - --debug\n    env:\n    - {name: ETCD_LOGGER, value: capnslog}',
+    );
+    expect(await findings(text, '3.5')).toEqual(['--debug /f:11', 'ETCD_LOGGER /f:13']);
+  });
+  it('flags of a unit, its variables, its environment files and its drop-ins', async () => {
+    const unit =
+      '[Service]\nEnvironmentFile=-/env\nEnvironment="OPTS=--debug"\nExecStart=/usr/bin/etcd \\\n  # comment\n  --name n1 $OPTS $MORE\n';
+    expect(await findings(unit, '3.5', { '/env': 'MORE="--log-output=stderr"\n' })).toEqual([
+      '--debug /f:3',
+      '--log-output /env:1',
+    ]);
+    const dropIn = {
+      '/f.d/10.conf': '[Service]\nExecStart=\nExecStart=/usr/bin/etcd --proxy=x\n',
+      '/env': '',
+    };
+    expect(await findings(unit, '3.5', dropIn)).toEqual(['--proxy /f.d/10.conf:3']);
+  });
+  it('the configuration file of a unit', async () => {
+    const unit = '[Service]\nExecStart=/usr/bin/etcd --config-file=/c.yml\n';
+    expect(await findings(unit, '3.5', { '/c.yml': 'name: n1\nlogger: capnslog\n' })).toEqual([
+      'logger /c.yml:2',
+    ]);
+  });
+  it('variables of a compose file, of its environment files, and its command', async () => {
+    const text =
+      'services:\n  e:\n    env_file: [e.env]\n    environment:\n      ETCD_PROXY: x\n    command: ["etcd", "--debug"]\n';
+    const found = await readSource(text, '/d/f', readerOf({ '/d/e.env': 'ETCD_LOGGER=capnslog\n' }));
+    const rows = lintStarts(found.starts, '3.5').filter(({ level }) => level === 'fail');
+    expect(rows.map(({ key, origin }) => `${key} ${origin?.path}:${origin?.line}`)).toEqual([
+      '--debug /d/f:6',
+      'ETCD_LOGGER /d/e.env:1',
+      'ETCD_PROXY /d/f:5',
+    ]);
+  });
+  it('reports an environment file that it cannot read, and never passes it', async () => {
+    const { starts } = await read('[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd $A\n');
+    expect(lintStarts(starts, '3.5').map(({ key }) => key)).toEqual(['EnvironmentFile /env', 'variable A']);
+  });
+  it('names the nearest setting of an unknown key, variable and flag', async () => {
+    const hints = async (text: string) =>
+      lintStarts((await read(text)).starts, '3.5').map(({ key, hint }) => [key, hint]);
+    expect(await hints('name: n1\nhearbeat-interval: 200\n')).toEqual([
+      ['hearbeat-interval', 'did you mean heartbeat-interval?'],
+    ]);
+    expect(await hints('ETCD_NAME=n1\nETCD_HEARBEAT_INTERVAL=200\n')).toEqual([
+      ['ETCD_HEARBEAT_INTERVAL', 'did you mean ETCD_HEARTBEAT_INTERVAL?'],
+    ]);
+    expect(await hints('etcd --hearbeat-interval=200\n')).toEqual([
+      ['--hearbeat-interval', 'did you mean --heartbeat-interval?'],
+    ]);
+  });
+  it('reads the first of several documents, as the servers do', async () => {
+    expect(await findings('# c\n---\nname: n1\n---\nlogger: capnslog\n', '3.5')).toEqual([]);
+  });
+});
+
+it.each([
+  [
+    ['/bin/sh', '-ec', 'exec etcd --name n1'],
+    ['etcd', '--name', 'n1'],
+  ],
+  [
+    ['docker', 'run', '--name', 'etcd', 'i/etcd:v3', '/usr/local/bin/etcd', '--debug'],
+    ['/usr/local/bin/etcd', '--debug'],
+  ],
+  [
+    ['numactl', '-N', '0', '/opt/etcd-3.4', '--name', 'n1'],
+    ['/opt/etcd-3.4', '--name', 'n1'],
+  ],
+  [['etcdctl', 'get', 'a'], undefined],
+])('the words of the server in %j', (words, expected) => {
+  expect(serverWords(words)).toEqual(expected);
+});
+
+describe('a file for another version', () => {
+  const migrate = async (text: string, to: Minor, when: 'roll' | 'after' = 'after') =>
+    migrateSource(text, '/f', (await read(text)).starts, to, when);
+  it('keeps a manifest and its comments, and replaces each old name', async () => {
+    const text = pod(
+      '    command:\n    - etcd # mine\n    - --name=n1\n    - --debug=true\n    - --log-package-levels=a=DEBUG',
+    );
+    const { text: now, changes } = await migrate(text, '3.5');
+    expect(now).toBe(
+      text.replace('--debug=true', '--log-level=debug').replace('    - --log-package-levels=a=DEBUG\n', ''),
+    );
+    expect(changes).toHaveLength(2);
+    expect(await findings(now, '3.5')).toEqual([]);
+  });
+  it('merges gates into one setting', async () => {
+    const text =
+      'ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK=true\nETCD_EXPERIMENTAL_ENABLE_LEASE_CHECKPOINT=true\n';
+    expect((await migrate(text, '3.6')).text).toBe(
+      'ETCD_FEATURE_GATES=InitialCorruptCheck=true,LeaseCheckpoint=true\n',
+    );
+    expect((await migrate(text, '3.6', 'roll')).text).toBe(text);
+  });
+  it('requires certificates where ca-file did', async () => {
+    const { text } = await migrate('[Service]\nExecStart=/usr/bin/etcd --ca-file=/ca.pem --name n1\n', '3.4');
+    expect(text).toContain('--trusted-ca-file=/ca.pem --client-cert-auth=true --name n1');
+  });
+  it('lists a setting of another file instead of changing it', async () => {
+    const text = '[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd $A\n';
+    const { starts } = await read(text, { '/env': 'A=--debug\n' });
+    const found = migrateSource(text, '/f', starts, '3.5', 'after');
+    expect(found).toMatchObject({ text, changes: [], elsewhere: ['/env:1: --debug'] });
+  });
+});
