@@ -152,7 +152,10 @@ export const configLint = defineCommand({
       line: 'opsctl kv config lint member.yaml --to 3.3',
       says: 'Find an unquoted auto-compaction-retention, with which 3.3 does not start',
     },
-    { line: 'opsctl kv config lint /etc/systemd/system/etcd.service --to 3.5', says: 'Check the flags of a systemd unit' },
+    {
+      line: 'opsctl kv config lint /etc/systemd/system/etcd.service --to 3.5',
+      says: 'Check the flags of a systemd unit',
+    },
   ],
   run: async (context, values) => {
     const [{ lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
