@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Minor, versionRows, versionTable } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
-import { upgradeNotes } from '../../api-specs/etcd/notes.ts';
+import { upgradeNotes } from '../../api-specs/etcd/server-settings.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
@@ -161,7 +161,7 @@ export const configLint = defineCommand({
     const [{ lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
       import('../../kv/upgrade/configuration/lint-source.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
-      import('../../kv/upgrade/cluster/command-line.ts'),
+      import('../../kv/engine/command-line.ts'),
     ]);
     const to = (values.to ?? '3.3') as Minor;
     const { path, source } = await readStarts(context, values.file, values.format);

@@ -1,7 +1,7 @@
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../engine/model.ts';
-import { argvOf } from '../upgrade/cluster/command-line.ts';
+import { argvOf } from '../engine/command-line.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { quorumOf } from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';

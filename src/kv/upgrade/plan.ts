@@ -22,7 +22,7 @@ import type {
   Refusal,
   Step,
 } from '../engine/model.ts';
-import { shellLine } from './cluster/command-line.ts';
+import { shellLine } from '../engine/command-line.ts';
 import { lintFile } from './configuration/configuration.ts';
 import { findingsOf, guards } from './guards/all.ts';
 import { acceptable } from './guards/guard.ts';

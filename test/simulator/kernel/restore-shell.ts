@@ -4,7 +4,7 @@
  */
 import { inMemory } from '../../../src/kv/client/snapshot-content.ts';
 import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/wal.ts';
-import { wordsOf } from '../../../src/kv/upgrade/cluster/command-line.ts';
+import { wordsOf } from '../../../src/kv/engine/command-line.ts';
 import { snapshotKeys } from '../../../src/kv/upgrade/rehearse/rehearse.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import * as calls from './file-system.ts';

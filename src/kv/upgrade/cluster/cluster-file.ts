@@ -21,7 +21,7 @@ import type { Host } from '../../../platform/host.ts';
 import { assertTrusted, assertTrustedProgram } from '../../../platform/trust.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from '../../engine/model.ts';
 import { bucketUrlProblem, isBucketUrl } from '../../snapshots/destination.ts';
-import { argvOf, wordsOf } from './command-line.ts';
+import { argvOf, wordsOf } from '../../engine/command-line.ts';
 import { driverKinds, experimentalText, neededBy, remoteKinds } from './drivers.ts';
 import { contentOf } from './yaml-file.ts';
 

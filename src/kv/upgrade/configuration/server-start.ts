@@ -1,5 +1,5 @@
 import { settingNames } from '../../../api-specs/etcd/server-settings.ts';
-import { wordsOf } from '../cluster/command-line.ts';
+import { wordsOf } from '../../engine/command-line.ts';
 
 /** A place in a file, for people. Lines count from 1. */
 export type Origin = { readonly path: string; readonly line: number };

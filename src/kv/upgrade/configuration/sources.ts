@@ -1,6 +1,6 @@
 import { fileSections, settingNames } from '../../../api-specs/etcd/server-settings.ts';
 import { AppError } from '../../../core/problem.ts';
-import { wordsOf } from '../cluster/command-line.ts';
+import { wordsOf } from '../../engine/command-line.ts';
 import { parseConfig, splitDocuments } from './configuration.ts';
 import {
   escapeText,

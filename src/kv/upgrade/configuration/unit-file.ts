@@ -1,4 +1,4 @@
-import { wordsOf } from '../cluster/command-line.ts';
+import { wordsOf } from '../../engine/command-line.ts';
 import { parseConfig } from './configuration.ts';
 import {
   keyOrigins,

@@ -12,7 +12,7 @@ import type {
   Step,
 } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { fillWords } from '../cluster/command-line.ts';
+import { fillWords } from '../../engine/command-line.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
 import { notReadyToLead, stopFinding } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
-import { argvOf, shellLine } from '../cluster/command-line.ts';
+import { argvOf, shellLine } from '../../engine/command-line.ts';
 import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { MemberSeen, MemberSpec } from '../../engine/model.ts';

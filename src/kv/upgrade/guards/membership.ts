@@ -1,6 +1,6 @@
 import { hexId } from '../../client/endpoint.ts';
 import type { ClusterFile, Finding, MemberSeen, Observation } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type Log } from './guard.ts';
 import { alarmMessages } from './store.ts';

@@ -2,7 +2,7 @@ import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/endpoint.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
 import { guard, mebibytes, sees } from './guard.ts';

@@ -8,7 +8,7 @@ import type {
   MemberSpec,
   Observation,
 } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { linksInLog, readLinks, type Seen, unreachedBy } from './see-member.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, V2Seen } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 
 export type Seen = MemberSeen & {

@@ -2,7 +2,7 @@ import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { wrap } from '../../../core/text.ts';
 import { hexId } from '../../client/endpoint.ts';
 import type { Finding, MemberReport, Observation, Plan, Step, UpgradeEvent } from '../../engine/model.ts';
-import { shellLine, wordsOf } from '../cluster/command-line.ts';
+import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { downgradeLimits } from '../decide.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
 import { kindOf } from '../plan-kind.ts';

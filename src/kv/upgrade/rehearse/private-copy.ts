@@ -4,7 +4,7 @@ import { AppError } from '../../../core/problem.ts';
 import { lossyText } from '../../../core/utf8.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 
 /** One member of the private copy: where it is, and how its data is made from the snapshot. */
 export type PrivateMember = {

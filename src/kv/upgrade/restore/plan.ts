@@ -10,7 +10,7 @@ import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } 
 import type { BucketOptions } from '../../snapshots/catalog.ts';
 import { isBucketUrl } from '../../snapshots/destination.ts';
 import { asLocalFile } from '../../snapshots/verify.ts';
-import { shellLine } from '../cluster/command-line.ts';
+import { shellLine } from '../../engine/command-line.ts';
 import { type Shell, versionInText, whyFailed } from '../supervisors/driver.ts';
 import { placeFunctions } from '../supervisors/places.ts';
 import { isDistrust, trustFunctions } from '../supervisors/trust-script.ts';

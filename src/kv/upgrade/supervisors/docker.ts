@@ -1,7 +1,7 @@
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
-import { fillWords, shellLine } from '../cluster/command-line.ts';
+import { fillWords, shellLine } from '../../engine/command-line.ts';
 import {
   type Ask,
   lastLine,

@@ -4,7 +4,7 @@ import { messageOf } from '../../../core/problem.ts';
 import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
 import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
   goInText,

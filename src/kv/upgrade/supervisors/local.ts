@@ -4,7 +4,7 @@ import { sh } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
 import { type Distrust, findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
-import { argvOf, shellLine } from '../cluster/command-line.ts';
+import { argvOf, shellLine } from '../../engine/command-line.ts';
 import { type DataCopy, type Driver, goInText, versionInText, type Which, whyFailed } from './driver.ts';
 import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
 import {

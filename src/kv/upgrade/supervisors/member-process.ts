@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path';
 import { isPathVariable } from '../../../api-specs/etcd/settings.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PlaceSeen } from '../../engine/model.ts';
 import { sh, shellLines } from '../../../core/shell.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
 import { placeText } from './places.ts';

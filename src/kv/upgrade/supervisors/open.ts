@@ -2,7 +2,7 @@ import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, DriverKind, MemberSpec } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { argvOf, fillWords, shellLine } from '../cluster/command-line.ts';
+import { argvOf, fillWords, shellLine } from '../../engine/command-line.ts';
 import {
   askedVersion,
   type Driver,

@@ -6,7 +6,7 @@ import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../../platform/host.ts';
 import { findDistrust } from '../../../platform/trust.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
-import { shellLine, wordsOf } from '../cluster/command-line.ts';
+import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { defaultMs, type Driver, MAY_BE_DOWN, type Shell, type StartedMember } from './driver.ts';
 
 /**

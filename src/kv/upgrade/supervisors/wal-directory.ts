@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
-import { argvOf } from '../cluster/command-line.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { type Ask, type DataCopy, valuesIn } from './driver.ts';
 import { ownerFacts } from './member-process.ts';

@@ -1,4 +1,4 @@
-import type { CommandLine } from '../../engine/model.ts';
+import type { CommandLine } from './model.ts';
 
 /** Words of a line as a shell would split it: blanks, quotes, backslashes; nothing is expanded. Undefined for an open quote. */
 export const wordsOf = (line: string): string[] | undefined => {
