@@ -133,10 +133,7 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
       word,
       about: word === 'mock' ? 'The embedded services' : 'Profile',
     }));
-  if (source === 'explainable') {
-    const { errors, guards } = JSON.parse(read('./chunks/explanations.json'));
-    return plain([...Object.keys(guards), ...Object.keys(errors)]);
-  }
+  if (source === 'explainable') return plain(treePart(read, 'explainable'));
   if (source === 'sign-in') return signIns(words);
   if (source === 'kv-run') return plain(runs(clusterFile(words)));
   if (source === 'kv-member') return plain(memberNames(clusterFile(words)));

@@ -1,6 +1,8 @@
 import { commandPage, rootPage } from './cli/help.ts';
 import { groups } from './commands/program.ts';
+import { explainable } from './cli/explain.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
+import { errorsMarkdown } from './reference/explanations/errors.ts';
 import { keys } from './config/keys.ts';
 import { environmentRows } from './config/load.ts';
 import { exitCodes } from './core/exit.ts';
@@ -100,6 +102,7 @@ export const writeDocs = async (version: string, existing: { readonly readme: st
     'help.txt': pageText(rootPage(groups, version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
     ...(await treeTexts()),
+    'tree/explainable.json': JSON.stringify(explainable().map(({ name }) => name)),
     ...(await referenceFiles(version)),
   },
   committed: {
@@ -107,6 +110,7 @@ export const writeDocs = async (version: string, existing: { readonly readme: st
     'completions/_opsctl': zshScript(),
     'completions/opsctl.fish': fishScript(),
     'completions/opsctl.ps1': powershellScript(),
+    'docs/reference/errors.md': errorsMarkdown(),
     'README.md': readme(existing.readme),
   } as Record<string, string>,
 });

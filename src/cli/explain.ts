@@ -1,4 +1,4 @@
-import { keys } from '../config/keys.ts';
+import { type Key, keys } from '../config/keys.ts';
 import { environmentRows } from '../config/load.ts';
 import { exitCodes } from '../core/exit.ts';
 import { bare, type Field } from '../core/field.ts';
@@ -6,64 +6,72 @@ import { flagName } from '../core/flag.ts';
 import { formats } from '../core/format.ts';
 import { type Operation, operations, type Service } from '../core/operation.ts';
 import { type Block, heading, type Page, prose, terms } from '../core/page.ts';
-import type { Host } from '../platform/host.ts';
+import type { Category } from '../core/problem.ts';
+import { errorExplanations } from '../reference/explanations/errors.ts';
+import { guardExplanations } from '../reference/explanations/guards.ts';
+import { exitExplanations, settingExplanations } from '../reference/explanations/settings.ts';
+import type { ErrorExplanation, Explanation, GuardExplanation } from '../reference/explanations/types.ts';
 import { kebab } from './derived/command.ts';
 
 const page = (title: string, summary: string, ...blocks: Block[]): Page => ({ title, summary, blocks });
-const sentence = (text: string): string =>
-  text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-/** An exit code by its number or its category: `11`, `network`, `NETWORK`. */
+const sections = ({ causes, fix, example }: Explanation): Block[] => [
+  heading('Possible causes'),
+  terms(causes.map((cause) => [cause, ''])),
+  heading('Fix'),
+  prose(fix),
+  heading('Example'),
+  { kind: 'shell', lines: [example] },
+];
+const exitSummary = (category: Category): string => {
+  const { code, meaning } = exitCodes[category];
+  return `Exit code ${code}: ${meaning}`;
+};
+/** Returns the page of an exit code by its number or its category: `11`, `network`, `NETWORK`. */
 export const exitPage = (name: string): Page | undefined => {
   const wanted = name.toLowerCase().replaceAll('_', '-');
   const [category, row] =
     Object.entries(exitCodes).find(([key, { code }]) => key === wanted || String(code) === wanted) ?? [];
-  if (category === undefined || row === undefined) return undefined;
+  const explanation = category === undefined ? undefined : exitExplanations[category];
+  if (category === undefined || row === undefined || explanation === undefined) return undefined;
   return page(
     `exit code ${row.code}`,
     `Exit code ${row.code}: ${row.meaning}`,
     prose(
-      `Category ${category}; an error without a code of its own has ${category.toUpperCase().replaceAll('-', '_')}.`,
+      `Category ${category}. An error without its own code has the code ${category.toUpperCase().replaceAll('-', '_')}.`,
     ),
-    ...(row.advice === undefined ? [] : [heading('What to do'), prose(`${row.advice}.`)]),
+    ...sections(explanation),
   );
 };
-export const errorPage = (code: string, { category, messages, tryThis }: ErrorText): Page => {
-  const row = exitCodes[category as keyof typeof exitCodes];
-  return page(
-    code,
-    `${code}: ${row?.meaning ?? category} (exit code ${row?.code ?? 1})`,
-    ...(messages.length === 0 ? [] : [heading('What it says'), terms(messages.map((text) => [text, '']))]),
-    heading('What to do'),
-    ...(tryThis.length === 0 ? [] : [terms(tryThis.map((text) => [text, '']))]),
-    ...(row?.advice === undefined ? [] : [prose(`${row.advice}.`)]),
-  );
-};
-export const guardPage = (id: string, { good, about, findings }: GuardText): Page =>
+export const errorPage = (code: string, row: ErrorExplanation): Page =>
+  page(code, row.meaning, prose(`${exitSummary(row.category)}.`), ...sections(row));
+export const guardPage = (id: string, row: GuardExplanation): Page =>
   page(
     id,
-    `Guard ${id}: ${good}`,
-    ...(about === '' ? [] : [heading('Why'), prose(sentence(about))]),
-    heading('What is checked'),
-    ...(findings.length === 0
-      ? [prose(`Passes when ${good}.`)]
-      : [terms(findings.map(({ level, message, hint }) => [`${level}: ${message}`, hint ?? '']))]),
-    heading('What to do'),
+    `Guard ${id}: ${row.meaning}`,
+    heading('Reason'),
+    prose(row.reason),
+    ...sections(row),
     prose(
-      `\`opsctl kv check\` shows what it found on your cluster and the next step. Where the guard may be overruled, \`--accept ${id}\` takes its refusal as a warning; a guard that protects data cannot be accepted.`,
+      `\`opsctl kv check\` shows the findings on your cluster. If the check can be accepted, \`--accept ${id}\` downgrades its refusal to a warning. Checks that protect data cannot be accepted.`,
     ),
   );
+const settingRows = (key: Key): (readonly [string, string])[] => [
+  ...(key.env === undefined ? [] : [['environment', key.env] as const]),
+  ...(key.flag === undefined ? [] : [['flag', `--${key.flag}`] as const]),
+  ['default', key.fallback ?? 'not set'],
+  ['secret', key.secret ? 'yes: set it with --stdin or in the environment' : 'no'],
+];
 export const settingPage = (name: string): Page | undefined => {
   const key = keys.find((one) => one.key === name || one.env === name);
-  if (key !== undefined)
+  const explanation = key && settingExplanations[key.key];
+  if (key !== undefined && explanation !== undefined)
     return page(
       key.key,
       `Setting ${key.key}: ${key.summary}`,
-      terms([
-        ...(key.env === undefined ? [] : [['environment', key.env] as const]),
-        ...(key.flag === undefined ? [] : [['flag', `--${key.flag}`] as const]),
-        ['default', key.fallback ?? 'none'],
-        ['secret', key.secret ? 'yes: only from the environment or --stdin' : 'no'],
-      ]),
+      prose(explanation.effect),
+      terms(settingRows(key)),
+      heading('Example'),
+      { kind: 'shell', lines: [explanation.example] },
     );
   const row = environmentRows().find(([names]) => names.split(', ').includes(name));
   return row && page(name, `Environment variable ${name}: ${row[1]}`);
@@ -152,55 +160,42 @@ export const fieldsNamed = async (words: readonly string[]): Promise<ExplainedFi
   );
 };
 
-export type ErrorText = {
-  readonly category: string;
-  readonly messages: readonly string[];
-  readonly tryThis: readonly string[];
+/** Returns the page of an error code. Codes of guards (`NO_ALARMS`) and of the network (`NETWORK_ECONNREFUSED`) have a page too. */
+const codePage = (code: string): Page | undefined => {
+  const row = errorExplanations[code];
+  if (row !== undefined) return errorPage(code, row);
+  const id = code.toLowerCase().replaceAll('_', '-');
+  const guard = guardExplanations[id];
+  if (guard !== undefined) return guardPage(id, guard);
+  return code.startsWith('NETWORK_') ? exitPage('network') : undefined;
 };
-export type GuardText = {
-  readonly good: string;
-  readonly about: string;
-  readonly findings: readonly { readonly level: string; readonly message: string; readonly hint?: string }[];
-};
-/** Written by the build from the places in the source that raise them. */
-type Texts = {
-  readonly errors: Readonly<Record<string, ErrorText>>;
-  readonly guards: Readonly<Record<string, GuardText>>;
-};
-export const readTexts = async (host: Host): Promise<Texts> => {
-  const text = await host.buildText('explanations.json');
-  return text === undefined ? { errors: {}, guards: {} } : (JSON.parse(text) as Texts);
-};
-
-/** The page of one name, from the table that has it. */
-export const explanationOf = async (host: Host, words: readonly string[]): Promise<Page | undefined> => {
+/** Returns the page of a name: an error code, a guard, an exit code, a setting or a field. */
+export const explanationOf = async (words: readonly string[]): Promise<Page | undefined> => {
   const [name = ''] = words;
-  const { errors, guards } = await readTexts(host);
   if (words.length === 1) {
-    const code = name.toUpperCase();
-    if (Object.hasOwn(guards, name)) return guardPage(name, guards[name] as GuardText);
-    if (Object.hasOwn(errors, code)) return errorPage(code, errors[code] as ErrorText);
-    const known = exitPage(name) ?? settingPage(name);
+    const known = codePage(name.toUpperCase().replaceAll('-', '_')) ?? exitPage(name) ?? settingPage(name);
     if (known !== undefined) return known;
   }
   const fields = await fieldsNamed(words);
   return fields.length === 0 ? undefined : fieldPage(words.join(' '), fields);
 };
-/** Everything that has a page, for the list and for TAB. */
-export const explainable = async (host: Host): Promise<{ name: string; kind: string; summary: string }[]> => {
-  const { errors, guards } = await readTexts(host);
-  return [
-    ...Object.entries(guards).map(([name, { good }]) => ({ name, kind: 'guard', summary: good })),
-    ...Object.entries(exitCodes).map(([, { code, meaning }]) => ({
-      name: String(code),
-      kind: 'exit code',
-      summary: meaning,
-    })),
-    ...Object.entries(errors).map(([name, { category, messages }]) => ({
-      name,
-      kind: 'error',
-      summary: messages[0] ?? exitCodes[category as keyof typeof exitCodes]?.meaning ?? category,
-    })),
-    ...keys.map(({ key, summary }) => ({ name: key, kind: 'setting', summary })),
-  ];
-};
+type Explainable = { readonly name: string; readonly kind: string; readonly summary: string };
+/** Returns every name that has a page, for the list and for completion. */
+export const explainable = (): Explainable[] => [
+  ...Object.entries(guardExplanations).map(([name, { meaning }]) => ({
+    name,
+    kind: 'guard',
+    summary: meaning,
+  })),
+  ...Object.values(exitCodes).map(({ code, meaning }) => ({
+    name: String(code),
+    kind: 'exit code',
+    summary: meaning,
+  })),
+  ...Object.entries(errorExplanations).map(([name, { meaning }]) => ({
+    name,
+    kind: 'error',
+    summary: meaning,
+  })),
+  ...keys.map(({ key, summary }) => ({ name: key, kind: 'setting', summary })),
+];

@@ -92,10 +92,10 @@ const explain = defineCommand({
   ],
   run: async ({ host }, { name: words = [] }) => {
     const { explainable, explanationOf } = await import('../cli/explain.ts');
-    if (words.length === 0) return rowsResult(await explainable(host), { name: 'name' });
-    const page = await explanationOf(host, words);
+    if (words.length === 0) return rowsResult(explainable(), { name: 'name' });
+    const page = await explanationOf(words as string[]);
     if (page === undefined) {
-      const names = (await explainable(host)).map(({ name }) => name);
+      const names = explainable().map(({ name }) => name);
       const close = nearest(words.join(' '), names);
       throw new AppError(
         'usage',

@@ -25,9 +25,9 @@ test('every guard, exit code and error code has a page, and a wrong name the nea
 });
 
 test.each([
-  ['quorum-survives', ['Why', 'What is checked', 'What to do']],
-  ['NO_TOKEN', ['opsctl config set tracker.token --stdin', 'exit code 4']],
-  ['11', ['unreachable', 'opsctl doctor']],
+  ['quorum-survives', ['Reason', 'Possible causes', 'Fix', 'Example']],
+  ['NO_TOKEN', ['opsctl config set tracker.token --stdin', 'Exit code 4']],
+  ['11', ['unreachable', 'opsctl doctor', 'Possible causes']],
   ['tracker.url', ['OPSCTL_TRACKER_URL']],
   ['tracker labels create name', ['at most', '128 characters', 'required']],
 ])('explain %s', async (name, texts) => {

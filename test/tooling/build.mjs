@@ -19,7 +19,6 @@ import { bundledPackages, noticesText, sbom } from './notices.mjs';
 import { comparison } from './comparison.mjs';
 import { kvComparison } from './kv-comparison.mjs';
 import { joinPages, splitPages } from './derived-pages.mjs';
-import { explanations } from './explanations.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
@@ -148,16 +147,10 @@ const chunksFirst = [...output].sort(
 );
 put(`${dist}/package.json`, '{ "type": "commonjs" }\n');
 put(`${dist}/chunks/jq.wasm`, jqModule);
-put(`${dist}/chunks/explanations.json`, JSON.stringify(explanations(root)));
 put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
 for (const file of chunksFirst)
   put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
-const made = new Set([
-  ...output.map(({ fileName }) => fileName),
-  'chunks/jq.wasm',
-  'chunks/jq-thread.mjs',
-  'chunks/explanations.json',
-]);
+const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
 // A program that was started from the last build may still load its chunks: only old ones go.
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
 for (const name of readdirSync(`${dist}/chunks`)) {

@@ -17,7 +17,7 @@ const assetsOf = (dist) => {
   const beside = (directory, names) => names.map((name) => [name, join(dist, directory, name)]);
   return Object.fromEntries([
     ...beside('', ['version.txt', 'help.txt']),
-    ...beside('chunks', ['jq.wasm', 'explanations.json']),
+    ...beside('chunks', ['jq.wasm']),
     ...beside('tree', readdirSync(join(dist, 'tree')).sort()),
   ]);
 };

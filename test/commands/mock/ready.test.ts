@@ -44,7 +44,7 @@ describe('mock stop', () => {
     expect(asked).toEqual([`POST ${url}/__opsctl/shutdown`]);
     expect([looks, result]).toEqual([
       3,
-      { kind: 'nothing', view: { message: `the mock server at ${url} has ended` } },
+      { kind: 'nothing', view: { message: `the mock server at ${url} has stopped` } },
     ]);
   });
 });
