@@ -50,23 +50,33 @@ test.each(slices)(
   },
 );
 
-// The seeds choose no fault in the first three histories.
-test.each([
-  ['kv restore', '2005'],
-  ['kv upgrade', '19'],
-  ['kv members', '7'],
-])(
-  '%s continues after its histories until a fault was injected, seed %s',
+/** Which seeds inject no fault into their first history changes with every change of the code: the first of some dozen is taken. */
+const quietSeed = async (operation: string, killed: string): Promise<string | undefined> => {
+  for (let tried = 1; tried <= 40; tried += 1) {
+    const played = await simulated.play(
+      '--operation',
+      operation,
+      '--seed',
+      String(tried),
+      '--histories',
+      '1',
+    );
+    expect(played).toMatchObject({ histories: 1, failures: [] });
+    if (played.faults[killed] === undefined) return String(tried);
+  }
+  return undefined;
+};
+test.each(['kv restore', 'kv upgrade', 'kv members'])(
+  '%s continues after its histories until a fault was injected',
   { timeout: 600_000 },
-  async (operation, quiet) => {
-    const few = ['--operation', operation, '--seed', quiet, '--histories', '3'];
+  async (operation) => {
     const killed = faultOf(operation);
-    const first = await simulated.play(...few);
-    expect(first).toMatchObject({ histories: 3, failures: [] });
-    expect(first.faults).not.toHaveProperty([killed]);
+    const quiet = await quietSeed(operation, killed);
+    expect(quiet).toBeDefined();
+    const few = ['--operation', operation, '--seed', String(quiet), '--histories', '1'];
     const all = await simulated.play(...few, '--until', killed);
     expect(all.failures).toEqual([]);
-    expect(all.histories).toBeGreaterThan(3);
+    expect(all.histories).toBeGreaterThan(1);
     expect(all.faults[killed]).toBeGreaterThan(0);
   },
 );

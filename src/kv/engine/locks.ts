@@ -247,8 +247,14 @@ export type Locking = {
   /** The store's lock went to somebody else while the store could not be written. */
   readonly onLost?: (error: AppError) => void;
 };
-const noStoreLock = ({ warn }: Locking, error: unknown): Lock => {
-  if (error instanceof AppError && error.detail.code === 'LOCKED') throw error;
+const noStoreLock = async (
+  { host, warn }: Locking,
+  stores: readonly Store[],
+  error: unknown,
+): Promise<Lock> => {
+  if (isTaken(error)) throw error;
+  // A full store accepts no key, but it still shows the key of an operator who was first.
+  if (error instanceof AppError && error.detail.code === 'NO_SPACE') await refuseOtherIn(host, stores);
   const why = messageOf(error);
   if (warn === undefined)
     throw new AppError(
@@ -271,7 +277,7 @@ export const takeLocks = async (locking: Locking): Promise<Lock> => {
   try {
     const stores = () => cluster.members.map(({ client_url }) => access.store(client_url));
     const store = await lockStore(host, stores, held, onLost).catch((error: unknown) =>
-      noStoreLock(locking, error),
+      noStoreLock(locking, stores(), error),
     );
     return {
       release: async () => {

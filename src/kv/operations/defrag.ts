@@ -22,7 +22,7 @@ import {
   refuseLostQuorum,
   storeOf,
 } from './membership.ts';
-import { condition, healthyClusterFindings, leaderLast, buildPlan } from './plan.ts';
+import { buildPlan, clusterFindings, condition, leaderLast } from './plan.ts';
 
 /** Per minor: the patch from which a defragmentation loses nothing, and the one from which a member may get a snapshot meanwhile. */
 export const defragFixes: readonly {
@@ -181,7 +181,7 @@ export const defragPlan = ({
     steps: defragSteps(observation, order),
     notes: order.length === 0 ? ['no member has so much free space in its file: nothing to do'] : [],
     findings: [
-      ...healthyClusterFindings(observation, cluster),
+      ...clusterFindings(observation, cluster),
       ...defragFindings(observation, options.maxBlockedMs),
     ],
     values: { max_blocked_ms: options.maxBlockedMs },

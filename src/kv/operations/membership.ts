@@ -11,7 +11,7 @@ import { isOfRemovedMember } from '../upgrade/guards/store.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { memberOf } from '../upgrade/run.ts';
 import type { Act, Acts, Detail, Operation, OperationPlan, OperationStep } from './journal.ts';
-import { disarms, healthBeyondAlarms } from './plan.ts';
+import { healthBeyondAlarms, isFull, worksUnderAlarm } from './plan.ts';
 
 /** A busy member takes its time: the short time of a first look is not enough to stop an operation for. */
 export const patientMs = 10_000;
@@ -25,7 +25,7 @@ const fullStore: readonly GateCheck[] = ['health', 'write', 'read-back', 'alarms
 const skipsOf = ({ hasDriver, plan }: Operation): ReadonlySet<GateCheck> =>
   new Set([
     ...(hasDriver ? [] : (['process'] as const)),
-    ...(plan.operation === 'recover-space' ? fullStore : []),
+    ...(plan.operation === 'recover-space' || isFull(plan.observation) ? fullStore : []),
   ]);
 /** The health check of the upgrade: nothing else is touched before this member has passed it. */
 export const passCheck = async (operation: Operation, name: string): Promise<void> => {
@@ -57,7 +57,7 @@ export const moveLeader: Act = async (operation, step) => {
 };
 const answeringNow = async (operation: Operation): Promise<Observation> => {
   const seen = await observeNow(operation);
-  return seen.alarms.length > 0 && disarms(operation.plan) ? healthBeyondAlarms(seen) : seen;
+  return seen.alarms.length > 0 && worksUnderAlarm(operation.plan) ? healthBeyondAlarms(seen) : seen;
 };
 const lookAgainMs = 250;
 /** An election, or a busy machine, looks like a sick member for a moment: that passes. */

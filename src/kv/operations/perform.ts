@@ -22,7 +22,7 @@ import {
   type OperationReport,
   type OperationStepKind,
 } from './journal.ts';
-import { disarms } from './plan.ts';
+import { worksUnderAlarm } from './plan.ts';
 
 /** What brings a member back or makes room: the run that is held may need just that. */
 const repairs: ReadonlySet<OperationKind> = new Set(['replace-member', 'recover-space']);
@@ -217,7 +217,7 @@ const carriedOut = async (operation: Operation, input: OperationInput) => {
 export const performOperation = async (input: OperationInput): Promise<OperationEnding> => {
   const { host, state, cluster, access, plan, say } = input;
   const [lost, began] = [new AbortController(), host.elapsed()];
-  const warn = disarms(plan) ? (text: string) => say(text, 'warn') : undefined;
+  const warn = worksUnderAlarm(plan) ? (text: string) => say(text, 'warn') : undefined;
   const onLost = (error: AppError): void => lost.abort(error);
   const lock = await takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
   try {

@@ -182,9 +182,43 @@ export const healthBeyondAlarms = (observation: Observation): Observation => ({
 /** As above for the alarm CORRUPT, which ends only when the member that differs is gone; else as it was seen. Pure. */
 export const healthBeyondCorrupt = (observation: Observation): Observation =>
   corruptIn(observation).length === 0 ? observation : healthBeyondAlarms(observation);
-/** A store with an alarm takes no key, so no lock: the machine's lock alone keeps others out, and that is said. */
-export const disarms = ({ steps }: Pick<OperationPlan, 'steps'>): boolean =>
-  steps.some(({ kind }) => kind === 'disarm');
+/** The quota of the database is reached, and no other alarm is raised. */
+export const isFull = ({ alarms }: Pick<Observation, 'alarms'>): boolean =>
+  alarms.length > 0 && alarms.every(({ alarm }) => alarm === 'NOSPACE');
+/** With the alarm raised every member says that it is not healthy: it has to answer, that is all. */
+export const membersAnswer = ({ members }: Observation): Finding => {
+  const away = members.find(({ is_reachable, leader_id }) => !is_reachable || leader_id === undefined);
+  return condition(
+    'members-answer',
+    'every member answers and follows a leader',
+    away === undefined
+      ? undefined
+      : {
+          member: away.name,
+          message: `${away.name} does not answer, or knows no leader`,
+          hint: 'bring it back first: opsctl kv status',
+        },
+  );
+};
+/** What an operation that frees space requires of a cluster: a full store is the reason for it, not an obstacle. Pure. */
+export const clusterFindings = (observation: Observation, cluster: ClusterFile): Finding[] =>
+  isFull(observation)
+    ? [
+        ...healthyClusterFindings(observation, cluster, ['all-members-healthy', 'no-alarms']),
+        membersAnswer(observation),
+      ]
+    : healthyClusterFindings(observation, cluster);
+const freesSpace: ReadonlySet<string> = new Set(['compact', 'defrag', 'recover-space']);
+/**
+ * Operations that run while an alarm is raised. Such a store accepts no key and no lease, so no lock: the lock of this machine and a look
+ * at the lock key have to be enough, and the operation reports that.
+ */
+export const worksUnderAlarm = ({
+  steps,
+  operation,
+  observation,
+}: Pick<OperationPlan, 'steps' | 'operation' | 'observation'>): boolean =>
+  steps.some(({ kind }) => kind === 'disarm') || (freesSpace.has(operation) && isFull(observation));
 /** Once the member is out: its alarm stays in the store, and so do those of members that went before. */
 export const disarmStep = (observation: Observation, memberId: string | undefined): OperationStep[] => {
   const ends = corruptIn(observation).some(

@@ -14,7 +14,7 @@ import type {
   OperationStep,
 } from './journal.ts';
 import { observeNow, storeOf } from './membership.ts';
-import { condition, healthyClusterFindings, leaderLast, buildPlan } from './plan.ts';
+import { buildPlan, condition, healthyClusterFindings, leaderLast, membersAnswer } from './plan.ts';
 
 export type CompactOptions = {
   readonly id: string;
@@ -124,23 +124,6 @@ const alarmIsNospace = ({ alarms }: Observation): Finding[] => [
       : undefined,
   ),
 ];
-/** With the alarm raised every member says that it is not healthy: it has to answer, that is all. */
-const membersAnswer = ({ members }: Observation): Finding[] => {
-  const away = members.find(({ is_reachable, leader_id }) => !is_reachable || leader_id === undefined);
-  return [
-    condition(
-      'members-answer',
-      'every member answers and follows a leader',
-      away === undefined
-        ? undefined
-        : {
-            member: away.name,
-            message: `${away.name} does not answer, or knows no leader`,
-            hint: 'bring it back first: opsctl kv status',
-          },
-    ),
-  ];
-};
 const endSteps: readonly OperationStep[] = [
   {
     id: 'disarm',
@@ -175,7 +158,7 @@ export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefus
       ? [
           ...healthyClusterFindings(observation, cluster, ['all-members-healthy', 'no-alarms']),
           ...alarmIsNospace(observation),
-          ...membersAnswer(observation),
+          membersAnswer(observation),
           ...defragFindings(observation, maxBlockedMs),
         ]
       : [],

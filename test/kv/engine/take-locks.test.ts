@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AppError } from '../../../src/core/problem.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { shareProgress } from '../../../src/kv/engine/shared-progress.ts';
 import {
   dropLock,
@@ -76,6 +76,27 @@ describe('both locks', () => {
     await lock.release();
     expect(small.host.files.readNow(FILE)).toBeUndefined();
     expect(await whoIsIn(storesOf(small))).toBeUndefined();
+  });
+  it('of a full store: the machine lock is enough, unless the store shows another owner', async () => {
+    const small = smallCluster();
+    const full = new AppError('refused', 'etcdserver: mvcc: database space exceeded', { code: 'NO_SPACE' });
+    const access = {
+      ...small.access,
+      store: (url: string) => ({
+        ...small.access.store(url),
+        grant: async () => {
+          throw full;
+        },
+      }),
+    };
+    const warned: string[] = [];
+    const warn = (text: string) => warned.push(text);
+    const lock = await locking(small, { access, warn });
+    expect(warned).toEqual([expect.stringContaining('no lock in the store')]);
+    await lock.release();
+    held(small);
+    await expect(locking(small, { access, warn })).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
+    expect(small.host.files.readNow(FILE)).toBeUndefined();
   });
   it('tell a run whose lock went to somebody else', async () => {
     const small = smallCluster();

@@ -51,10 +51,15 @@ describe('the plan of a defragmentation', () => {
   ])('%s refuses', (guard, change, more) => {
     expect(ids(plan(change, more))).toContain(guard);
   });
-  it('an alarm refuses', () => {
-    expect(ids(plan(undefined, {}, { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] }))).toEqual([
-      'no-alarms',
-    ]);
+  it('the alarm CORRUPT refuses, and the alarm NOSPACE does not', () => {
+    const full = { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] };
+    const corrupt = { alarms: [...full.alarms, { member_id: '1002', alarm: 'CORRUPT' }] };
+    const sick = with1({ is_healthy: false, health_reason: 'ALARM NOSPACE' });
+    expect(ids(plan(sick, {}, full))).toContain('n1.defrag');
+    expect(ids(plan(sick, {}, corrupt))).toContain('no-alarms');
+    expect(ids(plan(with1({ is_reachable: false, is_healthy: false }), {}, full))).toContain(
+      'members-answer',
+    );
   });
   it('says below which patch members must keep up, and what one member means', () => {
     const made = plan();

@@ -193,13 +193,15 @@ const isEmptyTree = (text: string): boolean =>
  * members has two: the store works with one of them for a time, and loses its quorum when the wrong member fails.
  */
 export type PeerLinks = ReadonlyMap<string, boolean>;
+/** As `hexId` writes an id: some programs pad it with zeros. */
+const withoutZeros = (id: string): string => id.replace(/^0+(?=.)/, '');
 const sample = /^\w+_network_active_peers\{([^}]*)\}\s+(\S+)/gm;
 /** Undefined if the page has no such metric: 3.3 and earlier versions do not count their peers. Pure. */
 export const linksIn = (page: string): PeerLinks | undefined => {
   const found = new Map<string, boolean>();
   for (const [, labels = '', value] of page.matchAll(sample)) {
     const remote = /Remote="([0-9a-f]+)"/.exec(labels)?.[1];
-    if (remote !== undefined) found.set(remote, Number(value) > 0);
+    if (remote !== undefined) found.set(withoutZeros(remote), Number(value) > 0);
   }
   return found.size === 0 ? undefined : found;
 };
@@ -224,8 +226,9 @@ export const linksInLog = (lines: readonly string[]): PeerLinks => {
   const errors = new Map<string, number>();
   for (const line of lines) {
     const match = became.exec(line);
-    const id = match?.[1] ?? peerIn(line);
-    if (id === undefined) continue;
+    const named = match?.[1] ?? peerIn(line);
+    if (named === undefined) continue;
+    const id = withoutZeros(named);
     if (match !== null) {
       found.set(id, match[2] === undefined && match[3] === undefined);
       errors.delete(id);

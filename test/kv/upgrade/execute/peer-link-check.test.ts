@@ -131,6 +131,10 @@ describe('what a member prints', () => {
       ['2c', true],
     ]);
     expect(linksIn('etcd_server_has_leader 1\n')).toBeUndefined();
+    expect([...(linksIn('kv_network_active_peers{Local="a",Remote="042a"} 1\n') ?? [])]).toEqual([
+      ['42a', true],
+    ]);
+    expect([...linksInLog(['peer 042a became active'])]).toEqual([['42a', true]]);
   });
   it('log lines of both forms; the last one counts', () => {
     const lines = [
