@@ -73,7 +73,7 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
   );
 };
 /** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
-const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'TOO_LARGE']);
+const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'PLAIN_HTTP', 'TOO_LARGE']);
 type Result = { readonly reply: HttpReply } | { readonly error: NetworkError };
 const outcomeOf = (result: Result): Outcome =>
   'error' in result

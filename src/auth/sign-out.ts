@@ -5,7 +5,7 @@ import { type Account, accountNamed, swapEnded, swapRemoved } from './credential
 import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
-import { discover } from './protocol/discovery.ts';
+import { discover, safeUrl } from './protocol/discovery.ts';
 import type { TokenClient } from './protocol/token-client.ts';
 import { tokenClientOf } from './server-profiles.ts';
 import {
@@ -27,8 +27,8 @@ const publishedRevocation = async (
 ): Promise<Revocation | 'none' | 'unknown'> => {
   const metadata = await discover(context.host, client.endpoints, context.signal, issuer);
   if (metadata === undefined) return 'unknown';
-  const revoke = metadata.raw.revocation_endpoint;
-  if (typeof revoke !== 'string' || !URL.canParse(revoke)) return 'none';
+  const revoke = safeUrl(metadata.raw.revocation_endpoint);
+  if (revoke === undefined) return 'none';
   const endpoints = { ...client.endpoints, revoke };
   return { client: { ...client, endpoints }, forms: [standardRevokeRequest, revokeRequest] };
 };

@@ -1,3 +1,4 @@
+import { plainHttpWarning } from '../platform/plain-http.ts';
 import { resolve } from 'node:path';
 import { DryRunStop, makeContext } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
@@ -187,6 +188,8 @@ const executeOn = async (
   const { host } = trace;
   const log = makeLogger(host, options, redactor);
   const stop = stopperFor(host, command, settings, options);
+  const plainHttp = plainHttpWarning(host.env);
+  if (plainHttp !== undefined) log.warn(plainHttp);
   const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
   const seen = seenRecords();
   const context = makeContext({

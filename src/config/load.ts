@@ -112,6 +112,7 @@ const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_PROFILE', 'Profile to use'],
   ['OPSCTL_HOME', 'One directory for configuration, state and cache; else the XDG directories'],
   ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
+  ['OPSCTL_PLAIN_HTTP_HOSTS', 'Hosts that may get secrets over plain HTTP, separated by commas (insecure)'],
   ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts beside its own'],
   ['NODE_COMPILE_CACHE', 'Directory for compiled code of the program, instead of the cache directory'],
   ['NODE_DISABLE_COMPILE_CACHE', 'When set, compiled code of the program is neither kept nor used'],

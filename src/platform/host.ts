@@ -24,6 +24,8 @@ export type HttpRequest = {
   /** Reading the answer past this size fails with TOO_LARGE (default: 64 MiB); streams are not limited. */
   readonly maxReplyBytes?: number;
   readonly tls?: Tls;
+  /** The body carries a secret, or the response decides what is trusted (keys, metadata): never sent over plain HTTP, except on loopback. */
+  readonly needsTls?: true;
   /** `single`, the usual one, is node:http; `pooled` is lean and for thousands of requests (bulk); `http2` speaks HTTP/2 at once. A proxy takes the place of all. */
   readonly transport?: 'single' | 'pooled' | 'http2';
 };
@@ -59,6 +61,7 @@ export class NetworkError extends Error {
     | 'ABORTED'
     | 'TOO_LARGE'
     | 'PROXY'
+    | 'PLAIN_HTTP'
     | 'OTHER';
   readonly sent: boolean;
   /** Only with code TLS. */

@@ -94,21 +94,39 @@ export type EventBody = {
   readonly subject?: Readonly<Record<string, unknown>>;
   readonly [more: string]: unknown;
 };
-export type Key = JsonWebKey & { readonly kid?: string; readonly alg?: string; readonly use?: string };
+export type Key = JsonWebKey & {
+  readonly kid?: string;
+  readonly alg?: string;
+  readonly use?: string;
+  readonly key_ops?: readonly string[];
+};
 export type Trust = {
   readonly issuer: string;
   readonly audiences: readonly string[];
   readonly keys: readonly Key[];
   readonly nowMs: number | 'any';
+  /** The clock of this machine, where `nowMs` is `any`: an end that the event names still counts. */
+  readonly wallMs?: number;
 };
 /** `none` and the symmetric ones are not here: a receiver accepts what the issuer alone can sign. */
-const digests: Readonly<Record<string, { readonly hash: string; readonly kty: string }>> = {
+const digests: Readonly<
+  Record<string, { readonly hash: string; readonly kty: string; readonly crv?: string }>
+> = {
   RS256: { hash: 'sha256', kty: 'RSA' },
   RS384: { hash: 'sha384', kty: 'RSA' },
   RS512: { hash: 'sha512', kty: 'RSA' },
-  ES256: { hash: 'sha256', kty: 'EC' },
-  ES384: { hash: 'sha384', kty: 'EC' },
+  ES256: { hash: 'sha256', kty: 'EC', crv: 'P-256' },
+  ES384: { hash: 'sha384', kty: 'EC', crv: 'P-384' },
 };
+/** RFC 7518 3.3. */
+const leastRsaBits = 2048;
+/** RFC 7517 4.2 to 4.4: what the issuer made the key for; RFC 7518 3.4: each ES algorithm has one curve. */
+const isKeyFor = (key: Key, alg: string, rule: { readonly kty: string; readonly crv?: string }): boolean =>
+  key.kty === rule.kty &&
+  (rule.crv === undefined || key.crv === rule.crv) &&
+  (key.use ?? 'sig') === 'sig' &&
+  (key.alg ?? alg) === alg &&
+  (key.key_ops === undefined || (Array.isArray(key.key_ops) && key.key_ops.includes('verify')));
 const maxAgeMs = 7 * 24 * 3600_000;
 const skewMs = 300_000;
 const reject = (err: Rejection['err'], description: string): Rejection => ({ err, description });
@@ -124,10 +142,13 @@ const json = (part: string | undefined): Record<string, unknown> | undefined => 
 };
 const signatureHolds = (key: Key, hash: string, signed: string, signature: Uint8Array): boolean => {
   try {
+    const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? leastRsaBits;
+    if (bits < leastRsaBits) return false;
     return verify(
       hash,
       Buffer.from(signed, 'ascii'),
-      { key: createPublicKey({ key, format: 'jwk' }), dsaEncoding: 'ieee-p1363' },
+      { key: publicKey, dsaEncoding: 'ieee-p1363' },
       signature,
     );
   } catch {
@@ -142,19 +163,42 @@ const checkSignature = (
   const rule =
     typeof header.alg === 'string' && Object.hasOwn(digests, header.alg) ? digests[header.alg] : undefined;
   if (rule === undefined) return reject('invalid_key', 'the signature algorithm is not accepted');
-  const fitting = keys.filter(
-    (key) =>
-      key.kty === rule.kty &&
-      (header.kid === undefined || key.kid === header.kid) &&
-      (key.use ?? 'sig') === 'sig',
-  );
+  const alg = String(header.alg);
+  const named = keys.filter((key) => header.kid === undefined || key.kid === header.kid);
+  const fitting = named.filter((key) => isKeyFor(key, alg, rule));
   const cut = token.lastIndexOf('.');
   const signature = Buffer.from(token.slice(cut + 1), 'base64url');
   if (fitting.some((key) => signatureHolds(key, rule.hash, token.slice(0, cut), signature))) return undefined;
   return reject(
     'invalid_key',
-    fitting.length === 0 ? 'no key of the issuer has this key ID' : 'the signature does not verify',
+    named.length === 0
+      ? 'no key of the issuer has this key ID'
+      : fitting.length === 0
+        ? `the key of the issuer is not for ${alg} signatures`
+        : 'the signature does not verify',
   );
+};
+/** RFC 7519 4.1.4 and 4.1.5: an event that names its end or its start holds only between them. */
+const checkPeriod = (
+  { exp, nbf }: Record<string, unknown>,
+  { nowMs, wallMs }: Trust,
+): Rejection | undefined => {
+  const now = nowMs === 'any' ? wallMs : nowMs;
+  for (const [name, time] of [
+    ['exp', exp],
+    ['nbf', nbf],
+  ] as const) {
+    if (time === undefined) continue;
+    if (typeof time !== 'number') return reject('invalid_request', `${name} is not a number`);
+    if (now === undefined) continue;
+    const isOutside = name === 'exp' ? time * 1000 <= now : time * 1000 > now + skewMs;
+    if (isOutside)
+      return reject(
+        'invalid_request',
+        name === 'exp' ? 'the event has expired' : 'the event is not valid yet',
+      );
+  }
+  return undefined;
 };
 const checkClaims = (claims: Record<string, unknown>, trust: Trust): Rejection | SecurityEvent => {
   const { iss, aud, iat, jti, events } = claims;
@@ -167,6 +211,8 @@ const checkClaims = (claims: Record<string, unknown>, trust: Trust): Rejection |
   if (typeof iat !== 'number') return reject('invalid_request', 'iat is missing');
   const ageMs = trust.nowMs === 'any' ? 0 : trust.nowMs - iat * 1000;
   if (ageMs < -skewMs || ageMs > maxAgeMs) return reject('invalid_request', 'the event is from another time');
+  const outside = checkPeriod(claims, trust);
+  if (outside !== undefined) return outside;
   if (typeof events !== 'object' || events === null || Object.keys(events).length === 0)
     return reject('invalid_request', 'events are missing');
   return {
@@ -183,6 +229,9 @@ export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEv
   const [header, claims] = [json(parts[0]), json(parts[1])];
   if (parts.length !== 3 || header === undefined || claims === undefined)
     return reject('invalid_request', 'the body is not a signed token');
+  // RFC 7515 4.1.11: extensions that must be understood, and none is.
+  if ('crit' in header)
+    return reject('invalid_request', 'the header names extensions that must be understood (crit)');
   // An id_token or access token of the same issuer must not pass for an event (RFC 8417 4.6).
   if (
     header.typ !== undefined &&
@@ -222,24 +271,36 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
     method: 'GET',
     url: jwksUri,
     maxReplyBytes: 256 * 1024,
+    needsTls: true,
     timeoutMs: 5000,
   });
   const { keys } = JSON.parse(await answer.text()) as { keys?: Key[] };
   return Array.isArray(keys) ? keys : [];
 };
+/** Anybody can send an event with an unknown key ID, so the keys are read at most once in this time. */
+const leastReadMs = 60_000;
+type KeyCache = { keys: readonly Key[]; readMs?: number };
 /** Keys are read again when an event names one that is not known: services change them without a word. */
 const verifyWithFreshKeys = async (
   context: AuthContext,
   options: ReceiverOptions,
-  cache: { keys: readonly Key[] },
+  cache: KeyCache,
   token: string,
 ) => {
   // The clock of a server on this machine may have been set for a test.
   const isLocal = URL.canParse(options.issuer) && isLoopback(new URL(options.issuer));
   const check = () =>
-    verifyEvent(token, { ...options, keys: cache.keys, nowMs: isLocal ? 'any' : context.host.now() });
+    verifyEvent(token, {
+      ...options,
+      keys: cache.keys,
+      nowMs: isLocal ? 'any' : context.host.now(),
+      wallMs: context.host.now(),
+    });
   const first = check();
   if (!('err' in first) || first.err !== 'invalid_key') return first;
+  const now = context.host.elapsed();
+  if (cache.readMs !== undefined && now - cache.readMs < leastReadMs) return first;
+  cache.readMs = now;
   cache.keys = await readKeys(context, options.jwksUri);
   return check();
 };

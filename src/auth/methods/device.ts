@@ -5,7 +5,7 @@ import { type AuthContext, instantNow } from '../auth-context.ts';
 import { type Account, accountFrom, accountNameFrom } from '../credential-store/account.ts';
 import { keepAccount } from '../complete-login.ts';
 import { clientRequest, type HttpResponse } from '../protocol/token-client.ts';
-import { discover } from '../protocol/discovery.ts';
+import { discover, safeUrl } from '../protocol/discovery.ts';
 import { sendPatiently } from '../protocol/send.ts';
 import { bodyOf, errorDeviations, errorIn } from '../protocol/read-response.ts';
 import { refusalOf } from '../protocol/token-response.ts';
@@ -40,8 +40,8 @@ const none = (): AppError =>
 const endpointOf = async (context: AuthContext, { endpoints }: LoginServer): Promise<string> => {
   if (endpoints.device !== undefined) return endpoints.device;
   const metadata = await discover(context.host, endpoints, context.signal);
-  const found = metadata?.raw.device_authorization_endpoint;
-  if (typeof found !== 'string' || !URL.canParse(found)) throw none();
+  const found = safeUrl(metadata?.raw.device_authorization_endpoint);
+  if (found === undefined) throw none();
   return found;
 };
 

@@ -34,7 +34,8 @@ const fail = (issuer: string, why: string, cause?: unknown): AppError =>
     ],
     cause,
   });
-const safeUrl = (value: unknown): string | undefined => {
+/** An address of the metadata that opsctl may send secrets to, or trust: https, or on this machine. */
+export const safeUrl = (value: unknown): string | undefined => {
   if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
   const url = new URL(value);
   return url.protocol === 'https:' || isLoopback(url) ? value : undefined;
@@ -75,6 +76,7 @@ export const readIssuer = async ({ host, signal }: AuthContext, issuer: string):
       headers: { accept: 'application/json', 'accept-encoding': 'identity' },
       timeoutMs: limitMs,
       maxReplyBytes: 256 * 1024,
+      needsTls: true,
       signal: stop,
     });
     if (reply.status !== 200) throw fail(issuer, `HTTP ${reply.status} at ${url}`);
@@ -111,15 +113,13 @@ export type Metadata = {
 };
 const discoveryLimitMs = 5000;
 const wellKnown = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
-const asText = (value: unknown): string | undefined =>
-  typeof value === 'string' && URL.canParse(value) ? value : undefined;
 /** RFC 8414 3.3 in the other direction: metadata counts only when they name the token endpoint that is in use. */
 export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | undefined => {
   if (typeof body !== 'object' || body === null) return undefined;
   const raw = body as Record<string, unknown>;
-  const issuer = asText(raw.issuer);
+  const issuer = safeUrl(raw.issuer);
   if (issuer === undefined || raw.token_endpoint !== endpoints.token) return undefined;
-  const jwksUri = asText(raw.jwks_uri);
+  const jwksUri = safeUrl(raw.jwks_uri);
   return {
     issuer,
     ...(jwksUri === undefined ? {} : { jwksUri }),
@@ -159,6 +159,7 @@ const read = async (
     headers: { accept: 'application/json', 'accept-encoding': 'identity' },
     timeoutMs: discoveryLimitMs,
     maxReplyBytes: 256 * 1024,
+    needsTls: true,
     signal,
   });
   const found = metadataFrom(readJson(await readResponse(reply)).value, endpoints);

@@ -39,10 +39,15 @@ const tlsHelp = ({ trouble }: NetworkError): readonly string[] => {
 export const networkFailure = (what: string, error: unknown): unknown => {
   if (!(error instanceof NetworkError)) return error;
   if (error.code === 'ABORTED') return error;
-  return new AppError('network', `${what}: ${error.message}`, {
+  return new AppError(error.code === 'PLAIN_HTTP' ? 'config' : 'network', `${what}: ${error.message}`, {
     code: error.code,
-    retryable: true,
-    tryThis: error.code === 'TLS' ? tlsHelp(error) : ['opsctl doctor auth'],
+    retryable: error.code !== 'PLAIN_HTTP',
+    tryThis:
+      error.code === 'PLAIN_HTTP'
+        ? ['use an https address']
+        : error.code === 'TLS'
+          ? tlsHelp(error)
+          : ['opsctl doctor auth'],
     cause: error,
   });
 };

@@ -42,6 +42,7 @@ export const formRequest = (url: string, fields: FormFields): HttpRequest => {
       'accept-encoding': 'identity',
     },
     body: form.toString(),
+    needsTls: true,
     maxReplyBytes: 1024 * 1024,
   };
 };

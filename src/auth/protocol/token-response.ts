@@ -268,7 +268,7 @@ const checkSignature = async (
   fetch: ReturnType<typeof fetchOver>,
 ): Promise<void> => {
   if (server.jwks_uri === undefined) return;
-  const insecure = server.jwks_uri.startsWith('http:') ? { [oauth.allowInsecureRequests]: true } : {};
+  const insecure = isLoopback(new URL(server.jwks_uri)) ? { [oauth.allowInsecureRequests]: true } : {};
   await oauth
     .validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetch, ...insecure })
     .catch(withoutKeys);
@@ -282,6 +282,7 @@ const fetchOver =
       url,
       headers: { ...options.headers, 'accept-encoding': 'identity' },
       maxReplyBytes: 1024 * 1024,
+      needsTls: true as const,
       timeoutMs: keysMs,
     };
     const read = async (stop: AbortSignal): Promise<HttpResponse> =>

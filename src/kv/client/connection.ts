@@ -356,7 +356,12 @@ const logIn = async (
           base,
           { url: base },
           path,
-          await send({ method: 'POST', path: `${prefix}${path}`, body: JSON.stringify(user) }),
+          await send({
+            method: 'POST',
+            path: `${prefix}${path}`,
+            body: JSON.stringify(user),
+            needsTls: true,
+          }),
         ),
       () => callDirect(nobody, path, user),
     );

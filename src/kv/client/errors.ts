@@ -178,6 +178,12 @@ export const networkFailure = (url: string, error: unknown): AppError => {
       cause: error,
     });
   }
+  if (error.code === 'PLAIN_HTTP')
+    return new AppError('config', `${at}: ${error.message}`, {
+      code: 'PLAIN_HTTP',
+      tryThis: ['use an https address, and TLS in the store'],
+      cause: error,
+    });
   const message = error.message.includes(at) ? error.message : `${at}: ${error.message}`;
   return new AppError('network', message, {
     code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,

@@ -1,4 +1,5 @@
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
+import { isLoopbackHost, plainHttpProblem } from '../plain-http.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
 import { type Place, singleTransport, type Transport } from './transport.ts';
@@ -6,13 +7,6 @@ import { type Place, singleTransport, type Transport } from './transport.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 const pick = (env: Env, name: string): string | undefined =>
   env[name.toLowerCase()] || env[name.toUpperCase()] || undefined;
-/** Requests to this machine never go through a proxy: the proxy would look for the service on itself. */
-const isLoopback = (hostname: string): boolean =>
-  hostname === 'localhost' ||
-  hostname.endsWith('.localhost') ||
-  hostname === '[::1]' ||
-  hostname === '::1' ||
-  /^127(\.\d{1,3}){3}$/.test(hostname);
 /** One entry of NO_PROXY: `*`, `example.com` (and below it), `.example.com`, `10.0.0.5`, each with an optional `:port`. */
 const excludes = (entry: string, hostname: string, port: string): boolean => {
   if (entry === '*') return true;
@@ -22,11 +16,11 @@ const excludes = (entry: string, hostname: string, port: string): boolean => {
   if (name === '' || (at?.[2] !== undefined && at[2] !== port)) return false;
   return host === name || host.endsWith(`.${name}`);
 };
-/** The proxy that the environment asks for, if any. Lower-case names win, as in curl. Pure. */
+/** The proxy that the environment asks for, if any; requests to this machine never go through one, because it would look for the service on itself. Lower-case names win, as in curl. Pure. */
 export const proxyFor = (url: URL, env: Env): string | undefined => {
   const secure = url.protocol === 'https:';
   const proxy = pick(env, secure ? 'https_proxy' : 'http_proxy') ?? pick(env, 'all_proxy');
-  if (proxy === undefined || isLoopback(url.hostname)) return undefined;
+  if (proxy === undefined || isLoopbackHost(url.hostname)) return undefined;
   const port = url.port || (secure ? '443' : '80');
   const excluded = (pick(env, 'no_proxy') ?? '')
     .toLowerCase()
@@ -90,6 +84,8 @@ export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   return {
     async request(request: HttpRequest): Promise<HttpReply> {
       const to = placeOf(request.url);
+      const problem = plainHttpProblem(to.url, request, env);
+      if (problem !== undefined) throw new NetworkError('PLAIN_HTTP', problem, false);
       const name = to.proxy === undefined ? request.transport : 'proxied';
       const transport = name === undefined || name === 'single' ? single : await load(name);
       return exchange(transport, { to, request });

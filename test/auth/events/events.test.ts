@@ -161,3 +161,30 @@ test.each([
   const data = { current: 'ada', accounts: [account, bob] };
   expect(applyEvent(data, seen)).toEqual({ data, effects: [] });
 });
+
+const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
+test.each([
+  ['an unknown extension in crit', token({}, { crit: ['x'], x: 1 }), {}],
+  ['a crit that is empty', token({}, { crit: [] }), {}],
+  ['an end in the past', token({ exp: nowMs / 1000 - 1 }), {}],
+  ['an end that is no number', token({ exp: 'never' }), {}],
+  ['a start in the future', token({ nbf: nowMs / 1000 + 3600 }), {}],
+  ['a key for encryption', token(), { use: 'enc' }],
+  ['a key for another algorithm', token(), { alg: 'RS512' }],
+  ['a key for signing only', token(), { key_ops: ['sign'] }],
+])('%s is rejected', (_, text, change) => {
+  const [first, ...others] = trust.keys;
+  const verified = verifyEvent(text, { ...trust, keys: [{ ...first, ...change } as Key, ...others] });
+  expect(verified).toHaveProperty('err');
+});
+test('a key of 1024 bits, and a curve of another algorithm, are rejected', () => {
+  const short = token({}, {}, small.privateKey);
+  expect(verifyEvent(short, { ...trust, keys: [jwk(small, 'k1')] })).toHaveProperty('err');
+  const wrong = token({}, { alg: 'ES384', kid: 'k2' }, ec.privateKey, 'sha384');
+  expect(verifyEvent(wrong, trust)).toHaveProperty('err');
+});
+test('an end in the past counts also where the clock of the server may be another', () => {
+  const anyTime: Trust = { ...trust, nowMs: 'any', wallMs: nowMs };
+  expect(verifyEvent(token({ exp: nowMs / 1000 - 1 }), anyTime)).toHaveProperty('err');
+  expect(verifyEvent(token({ exp: nowMs / 1000 + 60 }), anyTime)).toHaveProperty('id', 'j1');
+});
