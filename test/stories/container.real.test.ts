@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DockerHost, startDocker } from '../support/docker-host.ts';
-import { pack } from '../tooling/release.mjs';
+import { pack } from '../tooling/artifacts.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'opsctl-image-'));

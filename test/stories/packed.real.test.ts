@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { cachedNode } from '../tooling/nodes.mjs';
-import { type Packed, install, pack, sha256 } from '../tooling/release.mjs';
+import { type Packed, install, pack, sha256 } from '../tooling/artifacts.mjs';
 
 /** What a user gets: the package is built from a copy of the sources alone, installed without a registry, and run from there. */
 const root = new URL('../../', import.meta.url).pathname;

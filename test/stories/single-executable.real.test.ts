@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cachedNode } from '../tooling/nodes.mjs';
-import { sha256 } from '../tooling/release.mjs';
+import { sha256 } from '../tooling/artifacts.mjs';
 import { nodeOfExecutables, singleExecutable } from '../tooling/single-executable.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;

@@ -15,16 +15,21 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
-import { bundledPackages, noticesText, sbom } from './notices.mjs';
+import { bundledPackages, noticesText } from './notices.mjs';
+import { checksumsText } from './package-checksums.mjs';
+import { releaseSeconds } from './release-date.mjs';
 import { comparison } from './comparison.mjs';
 import { kvComparison } from './kv-comparison.mjs';
 import { joinPages, splitPages } from './derived-pages.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
-// A package is made from nothing: no chunk of an earlier build gets into it.
-if (process.argv.includes('--clean')) rmSync(dist, { recursive: true, force: true });
-const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+/** A package is made from nothing: no chunk of an earlier build gets into it. */
+const isPackage = process.argv.includes('--clean');
+if (isPackage) rmSync(dist, { recursive: true, force: true });
+const facts = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+const { version } = facts;
+const seconds = releaseSeconds(root, version);
 
 /** Every file that the hot path loads at the top; the bundler's own splitting would make a small chunk of almost each of them. */
 const HOT = [
@@ -163,7 +168,18 @@ const packages = bundledPackages([
   ...Object.keys(threadParts.inputs).map((path) => `${root}${path}`),
 ]);
 put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
-put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);
+const sbom = await (async () => {
+  try {
+    const { sbomText } = await import('./sbom.mjs');
+    return sbomText({ root, directories: packages.map(({ directory }) => directory), facts, seconds });
+  } catch (error) {
+    // A development build also works with the node_modules of an earlier commit; a package does not.
+    if (error.code !== 'ERR_MODULE_NOT_FOUND' || isPackage) throw error;
+    process.stderr.write(`dist/sbom.cdx.json is not written: ${error.message.split('\n')[0]}; try: npm ci\n`);
+    return undefined;
+  }
+})();
+if (sbom !== undefined) put(`${dist}/sbom.cdx.json`, sbom);
 const { writeDocs } = await import(`file://${dist}/docs.js`);
 const { dist: derived, committed } = await writeDocs(version, { readme: joinPages(root) });
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
@@ -174,3 +190,6 @@ if (process.argv.includes('--docs')) {
     put(`${root}${name}`, text);
   }
 }
+// Only for a package: a development build replaces single files.
+if (isPackage) put(`${dist}/SHA256SUMS`, checksumsText(root));
+else rmSync(`${dist}/SHA256SUMS`, { force: true });

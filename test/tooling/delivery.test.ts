@@ -1,10 +1,13 @@
-/** The Debian package and the formula that `npm run release` makes. */
+/** The Debian, RPM and Alpine packages of nfpm.yaml, from a small program: what they contain, and that the tools accept them. */
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { debianPackage, formula } from './delivery.mjs';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingTool } from '../support/tools.ts';
+import { alpinePackage, debianPackage, packagers, rpmPackage } from './delivery.mjs';
 
 let directory: string;
 let from: string;
@@ -12,96 +15,199 @@ const put = (name: string, text: string): void => {
   mkdirSync(join(from, name, '..'), { recursive: true });
   writeFileSync(join(from, name), text);
 };
+const options = { maintainer: 'A. Packager <packager@debian.org>', seconds: 1_764_547_200 };
+const facts = {
+  ...{ name: 'opsctl', version: '1.2.3-rc.1', description: 'One command line', author: 'The authors' },
+  ...{ license: 'MIT', type: 'module' },
+};
+const long = `dist/reference/${'a-long-name-'.repeat(4)}of-a-file-that-needs-two-fields-of-it.md`;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'opsctl-delivery-'));
   from = join(directory, 'package');
-  put(
-    'package.json',
-    JSON.stringify({
-      ...{
-        name: 'opsctl',
-        version: '1.2.3-rc.1',
-        description: 'One command line',
-        author: 'The authors',
-        type: 'module',
-      },
-      man: ['./dist/man/opsctl.1'],
-    }),
-  );
+  put('package.json', JSON.stringify(facts));
   put('bin/opsctl.js', '#!/usr/bin/env node\nimport { text } from "../dist/main.js";\nconsole.log(text);\n');
+  put('bin/load.js', 'export {};\n');
   put('dist/main.js', 'export const text = "it runs";\n');
-  put('dist/man/opsctl.1', '.TH OPSCTL 1\n');
-  put('completions/opsctl.bash', '# bash\n');
+  put('dist/man/opsctl.1', '.TH OPSCTL 1 2026-12-01 "opsctl 1.2.3" opsctl\n.SH NAME\nopsctl \\- run\n');
+  put(long, 'long\n');
+  for (const name of ['opsctl.bash', 'opsctl.fish', '_opsctl', 'opsctl.ps1'])
+    put(`completions/${name}`, '# completion\n');
+  put('LICENSE', 'MIT License\n\nCopyright (c) 2026 The authors\n\nPermission is granted.\n');
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-it('the package has the program, its manual and completion, and runs where it was unpacked', () => {
-  const path = debianPackage(from, directory);
-  expect(path).toBe(join(directory, 'opsctl_1.2.3~rc.1_all.deb'));
-  const fields = execFileSync('dpkg-deb', ['-f', path], { encoding: 'utf8' });
-  expect(fields).toMatch(/^Package: opsctl\nVersion: 1\.2\.3~rc\.1\nArchitecture: all$/m);
-  expect(fields).toContain('Depends: nodejs (>= 20.19)');
-  const list = execFileSync('dpkg-deb', ['-c', path], { encoding: 'utf8' });
-  for (const name of [
-    './usr/bin/opsctl ->',
-    './usr/share/man/man1/opsctl.1.gz',
-    './usr/share/bash-completion/completions/opsctl',
-  ])
-    expect(list).toContain(name);
-  expect(list).not.toMatch(/(?<!root)\/(?!root)\w+ +\d+ \d{4}/);
-  const root = join(directory, 'root');
-  execFileSync('dpkg-deb', ['-x', path, root]);
-  expect(execFileSync(join(root, 'usr/bin/opsctl'), { encoding: 'utf8' })).toBe('it runs\n');
-});
-
-/** A system of its own in a directory: dpkg keeps its status there. `nodejs` is the version that is installed in it. */
-const systemWith = (name: string, nodejs: string): string[] => {
-  const root = join(directory, name);
-  for (const part of ['info', 'updates', 'triggers', 'parts'])
-    mkdirSync(join(root, 'var/lib/dpkg', part), { recursive: true });
-  writeFileSync(
-    join(root, 'var/lib/dpkg/status'),
-    `Package: nodejs\nStatus: install ok installed\nMaintainer: none\nArchitecture: all\nVersion: ${nodejs}\nDescription: Node\n\n`,
-  );
-  return ['--force-not-root', '--force-bad-path', `--root=${root}`, `--log=${join(root, 'log')}`];
+const newDirectory = (name: string): string => {
+  const path = join(directory, name);
+  mkdirSync(path, { recursive: true });
+  return path;
 };
-const dpkg = (...args: string[]) => spawnSync('dpkg', args, { encoding: 'utf8' });
+/** Files that every package contains, wherever the system puts them. */
+const common = [
+  '/usr/bin/opsctl',
+  '/usr/lib/opsctl/bin/opsctl.js',
+  '/usr/lib/opsctl/dist/main.js',
+  '/usr/lib/opsctl/package.json',
+  `/usr/lib/opsctl/${long}`,
+  '/usr/share/man/man1/opsctl.1.gz',
+  '/usr/share/bash-completion/completions/opsctl',
+];
 
-it('dpkg installs it beside Node 20.19, runs it, and removes every file of it', () => {
-  const path = debianPackage(from, directory);
-  const at = systemWith('installed', '20.19.0');
-  const installed = dpkg(...at, '--install', path);
-  expect(installed.status, installed.stderr).toBe(0);
-  expect(dpkg(...at, '--status', 'opsctl').stdout).toContain('Status: install ok installed');
-  const program = join(directory, 'installed/usr/bin/opsctl');
-  expect(execFileSync(program, { encoding: 'utf8' })).toBe('it runs\n');
-  expect(dpkg(...at, '--verify', 'opsctl').stdout).toBe('');
-  expect(dpkg(...at, '--purge', 'opsctl').status).toBe(0);
-  expect(existsSync(join(directory, 'installed/usr/lib/opsctl'))).toBe(false);
-  expect(existsSync(program)).toBe(false);
+it.each(Object.entries(packagers))('the same input gives the same %s', (name, { make, file }) => {
+  if (name === 'rpm' && missingTool('rpmbuild') !== undefined) return;
+  const [one, other] = ['a', 'b'].map((place) => make(from, newDirectory(`${name}-${place}`), options));
+  expect(one).toBe(join(directory, `${name}-a`, file(facts.version)));
+  expect(readFileSync(one as string).equals(readFileSync(other as string))).toBe(true);
 });
 
-it('dpkg refuses to configure it beside an older Node', () => {
-  const refused = dpkg(...systemWith('old', '18.19.0'), '--install', debianPackage(from, directory));
-  expect(refused.status).not.toBe(0);
-  expect(refused.stderr).toContain('opsctl depends on nodejs (>= 20.19)');
-});
+describe('deb', () => {
+  const read = (path: string) => execFileSync('dpkg-deb', ['-f', path], { encoding: 'utf8' });
 
-it('the same package gives the same bytes', () => {
-  const [one, other] = ['a', 'b'].map((name) => {
-    const to = join(directory, name);
-    mkdirSync(to);
-    return readFileSync(debianPackage(from, to));
+  it('states package, version, dependency, size and a description of several lines', () => {
+    const fields = read(debianPackage(from, directory, options));
+    expect(fields).toMatch(/^Package: opsctl\nVersion: 1\.2\.3~rc\.1\nArchitecture: all$/m);
+    expect(fields).toContain('Maintainer: A. Packager <packager@debian.org>');
+    expect(fields).toContain('Depends: nodejs (>= 20.19)');
+    expect(fields).toMatch(/^Installed-Size: \d+$/m);
+    expect(fields).toMatch(/^Description: .{10,79}\n .+\n .+/m);
+    // Without a homepage in package.json there is none: the field is absent and not empty.
+    expect(fields).not.toContain('Homepage');
   });
-  expect(one?.equals(other as Buffer)).toBe(true);
+
+  it('contains program, manual, completions, copyright and changelog, owned by root', () => {
+    const list = execFileSync('dpkg-deb', ['-c', debianPackage(from, directory, options)], {
+      encoding: 'utf8',
+    });
+    for (const name of [...common, '/usr/share/doc/opsctl/copyright', '/usr/share/doc/opsctl/changelog.gz'])
+      expect(list).toContain(` .${name}`);
+    const modes = [...list.matchAll(/^(\S+) (\S+) .* \.(\/\S*)/gm)].map(([, mode, owner, path]) => [
+      mode,
+      owner,
+      path,
+    ]);
+    expect(modes.filter(([, owner]) => owner !== 'root/root')).toEqual([]);
+    expect(modes[0]).toEqual(['drwxr-xr-x', 'root/root', '/']);
+    expect(modes.filter(([mode]) => mode === '-rwxr-xr-x').map(([, , path]) => path)).toEqual([
+      '/usr/lib/opsctl/bin/opsctl.js',
+    ]);
+  });
+
+  it('passes lintian without errors and warnings', ({ skip }) => {
+    const missing = missingTool('lintian');
+    if (missing !== undefined) skip(missing);
+    const path = debianPackage(from, newDirectory('lint'), options);
+    const { stdout, status } = spawnSync('lintian', ['--fail-on', 'error,warning', path], {
+      encoding: 'utf8',
+    });
+    expect([status, stdout]).toEqual([0, '']);
+  });
+
+  /** A system of its own in a directory: dpkg keeps its status there. `nodejs` is the version that is installed in it. */
+  const systemWith = (name: string, nodejs: string): string[] => {
+    const root = join(directory, name);
+    for (const part of ['info', 'updates', 'triggers', 'parts'])
+      mkdirSync(join(root, 'var/lib/dpkg', part), { recursive: true });
+    writeFileSync(
+      join(root, 'var/lib/dpkg/status'),
+      `Package: nodejs\nStatus: install ok installed\nMaintainer: none\nArchitecture: all\nVersion: ${nodejs}\nDescription: Node\n\n`,
+    );
+    return ['--force-not-root', '--force-bad-path', `--root=${root}`, `--log=${join(root, 'log')}`];
+  };
+  const dpkg = (...args: string[]) => spawnSync('dpkg', args, { encoding: 'utf8' });
+
+  it('is installed next to Node 20.19, runs, and is removed without a trace', () => {
+    const at = systemWith('installed', '20.19.0');
+    const installed = dpkg(...at, '--install', debianPackage(from, directory, options));
+    expect(installed.status, installed.stderr).toBe(0);
+    expect(dpkg(...at, '--status', 'opsctl').stdout).toContain('Status: install ok installed');
+    const program = join(directory, 'installed/usr/bin/opsctl');
+    expect(execFileSync(program, { encoding: 'utf8' })).toBe('it runs\n');
+    expect(dpkg(...at, '--verify', 'opsctl').stdout).toBe('');
+    writeFileSync(join(directory, 'installed/usr/lib/opsctl/dist/main.js'), 'changed');
+    expect(dpkg(...at, '--verify', 'opsctl').stdout).toContain('/usr/lib/opsctl/dist/main.js');
+    expect(dpkg(...at, '--purge', 'opsctl').status).toBe(0);
+    expect(existsSync(join(directory, 'installed/usr/lib/opsctl'))).toBe(false);
+    expect(existsSync(program)).toBe(false);
+  });
+
+  it('is not configured next to an older Node', () => {
+    const refused = dpkg(
+      ...systemWith('old', '18.19.0'),
+      '--install',
+      debianPackage(from, directory, options),
+    );
+    expect(refused.status).not.toBe(0);
+    expect(refused.stderr).toContain('opsctl depends on nodejs (>= 20.19)');
+  });
 });
 
-it('the formula names the tarball and its checksum', () => {
-  const text = formula(
-    { version: '1.2.3', description: 'x'.repeat(200), license: 'MIT' },
-    'opsctl-1.2.3.tgz',
-    'ab12',
-  );
-  expect(text).toContain('  url "opsctl-1.2.3.tgz"\n  version "1.2.3"\n  sha256 "ab12"\n');
-  expect(text.split('\n')[1]?.length).toBeLessThan(90);
+describe('rpm', () => {
+  it('is intact, contains the files, and is installed, used and removed by rpm', ({ skip }) => {
+    const missing = missingTool('rpmbuild') ?? missingTool('rpm');
+    if (missing !== undefined) skip(missing);
+    const path = rpmPackage(from, directory, options);
+    const rpm = (...args: string[]) => spawnSync('rpm', args, { encoding: 'utf8' });
+    expect(rpm('-K', path).stdout).toContain('digests OK');
+    const list = rpm('-qpl', path).stdout.split('\n');
+    expect(list).toEqual(
+      expect.arrayContaining([...common, '/usr/share/licenses/opsctl/LICENSE', '/usr/lib/opsctl']),
+    );
+    // Directories of the system belong to other packages.
+    expect(list).not.toContain('/usr/bin');
+    expect(rpm('-qp', '--requires', path).stdout).toContain('nodejs >= 20.19');
+    expect(rpm('-qp', '--qf', '%{version} %{release} %{arch} %{license} %{buildtime}', path).stdout).toBe(
+      `1.2.3~rc.1 1 noarch MIT ${options.seconds}`,
+    );
+    const root = newDirectory('rpm-root');
+    const at = ['--root', root, '--nodeps'];
+    const installed = rpm('-i', ...at, path);
+    expect(installed.status, installed.stderr).toBe(0);
+    expect(execFileSync(join(root, 'usr/bin/opsctl'), { encoding: 'utf8' })).toBe('it runs\n');
+    expect(rpm('-V', ...at, 'opsctl').stdout).toBe('');
+    expect(rpm('-e', ...at, 'opsctl').status).toBe(0);
+    expect(existsSync(join(root, 'usr/lib/opsctl'))).toBe(false);
+  });
+});
+
+describe('apk', () => {
+  it('is two gzip streams, and the facts contain the checksum of the files', () => {
+    const data = readFileSync(alpinePackage(from, directory, options));
+    // The second stream starts at the second header of gzip; the facts contain its SHA-256.
+    const header = Buffer.from([0x1f, 0x8b, 0x08]);
+    const start = data.indexOf(header, 10);
+    const text = gunzipSync(data.subarray(0, start)).toString('latin1');
+    const hash = createHash('sha256').update(data.subarray(start)).digest('hex');
+    for (const line of [
+      'pkgname = opsctl',
+      'pkgver = 1.2.3_rc1-r0',
+      'arch = noarch',
+      'depend = nodejs>=20.19',
+      `datahash = ${hash}`,
+    ])
+      expect(text).toContain(`${line}\n`);
+  });
+
+  it('is one archive for tar, with a checksum for each file, and runs where it is unpacked', () => {
+    const path = alpinePackage(from, directory, options);
+    const list = execFileSync('tar', ['-tzf', path, '--warning=no-unknown-keyword'], { encoding: 'utf8' });
+    for (const name of common) expect(list.split('\n')).toContain(name.slice(1));
+    const root = newDirectory('apk-root');
+    execFileSync('tar', ['-xzf', path, '-C', root, '--warning=no-unknown-keyword']);
+    expect(execFileSync(join(root, 'usr/bin/opsctl'), { encoding: 'utf8' })).toBe('it runs\n');
+    const sums = gunzipSync(readFileSync(path)).toString('latin1');
+    const main = createHash('sha1')
+      .update(readFileSync(join(from, 'dist/main.js')))
+      .digest('hex');
+    expect(sums).toContain(` APK-TOOLS.checksum.SHA1=${main}\n`);
+  });
+
+  it('is installed by apk', ({ skip }) => {
+    // No package of Debian contains apk, so CI cannot install it either.
+    if (spawnSync('apk', ['--version']).error !== undefined) skip('apk is not installed');
+    const root = newDirectory('apk-system');
+    const path = alpinePackage(from, directory, options);
+    const flags = ['--root', root, '--initdb', '--allow-untrusted', '--no-network', '--force-broken-world'];
+    const added = spawnSync('apk', ['add', ...flags, path], { encoding: 'utf8' });
+    expect(added.status, added.stderr).toBe(0);
+    expect(existsSync(join(root, 'usr/bin/opsctl'))).toBe(true);
+  });
 });

@@ -1,4 +1,4 @@
-// What a published package says about the code of others inside it: license texts, and a CycloneDX list of components.
+// The packages inside a bundle and their license texts (THIRD-PARTY-NOTICES.txt). sbom.mjs lists them for programs.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -27,6 +27,7 @@ export const bundledPackages = (ids) => {
         .map((file) => readFileSync(join(directory, file), 'utf8').trim());
       return {
         name,
+        directory,
         version,
         license: typeof license === 'string' ? license : (license?.type ?? 'see its text'),
         text: texts.join('\n\n'),
@@ -41,17 +42,3 @@ export const noticesText = (packages) =>
       ({ name, version, license, text }) => `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${text}\n`,
     )
     .join('\n')}`;
-
-export const sbom = (name, version, packages) => ({
-  bomFormat: 'CycloneDX',
-  specVersion: '1.5',
-  version: 1,
-  metadata: { component: { type: 'application', 'bom-ref': `pkg:npm/${name}@${version}`, name, version } },
-  components: packages.map((p) => {
-    const purl = `pkg:npm/${p.name.replace('@', '%40')}@${p.version}`;
-    const id = /^[A-Za-z0-9.+-]+$/.test(p.license)
-      ? { license: { id: p.license } }
-      : { license: { name: p.license } };
-    return { type: 'library', 'bom-ref': purl, name: p.name, version: p.version, purl, licenses: [id] };
-  }),
-});

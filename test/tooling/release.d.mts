@@ -1,4 +1,1 @@
-export type Packed = { readonly path: string; readonly name: string; readonly files: readonly string[] };
-export declare const pack: (from: string, to: string) => Packed;
-export declare const install: (tarball: string, prefix: string) => string;
-export declare const sha256: (path: string) => string;
+export declare const nextVersion: (current: string, word: string) => string;

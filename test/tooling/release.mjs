@@ -1,64 +1,292 @@
-// `npm run release [-- DIRECTORY [URL]]`: tarball, Debian package, Homebrew formula, an executable for this system and
-// SHA256SUMS, from a clean build. The same commit gives the same bytes. URL is where the tarball will be found.
+// `npm run release` makes the files of the current version in release/. With `patch`, `minor`, `major` or a version it makes
+// a release: it raises the version, closes the changelog, commits, makes the files and tags. `--dry-run` only shows the steps.
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { debianPackage, formula } from './delivery.mjs';
-import { nodeOf } from './nodes.mjs';
-import { nodeOfExecutables, singleExecutable } from './single-executable.mjs';
+import { parseArgs } from 'node:util';
+import { artifactNames, makeArtifacts, optionalParts } from './artifacts.mjs';
+import { changelogProblems, closeChangelog, sectionsOf } from './changelog.mjs';
+import { dayOf, releaseSeconds } from './release-date.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Packs the checkout at `from` into `to`; `prepack` builds it first. */
-export const pack = (from, to) => {
-  mkdirSync(to, { recursive: true });
-  const { status, stdout, stderr } = spawnSync(
-    'npm',
-    ['pack', '--json', '--foreground-scripts=false', '--pack-destination', to],
-    { cwd: from, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
-  );
-  if (status !== 0) throw new Error(`npm pack ended with ${status}: ${stderr.trim()}`);
-  const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('[')));
-  return { path: join(to, filename), name: filename, files: files.map(({ path }) => path) };
+class Refusal extends Error {}
+
+const HELP = `Usage: npm run release -- [patch|minor|major|VERSION] [flags]
+
+Without a version, make the files of the current version. With a version, make a release of it.
+
+  --dry-run            Show every step and change nothing
+  --to DIRECTORY       Directory of the files (default: release)
+  --url URL            Where the files will be published, for the Homebrew formula, the Scoop manifest and
+                       install.sh (default: the directory on this machine)
+  --maintainer TEXT    "Name <address>" of the packages (default: DEBFULLNAME and DEBEMAIL, the author in
+                       package.json, or the author of the last commit)
+  --skip PART          Do not make deb, rpm, apk or executable; can be repeated
+  --date YYYY-MM-DD    Date of the release (default: today)
+`;
+
+const git = (...args) => {
+  const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  if (error !== undefined) throw new Refusal(`cannot run git: ${error.message}\n  try: install git`);
+  return { ok: status === 0, text: stdout.trim(), reason: stderr.trim() };
+};
+const mustGit = (...args) => {
+  const { ok, text, reason } = git(...args);
+  if (!ok) throw new Refusal(`git ${args[0]} failed: ${reason}`);
+  return text;
+};
+const runNode = (...args) => {
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Refusal(`node ${args.join(' ')} exited with code ${status}: ${stderr.trim()}`);
 };
 
-/** Installs a tarball as `npm install --global` does, without a registry; the path of its program. */
-export const install = (tarball, prefix) => {
-  mkdirSync(join(prefix, 'lib'), { recursive: true });
-  const kept = Object.entries(process.env).filter(([name]) => !/^(OPSCTL_|npm_)/i.test(name));
-  const { status, stderr } = spawnSync(
-    'npm',
-    [
-      ...['install', '-g', '--ignore-scripts', '--offline', '--prefix', prefix],
-      ...['--cache', join(prefix, 'no-cache'), tarball],
-    ],
-    { cwd: prefix, encoding: 'utf8', env: { ...Object.fromEntries(kept), HOME: prefix } },
-  );
-  if (status !== 0) throw new Error(`npm install ended with ${status}: ${stderr}`);
-  return join(prefix, 'lib/node_modules/opsctl/bin/opsctl.js');
+const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;
+
+const compare = (a, b) => {
+  const [left, right] = [SEMVER.exec(a), SEMVER.exec(b)];
+  for (const part of [1, 2, 3])
+    if (left[part] !== right[part]) return Number(left[part]) - Number(right[part]);
+  if (left[4] === right[4]) return 0;
+  if (left[4] === undefined || right[4] === undefined) return left[4] === undefined ? 1 : -1;
+  return left[4].localeCompare(right[4], 'en', { numeric: true });
 };
 
-export const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
+/** The version that a word such as `minor` or `0.3.0-rc.1` leads to. */
+export const nextVersion = (current, word) => {
+  const [, major, minor, patch, preRelease] = SEMVER.exec(current);
+  // 0.2.0-rc.1 becomes 0.2.0, and not 0.2.1.
+  const done = preRelease === undefined ? 1 : 0;
+  if (word === 'major')
+    return minor === '0' && patch === '0' && !done ? `${major}.0.0` : `${Number(major) + 1}.0.0`;
+  if (word === 'minor')
+    return patch === '0' && !done ? `${major}.${minor}.0` : `${major}.${Number(minor) + 1}.0`;
+  if (word === 'patch') return `${major}.${minor}.${Number(patch) + done}`;
+  if (!SEMVER.test(word))
+    throw new Refusal(
+      `invalid version "${word}": must be patch, minor, major or a version such as 1.2.3\n  try: npm run release -- --help`,
+    );
+  if (compare(word, current) <= 0)
+    throw new Refusal(
+      `invalid version ${word}: must be higher than ${current}\n  try: npm run release -- patch`,
+    );
+  return word;
+};
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const to = resolve(process.argv[2] ?? join(root, 'release'));
+/** Everything that prevents the release, each with the way out. All of it, so that one run shows it. */
+const problemsOf = (version) => {
+  if (!git('rev-parse', '--git-dir').ok)
+    return [['this directory is not a git checkout', 'run the release in a clone of the repository']];
+  const problems = [];
+  const branch = git('branch', '--show-current').text;
+  if (branch !== 'main')
+    problems.push([
+      branch === ''
+        ? 'no branch is checked out (detached HEAD)'
+        : `the current branch is "${branch}", not main`,
+      'git switch main',
+    ]);
+  const changes = git('status', '--porcelain').text.split('\n').filter(Boolean);
+  if (changes.length > 0) {
+    const more = changes.length > 5 ? ` and ${changes.length - 5} more` : '';
+    const names = changes.slice(0, 5).map((line) => line.replace(/^.{1,2}\s+/, ''));
+    problems.push([
+      `the work tree has uncommitted changes: ${names.join(', ')}${more}`,
+      'commit them, or run: git stash --include-untracked',
+    ]);
+  }
+  const tagged = git('rev-list', '-1', `v${version}`);
+  if (git('rev-parse', '--verify', '--quiet', `refs/tags/v${version}`).ok)
+    problems.push([
+      `the tag v${version} exists (commit ${tagged.text.slice(0, 8)})`,
+      `choose a higher version; only if the tag was never published: git tag --delete v${version}`,
+    ]);
+  const path = join(root, 'CHANGELOG.md');
+  if (!existsSync(path)) problems.push(['CHANGELOG.md does not exist', 'git checkout -- CHANGELOG.md']);
+  else problems.push(...changelogProblems(readFileSync(path, 'utf8'), version));
+  return problems;
+};
+
+const refusalOf = (problems) =>
+  new Refusal(
+    `${problems.map(([problem, way]) => `${problem}\n  try: ${way}\n`).join('error: ')}  no changes were made`,
+  );
+
+/** "Name <address>" for the packages: Debian rejects one without an address. */
+const maintainerOf = (given, env = process.env) => {
+  if (given !== undefined) {
+    if (/^[^<>\n]+ <[^<>\s@]+@[^<>\s@]+>$/.test(given)) return given;
+    throw new Refusal(`invalid --maintainer "${given}": must be "Name <address>"`);
+  }
+  const { author } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  if (env.DEBEMAIL) return `${env.DEBFULLNAME || author} <${env.DEBEMAIL}>`;
+  if (/<.+@.+>/.test(author)) return author;
+  const { ok, text } = git('log', '-1', '--format=%an <%ae>');
+  return ok && text !== '' ? text : author;
+};
+
+const writeJson = (path, change) => {
+  const value = JSON.parse(readFileSync(path, 'utf8'));
+  change(value);
+  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
+};
+
+const raiseVersion = (version) => {
+  writeJson(join(root, 'package.json'), (value) => {
+    value.version = version;
+  });
+  writeJson(join(root, 'package-lock.json'), (value) => {
+    value.version = version;
+    value.packages[''].version = version;
+  });
+};
+
+/** Only a directory that a release made is emptied. */
+const emptyDirectory = (to) => {
+  const names = existsSync(to) ? readdirSync(to) : [];
+  if (names.length > 0 && !names.includes('SHA256SUMS'))
+    throw new Refusal(
+      `${to} is not empty and does not contain a release\n  try: --to with another directory`,
+    );
   rmSync(to, { recursive: true, force: true });
-  const { path, name } = pack(root, to);
-  const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const unpacked = mkdtempSync(join(tmpdir(), 'opsctl-release-'));
-  spawnSync('tar', ['-xzf', path, '-C', unpacked]);
-  const deb = debianPackage(join(unpacked, 'package'), to);
-  const executable = `opsctl-${process.platform}-${process.arch}`;
-  const node = nodeOf(nodeOfExecutables);
-  if (node !== undefined)
-    await singleExecutable({ dist: join(unpacked, 'package/dist'), node, to: join(to, executable) });
-  rmSync(unpacked, { recursive: true, force: true });
-  writeFileSync(join(to, 'opsctl.rb'), formula(facts, process.argv[3] ?? name, sha256(path)));
-  const made = [name, basename(deb), 'opsctl.rb', ...(node === undefined ? [] : [executable])];
-  const sums = made.map((one) => `${sha256(join(to, one))}  ${one}\n`).join('');
-  writeFileSync(join(to, 'SHA256SUMS'), sums);
-  process.stdout.write(`${made.map((one) => `${join(to, one)}\n`).join('')}${sums}`);
-}
+  mkdirSync(to, { recursive: true });
+};
+
+/** The steps of a release in their order. A dry run prints their titles. */
+const stepsOf = ({ version, current, day, to, options }) => {
+  const changelog = join(root, 'CHANGELOG.md');
+  const entries = existsSync(changelog)
+    ? (sectionsOf(readFileSync(changelog, 'utf8')).find(({ name }) => /^unreleased$/i.test(name))?.entries ??
+      0)
+    : 0;
+  const names = [...artifactNames(version, options.skip), 'SHA256SUMS'];
+  return [
+    {
+      title: `Set the version in package.json and package-lock.json: ${current} → ${version}`,
+      run: () => raiseVersion(version),
+    },
+    {
+      title: `Close CHANGELOG.md: "Unreleased" (${entries} entries) becomes "[${version}] - ${day}"`,
+      run: () => writeFileSync(changelog, closeChangelog(readFileSync(changelog, 'utf8'), version, day)),
+    },
+    {
+      title: 'Build, and write completions and the derived parts of the documentation',
+      run: () => runNode('test/tooling/build.mjs', '--docs'),
+    },
+    {
+      title: `Commit "release: opsctl ${version}" on main`,
+      run: () => {
+        mustGit('add', '--all');
+        mustGit('commit', '--quiet', '--message', `release: opsctl ${version}`);
+      },
+    },
+    {
+      title: `Make the files in ${to}, dated ${day}:\n${names.map((name) => `        ${name}`).join('\n')}`,
+      run: async () => {
+        emptyDirectory(to);
+        await makeArtifacts(root, to, options);
+      },
+    },
+    {
+      title: `Tag the commit: v${version}`,
+      run: () => mustGit('tag', '--annotate', `v${version}`, '--message', `opsctl ${version}`),
+    },
+  ];
+};
+
+const print = (text) => process.stdout.write(`${text}\n`);
+
+/** Runs the steps. If one fails, the commit and the changes go: the tree was clean before. */
+const runSteps = async (steps) => {
+  const before = mustGit('rev-parse', 'HEAD');
+  for (const [index, { title, run }] of steps.entries()) {
+    print(`[${index + 1}/${steps.length}] ${title}`);
+    try {
+      await run();
+    } catch (error) {
+      mustGit('reset', '--quiet', '--hard', before);
+      throw new Refusal(
+        `${error.message}\n  the release was undone; main is at ${before.slice(0, 8)} as before`,
+      );
+    }
+  }
+};
+
+const makeRelease = async (word, { isDryRun, to, date, options }) => {
+  const current = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+  const version = nextVersion(current, word);
+  const day =
+    date ?? dayOf(process.env.SOURCE_DATE_EPOCH ? releaseSeconds(root, version) : Date.now() / 1000);
+  const problems = [...problemsOf(version), ...directoryProblems(to)];
+  const steps = stepsOf({ version, current, day, to, options });
+  if (isDryRun) {
+    print(`Release opsctl ${version} (dry run: nothing is changed)`);
+    for (const [index, { title }] of steps.entries()) print(`[${index + 1}/${steps.length}] ${title}`);
+  }
+  if (problems.length > 0) throw refusalOf(problems);
+  if (!isDryRun) await runSteps(steps);
+  print(
+    `${isDryRun ? 'Then publish' : `Released opsctl ${version}. Publish`} it with:
+  git push origin main v${version}
+  npm publish ${join(to, `opsctl-${version}.tgz`)}
+  and upload the files in ${to}`,
+  );
+};
+
+const parsed = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        'dry-run': { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        to: { type: 'string' },
+        url: { type: 'string' },
+        maintainer: { type: 'string' },
+        date: { type: 'string' },
+        skip: { type: 'string', multiple: true },
+      },
+    });
+  } catch (error) {
+    throw new Refusal(`${error.message.split('. ')[0]}\n  try: npm run release -- --help`);
+  }
+};
+
+const main = async () => {
+  const { values, positionals } = parsed();
+  if (values.help) return print(HELP.trimEnd());
+  const [word, extra] = positionals;
+  if (extra !== undefined)
+    throw new Refusal(`unexpected argument "${extra}"\n  try: npm run release -- --help`);
+  const { skip = [], url, date } = values;
+  const unknown = skip.find((name) => !(name in optionalParts));
+  if (unknown !== undefined)
+    throw new Refusal(`invalid --skip ${unknown}: must be one of ${Object.keys(optionalParts).join(', ')}`);
+  if (url !== undefined && !/^(https|file):\/\/\S+$/.test(url))
+    throw new Refusal(`invalid --url "${url}": must be an https or file URL`);
+  if (date !== undefined && (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(Date.parse(date))))
+    throw new Refusal(`invalid --date "${date}": must be a day such as 2026-12-01`);
+  const to = resolve(values.to ?? join(root, 'release'));
+  const options = { url, skip, maintainer: maintainerOf(values.maintainer) };
+  // npm keeps --dry-run for itself if the two dashes before it are missing.
+  const isDryRun = values['dry-run'] === true || process.env.npm_config_dry_run === 'true';
+  if (word !== undefined) return makeRelease(word, { isDryRun, to, date, options });
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  if (isDryRun)
+    return print(
+      artifactNames(version, skip)
+        .map((name) => join(to, name))
+        .join('\n'),
+    );
+  emptyDirectory(to);
+  const { names, sums } = await makeArtifacts(root, to, options);
+  print(`${names.map((name) => join(to, name)).join('\n')}\n${sums.trimEnd()}`);
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await main().catch((error) => {
+    if (!(error instanceof Error)) throw error;
+    process.stderr.write(`error: ${error.message}\n`);
+    process.exitCode = 1;
+  });

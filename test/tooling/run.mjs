@@ -9,7 +9,7 @@ import { seedOfRun } from '../support/seed.mjs';
 import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
 import { failedTests, failureLines } from './failures.mjs';
 import { nodeOf } from './nodes.mjs';
-import { install, pack } from './release.mjs';
+import { install, pack } from './artifacts.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const kind = process.argv[2] ?? 'test';

@@ -1,0 +1,461 @@
+/** A release in a temporary repository: its refusals, its dry run, its files, and what each file does in the hands of its own tool. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { missingTool } from '../support/tools.ts';
+import { artifactNames, sha256 } from '../tooling/artifacts.mjs';
+
+const root = new URL('../../', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'opsctl-release-'));
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+const author = ['-c', 'user.name=A. Packager', '-c', 'user.email=packager@debian.org'];
+const environment = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(OPSCTL_|XDG_|CI$|npm_|NODE_|GIT_|DEB|SOURCE_DATE)/.test(name),
+    ),
+  ),
+  ...{ HOME: work, OPSCTL_HOME: join(work, 'home'), NO_COLOR: '1', GIT_CONFIG_NOSYSTEM: '1' },
+  ...{ GIT_AUTHOR_NAME: 'A. Packager', GIT_AUTHOR_EMAIL: 'packager@debian.org' },
+  ...{ GIT_COMMITTER_NAME: 'A. Packager', GIT_COMMITTER_EMAIL: 'packager@debian.org' },
+  GIT_AUTHOR_DATE: '2026-11-30T12:00:00Z',
+  GIT_COMMITTER_DATE: '2026-11-30T12:00:00Z',
+};
+const git = (at: string, ...args: string[]) =>
+  execFileSync('git', [...author, ...args], { cwd: at, encoding: 'utf8', env: environment }).trim();
+
+/** A repository with the files of this checkout, on main, with one commit. */
+const repository = (name: string): string => {
+  const to = join(work, name);
+  const left = new Set(['node_modules', 'dist', 'release', 'coverage', '.git', '.cache']);
+  cpSync(root, to, {
+    recursive: true,
+    filter: (source) =>
+      !source
+        .replace(root, '')
+        .split('/')
+        .some((part) => left.has(part)),
+  });
+  symlinkSync(join(root, 'node_modules'), join(to, 'node_modules'));
+  // `node_modules/` in .gitignore names a directory, and here is a link.
+  writeFileSync(join(to, '.git-exclude'), 'node_modules\n.git-exclude\n');
+  git(to, 'init', '--quiet', '--initial-branch', 'main');
+  git(to, 'config', 'core.excludesFile', join(to, '.git-exclude'));
+  git(to, 'add', '--all');
+  git(to, 'commit', '--quiet', '--message', 'start');
+  return to;
+};
+const release = (at: string, ...args: string[]) =>
+  spawnSync('npm', ['run', '--silent', 'release', '--', ...args], {
+    cwd: at,
+    encoding: 'utf8',
+    env: environment,
+    maxBuffer: 1 << 26,
+  });
+const stateOf = (at: string) => [
+  git(at, 'rev-parse', 'HEAD'),
+  git(at, 'status', '--porcelain'),
+  git(at, 'tag', '--list'),
+  existsSync(join(at, 'release')),
+];
+const read = (path: string) => readFileSync(path, 'utf8');
+const { version: current } = JSON.parse(read(join(root, 'package.json'))) as { version: string };
+const next = '98.7.6';
+const skipped = ['executable', ...(missingTool('rpmbuild') === undefined ? [] : ['rpm'])];
+const flags = [
+  ...skipped.flatMap((part) => ['--skip', part]),
+  ...['--date', '2026-12-01', '--url', 'https://downloads.example/opsctl/v98.7.6'],
+];
+
+let one: string;
+beforeAll(() => {
+  one = repository('one');
+}, 120_000);
+
+describe('before a release', () => {
+  let before: unknown[];
+  beforeEach(() => {
+    before = stateOf(one);
+  });
+
+  test('a dry run shows every step and changes nothing', () => {
+    const { status, stdout, stderr } = release(one, 'minor', '--dry-run', '--date', '2026-12-01');
+    expect(status, stderr).toBe(0);
+    const [major, minor] = current.split('.').map(Number);
+    const version = `${major}.${(minor as number) + 1}.0`;
+    for (const text of [
+      `package-lock.json: ${current} → ${version}`,
+      `becomes "[${version}] - 2026-12-01"`,
+      `release: opsctl ${version}`,
+      ...artifactNames(version),
+      'SHA256SUMS',
+      `v${version}`,
+    ])
+      expect(stdout).toContain(text);
+    expect(stateOf(one)).toEqual(before);
+  });
+
+  test('npm run release minor --dry-run without the two dashes is a dry run as well', () => {
+    const { status } = spawnSync('npm', ['run', '--silent', 'release', 'minor', '--dry-run'], {
+      cwd: one,
+      env: environment,
+    });
+    expect([status, stateOf(one)]).toEqual([0, before]);
+  });
+
+  type Row = readonly [name: string, prepare: () => void, undo: () => void, problem: RegExp, way: RegExp];
+  const changelog = (change: (text: string) => string) => () => {
+    const path = join(one, 'CHANGELOG.md');
+    writeFileSync(path, change(read(path)));
+    git(one, 'commit', '--quiet', '--all', '--message', 'change');
+  };
+  const undoCommit = () => git(one, 'reset', '--quiet', '--hard', 'HEAD~1');
+  const rows: readonly Row[] = [
+    [
+      'a changed file',
+      () => writeFileSync(join(one, 'README.md'), 'changed'),
+      () => git(one, 'checkout', '--quiet', '--', 'README.md'),
+      /work tree has uncommitted changes: README\.md/,
+      /git stash/,
+    ],
+    [
+      'a new file',
+      () => writeFileSync(join(one, 'new.txt'), 'new'),
+      () => rmSync(join(one, 'new.txt')),
+      /uncommitted changes: new\.txt/,
+      /git stash --include-untracked/,
+    ],
+    [
+      'another branch',
+      () => git(one, 'switch', '--quiet', '--create', 'work'),
+      () => git(one, 'switch', '--quiet', 'main'),
+      /current branch is "work", not main/,
+      /git switch main/,
+    ],
+    [
+      'a detached commit',
+      () => git(one, 'switch', '--quiet', '--detach'),
+      () => git(one, 'switch', '--quiet', 'main'),
+      /detached HEAD/,
+      /git switch main/,
+    ],
+    [
+      'a tag of this version',
+      () => git(one, 'tag', `v${next}`),
+      () => git(one, 'tag', '--delete', `v${next}`),
+      /tag v98\.7\.6 exists/,
+      /higher version/,
+    ],
+    [
+      'no section Unreleased',
+      changelog((text) => text.replace('## Unreleased', '## Later')),
+      undoCommit,
+      /no section "Unreleased"/,
+      /add the heading/,
+    ],
+    [
+      'an empty section Unreleased',
+      changelog(() => '# Changelog\n\n## Unreleased\n'),
+      undoCommit,
+      /has no entries/,
+      /git log/,
+    ],
+    [
+      'a directory that is not of a release',
+      () => {
+        mkdirSync(join(work, 'precious'));
+        writeFileSync(join(work, 'precious/file'), '');
+      },
+      () => rmSync(join(work, 'precious'), { recursive: true }),
+      /precious is not empty/,
+      /another directory/,
+    ],
+  ];
+  test.each(rows)(
+    '%s prevents the release and the refusal names the way out',
+    (_, prepare, undo, problem, way) => {
+      prepare();
+      try {
+        const at = stateOf(one);
+        const { status, stderr } = release(one, next, '--to', join(work, 'precious'), ...flags);
+        expect([status, stderr]).toEqual([1, expect.stringMatching(problem)]);
+        expect(stderr).toMatch(way);
+        expect(stderr).toContain('no changes were made');
+        expect(stateOf(one)).toEqual(at);
+        // A dry run shows the same problems.
+        expect(release(one, next, '--dry-run', '--to', join(work, 'precious'), ...flags)).toMatchObject({
+          status: 1,
+          stderr: expect.stringMatching(problem),
+        });
+      } finally {
+        undo();
+      }
+      expect(stateOf(one)).toEqual(before);
+    },
+  );
+
+  test('a release that fails in the middle leaves the repository as it was', () => {
+    const path = join(one, 'nfpm.yaml');
+    writeFileSync(path, read(path).replace('src: bin,', 'src: gone,'));
+    git(one, 'commit', '--quiet', '--all', '--message', 'break');
+    const at = stateOf(one);
+    const { status, stderr } = release(one, next, '--to', join(work, 'broken'), ...flags);
+    expect([status, stderr]).toEqual([1, expect.stringContaining('the release was undone')]);
+    expect(stateOf(one)).toEqual(at);
+    undoCommit();
+  }, 120_000);
+});
+
+describe('a release', () => {
+  const files = join(work, 'files');
+  const at = (name: string) => join(files, name);
+  beforeAll(() => {
+    const { status, stdout, stderr } = release(one, next, '--to', files, ...flags);
+    expect(status, `${stdout}${stderr}`).toBe(0);
+  }, 300_000);
+  const tarball = `opsctl-${next}.tgz`;
+  const run = (program: string, ...args: string[]) =>
+    spawnSync(program, args, { encoding: 'utf8', env: { ...environment, PATH: process.env.PATH } });
+
+  test('raises the version, closes the changelog, commits and tags', () => {
+    expect(JSON.parse(read(join(one, 'package.json'))).version).toBe(next);
+    const lock = JSON.parse(read(join(one, 'package-lock.json')));
+    expect([lock.version, lock.packages[''].version]).toEqual([next, next]);
+    expect(read(join(one, 'CHANGELOG.md'))).toMatch(/^## Unreleased\n\n## \[98\.7\.6\] - 2026-12-01\n/m);
+    expect(git(one, 'log', '-1', '--format=%s')).toBe(`release: opsctl ${next}`);
+    expect(git(one, 'rev-parse', `v${next}^{commit}`)).toBe(git(one, 'rev-parse', 'HEAD'));
+    expect(git(one, 'cat-file', '-t', `v${next}`)).toBe('tag');
+    expect(git(one, 'status', '--porcelain')).toBe('');
+    expect(read(at('RELEASE-NOTES.md'))).toMatch(/^(###|-) /);
+  });
+
+  test('writes every file that the dry run names, and their checksums', () => {
+    const names = artifactNames(next, skipped);
+    expect(readdirSync(files).sort()).toEqual([...names, 'SHA256SUMS'].sort());
+    const { status, stdout } = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], {
+      cwd: files,
+      encoding: 'utf8',
+    });
+    expect([status, stdout.match(/: OK$/gm)]).toEqual([0, expect.objectContaining({ length: names.length })]);
+  });
+
+  test('states commit, lock file and the digest of each file in the provenance', () => {
+    const { subject, predicate } = JSON.parse(read(at('provenance.json')));
+    for (const { name, digest } of subject) expect(digest.sha256, name).toBe(sha256(at(name)));
+    expect(subject.map(({ name }: { name: string }) => name)).toEqual(
+      artifactNames(next, skipped).filter((name) => name !== 'provenance.json'),
+    );
+    expect(predicate.buildDefinition.resolvedDependencies).toEqual([
+      { name: 'source', digest: { gitCommit: git(one, 'rev-parse', 'HEAD') } },
+      { name: 'package-lock.json', digest: { sha256: sha256(join(one, 'package-lock.json')) } },
+    ]);
+  });
+
+  test('gives the same bytes when another person builds the tag in another directory', () => {
+    const two = join(work, 'two');
+    execFileSync('git', ['clone', '--quiet', '--branch', `v${next}`, one, two], { env: environment });
+    symlinkSync(join(root, 'node_modules'), join(two, 'node_modules'));
+    const again = join(work, 'again');
+    const ran = release(
+      two,
+      '--to',
+      again,
+      ...flags.filter((_, index) => index < flags.length - 4),
+      ...flags.slice(-2),
+    );
+    expect(ran.status, ran.stderr).toBe(0);
+    for (const name of artifactNames(next, skipped).filter((each) => each !== 'provenance.json'))
+      expect(sha256(join(again, name)), name).toBe(sha256(at(name)));
+  }, 300_000);
+
+  test('has an SBOM that is valid by its schema and names the release', async () => {
+    const text = read(at('sbom.cdx.json'));
+    expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull();
+    expect(JSON.parse(text).metadata).toMatchObject({
+      timestamp: '2026-12-01T00:00:00.000Z',
+      component: { version: next },
+    });
+  });
+
+  test('has a Debian package that lintian accepts and dpkg installs', ({ skip }) => {
+    const missing = missingTool('lintian');
+    if (missing !== undefined) skip(missing);
+    const path = at(`opsctl_${next}_all.deb`);
+    const checked = run('lintian', '--fail-on', 'error,warning', path);
+    expect([checked.status, checked.stdout]).toEqual([0, '']);
+    const unpacked = join(work, 'deb');
+    run('dpkg-deb', '-x', path, unpacked);
+    expect(run(join(unpacked, 'usr/bin/opsctl'), '--version').stdout).toBe(`${next}\n`);
+  });
+
+  test('has an RPM package that rpm verifies, installs and removes', ({ skip }) => {
+    const missing = missingTool('rpmbuild') ?? missingTool('rpm');
+    if (missing !== undefined) skip(missing);
+    const path = at(`opsctl-${next}-1.noarch.rpm`);
+    expect(run('rpm', '-K', path).stdout).toContain('digests OK');
+    const system = join(work, 'rpm');
+    mkdirSync(system);
+    const options = ['--root', system, '--nodeps'];
+    expect(run('rpm', '-i', ...options, path).stderr).toBe('');
+    const program = join(system, 'usr/bin/opsctl');
+    expect(run(program, '--version').stdout).toBe(`${next}\n`);
+    expect(run(program, 'tracker', 'labels', 'list', '-o', 'json').stdout).toContain('onboarding');
+    expect(run('rpm', '-e', ...options, 'opsctl').status).toBe(0);
+  });
+
+  test('has an Alpine package whose program runs', () => {
+    const unpacked = join(work, 'apk');
+    mkdirSync(unpacked);
+    run('tar', '-xzf', at(`opsctl-${next}-r0.apk`), '-C', unpacked, '--warning=no-unknown-keyword');
+    expect(run(join(unpacked, 'usr/bin/opsctl'), '--version').stdout).toBe(`${next}\n`);
+  });
+
+  test('has an installer that installs below a prefix, replaces itself and removes every file', () => {
+    const prefix = join(work, 'prefix');
+    const sh = (...args: string[]) => run('sh', at('install.sh'), '--prefix', prefix, ...args);
+    for (const _ of ['first', 'again']) {
+      const installed = sh('--from', files);
+      expect([installed.status, installed.stdout], installed.stderr).toEqual([
+        0,
+        expect.stringContaining(`Installed opsctl ${next} into ${prefix}`),
+      ]);
+    }
+    expect(run(join(prefix, 'bin/opsctl'), '--version').stdout).toBe(`${next}\n`);
+    expect(read(join(prefix, 'share/man/man1/opsctl.1'))).toContain(next);
+    expect(read(join(prefix, 'share/bash-completion/completions/opsctl'))).toContain('opsctl');
+    expect(sh('--uninstall').status).toBe(0);
+    const left = readdirSync(prefix, { recursive: true, withFileTypes: true }).filter(
+      (entry) => !entry.isDirectory(),
+    );
+    expect(left.map(({ name }) => name)).toEqual([]);
+    expect(sh('--uninstall')).toMatchObject({ status: 1, stderr: expect.stringContaining('not installed') });
+  });
+
+  test('has an installer that rejects a changed package and installs nothing', () => {
+    const changed = join(work, 'changed');
+    mkdirSync(changed);
+    writeFileSync(join(changed, tarball), Buffer.concat([readFileSync(at(tarball)), Buffer.from('x')]));
+    const prefix = join(work, 'unchanged');
+    const { status, stderr } = run('sh', at('install.sh'), '--prefix', prefix, '--from', changed);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/checksum mismatch .*\n {2}try: /)]);
+    expect(existsSync(prefix)).toBe(false);
+  });
+
+  test.each([
+    ['a relative prefix', ['--prefix', 'here'], /must be an absolute path/],
+    ['an unknown argument', ['--force'], /unknown argument: --force/],
+    ['a prefix without a value', ['--prefix'], /--prefix requires a value/],
+    [
+      'an address without encryption',
+      ['--prefix', '/nowhere/x', '--from', 'http://example.com'],
+      /must be an https URL/,
+    ],
+    [
+      'a missing directory',
+      ['--prefix', '/nowhere/x', '--from', '/nowhere'],
+      /cannot read \/nowhere\/opsctl-/,
+    ],
+  ])('has an installer that rejects %s', (_, args, problem) => {
+    expect(run('sh', at('install.sh'), ...args)).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(problem),
+    });
+  });
+
+  test('has an installer without complaints of shellcheck', ({ skip }) => {
+    const missing = missingTool('shellcheck');
+    if (missing !== undefined) skip(missing);
+    expect(run('shellcheck', at('install.sh')).stdout).toBe('');
+  });
+
+  test('has a Homebrew formula with URL, checksum and a test that passes', ({ skip }) => {
+    const missing = missingTool('ruby');
+    if (missing !== undefined) skip(missing);
+    const bin = join(work, 'formula/usr/bin');
+    run('dpkg-deb', '-x', at(`opsctl_${next}_all.deb`), join(work, 'formula'));
+    // The part of Homebrew that a formula uses, as far as its facts and its test need it.
+    const harness = `
+class Formula
+  class << self
+    %i[desc homepage url sha256 license].each { |name| define_method(name) { |value| facts[name] = value } }
+    def facts = @facts ||= {}
+    def depends_on(name) = facts[:depends_on] = name
+    def test(&block) = define_method(:run_test, &block)
+  end
+  def version = ${JSON.stringify(next)}
+  def bin = ${JSON.stringify(bin)}
+  def shell_output(line) = IO.popen(line, &:read).tap { raise line unless $?.success? }
+  def assert_match(expected, text) = text.match?(Regexp.escape(expected)) || raise("#{expected} is missing")
+end
+load ${JSON.stringify(at('opsctl.rb'))}
+require "json"
+Opsctl.new.run_test
+puts JSON.generate(Opsctl.facts)`;
+    const { stdout, stderr } = run('ruby', '-e', harness);
+    const facts = JSON.parse(stdout || `{"error":${JSON.stringify(stderr)}}`);
+    expect(facts).toEqual({
+      desc: expect.stringMatching(/^(?!An? |The )[A-Z].{20,78}[^.]$/),
+      homepage: expect.stringMatching(/^https:\/\//),
+      url: `https://downloads.example/opsctl/v98.7.6/${tarball}`,
+      sha256: sha256(at(tarball)),
+      license: 'MIT',
+      depends_on: 'node',
+    });
+  });
+
+  test('has a Scoop manifest with URL, checksum and a command', () => {
+    const manifest = JSON.parse(read(at('opsctl.json')));
+    expect(manifest).toMatchObject({
+      version: next,
+      url: `https://downloads.example/opsctl/v98.7.6/${tarball}`,
+      hash: sha256(at(tarball)),
+      extract_dir: 'package',
+      bin: 'opsctl.cmd',
+    });
+    // Scoop rejects keys that it does not know.
+    const known = [
+      'version',
+      'description',
+      'homepage',
+      'license',
+      'depends',
+      'url',
+      'hash',
+      'extract_dir',
+      'pre_install',
+      'bin',
+    ];
+    expect(Object.keys(manifest).filter((key) => !known.includes(key))).toEqual([]);
+  });
+
+  test('has manual pages with the date of the release and without complaints of mandoc', ({ skip }) => {
+    const missing = missingTool('mandoc', ['-h']);
+    const pages = join(work, 'deb/usr/lib/opsctl/dist/man');
+    if (!existsSync(pages)) run('dpkg-deb', '-x', at(`opsctl_${next}_all.deb`), join(work, 'deb'));
+    for (const page of readdirSync(pages)) expect(read(join(pages, page))).toContain('"2026-12-01"');
+    if (missing !== undefined) skip(missing);
+    const { stdout } = run(
+      'mandoc',
+      '-T',
+      'lint',
+      '-W',
+      'warning',
+      ...readdirSync(pages).map((page) => join(pages, page)),
+    );
+    expect(stdout).toBe('');
+  });
+});

@@ -1,0 +1,121 @@
+// Writes an Alpine package (apk-tools 2): two gzip streams in one file, the facts and the files. No program of Debian writes it.
+import { createHash } from 'node:crypto';
+import { dirname } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+const BLOCK = 512;
+
+const padded = (data) => Buffer.concat([data, Buffer.alloc((BLOCK - (data.length % BLOCK)) % BLOCK)]);
+
+const octal = (value, length) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+
+/** One header of ustar. A name of more than 100 bytes is split at a slash. */
+const tarHeader = ({ name, mode, size, mtime, type, target = '' }) => {
+  const header = Buffer.alloc(BLOCK);
+  let [prefix, rest] = ['', name];
+  if (Buffer.byteLength(name) > 100) {
+    const at = name.lastIndexOf('/', 154);
+    [prefix, rest] = [name.slice(0, at), name.slice(at + 1)];
+    if (Buffer.byteLength(rest) > 100 || at < 1)
+      throw new Error(`the path is too long for a package: ${name}`);
+  }
+  const put = (text, offset) => header.write(text, offset, 'utf8');
+  put(rest, 0);
+  put(octal(mode, 8), 100);
+  put(octal(0, 8), 108);
+  put(octal(0, 8), 116);
+  put(octal(size, 12), 124);
+  put(octal(mtime, 12), 136);
+  put('        ', 148);
+  put(type, 156);
+  put(target, 157);
+  put('ustar\0', 257);
+  put('00', 263);
+  put('root', 265);
+  put('root', 297);
+  put(prefix, 345);
+  put(
+    `${octal(
+      header.reduce((sum, byte) => sum + byte, 0),
+      7,
+    )} `,
+    148,
+  );
+  return header;
+};
+
+/** `<length> key=value\n`, where the length counts itself. */
+const paxRecord = (key, value) => {
+  const rest = ` ${key}=${value}\n`;
+  let length = rest.length;
+  while (String(length).length + rest.length !== length) length = String(length).length + rest.length;
+  return `${length}${rest}`;
+};
+
+/** apk compares each installed file with this checksum. */
+const checksumEntry = (content, mtime) => {
+  const sum = createHash('sha1').update(content).digest('hex');
+  const data = Buffer.from(paxRecord('APK-TOOLS.checksum.SHA1', sum));
+  return [
+    tarHeader({ name: 'PaxHeaders/file', mode: 0o644, size: data.length, mtime, type: 'x' }),
+    padded(data),
+  ];
+};
+
+const fileEntry = ({ path, data, mode, target }, mtime) => {
+  const name = path.slice(1);
+  if (target !== undefined)
+    return [
+      ...checksumEntry(target, mtime),
+      tarHeader({ name, mode: 0o777, size: 0, mtime, type: '2', target }),
+    ];
+  return [
+    ...checksumEntry(data, mtime),
+    tarHeader({ name, mode, size: data.length, mtime, type: '0' }),
+    padded(data),
+  ];
+};
+
+const directoriesOf = (entries) => {
+  const found = new Set();
+  for (const { path } of entries) for (let at = dirname(path); at !== '/'; at = dirname(at)) found.add(at);
+  return [...found].sort();
+};
+
+const compressed = (parts) => gzipSync(Buffer.concat(parts), { level: 9 });
+
+const factsText = (facts, seconds, dataHash) => {
+  const [synopsis] = facts.description.split('\n');
+  const rows = [
+    ['pkgname', facts.name],
+    ['pkgver', facts.version],
+    ['pkgdesc', synopsis],
+    ['url', facts.homepage],
+    ['builddate', seconds],
+    ['packager', facts.maintainer],
+    ['size', facts.size],
+    ['arch', 'noarch'],
+    ['origin', facts.name],
+    ['license', facts.license],
+    ...facts.depends.map((one) => ['depend', one]),
+    ['datahash', dataHash],
+  ];
+  return rows.map(([key, value]) => (value ? `${key} = ${value}\n` : '')).join('');
+};
+
+/** The bytes of the package. The first stream has no end mark: apk reads both as one archive. */
+export const alpineArchive = (facts, seconds) => {
+  const data = compressed([
+    ...directoriesOf(facts.entries).map((path) =>
+      tarHeader({ name: `${path.slice(1)}/`, mode: 0o755, size: 0, mtime: seconds, type: '5' }),
+    ),
+    ...facts.entries.flatMap((entry) => fileEntry(entry, seconds)),
+    Buffer.alloc(2 * BLOCK),
+  ]);
+  const text = Buffer.from(factsText(facts, seconds, createHash('sha256').update(data).digest('hex')));
+  const control = compressed([
+    tarHeader({ name: '.PKGINFO', mode: 0o644, size: text.length, mtime: seconds, type: '0' }),
+    padded(text),
+  ]);
+  return Buffer.concat([control, data]);
+};

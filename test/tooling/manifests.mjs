@@ -1,0 +1,59 @@
+// What other package managers and people use to install a release: Homebrew formula, Scoop manifest and shell installer.
+// Each contains the address and the SHA-256 of the npm package of the release.
+import { readFileSync } from 'node:fs';
+
+const rubyText = (text) => `"${text.replaceAll(/["\\#]/g, '\\$&')}"`;
+
+/** A Homebrew formula. Homebrew reads the version from the file name in `url`. */
+export const formula = ({ license, homepage }, { summary, url, sum }) => `class Opsctl < Formula
+  desc ${rubyText(summary)}
+  homepage ${rubyText(homepage)}
+  url ${rubyText(url)}
+  sha256 ${rubyText(sum)}
+  license ${rubyText(license)}
+
+  depends_on "node"
+
+  def install
+    system "npm", "install", *std_npm_args
+    bin.install_symlink libexec.glob("bin/*")
+    generate_completions_from_executable(bin/"opsctl", "completion", shells: [:bash, :zsh, :fish])
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/opsctl --version")
+    assert_match "onboarding", shell_output("#{bin}/opsctl tracker labels list -o json")
+  end
+end
+`;
+
+/** A Scoop manifest. Scoop makes no command of a script for Node, so the manifest writes one. */
+export const scoopManifest = ({ version, license, homepage }, { summary, url, sum }) =>
+  `${JSON.stringify(
+    {
+      version,
+      description: summary,
+      homepage,
+      license,
+      depends: 'nodejs-lts',
+      url,
+      hash: sum,
+      extract_dir: 'package',
+      pre_install: 'Set-Content "$dir\\opsctl.cmd" \'@node "%~dp0bin\\opsctl.js" %*\' -Encoding Ascii',
+      bin: 'opsctl.cmd',
+    },
+    null,
+    4,
+  )}\n`;
+
+/** The shell installer for this release. `url` is the directory of the release files. */
+export const installer = ({ version }, { file, url, sum }) => {
+  const values = { VERSION: version, FILE: file, SHA256: sum, URL: url };
+  for (const [name, value] of Object.entries(values))
+    if (/['\n]/.test(value))
+      throw new Error(`invalid ${name.toLowerCase()} "${value}": contains a quote or a line break`);
+  return readFileSync(new URL('install.sh', import.meta.url), 'utf8').replaceAll(
+    /@(VERSION|FILE|SHA256|URL)@/g,
+    (_, name) => values[name],
+  );
+};

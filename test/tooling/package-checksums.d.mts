@@ -1,0 +1,1 @@
+export const checksumsText: (root: string) => string;

@@ -1,0 +1,46 @@
+// provenance.json: which commit, which inputs and which command made the files of a release, as an in-toto statement with
+// the SLSA predicate. It is not signed; a service that signs (npm provenance, cosign) accepts it as it is.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const git = (root, ...args) => {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
+};
+
+/** Without a password that somebody wrote into the address. */
+const withoutUser = (address) => address?.replace(/^(\w+:\/\/)[^@/]*@/, '$1');
+
+const digestOf = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+/** `subjects` are pairs of a file name and its SHA-256. */
+export const provenanceText = (root, facts, subjects) => {
+  const isCheckout = existsSync(join(root, '.git'));
+  const commit = isCheckout ? git(root, 'rev-parse', 'HEAD') : undefined;
+  const source = withoutUser(isCheckout ? git(root, 'remote', 'get-url', 'origin') : undefined);
+  const lock = join(root, 'package-lock.json');
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: subjects.map(([name, sha256]) => ({ name, digest: { sha256 } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: 'urn:opsctl:release:1',
+        externalParameters: { name: facts.name, version: facts.version },
+        internalParameters: { node: process.version, platform: `${process.platform}-${process.arch}` },
+        resolvedDependencies: [
+          {
+            name: 'source',
+            ...(source === undefined ? {} : { uri: source }),
+            ...(commit === undefined ? {} : { digest: { gitCommit: commit } }),
+          },
+          ...(existsSync(lock) ? [{ name: 'package-lock.json', digest: { sha256: digestOf(lock) } }] : []),
+        ],
+      },
+      runDetails: { builder: { id: 'urn:opsctl:npm-run-release' } },
+    },
+  };
+  return `${JSON.stringify(statement, null, 2)}\n`;
+};

@@ -1,0 +1,6 @@
+export const releaseSeconds: (
+  root: string,
+  version: string,
+  env?: Readonly<Record<string, string | undefined>>,
+) => number;
+export const dayOf: (seconds: number) => string;

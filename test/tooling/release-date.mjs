@@ -1,0 +1,43 @@
+// The date of a release: manual pages, SBOM and packages contain it, so that the same commit gives the same bytes.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The date that npm writes into every package. It applies to a build without a version history. */
+const NPM_EPOCH = 499_162_500;
+
+const changelogSeconds = (root, version) => {
+  const path = join(root, 'CHANGELOG.md');
+  if (!existsSync(path)) return undefined;
+  const [, day] =
+    new RegExp(`^## \\[${version.replaceAll('.', '\\.')}\\] - (\\d{4}-\\d{2}-\\d{2})$`, 'm').exec(
+      readFileSync(path, 'utf8'),
+    ) ?? [];
+  return day === undefined ? undefined : Date.parse(`${day}T00:00:00Z`) / 1000;
+};
+
+/** Only of a history whose top is `root`: a copy inside another checkout has no date of its own. */
+const commitSeconds = (root) => {
+  if (!existsSync(join(root, '.git'))) return undefined;
+  const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' });
+  return status === 0 && /^\d+$/.test(stdout.trim()) ? Number(stdout) : undefined;
+};
+
+/**
+ * Seconds since 1970: SOURCE_DATE_EPOCH, else the day of this version in the changelog, else the last commit, else the
+ * fixed date of npm packages.
+ */
+export const releaseSeconds = (root, version, env = process.env) => {
+  const given = env.SOURCE_DATE_EPOCH;
+  if (given !== undefined && given !== '') {
+    if (!/^\d{1,11}$/.test(given))
+      throw new Error(
+        `invalid SOURCE_DATE_EPOCH "${given}": must be seconds since 1970, for example 1764547200`,
+      );
+    return Number(given);
+  }
+  return changelogSeconds(root, version) ?? commitSeconds(root) ?? NPM_EPOCH;
+};
+
+/** The day of a time, as `2026-12-01`. */
+export const dayOf = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);

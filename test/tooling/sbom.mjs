@@ -1,0 +1,153 @@
+// The list of components in a package (CycloneDX 1.6), written with the library of the CycloneDX project: every bundled
+// package with license, supplier, checksum and relations.
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, relative, sep } from 'node:path';
+import { Enums, Models, SPDX, Serialize, Spec } from '@cyclonedx/cyclonedx-library';
+
+const { Component } = Models;
+
+const purlOf = ({ name, version }) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
+
+const licenseOf = (license) => {
+  if (SPDX.isSupportedSpdxId(license)) return new Models.SpdxLicense(license);
+  return / (AND|OR|WITH) /.test(license)
+    ? new Models.LicenseExpression(license)
+    : new Models.NamedLicense(license);
+};
+
+const personName = (person) =>
+  (typeof person === 'string' ? person : person?.name)?.replace(/\s*[<(].*$/, '').trim() || undefined;
+
+/** The owner of the repository, for a package that names no person. */
+const ownerOf = (repository) =>
+  /(?:^|[:/])([^/:]+)\/[^/]+$/.exec((repository?.url ?? repository ?? '').replace(/#.*$/, ''))?.[1];
+
+/** The SHA-512 of the package as npm downloads it, from the lock file. */
+const hashesOf = (integrity) => {
+  const [, base64] = /^sha512-(\S+)$/.exec(integrity ?? '') ?? [];
+  return base64 === undefined
+    ? []
+    : [[Enums.HashAlgorithm['SHA-512'], Buffer.from(base64, 'base64').toString('hex')]];
+};
+
+const componentOf = ({ name, version, license, supplier, integrity, isOptional }) => {
+  const [first, last] = name.split('/');
+  const purl = purlOf({ name, version });
+  const component = new Component(Enums.ComponentType.Library, last ?? first, {
+    bomRef: purl,
+    group: last === undefined ? undefined : first,
+    version,
+    purl,
+    author: supplier,
+    supplier: supplier === undefined ? undefined : new Models.OrganizationalEntity({ name: supplier }),
+    scope: isOptional ? Enums.ComponentScope.Optional : Enums.ComponentScope.Required,
+    hashes: new Models.HashDictionary(hashesOf(integrity)),
+  });
+  component.licenses.add(licenseOf(license));
+  return component;
+};
+
+/** Where npm looks for a package that another one requires: next to it, then in each directory above. */
+const resolveIn = (packages, from, name) => {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('node_modules/') - 1))) {
+    const path = `${at === '' ? '' : `${at}/`}node_modules/${name}`;
+    if (packages[path] !== undefined) return path;
+    if (at === '') return undefined;
+  }
+};
+
+/** Bundled packages and the optional ones that npm installs next to the program, by their path in the lock file. */
+const rowsOf = (root, directories) => {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const { optionalDependencies = {} } = packages[''];
+  // node_modules may be a link to that of another checkout, and the bundler names real paths.
+  const modules = realpathSync(join(root, 'node_modules'));
+  const paths = directories.map(
+    (directory) => `node_modules/${relative(modules, realpathSync(directory)).split(sep).join('/')}`,
+  );
+  const optional = Object.keys(optionalDependencies).map((name) => `node_modules/${name}`);
+  const rowOf = (path, isOptional) => {
+    const { version, license, integrity, dependencies = {} } = packages[path] ?? {};
+    const own = join(root, path, 'package.json');
+    const facts = existsSync(own) ? JSON.parse(readFileSync(own, 'utf8')) : {};
+    const names = Object.keys(dependencies);
+    return {
+      path,
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version: version ?? facts.version,
+      license:
+        license ?? (typeof facts.license === 'string' ? facts.license : (facts.license?.type ?? 'unknown')),
+      supplier:
+        personName(facts.author) ??
+        personName(facts.maintainers?.[0] ?? facts.contributors?.[0]) ??
+        ownerOf(facts.repository),
+      integrity,
+      isOptional,
+      requires: names.flatMap((name) => resolveIn(packages, path, name) ?? []),
+    };
+  };
+  const rows = [
+    ...paths.map((path) => rowOf(path, false)),
+    ...optional.filter((path) => !paths.includes(path)).map((path) => rowOf(path, true)),
+  ];
+  const { devDependencies = {} } = packages[''];
+  const direct = [...Object.keys(devDependencies), ...Object.keys(optionalDependencies)];
+  return { rows, direct: new Set(direct.map((name) => `node_modules/${name}`)) };
+};
+
+/** A serial number that the content determines: the same package has the same one. */
+const serialOf = (text) => {
+  const hex = createHash('sha256').update(text).digest('hex');
+  const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16);
+  return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+};
+
+/**
+ * The document as JSON text. `directories` are the bundled packages below `root`/node_modules, `facts` is package.json,
+ * and `seconds` is the time of the release.
+ */
+export const sbomText = ({ root, directories, facts, seconds }) => {
+  const self = new Component(Enums.ComponentType.Application, facts.name, {
+    bomRef: purlOf(facts),
+    version: facts.version,
+    purl: purlOf(facts),
+    description: facts.description,
+    author: facts.author,
+    supplier: new Models.OrganizationalEntity({ name: personName(facts.author) }),
+  });
+  self.licenses.add(licenseOf(facts.license));
+  const library = createRequire(import.meta.url)('@cyclonedx/cyclonedx-library/package.json');
+  const bom = new Models.Bom({
+    metadata: new Models.Metadata({
+      timestamp: new Date(seconds * 1000),
+      component: self,
+      lifecycles: new Models.LifecycleRepository([Enums.LifecyclePhase.Build]),
+      authors: new Models.OrganizationalContactRepository([
+        new Models.OrganizationalContact({ name: personName(facts.author) }),
+      ]),
+      tools: new Models.Tools({
+        components: new Models.ComponentRepository([
+          new Component(Enums.ComponentType.Library, 'cyclonedx-library', {
+            group: '@cyclonedx',
+            version: library.version,
+          }),
+        ]),
+      }),
+    }),
+  });
+  const { rows, direct } = rowsOf(root, directories);
+  const components = new Map(rows.map((row) => [row.path, componentOf(row)]));
+  for (const { path, requires } of rows) {
+    const component = components.get(path);
+    bom.components.add(component);
+    if (direct.has(path)) self.dependencies.add(component.bomRef);
+    for (const one of requires)
+      if (components.has(one)) component.dependencies.add(components.get(one).bomRef);
+  }
+  const serializer = new Serialize.JsonSerializer(new Serialize.JSON.Normalize.Factory(Spec.Spec1dot6));
+  const write = () => serializer.serialize(bom, { sortLists: true, space: 2 });
+  bom.serialNumber = serialOf(write());
+  return `${write()}\n`;
+};
