@@ -1,4 +1,5 @@
-import { commandPage, rootPage } from './cli/help.ts';
+import type { Command } from './cli/command.ts';
+import { commandPage, groupPage, rootPage } from './cli/help.ts';
 import { groups } from './commands/program.ts';
 import { explainable } from './cli/explain.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
@@ -9,7 +10,8 @@ import { exitCodes } from './core/exit.ts';
 import { formatNames, formatRow } from './core/format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript, fishScript, powershellScript, zshScript } from './reference/completion.ts';
-import { manPage, pagesMarkdown } from './reference/page.ts';
+import { type ManPage, manPage, pagesMarkdown } from './reference/page.ts';
+import type { Group } from './cli/program.ts';
 import type { Page } from './core/page.ts';
 import { topics } from './cli/topics.ts';
 
@@ -61,28 +63,68 @@ const readme = (page: string): string =>
 
 type Book = { readonly name: string; readonly summary: string; readonly pages: readonly Page[] };
 
-/** One book for the program with its topics, and one for each group of commands. */
-const books = async (version: string): Promise<Book[]> => {
+const rootSummary = 'sign in, manage work-tracking and label resources, upgrade key-value clusters';
+const rootBook = async (version: string): Promise<Book> => {
   const own = await Promise.all(topics.map((topic) => topic.load()));
-  const groupBooks = await Promise.all(
-    groups.map(async ({ name, summary, load }) => ({
-      name: `opsctl-${name}`,
-      summary,
-      pages: (await load()).filter(({ hidden }) => !hidden).map(commandPage),
-    })),
-  );
-  const summary = 'sign in, manage work-tracking and label resources, upgrade key-value clusters';
-  return [{ name: 'opsctl', summary, pages: [rootPage(groups, version), ...own] }, ...groupBooks];
+  return { name: 'opsctl', summary: rootSummary, pages: [rootPage(groups, version), ...own] };
 };
 
-/** Manual pages and the Markdown reference, by their paths in `dist`. */
-const referenceFiles = async (version: string): Promise<Record<string, string>> =>
-  Object.fromEntries(
-    (await books(version)).flatMap(({ name, summary, pages }) => [
-      [`man/${name}.1`, manPage(name, version, summary, pages)],
-      [`reference/${name}.md`, pagesMarkdown(name, pages)],
-    ]),
+type GroupCommands = { readonly group: Group; readonly commands: readonly Command[] };
+const listed = (): Promise<GroupCommands[]> =>
+  Promise.all(
+    groups.map(async (group) => ({
+      group,
+      commands: (await group.load()).filter(({ hidden }) => !hidden),
+    })),
   );
+
+const pageName = (words: readonly string[]): string => ['opsctl', ...words].join('-');
+/** A page for each command, and one for each group of commands (`opsctl tracker`, `opsctl tracker labels`). */
+const groupManPages = ({ group, commands }: GroupCommands): ManPage[] => {
+  const own = new Map(commands.map((command) => [pageName(command.path), command]));
+  const prefixes = commands.flatMap(({ path }) => path.slice(0, -1).map((_, at) => path.slice(0, at + 1)));
+  const groupNames = new Map(prefixes.map((words) => [pageName(words), words]));
+  const parentOf = (words: readonly string[]): string[] => [pageName(words.slice(0, -1))];
+  return [
+    ...[...own].map(([name, command]) => ({
+      name,
+      summary: command.summary,
+      pages: [commandPage(command)],
+      seeAlso: parentOf(command.path),
+    })),
+    ...[...groupNames]
+      .filter(([name]) => !own.has(name))
+      .map(([name, words]) => {
+        const below = commands.filter(({ path }) => words.every((word, at) => path[at] === word));
+        const page = groupPage(groups, words, below);
+        const children = new Set(below.map(({ path }) => pageName(path.slice(0, words.length + 1))));
+        const summary = words.length === 1 ? group.summary : `Commands below \`opsctl ${words.join(' ')}\``;
+        return { name, summary, pages: [page], seeAlso: [...parentOf(words), ...children] };
+      }),
+  ];
+};
+
+/** Manual pages, one per command, and the Markdown reference, one file per group, by their paths in `dist`. */
+const referenceFiles = async (version: string, date: string): Promise<Record<string, string>> => {
+  const root = await rootBook(version);
+  const all = await listed();
+  const books: Book[] = [
+    root,
+    ...all.map(({ group: { name, summary }, commands }) => ({
+      name: `opsctl-${name}`,
+      summary,
+      pages: commands.map(commandPage),
+    })),
+  ];
+  const manPages = [
+    { ...root, seeAlso: groups.map(({ name }) => `opsctl-${name}`) },
+    ...all.flatMap(groupManPages),
+  ];
+  return Object.fromEntries([
+    ...manPages.map((page) => [`man/${page.name}.1`, manPage(page, { version, date })]),
+    ...books.map(({ name, pages }) => [`reference/${name}.md`, pagesMarkdown(name, pages)]),
+  ]);
+};
 
 /** The command tree for TAB, in files by the words that lead to them. */
 const treeTexts = async (): Promise<Record<string, string>> =>
@@ -97,13 +139,16 @@ const treeTexts = async (): Promise<Record<string, string>> =>
  * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files
  * by their path in the project, which a test compares with what is there.
  */
-export const writeDocs = async (version: string, existing: { readonly readme: string }) => ({
+export const writeDocs = async (
+  version: string,
+  existing: { readonly readme: string; readonly date?: string },
+) => ({
   dist: {
     'help.txt': pageText(rootPage(groups, version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
     ...(await treeTexts()),
     'tree/explainable.json': JSON.stringify(explainable().map(({ name }) => name)),
-    ...(await referenceFiles(version)),
+    ...(await referenceFiles(version, existing.date ?? '')),
   },
   committed: {
     'completions/opsctl.bash': bashScript(),

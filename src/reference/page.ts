@@ -9,15 +9,18 @@ const escapeRoff = (text: string): string =>
     .replaceAll(/^([.'])/gm, '\\&$1')
     // A long address may be broken behind its slashes.
     .replaceAll(/\S{40,}/g, (word) => word.replaceAll('/', '/\\:'));
+/** One line of a text: an empty line ends the paragraph, and spaces at the beginning stay. */
+const textLine = (line: string, at: number, lines: readonly string[]): string[] => {
+  if (line.trim() === '') return ['.PP'];
+  const text = escapeRoff(line).replace(/^(?= )/, '\\&');
+  return at === 0 || lines[at - 1]?.trim() === '' ? [text] : ['.br', text];
+};
 const blockLines = (block: Block): string[] => {
   switch (block.kind) {
     case 'heading':
       return ['.PP', `\\fB${escapeRoff(block.text)}\\fR`];
     case 'text':
-      return [
-        '.PP',
-        ...block.text.split('\n').flatMap((line, i) => (i === 0 ? [] : ['.br']).concat(escapeRoff(line))),
-      ];
+      return ['.PP', ...block.text.split('\n').flatMap(textLine)];
     case 'terms':
       return block.rows.flatMap(([term, text]) =>
         text === ''
@@ -36,22 +39,63 @@ const blockLines = (block: Block): string[] => {
       ];
   }
 };
-/** One manual page: what it is, then a section for each page. */
-export const manPage = (name: string, version: string, summary: string, pages: readonly Page[]): string => {
+/** The blocks of one command as sections. What stands between the synopsis and the next heading is its description. */
+const commandSections = (summary: string, { blocks }: Page): string[] => {
+  const [first, synopsis, ...rest] = blocks;
+  const end = rest.findIndex(({ kind }) => kind === 'heading');
+  const description = end < 0 ? rest : rest.slice(0, end);
+  const section = (block: Block): string[] =>
+    block.kind === 'heading' ? [`.SH "${escapeRoff(block.text.toUpperCase())}"`] : blockLines(block);
+  return [
+    '.SH "SYNOPSIS"',
+    ...(synopsis === undefined || first?.kind !== 'heading' ? [] : blockLines(synopsis)),
+    '.SH "DESCRIPTION"',
+    escapeRoff(`${summary}.`),
+    ...description.flatMap(blockLines),
+    ...(end < 0 ? [] : rest.slice(end).flatMap(section)),
+  ];
+};
+/** Without the paragraphs right after a heading: mandoc rejects them. */
+const withoutEmptyParagraphs = (lines: readonly string[]): string[] =>
+  lines.filter((line, at) => line !== '.PP' || !lines[at - 1]?.startsWith('.SH'));
+export type ManPage = {
+  readonly name: string;
+  readonly summary: string;
+  /** One page becomes the sections of the manual page; each of several becomes one section. */
+  readonly pages: readonly Page[];
+  /** Names of related manual pages. */
+  readonly seeAlso?: readonly string[];
+};
+/** One manual page. `date` is the day of the release, as `2026-12-01`. */
+export const manPage = (
+  { name, summary, pages, seeAlso = [] }: ManPage,
+  { version, date }: { readonly version: string; readonly date: string },
+): string => {
+  const [only, ...others] = pages;
   const lines = [
-    `.TH "${name.toUpperCase().replaceAll('"', '')}" "1" "" "opsctl ${version}" "opsctl"`,
+    `.TH "${name.toUpperCase().replaceAll('"', '')}" "1" "${date}" "opsctl ${version}" "opsctl"`,
     // Left-aligned and unhyphenated: a flag or an address that is broken cannot be copied.
     '.ad l',
     '.nh',
     '.SH NAME',
     `${escapeRoff(name)} \\- ${escapeRoff(summary)}`,
-    ...pages.flatMap((page) => [
-      `.SH "${escapeRoff(page.title.toUpperCase()).replaceAll('"', '')}"`,
-      escapeRoff(page.summary),
-      ...page.blocks.flatMap(blockLines),
-    ]),
+    ...(only !== undefined && others.length === 0
+      ? commandSections(summary, only)
+      : pages.flatMap((page) => [
+          `.SH "${escapeRoff(page.title.toUpperCase()).replaceAll('"', '')}"`,
+          escapeRoff(page.summary),
+          ...page.blocks.flatMap(blockLines),
+        ])),
+    ...(seeAlso.length === 0
+      ? []
+      : [
+          '.SH "SEE ALSO"',
+          ...seeAlso.map(
+            (other, at) => `.BR ${escapeRoff(other)} (1)${at === seeAlso.length - 1 ? '' : ' ,'}`,
+          ),
+        ]),
   ];
-  return `${lines.join('\n')}\n`;
+  return `${withoutEmptyParagraphs(lines).join('\n')}\n`;
 };
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');

@@ -17,7 +17,7 @@ import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { bundledPackages, noticesText } from './notices.mjs';
 import { checksumsText } from './package-checksums.mjs';
-import { releaseSeconds } from './release-date.mjs';
+import { dayOf, releaseSeconds } from './release-date.mjs';
 import { comparison } from './comparison.mjs';
 import { kvComparison } from './kv-comparison.mjs';
 import { joinPages, splitPages } from './derived-pages.mjs';
@@ -181,7 +181,13 @@ const sbom = await (async () => {
 })();
 if (sbom !== undefined) put(`${dist}/sbom.cdx.json`, sbom);
 const { writeDocs } = await import(`file://${dist}/docs.js`);
-const { dist: derived, committed } = await writeDocs(version, { readme: joinPages(root) });
+const { dist: derived, committed } = await writeDocs(version, {
+  readme: joinPages(root),
+  date: dayOf(seconds),
+});
+// Manual pages of commands that no longer exist would stay.
+for (const name of existsSync(`${dist}/man`) ? readdirSync(`${dist}/man`) : [])
+  if (derived[`man/${name}`] === undefined) rmSync(`${dist}/man/${name}`);
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
   const compared = { 'docs/comparison.md': comparison(), 'docs/kv-comparison.md': kvComparison() };

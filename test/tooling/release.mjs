@@ -143,12 +143,16 @@ const raiseVersion = (version) => {
 };
 
 /** Only a directory that a release made is emptied. */
-const emptyDirectory = (to) => {
+const directoryProblems = (to) => {
   const names = existsSync(to) ? readdirSync(to) : [];
-  if (names.length > 0 && !names.includes('SHA256SUMS'))
-    throw new Refusal(
-      `${to} is not empty and does not contain a release\n  try: --to with another directory`,
-    );
+  return names.length > 0 && !names.includes('SHA256SUMS')
+    ? [[`${to} is not empty and does not contain a release`, '--to with another directory']]
+    : [];
+};
+
+const emptyDirectory = (to) => {
+  const problems = directoryProblems(to);
+  if (problems.length > 0) throw refusalOf(problems);
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });
 };

@@ -78,7 +78,7 @@ const next = '98.7.6';
 const skipped = ['executable', ...(missingTool('rpmbuild') === undefined ? [] : ['rpm'])];
 const flags = [
   ...skipped.flatMap((part) => ['--skip', part]),
-  ...['--date', '2026-12-01', '--url', 'https://downloads.example/opsctl/v98.7.6'],
+  ...['--date', '2026-01-15', '--url', 'https://downloads.example/opsctl/v98.7.6'],
 ];
 
 let one: string;
@@ -93,13 +93,13 @@ describe('before a release', () => {
   });
 
   test('a dry run shows every step and changes nothing', () => {
-    const { status, stdout, stderr } = release(one, 'minor', '--dry-run', '--date', '2026-12-01');
+    const { status, stdout, stderr } = release(one, 'minor', '--dry-run', '--date', '2026-01-15');
     expect(status, stderr).toBe(0);
     const [major, minor] = current.split('.').map(Number);
     const version = `${major}.${(minor as number) + 1}.0`;
     for (const text of [
       `package-lock.json: ${current} → ${version}`,
-      `becomes "[${version}] - 2026-12-01"`,
+      `becomes "[${version}] - 2026-01-15"`,
       `release: opsctl ${version}`,
       ...artifactNames(version),
       'SHA256SUMS',
@@ -235,7 +235,7 @@ describe('a release', () => {
     expect(JSON.parse(read(join(one, 'package.json'))).version).toBe(next);
     const lock = JSON.parse(read(join(one, 'package-lock.json')));
     expect([lock.version, lock.packages[''].version]).toEqual([next, next]);
-    expect(read(join(one, 'CHANGELOG.md'))).toMatch(/^## Unreleased\n\n## \[98\.7\.6\] - 2026-12-01\n/m);
+    expect(read(join(one, 'CHANGELOG.md'))).toMatch(/^## Unreleased\n\n## \[98\.7\.6\] - 2026-01-15\n/m);
     expect(git(one, 'log', '-1', '--format=%s')).toBe(`release: opsctl ${next}`);
     expect(git(one, 'rev-parse', `v${next}^{commit}`)).toBe(git(one, 'rev-parse', 'HEAD'));
     expect(git(one, 'cat-file', '-t', `v${next}`)).toBe('tag');
@@ -286,7 +286,7 @@ describe('a release', () => {
     const text = read(at('sbom.cdx.json'));
     expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull();
     expect(JSON.parse(text).metadata).toMatchObject({
-      timestamp: '2026-12-01T00:00:00.000Z',
+      timestamp: '2026-01-15T00:00:00.000Z',
       component: { version: next },
     });
   });
@@ -310,7 +310,8 @@ describe('a release', () => {
     const system = join(work, 'rpm');
     mkdirSync(system);
     const options = ['--root', system, '--nodeps'];
-    expect(run('rpm', '-i', ...options, path).stderr).toBe('');
+    const installed = run('rpm', '-i', ...options, path);
+    expect(installed.status, installed.stderr).toBe(0);
     const program = join(system, 'usr/bin/opsctl');
     expect(run(program, '--version').stdout).toBe(`${next}\n`);
     expect(run(program, 'tracker', 'labels', 'list', '-o', 'json').stdout).toContain('onboarding');
@@ -446,7 +447,7 @@ puts JSON.generate(Opsctl.facts)`;
     const missing = missingTool('mandoc', ['-h']);
     const pages = join(work, 'deb/usr/lib/opsctl/dist/man');
     if (!existsSync(pages)) run('dpkg-deb', '-x', at(`opsctl_${next}_all.deb`), join(work, 'deb'));
-    for (const page of readdirSync(pages)) expect(read(join(pages, page))).toContain('"2026-12-01"');
+    for (const page of readdirSync(pages)) expect(read(join(pages, page))).toContain('"2026-01-15"');
     if (missing !== undefined) skip(missing);
     const { stdout } = run(
       'mandoc',
