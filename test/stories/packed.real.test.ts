@@ -69,11 +69,33 @@ test('the package holds the program and what belongs to it, and nothing else', (
   expect(packed.files).toEqual(expect.arrayContaining(wanted));
   expect(
     packed.files.filter(
-      (file) => !/^(bin|dist|completions|man)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
+      (file) => !/^(bin|dist|completions|docs)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
     ),
   ).toEqual([]);
-  const { man = [] } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { man?: string | string[] };
-  for (const page of [man].flat()) expect(packed.files).toContain(page.replace(/^\.\//, ''));
+  for (const page of ['opsctl', 'opsctl-kv-upgrade', 'opsctl-tracker-labels'])
+    expect(packed.files).toContain(`dist/man/${page}.1`);
+});
+
+test('every link of a page in the package leads to a file in the package', () => {
+  const directory = dirname(dirname(program));
+  const files = new Set(packed.files);
+  const dead = packed.files
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((name) =>
+      [...readFileSync(join(directory, name), 'utf8').matchAll(/\]\(([^)\s#]+)/g)].flatMap(
+        ([, link = '']) => {
+          const target = join(dirname(name), link).replace(/\/$/, '');
+          const isThere = files.has(target) || packed.files.some((file) => file.startsWith(`${target}/`));
+          return /^[a-z]+:/.test(link) || isThere ? [] : [`${name}: ${link}`];
+        },
+      ),
+    );
+  expect(dead).toEqual([]);
+});
+
+test('npm links every manual page', () => {
+  const pages = packed.files.flatMap((file) => /^dist\/man\/(.+)$/.exec(file)?.[1] ?? []);
+  expect(readdirSync(join(work, 'prefix/share/man/man1')).sort()).toEqual(pages.sort());
 });
 
 test('it installs a command, without a registry and without install scripts', () => {
