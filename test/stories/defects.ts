@@ -271,7 +271,7 @@ export const defects: readonly Defect[] = [
     39,
     'the package said nothing about itself',
     by('stories/packed.real.test.ts', 'CHANGELOG.md'),
-    by('stories/packed.real.test.ts', 'for (const page of [man].flat())'),
+    by('stories/packed.real.test.ts', 'npm links every manual page'),
   ],
   [
     40,

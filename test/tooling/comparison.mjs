@@ -178,7 +178,7 @@ export const rows = [
     'equal',
     'gh, kubectl [Debian packages]',
     'test/stories/explain.real.test.ts',
-    'man accepts every manual page, and package.json names them all',
+    'man accepts every manual page, and there is one for each command and group',
   ],
   [
     'Generated reference',
