@@ -64,7 +64,7 @@ it('a label that does not exist is made only when that is asked for', async () =
   const refused = await run('tracker epics create --name x --label bgu');
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringMatching(/no label is called "bgu".*did you mean bug\?[\s\S]*--create-labels/),
+    expect.stringMatching(/label not found: "bgu".*did you mean bug\?[\s\S]*--create-labels/),
   ]);
   expect((await run('tracker epics list -o name')).stdout).toBe(before);
   const inputs = await run(`tracker epics create --name x --labels [{"name":"bgu"}]`);

@@ -91,7 +91,7 @@ describe('without --allow-write', () => {
     const named = await call(client, 'tracker_labels_get', { label: 'name:--help' });
     expect([named.isError, named.content[0].text]).toEqual([
       true,
-      expect.stringContaining('no label is called'),
+      expect.stringContaining('label not found'),
     ]);
     const hidden = await call(client, 'kv_member_list', { endpoints: 'http://127.0.0.1:9', user: 'x' });
     expect([hidden.isError, hidden.content[0].text]).toEqual([

@@ -43,7 +43,7 @@ test('a change never goes to a record that only had the name a while ago', async
   expect(await id('get', 'old')).toBe(first);
   await elsewhere('PUT', `/labels/${first}`, { name: 'new' });
   const gone = await opsctl.run(['tracker', 'labels', 'delete', 'old', '--yes']);
-  expect([gone.code, gone.stderr]).toEqual([6, expect.stringContaining('no label is called "old"')]);
+  expect([gone.code, gone.stderr]).toEqual([6, expect.stringContaining('label not found: "old"')]);
   expect((await elsewhere('GET', `/labels/${first}`)).name).toBe('new');
 });
 
@@ -143,7 +143,7 @@ test('names may be given with commas, and a name that has one is still a name', 
     (await opsctl.json(['tracker', 'epics', 'create', '--name', 'o', '--owner', list])).owner_ids;
   expect(await owners('ana, ben')).toHaveLength(2);
   const wrong = await opsctl.run(['tracker', 'epics', 'create', '--name', 'o', '--owner', 'ana,nobody']);
-  expect([wrong.code, wrong.stderr]).toEqual([6, expect.stringContaining('no member is called "nobody"')]);
+  expect([wrong.code, wrong.stderr]).toEqual([6, expect.stringContaining('member not found: "nobody"')]);
   const { id: whole } = await opsctl.json(['tracker', 'objectives', 'create', '--name', 'Fast, safe']);
   expect(
     (await opsctl.json(['tracker', 'epics', 'create', '--name', 'o', '--objective', 'Fast, safe']))
@@ -195,7 +195,7 @@ test('a mistyped workflow state is refused with the one that comes close, and no
   const words = ['tracker', 'stories', 'create', '--name', 'typed', '--workflow-state', `${name}x`];
   const run = await opsctl.run(words);
   expect([run.code, run.stdout]).toEqual([6, '']);
-  expect(run.stderr).toContain(`no workflow state is called "${name}x"`);
+  expect(run.stderr).toContain(`workflow state not found: "${name}x"`);
   expect(run.stderr).toContain(`did you mean ${name}?`);
   expect((await elsewhere('GET', '/search/stories?query=typed&page_size=1')).total).toBe(before);
 });

@@ -6,6 +6,7 @@ import type { Flags } from '../../core/flag.ts';
 import { operations } from '../../core/operation.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
+import { everydayCommands } from './everyday.ts';
 import { byHand, withEditor, withWeb } from './extensions.ts';
 import { downloadCommand, uploadCommand } from './files.ts';
 import { applyCommand, bulkCommand, diffCommand, exportCommand } from './many.ts';
@@ -65,6 +66,7 @@ export const listenCommand = defineCommand({
 
 const handWritten: readonly Command[] = [
   ...paginatedCommands,
+  ...everydayCommands,
   uploadCommand,
   downloadCommand,
   searchCommand,

@@ -1,8 +1,10 @@
+import type { Context } from '../../api/context.ts';
 import type { Command } from '../../cli/command.ts';
 import { externalUrl } from '../../core/external-url.ts';
 import { bare, bool, str } from '../../core/field.ts';
 import type { Flag } from '../../core/flag.ts';
 import type { Operation } from '../../core/operation.ts';
+import { AppError } from '../../core/problem.ts';
 import { openEditor, givenText, LONG } from '../../tracker/long-text.ts';
 
 /** A command with some parts replaced. Parts that are made on demand stay so: nothing is read here. */
@@ -22,6 +24,36 @@ const webFlag = {
   field: bool(),
   summary: "Open the record's page in the browser",
 } as const satisfies Flag;
+/** Rejects a command that needs a server for longer than itself: the embedded server belongs to this command alone. */
+export const assertServerStays = async (context: Context, why: string): Promise<void> => {
+  const { isPassing } = await context.target('tracker');
+  if (isPassing === true)
+    throw new AppError('config', `${why}: the embedded mock server stops with this command`, {
+      code: 'MOCK_STOPS',
+      tryThis: ['opsctl mock start'],
+    });
+};
+/**
+ * Opens the page of a record in the browser. The embedded server of one command stops with the command, so it waits until
+ * the person has seen the page.
+ */
+export const openPage = async (context: Context, given: unknown): Promise<void> => {
+  const url = typeof given === 'string' ? externalUrl(given) : undefined;
+  if (url === undefined)
+    return context.log.warn(
+      `no browser was started: app_url must be an http or https URL, the service returned ${JSON.stringify(given)}`,
+    );
+  const { isPassing } = await context.target('tracker');
+  if (isPassing === true && !context.isInteractive)
+    return context.log.warn(
+      'no browser was started: the page is on the embedded mock server, which stops with this command; run `opsctl mock start` first',
+    );
+  context.log.info(url);
+  if (!(await context.host.openBrowser(url)))
+    context.log.warn('no browser could be started; open the URL above in a browser');
+  if (isPassing === true)
+    await context.host.terminal.prompts.text('Press Enter to stop the embedded mock server');
+};
 /** `--web` on every command that answers with one record that has a page of its own. */
 export const withWeb = (command: Command): Command => {
   if (!hasAppUrl(command)) return command;
@@ -33,16 +65,7 @@ export const withWeb = (command: Command): Command => {
       const result = await command.run(context, values);
       const given = result.kind === 'record' ? (result.data as { app_url?: unknown }).app_url : undefined;
       if (values.web !== true || typeof given !== 'string') return result;
-      const url = externalUrl(given);
-      if (url === undefined) {
-        context.log.warn(
-          `cannot open the browser: app_url must be an http or https URL, but the service returned ${JSON.stringify(given)}`,
-        );
-        return result;
-      }
-      context.log.info(url);
-      if (!(await context.host.openBrowser(url)))
-        context.log.warn('cannot open the browser; open the URL above manually');
+      await openPage(context, given);
       return result;
     },
   });

@@ -42,7 +42,7 @@ const newName = async (
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
     const close = error.detail.problems?.[0]?.hint;
-    return problem(`--${kind}`, 'rule', `no ${kind} is called ${JSON.stringify(name)}`, close);
+    return problem(`--${kind}`, 'rule', `${kind} not found: ${JSON.stringify(name)}`, close);
   }
 };
 /** The service makes what it does not know, so a mistyped name would make a record: that has to be asked for. */

@@ -182,12 +182,21 @@ const load = async (
 };
 /** A kind as people write it: a workflow state. */
 const words = (kind: string): string => kind.replaceAll('-', ' ');
+/** So many names fit into a message; the command in the hint shows more of them. */
+const MOST_LISTED = 12;
+/** The names that exist, as far as a message has room for them. */
+const listNames = (things: readonly Named[]): string => {
+  const names = [...new Set(things.flatMap(({ names: [first = ''] }) => (first === '' ? [] : [first])))];
+  if (names.length === 0) return '';
+  const more = names.length - MOST_LISTED;
+  return `; one of: ${names.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+};
 const none = (kind: string, text: string, things: readonly Named[], path: string): AppError => {
   const close = nearest(
     stripNamePrefix(text),
     things.flatMap(({ names }) => names),
   );
-  return new AppError('not-found', `no ${words(kind)} is called ${JSON.stringify(text)}`, {
+  return new AppError('not-found', `${words(kind)} not found: ${JSON.stringify(text)}${listNames(things)}`, {
     code: 'NO_SUCH_NAME',
     problems: [
       problem(

@@ -1,0 +1,479 @@
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Context } from '../../api/context.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
+import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
+import { bool, duration, int, req, str } from '../../core/field.ts';
+import type { Argument, Flags, Values } from '../../core/flag.ts';
+import { parseDuration } from '../../core/format.ts';
+import { jsonRow } from '../../core/json.ts';
+import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
+import { nothing, recordResult, type Result } from '../../core/result.ts';
+import { parse } from '../../output/yaml-package.ts';
+import { yamlText } from '../../output/yaml.ts';
+import { type Edited, editText, mustBeAtTerminal } from '../../tracker/long-text.ts';
+import { trackerNaming } from '../../tracker/names/naming.ts';
+import { trackerView } from '../../tracker/screens.ts';
+import {
+  assertNoConflict,
+  type Change,
+  copyOfStory,
+  diffText,
+  editableFields,
+  findState,
+  listChanges,
+  readStates,
+  readStory,
+  type Story,
+  updateStory,
+} from '../../tracker/stories.ts';
+import { assertServerStays, extend, openPage } from './extensions.ts';
+import { searchCommand } from './records.ts';
+
+const storyArgument = {
+  name: 'story',
+  effects: [],
+  field: req(int({ min: 1 })),
+  summary: 'ID of the story',
+  complete: 'story',
+} as const satisfies Argument;
+const operation = { service: tracker, operation: tracker.table.stories.get } as const;
+const storyView = (context: Context) =>
+  trackerView(context, tracker.table.stories.get, columnsOf(tracker.table.stories.get));
+const showStory = (context: Context, story: unknown, message: string): Result =>
+  recordResult(story, { ...storyView(context), message });
+
+const search = commandFrom({
+  service: tracker,
+  resource: 'stories',
+  verb: 'search',
+  operation: tracker.table.stories.search,
+  naming: trackerNaming,
+});
+const queryArgument = {
+  name: 'query',
+  optional: true,
+  effects: [],
+  field: str(),
+  summary: 'Search query, such as owner:ana is:started',
+} as const satisfies Argument;
+const listCommand: Command = extend(search, {
+  path: ['tracker', 'stories', 'list'],
+  summary: 'List stories by query or by field',
+  about:
+    'With a query, the command is `tracker search --type story`. With flags, it is `tracker stories search`. Use one or the other.',
+  args: [queryArgument],
+  examples: [
+    {
+      line: 'opsctl tracker stories list --owner @ana --workflow-state "In Progress"',
+      says: 'List by field',
+    },
+    { line: "opsctl tracker stories list 'owner:ana is:started'", says: 'List by query' },
+  ],
+  run: async (context, values) => {
+    const { query, ...filters } = values;
+    if (query === undefined) return search.run(context, filters);
+    const [flag] = Object.keys(filters).filter((name) => name !== 'limit');
+    if (flag !== undefined)
+      throw invalidArguments([problem(`--${flag}`, 'exclusive', 'cannot be combined with a query')]);
+    return searchCommand.run(context, { query, type: ['story'], all: true });
+  },
+});
+const readMe = async (context: Context): Promise<{ readonly id: string }> =>
+  (await context.call(tracker, tracker.table.members.me, {}, { evenInDryRun: true })) as {
+    readonly id: string;
+  };
+const mineCommand = defineCommand({
+  path: ['tracker', 'stories', 'mine'],
+  summary: 'List the unfinished stories that you own',
+  flags: { all: { effects: [], field: bool(), summary: 'Include finished stories' } },
+  examples: [{ line: 'opsctl tracker stories mine', says: 'See what is left to do' }],
+  operation: { service: tracker, operation: tracker.table.stories.search },
+  run: async (context, { all }): Promise<Result> => {
+    const { id } = await readMe(context);
+    const open = { workflow_state_types: ['backlog', 'unstarted', 'started'] };
+    const body = { owner_ids: [id], ...(all === true ? {} : open) };
+    const rows = (await context.call(tracker, tracker.table.stories.search, { body })) as unknown[];
+    const view = trackerView(context, tracker.table.stories.search, columnsOf(tracker.table.stories.search));
+    return { kind: 'rows', rows, view };
+  },
+});
+
+const move = async (context: Context, id: number, word: string, path: string): Promise<Result> => {
+  const story = await readStory(context, id);
+  const states = await readStates(context, story);
+  const state = findState(states, word, path);
+  if (state.id === story.workflow_state_id)
+    return showStory(context, story, `story ${id} is in ${state.name} already; no changes were made`);
+  const from = states.find((one) => one.id === story.workflow_state_id)?.name ?? story.workflow_state_id;
+  const changed = await updateStory(context, id, { workflow_state_id: state.id });
+  return showStory(context, changed, `story ${id} moved from ${from} to ${state.name}`);
+};
+const moveCommand = defineCommand({
+  path: ['tracker', 'stories', 'move'],
+  summary: 'Move a story to a workflow state',
+  about:
+    'The state is a name of the workflow of the story, an ID, or a common word such as todo, doing or done, which means the first state of that type.',
+  args: [
+    storyArgument,
+    {
+      name: 'state',
+      effects: [],
+      field: req(str(undefined, { min: 1 })),
+      summary: 'Name of the state',
+      complete: 'workflow-state',
+    },
+  ],
+  examples: [{ line: 'opsctl tracker stories move 107 "In Progress"', says: 'Start work on a story' }],
+  operation: { service: tracker, operation: tracker.table.stories.update },
+  run: (context, { story, state }) => move(context, story, state, '<state>'),
+});
+const moveTo = (verb: string, word: string, summary: string): Command =>
+  defineCommand({
+    path: ['tracker', 'stories', verb],
+    summary,
+    args: [storyArgument],
+    examples: [{ line: `opsctl tracker stories ${verb} 107`, says: summary }],
+    operation: { service: tracker, operation: tracker.table.stories.update },
+    run: (context, { story }) => move(context, story, word, '<story>'),
+  });
+
+const openCommand = defineCommand({
+  path: ['tracker', 'stories', 'open'],
+  summary: 'Open a story in the browser',
+  args: [storyArgument],
+  effects: ['runs'],
+  examples: [{ line: 'opsctl tracker stories open 107', says: 'Read the story on its page' }],
+  operation,
+  run: async (context, { story }) => {
+    const found = await readStory(context, story);
+    if (!context.isInteractive) await assertServerStays(context, 'nobody can see the page');
+    await openPage(context, found.app_url);
+    return nothing();
+  },
+});
+
+const cloneCommand = defineCommand({
+  path: ['tracker', 'stories', 'clone'],
+  summary: 'Create a copy of a story with its tasks',
+  about:
+    'The copy has the fields, labels, owners and tasks of the story. Comments, files and history stay with the original.',
+  args: [storyArgument],
+  flags: { name: { effects: [], field: str(512, { min: 1 }), summary: 'Name of the copy', value: 'text' } },
+  examples: [
+    { line: 'opsctl tracker stories clone 107 --name "Sign-in form"', says: 'Start from a similar story' },
+  ],
+  operation: { service: tracker, operation: tracker.table.stories.create },
+  run: async (context, { story, name }) => {
+    const body = copyOfStory(await readStory(context, story), name);
+    const made = (await context.call(tracker, tracker.table.stories.create, { body })) as Story;
+    return showStory(context, made, `story ${story} copied to story ${made.id}`);
+  },
+});
+
+const HEAD =
+  '# Save and close the editor to see the changes. Remove nothing: a missing field stays as it is.\n';
+const readEdited = (text: string): Record<string, unknown> => {
+  try {
+    const value = parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch (error) {
+    throw new AppError('usage', `the edited text is not YAML: ${messageOf(error)}; no changes were made`);
+  }
+  throw new AppError('usage', 'the edited text is not a YAML mapping; no changes were made');
+};
+const assertEditable = (edited: Record<string, unknown>): void => {
+  const problems = Object.keys(edited)
+    .filter((field) => !(editableFields as readonly string[]).includes(field))
+    .map((field) => problem(field, 'unknown', 'cannot be edited', `one of: ${editableFields.join(', ')}`));
+  if (problems.length > 0) throw invalidArguments(problems);
+};
+/** Shows the changes, asks, and sends them unless somebody else has changed the same fields. */
+const applyEdit = async (
+  context: Context,
+  before: Story,
+  edited: Record<string, unknown>,
+): Promise<Result> => {
+  assertEditable(edited);
+  const changes: readonly Change[] = listChanges(before, { ...before, ...edited }, editableFields);
+  if (changes.length === 0) return nothing('nothing was edited; no changes were made');
+  if (!context.isQuiet) context.log.info(diffText(changes));
+  if (!context.isDryRun && context.isInteractive)
+    await context.confirm(`Apply these changes to story ${before.id}?`);
+  const now = await readStory(context, before.id);
+  assertNoConflict(changes, listChanges(before, now, editableFields));
+  const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
+  const changed = await updateStory(context, before.id, body);
+  return showStory(
+    context,
+    changed,
+    `story ${before.id} changed: ${changes.map(({ field }) => field).join(', ')}`,
+  );
+};
+const keepText = async (error: unknown, saved: Edited): Promise<unknown> => {
+  if (!(error instanceof AppError)) {
+    await saved.drop();
+    return error;
+  }
+  const tryThis = [...(error.detail.tryThis ?? []), `the edited text is in ${saved.path}`];
+  return reword(error, { ...error.detail, tryThis, cause: error });
+};
+const editCommand = defineCommand({
+  path: ['tracker', 'stories', 'edit'],
+  summary: 'Edit a story as YAML in your editor',
+  about:
+    'Opens $VISUAL or $EDITOR, shows the changes, asks, and sends only the fields that you changed. If somebody else has changed one of these fields in the meantime, no changes are made and your text is kept.',
+  args: [storyArgument],
+  effects: ['runs'],
+  examples: [{ line: 'opsctl tracker stories edit 107', says: 'Change several fields together' }],
+  operation: { service: tracker, operation: tracker.table.stories.update },
+  run: async (context, { story }) => {
+    mustBeAtTerminal(context);
+    const before = await readStory(context, story);
+    const shown = Object.fromEntries(editableFields.map((field) => [field, before[field] ?? null]));
+    const saved = await editText(context, HEAD + (await yamlText(shown)));
+    try {
+      const result = await applyEdit(context, before, readEdited(saved.text));
+      await saved.drop();
+      return result;
+    } catch (error) {
+      throw await keepText(error, saved);
+    }
+  },
+});
+
+const pollFlags = {
+  interval: {
+    field: duration(),
+    summary: 'Time between two requests (default: 10s)',
+    value: 'duration',
+  },
+} as const satisfies Flags;
+const LEAST_INTERVAL_MS = 500;
+const intervalOf = (text: string | undefined): number =>
+  Math.max(LEAST_INTERVAL_MS, parseDuration(text ?? '10s', '--interval'));
+const watchedFields = [
+  ...editableFields,
+  'workflow_state_id',
+  'group_id',
+  'archived',
+  'blocked',
+  'labels',
+  'tasks',
+  'comments',
+];
+/** One row per changed field, until the run is stopped. */
+async function* watchStory(context: Context, id: number, intervalMs: number): AsyncGenerator<unknown> {
+  await assertServerStays(context, 'no other command can change the story');
+  let before = await readStory(context, id);
+  for (;;) {
+    await context.host.sleep(intervalMs);
+    if (context.signal.aborted) return;
+    const now = await readStory(context, id);
+    if (now.updated_at !== before.updated_at)
+      for (const { field, from, to } of listChanges(before, now, watchedFields))
+        yield { at: now.updated_at, field, from, to };
+    before = now;
+  }
+}
+const watchCommand = defineCommand({
+  path: ['tracker', 'stories', 'watch'],
+  summary: 'Print each change of a story until Ctrl-C',
+  args: [storyArgument],
+  flags: pollFlags,
+  noDryRun: 'opsctl tracker stories get STORY',
+  examples: [{ line: 'opsctl tracker stories watch 107 -o ndjson', says: 'Follow a story in a script' }],
+  run: async (context, { story, interval }): Promise<Result> => ({
+    kind: 'rows',
+    rows: watchStory(context, story, intervalOf(interval)),
+    view: { columns: ['at', 'field', 'from', 'to'], name: 'field' },
+  }),
+});
+const waitForState = async (
+  context: Context,
+  id: number,
+  word: string,
+  { intervalMs, endMs }: { readonly intervalMs: number; readonly endMs: number },
+): Promise<Result> => {
+  let story = await readStory(context, id);
+  const states = await readStates(context, story);
+  const wanted = findState(states, word, '--for');
+  if (story.workflow_state_id !== wanted.id && endMs === Number.POSITIVE_INFINITY)
+    await assertServerStays(context, 'no other command can move the story');
+  while (story.workflow_state_id !== wanted.id) {
+    const nowMs = context.host.elapsed();
+    if (nowMs >= endMs) {
+      const name = states.find((one) => one.id === story.workflow_state_id)?.name ?? '';
+      return recordResult(
+        story,
+        { ...storyView(context), message: `story ${id} is in ${name}, not in ${wanted.name}` },
+        'no',
+      );
+    }
+    await context.host.sleep(Math.min(intervalMs, endMs - nowMs));
+    context.signal.throwIfAborted();
+    story = await readStory(context, id);
+  }
+  return showStory(context, story, `story ${id} is in ${wanted.name}`);
+};
+const waitCommand = defineCommand({
+  path: ['tracker', 'stories', 'wait'],
+  summary: 'Wait until a story is in a workflow state',
+  about:
+    'Exits with code 0 when the story is in the state, and with code 20 if it is not within the given time.',
+  args: [storyArgument],
+  flags: {
+    ...pollFlags,
+    for: {
+      effects: [],
+      field: req(str(undefined, { min: 1 })),
+      summary: 'Name of the state',
+      value: 'state',
+      complete: 'workflow-state',
+    },
+    within: { field: duration(), summary: 'Longest time to wait (default: without end)', value: 'duration' },
+  },
+  noDryRun: 'opsctl tracker stories get STORY',
+  examples: [
+    {
+      line: 'opsctl tracker stories wait 107 --for Completed --within 10m',
+      says: 'Continue a script when a story is done',
+    },
+  ],
+  run: (context, { story, for: state, interval, within }) =>
+    waitForState(context, story, state, {
+      intervalMs: intervalOf(interval),
+      endMs:
+        within === undefined
+          ? Number.POSITIVE_INFINITY
+          : context.host.elapsed() + parseDuration(within, '--within'),
+    }),
+});
+
+type Iteration = {
+  readonly id: number;
+  readonly name: string;
+  readonly status: string;
+  readonly start_date: string;
+  readonly end_date: string;
+};
+const readIterations = async (context: Context): Promise<Iteration[]> => {
+  const found: Iteration[] = [];
+  const rows = await context.rows(tracker, tracker.table.iterations.list, {}, { evenInDryRun: true });
+  for await (const batch of rows) found.push(...(batch.map(jsonRow) as Iteration[]));
+  return found;
+};
+const iterationView = (context: Context) =>
+  trackerView(context, tracker.table.iterations.list, columnsOf(tracker.table.iterations.list));
+const currentCommand = defineCommand({
+  path: ['tracker', 'iterations', 'current'],
+  summary: 'List the iterations that have started and not ended',
+  examples: [{ line: 'opsctl tracker iterations current', says: 'See the current sprint' }],
+  operation: { service: tracker, operation: tracker.table.iterations.list },
+  run: async (context): Promise<Result> => {
+    const rows = (await readIterations(context)).filter(({ status }) => status === 'started');
+    return { kind: 'rows', rows, view: iterationView(context) };
+  },
+});
+const findIteration = async (
+  context: Context,
+  given: string,
+  path: string,
+  all: readonly Iteration[],
+): Promise<Iteration> => {
+  const id = await trackerNaming.resolve(context, 'iteration', given, path);
+  const found = all.find((one) => one.id === id);
+  if (found === undefined)
+    throw invalidArguments([problem(path, 'rule', `iteration not found: ${JSON.stringify(given)}`)]);
+  return found;
+};
+const pickOne = (found: readonly Iteration[], flag: string, what: string): Iteration => {
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const names = found.map(({ name }) => JSON.stringify(name)).join(', ');
+  throw invalidArguments([
+    problem(
+      flag,
+      'required',
+      found.length === 0
+        ? `is required: there is no ${what} iteration`
+        : `is required: the ${what} iteration may be ${names}`,
+    ),
+  ]);
+};
+const rollover = async (context: Context, values: Values): Promise<Result> => {
+  const all = await readIterations(context);
+  const from =
+    typeof values.from === 'string'
+      ? await findIteration(context, values.from, '--from', all)
+      : pickOne(
+          all.filter(({ status }) => status === 'started'),
+          '--from',
+          'current',
+        );
+  const later = all
+    .filter(({ start_date: start, id }) => id !== from.id && start > from.start_date)
+    .sort((a, b) => a.start_date.localeCompare(b.start_date));
+  const to =
+    typeof values.to === 'string'
+      ? await findIteration(context, values.to, '--to', all)
+      : pickOne(later.slice(0, 1), '--to', 'following');
+  const stories = (await context.call(
+    tracker,
+    tracker.table.iterations.stories,
+    { params: { 'iteration-public-id': from.id } },
+    { evenInDryRun: true },
+  )) as (Story & { readonly completed: boolean })[];
+  const open = stories.filter(({ completed, archived }) => !completed && archived !== true);
+  const plan = { from: from.name, to: to.name, stories: open.map(({ id, name }) => ({ id, name })) };
+  if (open.length === 0)
+    return recordResult(plan, { message: `all stories of ${from.name} are done; no changes were made` });
+  if (!context.isDryRun) {
+    context.log.info(open.map(({ id, name }) => `  #${id} ${name}`).join('\n'));
+    await context.confirm(`Move these ${open.length} stories from ${from.name} to ${to.name}?`);
+  }
+  const body = { story_ids: open.map(({ id }) => id), iteration_id: to.id };
+  await context.call(tracker, tracker.table.stories.bulkUpdate, { body });
+  return recordResult(plan, { message: `${open.length} stories moved from ${from.name} to ${to.name}` });
+};
+const rolloverCommand = defineCommand({
+  path: ['tracker', 'iterations', 'rollover'],
+  summary: 'Move unfinished stories to the next iteration',
+  about: 'Shows the stories, asks, and moves all of them in one request: either every story moves or none.',
+  flags: {
+    from: {
+      effects: [],
+      field: str(),
+      summary: 'Iteration to empty (default: the current one)',
+      value: 'name|id',
+      complete: 'iteration',
+    },
+    to: {
+      effects: [],
+      field: str(),
+      summary: 'Iteration to fill (default: the next one by its start)',
+      value: 'name|id',
+      complete: 'iteration',
+    },
+  },
+  examples: [
+    { line: 'opsctl tracker iterations rollover --to "Sprint 2" --yes', says: 'End a sprint in a script' },
+  ],
+  operation: { service: tracker, operation: tracker.table.stories.bulkUpdate },
+  run: rollover,
+});
+
+export const everydayCommands: readonly Command[] = [
+  listCommand,
+  mineCommand,
+  moveCommand,
+  moveTo('start', 'started', 'Move a story to the first started state'),
+  moveTo('done', 'done', 'Move a story to the first finished state'),
+  editCommand,
+  openCommand,
+  watchCommand,
+  waitCommand,
+  cloneCommand,
+  currentCommand,
+  rolloverCommand,
+];

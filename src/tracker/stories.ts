@@ -1,0 +1,157 @@
+import { tracker } from '../api-specs/tracker/index.ts';
+import type { Context } from '../api/context.ts';
+import { jsonRow } from '../core/json.ts';
+import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { nearest } from '../core/text.ts';
+
+export type Story = Readonly<Record<string, unknown>> & {
+  readonly id: number;
+  readonly name: string;
+  readonly workflow_id: number;
+  readonly workflow_state_id: number;
+  readonly updated_at: string;
+};
+type State = { readonly id: number; readonly name: string; readonly type: string };
+type Workflow = { readonly id: number; readonly states: readonly State[] };
+
+/** Reads a story, also in a dry run: a plan needs to know what it starts from. */
+export const readStory = async (context: Context, id: number): Promise<Story> =>
+  (await context.call(
+    tracker,
+    tracker.table.stories.get,
+    { params: { 'story-public-id': id } },
+    { evenInDryRun: true },
+  )) as Story;
+export const updateStory = async (
+  context: Context,
+  id: number,
+  body: Readonly<Record<string, unknown>>,
+): Promise<Story> =>
+  (await context.call(tracker, tracker.table.stories.update, {
+    params: { 'story-public-id': id },
+    body,
+  })) as Story;
+
+const readWorkflows = async (context: Context): Promise<Workflow[]> => {
+  const found: Workflow[] = [];
+  const rows = await context.rows(tracker, tracker.table.workflows.list, {}, { evenInDryRun: true });
+  for await (const batch of rows) found.push(...(batch.map(jsonRow) as Workflow[]));
+  return found;
+};
+/** Returns the states of the story's own workflow, in their order. */
+export const readStates = async (context: Context, { workflow_id: id }: Story): Promise<readonly State[]> =>
+  (await readWorkflows(context)).find((workflow) => workflow.id === id)?.states ?? [];
+
+/** Words that people use for a type of state, whatever the workspace calls its states. */
+const typeWords: Readonly<Record<string, string>> = {
+  backlog: 'backlog',
+  todo: 'unstarted',
+  ready: 'unstarted',
+  unstarted: 'unstarted',
+  start: 'started',
+  started: 'started',
+  doing: 'started',
+  'in progress': 'started',
+  progress: 'started',
+  done: 'done',
+  finished: 'done',
+  closed: 'done',
+  complete: 'done',
+  completed: 'done',
+};
+const fold = (text: string): string => text.trim().toLowerCase().replaceAll(/[_-]+/g, ' ');
+/** Finds the state that a word means: its ID, its name, or else the first state of the type that the word stands for. */
+export const findState = (states: readonly State[], word: string, path: string): State => {
+  const found =
+    states.find(({ id, name }) => String(id) === word || name === word) ??
+    states.find(({ name }) => fold(name) === fold(word)) ??
+    states.find(({ type }) => type === typeWords[fold(word)]);
+  if (found !== undefined) return found;
+  const names = states.map(({ name }) => name);
+  const close = nearest(word, names);
+  throw invalidArguments([
+    problem(
+      path,
+      'enum',
+      `workflow state not found: ${JSON.stringify(word)}; one of: ${names.join(', ')}`,
+      close && `did you mean ${close}?`,
+    ),
+  ]);
+};
+
+/** Fields of a story that a copy has as well. */
+const copiedFields = [
+  'description',
+  'story_type',
+  'estimate',
+  'epic_id',
+  'iteration_id',
+  'group_id',
+  'project_id',
+  'owner_ids',
+  'deadline',
+  'external_links',
+] as const;
+/** Returns the body that creates a copy of a story, with open tasks and without comments and history. Pure. */
+export const copyOfStory = (story: Story, name: string | undefined): Record<string, unknown> => {
+  const body: Record<string, unknown> = {
+    name: name ?? `${story.name} (copy)`,
+    workflow_state_id: story.workflow_state_id,
+  };
+  // Either a project or a workflow state places a story; a project belongs to the old way.
+  for (const field of copiedFields) {
+    const value = story[field];
+    const isEmpty =
+      value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
+    if (!isEmpty && field !== 'project_id') body[field] = value;
+  }
+  const labels = (story.labels as { name: string }[] | undefined) ?? [];
+  if (labels.length > 0) body.labels = labels.map((label) => ({ name: label.name }));
+  const tasks = (story.tasks as { description: string }[] | undefined) ?? [];
+  if (tasks.length > 0) body.tasks = tasks.map(({ description }) => ({ description }));
+  return body;
+};
+
+/** Fields that a person edits as one text. */
+export const editableFields = [
+  'name',
+  'story_type',
+  'estimate',
+  'deadline',
+  'epic_id',
+  'iteration_id',
+  'owner_ids',
+  'description',
+] as const;
+export type Change = { readonly field: string; readonly from: unknown; readonly to: unknown };
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
+/** Returns the fields in which two versions differ. Pure. */
+export const listChanges = (
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): Change[] =>
+  fields
+    .filter((field) => !isSame(before[field], after[field]))
+    .map((field) => ({ field, from: before[field] ?? null, to: after[field] ?? null }));
+const lines = (sign: string, value: unknown): string[] =>
+  (typeof value === 'string' ? value : JSON.stringify(value)).split('\n').map((line) => `  ${sign} ${line}`);
+/** The changes as a diff for a person: the old lines with `-`, the new lines with `+`. */
+export const diffText = (changes: readonly Change[]): string =>
+  changes
+    .flatMap(({ field, from, to }) => [
+      `${field}:`,
+      ...(from === null || from === '' ? [] : lines('-', from)),
+      ...(to === null || to === '' ? [] : lines('+', to)),
+    ])
+    .join('\n');
+/** Refuses to overwrite a field that somebody else has changed since the edit began. */
+export const assertNoConflict = (mine: readonly Change[], theirs: readonly Change[]): void => {
+  const both = mine.filter(({ field }) => theirs.some((other) => other.field === field));
+  if (both.length === 0) return;
+  throw new AppError(
+    'refused',
+    `the story has changed in the meantime: ${both.map(({ field }) => field).join(', ')}; no changes were made`,
+    { code: 'CONFLICT', tryThis: ['look at the story again, then repeat the edit'] },
+  );
+};
