@@ -8,7 +8,6 @@ import { parseDuration } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
-import { parse } from '../../output/yaml-package.ts';
 import { yamlText } from '../../output/yaml.ts';
 import { type Edited, editText, mustBeAtTerminal } from '../../tracker/long-text.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
@@ -172,7 +171,8 @@ const cloneCommand = defineCommand({
 
 const HEAD =
   '# Save and close the editor to see the changes. Remove nothing: a missing field stays as it is.\n';
-const readEdited = (text: string): Record<string, unknown> => {
+const readEdited = async (text: string): Promise<Record<string, unknown>> => {
+  const { parse } = await import('../../output/yaml-package.ts');
   try {
     const value = parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
@@ -233,7 +233,7 @@ const editCommand = defineCommand({
     const shown = Object.fromEntries(editableFields.map((field) => [field, before[field] ?? null]));
     const saved = await editText(context, HEAD + (await yamlText(shown)));
     try {
-      const result = await applyEdit(context, before, readEdited(saved.text));
+      const result = await applyEdit(context, before, await readEdited(saved.text));
       await saved.drop();
       return result;
     } catch (error) {
@@ -281,7 +281,6 @@ const watchCommand = defineCommand({
   summary: 'Print each change of a story until Ctrl-C',
   args: [storyArgument],
   flags: pollFlags,
-  noDryRun: 'opsctl tracker stories get STORY',
   examples: [{ line: 'opsctl tracker stories watch 107 -o ndjson', says: 'Follow a story in a script' }],
   run: async (context, { story, interval }): Promise<Result> => ({
     kind: 'rows',
@@ -333,7 +332,6 @@ const waitCommand = defineCommand({
     },
     within: { field: duration(), summary: 'Longest time to wait (default: without end)', value: 'duration' },
   },
-  noDryRun: 'opsctl tracker stories get STORY',
   examples: [
     {
       line: 'opsctl tracker stories wait 107 --for Completed --within 10m',
