@@ -172,7 +172,7 @@ const cloneCommand = defineCommand({
 const HEAD =
   '# Save and close the editor to see the changes. Remove nothing: a missing field stays as it is.\n';
 const readEdited = async (text: string): Promise<Record<string, unknown>> => {
-  const { parse } = await import('../../output/yaml-package.ts');
+  const { parse } = await import('../../platform/yaml.ts');
   try {
     const value = parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
