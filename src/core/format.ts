@@ -79,8 +79,15 @@ export const formats: Readonly<Record<Format, Rule>> = {
     holds: (text) => (durationMs(text) ?? Number.POSITIVE_INFINITY) <= longestMs,
   },
 };
-/** A day where a person gives a time is its first moment in UTC: `--deadline 2026-12-31`. */
-export const momentOf = (text: string): string => (formats.date.holds(text) ? `${text}T00:00:00Z` : text);
+const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
+/**
+ * The moment that a person means: a day is its first moment in UTC (`--deadline 2026-12-31`), and a time without a zone is
+ * in UTC. One rule for flags, rows and files; other text is returned unchanged.
+ */
+export const momentOf = (text: string): string => {
+  if (formats.date.holds(text)) return `${text}T00:00:00Z`;
+  return WITHOUT_ZONE.test(text) ? `${text}Z` : text;
+};
 
 /** A valid value of each text format, for help and the served documents. */
 export const formatExamples: Readonly<Record<string, string>> = {

@@ -84,7 +84,7 @@ test('bulk: dry run sends nothing, good rows are done, bad ones are named by lin
   const before = await writes();
   const dry = await opsctl.run(['tracker', 'bulk', '-f', path, '--dry-run', '-o', 'ndjson']);
   expect([dry.code, await writes()]).toEqual([9, before]);
-  expect(dry.stderr).toContain('nothing was sent: 2 rows are good, 1 are not');
+  expect(dry.stderr).toContain('dry run: 2 rows valid, 1 invalid');
   const run = await opsctl.run(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--concurrency', '1']);
   expect(run.code).toBe(9);
   const outcomes = run.stdout

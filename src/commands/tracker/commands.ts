@@ -9,7 +9,7 @@ import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
 import { byHand, withEditor, withWeb } from './extensions.ts';
 import { downloadCommand, uploadCommand } from './files.ts';
-import { applyCommand, bulkCommand, diffCommand, exportCommand } from './many.ts';
+import { applyCommand, bulkCommand, diffCommand, exportCommand, syncCommand } from './many.ts';
 import { ensureCommands, paginatedCommands, searchCommand } from './records.ts';
 
 const flags = {
@@ -71,6 +71,7 @@ const handWritten: readonly Command[] = [
   downloadCommand,
   searchCommand,
   bulkCommand,
+  syncCommand,
   listenCommand,
   ...ensureCommands,
   exportCommand,

@@ -5,6 +5,7 @@ import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { bulk } from '../../tracker/bulk/bulk.ts';
+import { presetNames } from '../../tracker/bulk/presets.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { kindNames } from '../../tracker/workspace/kinds.ts';
 import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';
@@ -30,19 +31,38 @@ const flags = {
     summary: 'Cell separator of CSV (default: detected from the header)',
     value: 'comma|semicolon|tab',
   },
-  resource: { field: str(), summary: 'Resource for rows that do not specify one', value: 'resource' },
+  resource: { field: str(), summary: 'Default resource', value: 'resource' },
+  map: {
+    field: list(str()),
+    repeat: true,
+    summary: 'Columns and the fields to read them into: Summary=name,Issue key=external_id',
+    value: 'column=field',
+  },
+  'map-file': {
+    effects: ['reads'],
+    field: str(),
+    summary: 'File with columns, values, users and states of another tool',
+    value: 'file',
+    complete: 'file',
+  },
+  from: {
+    field: oneOf(...presetNames),
+    summary: 'Map of a CSV export of another tool; rows become stories',
+    value: presetNames.join('|'),
+  },
+  'ignore-unknown': { field: bool(), summary: 'Ignore columns that are not fields; a report lists them' },
   op: {
-    field: oneOf('create', 'update', 'delete'),
-    summary: 'Operation for rows that do not specify one',
-    value: 'create|update|delete',
+    field: oneOf('create', 'update', 'delete', 'upsert'),
+    summary: 'Default operation',
+    value: 'create|update|delete|upsert',
   },
   concurrency: {
     field: int({ min: 1, max: 64 }),
     summary: 'Number of parallel requests (default 4); 1 keeps the order of the rows',
     value: 'number',
   },
-  'create-labels': { field: bool(), summary: 'Create missing labels that rows reference' },
-  'create-categories': { field: bool(), summary: 'Create missing categories that rows reference' },
+  'create-labels': { field: bool(), summary: 'Create missing labels' },
+  'create-categories': { field: bool(), summary: 'Create missing categories' },
   resume: { field: bool(), summary: 'Resume an interrupted run of the same file' },
   restart: { field: bool(), summary: 'Send every row again after an interrupted run' },
   journal: {
@@ -53,17 +73,42 @@ const flags = {
     complete: 'file',
   },
 } as const satisfies Flags;
+const { op: _op, resume: _resume, restart: _restart, ...syncFlags } = flags;
+export const syncCommand = defineCommand({
+  path: ['tracker', 'sync'],
+  summary: 'Make records match the rows of a file, by external ID',
+  about:
+    'Each row creates the record with its external_id, or changes the fields that differ. A second run of the same file sends no change. ' +
+    'Rows may name other records as external:KEY. Two rows, or two records, with the same external_id are an error. ' +
+    'With --from, the command reads the CSV export of another tool; after the run it lists the columns and values that it left out.',
+  flags: syncFlags,
+  examples: [
+    {
+      line: 'opsctl tracker sync -f export.csv --from jira --dry-run',
+      says: 'Check an export of Jira and list the changes',
+    },
+    {
+      line: 'opsctl tracker sync -f rows.csv --resource stories --map "Summary=name,Issue key=external_id"',
+      says: 'Map the columns of a table',
+    },
+    { line: 'opsctl tracker sync -f rows.ndjson --resource epics', says: 'Create or change epics' },
+  ],
+  isCheck: true,
+  // An upsert finds the rows of an earlier run, so that a repeated run needs no flag.
+  run: (context, values) => bulk(context, { ...values, op: 'upsert', restart: true, isSync: true }),
+});
 export const bulkCommand = defineCommand({
   path: ['tracker', 'bulk'],
   summary: 'Create, update and delete many records from NDJSON or CSV',
   about:
-    'Each row specifies an operation: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. In CSV, the columns op, resource and id have the same meaning and every other column is a field. An empty cell is omitted, null unsets a field, and lists are separated by ; or |. Prints a result for each finished row. After an interruption, --resume skips completed rows. Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
+    'Each row is one change: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. ' +
+    'The operation upsert creates a record or changes it, found by its external_id; an id of external:KEY addresses a record by its external_id. ' +
+    'In CSV, the columns op, resource and id select the change, and every other column is a field. An empty cell leaves the field unchanged, null clears it, and ;, | or commas separate the items of a list. ' +
+    'opsctl prints a result for each row. After an interruption, --resume skips the rows that are done. ' +
+    'Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
   flags,
   examples: [
-    {
-      line: 'opsctl tracker bulk -f changes.ndjson --dry-run',
-      says: 'Check every row without sending requests',
-    },
+    { line: 'opsctl tracker bulk -f changes.ndjson --dry-run', says: 'Check every row without a change' },
     {
       line: 'opsctl tracker bulk -f labels.csv --resource labels --op create --concurrency 8',
       says: 'Create labels from a table',

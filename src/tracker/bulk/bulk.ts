@@ -17,7 +17,9 @@ import {
 } from './earlier-run.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { type Input, outcomes } from './outcomes.ts';
-import { type Counts, Lost, type Outcome, type Run } from './run.ts';
+import { readColumnMap } from './column-map.ts';
+import { RecordKeys } from './external-keys.ts';
+import { type Counts, Lost, noCounts, type Outcome, type Run } from './run.ts';
 
 /** `.tsv` and `.csv` are CSV; everything else is NDJSON unless a flag says more. */
 const formatFor = (values: BulkOptions): Pick<Input, 'format' | 'delimiter'> => {
@@ -108,9 +110,14 @@ const begin = async (
 };
 export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
-  const defaults: Defaults = { resource: values.resource, op: values.op };
-  const { input, journal, release } = await begin(context, values, await open(context, values), defaults);
-  const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  // A ready map makes stories of the rows of another tool.
+  const resource = values.resource ?? (values.from === undefined ? undefined : 'stories');
+  const op = values.op ?? (values.from === undefined ? undefined : 'upsert');
+  const defaults: Defaults = { resource, op, isSync: values.isSync === true };
+  const columns = await readColumnMap(context, values);
+  const opened = { ...(await open(context, values)), columns };
+  const { input, journal, release } = await begin(context, values, opened, defaults);
+  const counts = noCounts();
   const taken = [...(journal?.past.lines.values() ?? [])].flatMap(({ id }) => (id === undefined ? [] : [id]));
   const run: Run = {
     context,
@@ -119,8 +126,10 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
     lost: new Lost(),
     callers: new Map(),
     names: new Map(),
+    keys: new RecordKeys(context),
+    columns,
     known: makeKnownNames(context, [
-      ...(values['create-labels'] ? ['labels'] : []),
+      ...(values['create-labels'] || values.from !== undefined ? ['labels'] : []),
       ...(values['create-categories'] ? ['categories'] : []),
     ]),
     ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),

@@ -1,8 +1,9 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
-import { bare, type Field } from '../../core/field.ts';
+import { bare, type Field, type Fields } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
+import { isExternal } from './external-keys.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
 import { heldRows } from '../../core/page.ts';
@@ -12,14 +13,25 @@ import { nearest } from '../../core/text.ts';
 /** What one row asks for. */
 export type Change = {
   readonly resource: string;
-  readonly verb: 'create' | 'update' | 'delete';
+  readonly verb: 'create' | 'update' | 'delete' | 'upsert';
+  /** For an upsert the operation that creates the record, until the record was looked up. */
   readonly operation: Operation;
+  /** Of an upsert: the operation that changes the record if it exists. */
+  readonly update?: Operation;
+  /** Sent after a create: fields that only an update accepts, such as `archived`. */
+  readonly afterwards?: Readonly<Record<string, unknown>>;
   readonly input: LooseInput;
 };
-export type Defaults = { readonly resource?: string; readonly op?: string };
+export type Defaults = {
+  readonly resource?: string;
+  readonly op?: string;
+  /** True for `tracker sync`, whose rows can be repeated: a create would make a second record. */
+  readonly isSync?: boolean;
+};
 /** Values are texts (CSV) and take the type of their field, or are JSON already. */
 export type Source = 'csv' | 'ndjson';
-const VERBS = ['create', 'update', 'delete'] as const;
+const VERBS = ['create', 'update', 'delete', 'upsert'] as const;
+const OPERATIONS = ['create', 'update', 'delete'] as const;
 const OWN = new Set(['op', 'action', 'resource', 'id', 'params', 'body']);
 const words: Readonly<Record<string, string>> = {
   add: 'create',
@@ -27,6 +39,7 @@ const words: Readonly<Record<string, string>> = {
   change: 'update',
   put: 'update',
   remove: 'delete',
+  sync: 'upsert',
 };
 /** A cell of a list or an object: JSON, or items with `;` or `|` between them. */
 const parseStructured = (inner: Field, value: string): unknown => {
@@ -37,28 +50,68 @@ const parseStructured = (inner: Field, value: string): unknown => {
       return value;
     }
   }
-  return inner.type === 'array'
-    ? value.split(/[;|]/).map((item) => typeCell(inner.items, item.trim(), 'csv'))
-    : value;
+  return inner.type === 'array' ? splitItems(value).map((item) => typeCell(inner.items, item, 'csv')) : value;
+};
+/** An item of a list in quotes, which may contain delimiters, or one without quotes. */
+const ITEM = /\s*"((?:[^"]|"")*)"\s*(?=[;|,]|$)|[^;|]+/g;
+/** Items with `;` or `|` between them, or with commas if the cell has neither. `"a;b"` in quotes is one item. */
+const splitItems = (cell: string): string[] => {
+  const bareText = cell.replace(/"(?:[^"]|"")*"/g, '');
+  const isByComma = !/[;|]/.test(bareText) && bareText.includes(',');
+  const items = [
+    ...cell.matchAll(isByComma ? new RegExp(ITEM.source.replace('[^;|]+', '[^,]+'), 'g') : ITEM),
+  ];
+  const texts = items.map(([whole, quoted]) =>
+    quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"'),
+  );
+  return [...new Set(texts.filter((text) => text !== ''))];
 };
 /** Whether a column holds a list in the rows of a file: only such a column may repeat. */
 export const isListColumn = (table: Table, { resource }: Defaults, column: string): boolean => {
   const resources = resource === undefined ? Object.values(table) : [findResource(table, resource)];
   return resources.some((verbs) =>
-    VERBS.some((verb) => {
+    OPERATIONS.some((verb) => {
       const body = verbs?.[verb]?.body;
       const field = body !== undefined && Object.hasOwn(body, column) ? body[column] : undefined;
       return field !== undefined && bare(field).type === 'array';
     }),
   );
 };
+/** The fields that rows of a file may have: those of the default resource, or of every resource. */
+export const knownFields = (
+  table: Table,
+  { resource }: Defaults,
+  columns: readonly string[],
+): ReadonlySet<string> => {
+  const isOne = resource !== undefined && !columns.includes('resource');
+  const resources = isOne ? [findResource(table, resource)] : Object.values(table);
+  return new Set([
+    ...OWN,
+    ...resources.flatMap((verbs) =>
+      OPERATIONS.flatMap((verb) => [
+        ...Object.keys(verbs?.[verb]?.body ?? {}),
+        ...Object.keys(verbs?.[verb]?.params ?? {}).flatMap((name) => [
+          name,
+          name.replace(/-public-id$/, ''),
+        ]),
+      ]),
+    ),
+  ]);
+};
 /** Spreadsheets write the words in capitals. */
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false, TRUE: true, FALSE: false };
 const numberOf = (value: string): unknown =>
   value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
+const typeMoment = (field: Field, value: unknown): unknown => {
+  const inner = bare(field);
+  return typeof value === 'string' && inner.type === 'string' && inner.format === 'datetime'
+    ? momentOf(value)
+    : value;
+};
 /** A cell as the type of its field; what does not fit stays the text that it is, and the checks of the table say so. */
 const typeCell = (field: Field | undefined, value: unknown, source: Source): unknown => {
-  if (source === 'ndjson' || field === undefined) return value;
+  if (field === undefined) return value;
+  if (source === 'ndjson') return typeMoment(field, value);
   // Cells of repeated columns: each of them may hold several items.
   if (Array.isArray(value)) return value.flatMap((cell) => typeCell(field, cell, source));
   if (typeof value !== 'string') return value;
@@ -75,7 +128,7 @@ const inputs = (name: string, value: unknown): unknown =>
     ? value.map((item) => (typeof item === 'string' ? { name: item } : item))
     : value;
 const bodyOf = (
-  operation: Operation,
+  fields: Fields,
   row: Readonly<Record<string, unknown>>,
   source: Source,
 ): Record<string, unknown> => {
@@ -83,7 +136,7 @@ const bodyOf = (
   const given = isApart ? (row.body as Record<string, unknown>) : row;
   const names = isApart ? Object.keys(given) : Object.keys(given).filter((name) => !OWN.has(name));
   return Object.fromEntries(
-    names.map((name) => [name, inputs(name, typeCell(operation.body?.[name], given[name], source))]),
+    names.map((name) => [name, inputs(name, typeCell(fields[name], given[name], source))]),
   );
 };
 const paramsOf = (
@@ -114,8 +167,18 @@ const unknownResource = (table: Table, resource: string): Problem => {
         close && `did you mean ${close}?`,
       );
 };
+/** The operations of a verb. An upsert needs a way to create, to change and to find a record. */
+const operationsFor = (
+  verbs: Resource,
+  verb: (typeof VERBS)[number],
+): { readonly operation: Operation; readonly update?: Operation } | undefined => {
+  if (verb !== 'upsert') return verbs[verb] && { operation: verbs[verb] };
+  const { create, update, list, search } = verbs;
+  const isFound = (list ?? search ?? create?.params?.['story-public-id']) !== undefined;
+  return create && update && isFound ? { operation: create, update } : undefined;
+};
 const unknownVerb = (verbs: Resource, resource: string, asked: string): Problem => {
-  const can = VERBS.filter((v) => verbs[v] !== undefined).join(', ');
+  const can = VERBS.filter((v) => operationsFor(verbs, v) !== undefined).join(', ');
   return asked === ''
     ? problem('op', 'required', `is required: ${can}`)
     : problem('op', 'enum', `${JSON.stringify(asked)} is not possible for ${resource}; possible: ${can}`);
@@ -150,16 +213,28 @@ export const changeFrom = (
   if (verbs === undefined) return [unknownResource(table, resource)];
   const asked = String(row.op ?? row.action ?? defaults.op ?? '').toLowerCase();
   const verb = VERBS.find((v) => v === (words[asked] ?? asked));
-  const operation = verb && verbs[verb];
-  if (verb === undefined || operation === undefined) return [unknownVerb(verbs, resource, asked)];
-  const nulls = nullsThatCannotBe(operation, row, source);
+  const found = verb && operationsFor(verbs, verb);
+  if (verb === undefined || found === undefined) return [unknownVerb(verbs, resource, asked)];
+  if (defaults.isSync === true && verb === 'create')
+    return [
+      problem(
+        'op',
+        'rule',
+        'is create, which a repeated sync would create twice',
+        'write upsert, or remove op',
+      ),
+    ];
+  const { operation, update } = found;
+  const nulls = nullsThatCannotBe(update ?? operation, row, source);
   if (nulls.length > 0) return nulls;
-  const params = paramsOf(operation, row, source);
+  const isKeyed = verb === 'upsert' && isExternal(row.id);
+  const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
+  const fields = { ...update?.body, ...operation.body };
   return {
     resource,
     verb,
-    operation,
-    input: operation.body ? { params, body: bodyOf(operation, row, source) } : { params },
+    ...found,
+    input: operation.body ? { params, body: bodyOf(fields, row, source) } : { params },
   };
 };
 /** The checks of the table, once names have become ids. */

@@ -22,6 +22,8 @@ export type ReadOptions = {
   readonly onDelimiter?: (delimiter: Delimiter) => void;
   /** Columns of CSV that may repeat: their cells become one list. All other columns have one name each. */
   readonly isList?: (column: string) => boolean;
+  /** What is wrong with the names of the columns. Called once, before the first row. */
+  readonly checkHeader?: (columns: readonly string[]) => readonly Problem[];
 };
 
 /** What breaks a record, and where: `at` counts UTF-16 units from the start of the record. */
@@ -110,6 +112,15 @@ const makeMalformedError = (name: string, found: readonly Problem[]): AppError =
     tryThis: [...new Set(found.flatMap(({ hint }) => hint ?? []))],
   });
 };
+const makeUnknownColumnsError = (name: string, line: number, found: readonly Problem[]): AppError =>
+  new AppError('usage', `${name}: the header has unknown columns; no changes were made`, {
+    code: 'UNKNOWN_COLUMNS',
+    problems: found.map((one) => ({ ...one, file: name, line })),
+    tryThis: [
+      '--map COLUMN=FIELD reads a column into a field',
+      '--ignore-unknown imports the other columns only',
+    ],
+  });
 /** The place of a fault in the file: a record may have several lines. */
 const placeFault = (start: number, record: string, { at, what, hint }: Fault): Problem => {
   const before = record.slice(0, at).split('\n');
@@ -225,7 +236,9 @@ class CsvReader implements Reader {
   }
 
   #begin(cells: readonly string[]): undefined {
-    const { isList = () => false, onDelimiter } = this.#options;
+    const { isList = () => false, onDelimiter, checkHeader } = this.#options;
+    const unknown = checkHeader?.(cells.map((cell) => cell.trim())) ?? [];
+    if (unknown.length > 0) throw makeUnknownColumnsError(this.#name, this.#start, unknown);
     const { header, problems } = headerFrom(cells, this.#start, isList);
     if (problems.length > 0) throw makeMalformedError(this.#name, problems);
     this.#header = header;

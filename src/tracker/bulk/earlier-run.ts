@@ -1,3 +1,4 @@
+import type { PresetName } from './presets.ts';
 import { createHash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Context, Target } from '../../api/context.ts';
@@ -17,13 +18,14 @@ const shellWord = (text: string): string =>
   /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 /** What decides what a row means is said again, and so is the place of the journal. */
 export const bulkLineOf = (values: BulkOptions): string => {
-  const again = (['input-format', 'delimiter', 'resource', 'op', 'journal'] as const).flatMap((name) =>
-    values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`],
-  );
-  const made = (['create-labels', 'create-categories'] as const).flatMap((name) =>
+  const again = (
+    ['input-format', 'delimiter', 'resource', 'op', 'from', 'map-file', 'journal'] as const
+  ).flatMap((name) => (values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`]));
+  const maps = (values.map ?? []).map((text) => ` --map ${shellWord(text)}`);
+  const made = (['create-labels', 'create-categories', 'ignore-unknown'] as const).flatMap((name) =>
     values[name] ? [` --${name}`] : [],
   );
-  return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')}${made.join('')}`;
+  return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')}${maps.join('')}${made.join('')}`;
 };
 export const resumeLineOf = (values: BulkOptions): string => `${bulkLineOf(values)} --resume`;
 
@@ -248,7 +250,12 @@ export type BulkOptions = {
   readonly 'input-format'?: 'ndjson' | 'csv' | undefined;
   readonly delimiter?: 'comma' | 'semicolon' | 'tab' | undefined;
   readonly resource?: string | undefined;
-  readonly op?: 'create' | 'update' | 'delete' | undefined;
+  readonly isSync?: boolean;
+  readonly map?: readonly string[] | undefined;
+  readonly 'map-file'?: string | undefined;
+  readonly from?: PresetName | undefined;
+  readonly 'ignore-unknown'?: boolean | undefined;
+  readonly op?: 'create' | 'update' | 'delete' | 'upsert' | undefined;
   readonly concurrency?: number | undefined;
   readonly 'create-labels'?: boolean | undefined;
   readonly 'create-categories'?: boolean | undefined;

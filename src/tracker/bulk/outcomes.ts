@@ -2,7 +2,8 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
 import { AppError, reword } from '../../core/problem.ts';
 import { trackerNaming } from '../names/naming.ts';
-import { type Defaults, isListColumn } from './change.ts';
+import { type Defaults, isListColumn, knownFields } from './change.ts';
+import type { ColumnMap } from './column-map.ts';
 import { type Delimiter, delimiters, type Format, type Line, type ReadOptions } from './csv.ts';
 import { readRows } from './rows.ts';
 import { count, type Counts, type Outcome, type Run, runLine } from './run.ts';
@@ -195,6 +196,8 @@ export type Input = {
   readonly path: string;
   /** The file as the user named it. */
   readonly name?: string;
+  /** Which fields the columns are read into. */
+  readonly columns?: ColumnMap;
   /** False for standard input and pipes, which can be read once only. */
   readonly isFile?: boolean;
 };
@@ -228,10 +231,24 @@ const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   });
 };
 /** How the rows of an input are read: the check before a run and the run itself read the same. */
-export const readOptions = ({ name, delimiter }: Input, defaults: Defaults): ReadOptions => ({
+export const readOptions = ({ name, delimiter, columns }: Input, defaults: Defaults): ReadOptions => ({
   ...(name === undefined ? {} : { name }),
   delimiter,
-  isList: (column) => isListColumn(tracker.table, defaults, column),
+  isList: (column) => {
+    const field = columns?.fieldOf(column);
+    if (field !== undefined && field !== null) return isListColumn(tracker.table, defaults, field);
+    return (
+      field === null || columns?.ignores(column) === true || isListColumn(tracker.table, defaults, column)
+    );
+  },
+  checkHeader: (names) => {
+    const known = knownFields(
+      tracker.table,
+      defaults,
+      names.map((name) => columns?.fieldOf(name) ?? name),
+    );
+    return columns?.headerProblems(names, (field) => known.has(field), [...known]) ?? [];
+  },
 });
 /** A delimiter that nobody named is said, so that a wrong guess is seen. */
 const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
@@ -243,6 +260,26 @@ const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
     ...readOptions(input, run.defaults),
     onDelimiter,
   });
+};
+const rowsText = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
+/** The last line of a run. Pure. */
+export const summaryText = (counts: Counts, isDryRun: boolean): string => {
+  const { created, updated, deleted, unchanged, done, failed, skipped } = counts;
+  const changes = [
+    [created, 'created'],
+    [updated, 'updated'],
+    [deleted, 'deleted'],
+    [unchanged, 'unchanged'],
+  ] as const;
+  const wordOf = (word: string): string =>
+    isDryRun && word !== 'unchanged' ? `to ${word.replace(/d$/, '')}` : word;
+  const text = changes
+    .flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${wordOf(word)}`]))
+    .join(', ');
+  const detail = text === '' ? '' : ` (${text})`;
+  return isDryRun
+    ? `dry run: ${rowsText(done)} valid, ${failed} invalid${detail}; no changes were made`
+    : `${done} done, ${failed} failed, ${skipped} skipped${detail}`;
 };
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
@@ -279,9 +316,6 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
     await work.release?.();
     if (run.journal !== undefined) await trackerNaming.forget(run.context);
   }
-  log.info(
-    run.journal === undefined
-      ? `nothing was sent: ${counts.done} rows are good, ${counts.failed} are not`
-      : `${counts.done} done, ${counts.failed} failed, ${counts.skipped} skipped`,
-  );
+  for (const line of input.columns?.report() ?? []) log.info(line);
+  log.info(summaryText(counts, run.journal === undefined));
 }

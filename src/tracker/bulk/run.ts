@@ -15,6 +15,9 @@ import {
   type Source,
 } from './change.ts';
 import type { Line } from './csv.ts';
+import type { ColumnMap } from './column-map.ts';
+import { isExternal, type RecordKeys } from './external-keys.ts';
+import { decideUpsert, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
 import { type Journal, lineMark, type LineState } from './journal.ts';
 
 /** Tries of one row whose connection is lost each time, before the run ends. */
@@ -63,7 +66,7 @@ export class Lost {
 /** What became of one line, in the order in which they were finished. */
 export type Outcome = {
   readonly line: number;
-  readonly status: 'done' | 'found' | 'skipped' | 'would' | 'failed';
+  readonly status: 'done' | 'found' | 'unchanged' | 'skipped' | 'would' | 'failed';
   readonly op?: string;
   readonly resource?: string;
   readonly id?: unknown;
@@ -71,7 +74,20 @@ export type Outcome = {
   readonly error?: { readonly code: string; readonly message: string; readonly problems: readonly Problem[] };
 };
 /** `invalid` are the failed rows that nothing was sent for. */
-export type Counts = { done: number; failed: number; skipped: number; invalid: number };
+export type Counts = {
+  done: number;
+  failed: number;
+  skipped: number;
+  invalid: number;
+  /** Of the rows that are done: those that sent nothing, and requests by their verb. */
+  unchanged: number;
+  created: number;
+  updated: number;
+  deleted: number;
+};
+export const noCounts = (): Counts => ({
+  ...{ done: 0, failed: 0, skipped: 0, invalid: 0, unchanged: 0, created: 0, updated: 0, deleted: 0 },
+});
 export type Run = {
   readonly context: Context;
   readonly source: Source;
@@ -83,13 +99,17 @@ export type Run = {
   readonly lost?: Lost;
   /** Names that rows of a dry run create, and where. */
   readonly names: Map<string, number>;
+  /** Which fields the columns of a row are read into. */
+  readonly columns?: ColumnMap;
+  /** Records by their external ID. */
+  readonly keys: RecordKeys;
   /** The names that rows may use without making a record. */
   readonly known: KnownNames;
   /** What sends the rows of one operation, made at its first row. */
   readonly callers: Map<Operation, ReturnType<Context['caller']>>;
 };
 const TABLE: Table = tracker.table;
-const callerOf = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
+const callerFor = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
   const known = callers.get(operation);
   if (known !== undefined) return known;
   const caller = context.caller(tracker, operation, { transport: 'pooled' });
@@ -107,13 +127,17 @@ const mayHaveNames = ({ input }: Change): boolean => {
 };
 /** Names in a row's path and body as ids; ids stay what they are. */
 const resolveNames = async (context: Context, change: Change): Promise<Change> => {
-  const input = await resolveParams(trackerNaming, context, change.operation, change.input);
+  // A dry run keeps keys of records that earlier rows would create.
+  const hasKeys = Object.values(change.input.params ?? {}).some(isExternal);
+  const input = hasKeys
+    ? change.input
+    : await resolveParams(trackerNaming, context, change.operation, change.input);
   const body: Record<string, unknown> = { ...input.body };
   for (const [name, value] of Object.entries(body)) {
     const kind = fieldReferences[name]?.kind;
     if (kind === undefined) continue;
     const one = (item: unknown) =>
-      typeof item === 'string' ? trackerNaming.resolve(context, kind, item, name) : item;
+      typeof item === 'string' && !isExternal(item) ? trackerNaming.resolve(context, kind, item, name) : item;
     body[name] = Array.isArray(value) ? await Promise.all(value.map(one)) : await one(value);
   }
   return { ...change, input: { ...input, ...(change.operation.body ? { body } : {}) } };
@@ -172,12 +196,21 @@ const sendOnce = async (
   run: Run,
   journal: Journal,
   { line, hash }: Marked,
-  { verb: op, resource, input, operation }: Change,
+  { verb: op, resource, input, operation, update, afterwards }: Change,
 ): Promise<Outcome> => {
   const { lost = new Lost() } = run;
-  const call = await callerOf(run, operation);
-  const id = idOf(await lost.call(() => call(input)), input);
+  const call = await callerFor(run, operation);
+  const answer = await lost.call(() => call(input));
+  const id = idOf(answer, input);
   run.observe?.take(id);
+  const key = input.body?.external_id;
+  if (op === 'create' && typeof key === 'string' && operation.params === undefined)
+    run.keys.learn(resource, key, { ...(answer as Readonly<Record<string, unknown>>), id });
+  if (update !== undefined && afterwards !== undefined) {
+    const own = Object.keys(update.params ?? {}).at(-1) ?? 'id';
+    const change = await callerFor(run, update);
+    await lost.call(() => change({ params: { ...input.params, [own]: id }, body: afterwards }));
+  }
   journal.done(line, hash, id);
   if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
   return { line, status: 'done', op, resource, id };
@@ -247,14 +280,50 @@ const would = (line: number, { operation, input, verb: op, resource }: Change): 
     request: body === undefined ? { method, path } : { method, path, body: input.body ?? {} },
   };
 };
-const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Outcome> => {
+type Decided = { readonly change: Change } | { readonly outcome: (marked: Marked) => Outcome };
+/** A row with IDs in place of names and keys, and the request that an upsert needs; or the outcome of a row that sends nothing. */
+const decideChange = async (
+  run: Run,
+  line: number,
+  change: Change,
+  key: string | undefined,
+): Promise<Decided> => {
+  const failed = (problems: readonly Problem[]): Decided => ({
+    outcome: () => makeFailedOutcome(line, change, invalid(problems)),
+  });
+  const isDryRun = run.journal === undefined;
+  const { change: keyed, waiting, missing } = await resolveExternal(run.keys, change, line, isDryRun);
+  if (missing.length > 0) return failed(missing);
+  const fitted = run.columns === undefined ? keyed : await run.columns.fit(run.context, keyed);
+  const ready = mayHaveNames(fitted) ? await resolveNames(run.context, fitted) : fitted;
+  const decision =
+    ready.verb === 'upsert' ? await decideUpsert(run.keys, ready, key, line) : { change: ready };
+  if ('unchanged' in decision) {
+    const id = decision.unchanged;
+    return {
+      outcome: ({ hash }) => {
+        run.journal?.done(line, hash, id);
+        return { line, status: 'unchanged', op: change.verb, resource: change.resource, id };
+      },
+    };
+  }
+  const wrong = changeProblems(decision.change).filter(({ path }) => !waiting.has(path));
+  const problems = [...wrong, ...(await run.known.problems(decision.change))];
+  return problems.length > 0 ? failed(problems) : decision;
+};
+const carriedOut = async (
+  run: Run,
+  marked: Marked,
+  change: Change,
+  key: string | undefined,
+): Promise<Outcome> => {
   const { line } = marked;
   try {
-    const ready = mayHaveNames(change) ? await resolveNames(run.context, change) : change;
-    const problems = [...changeProblems(ready), ...(await run.known.problems(ready))];
-    if (problems.length > 0) return makeFailedOutcome(line, change, invalid(problems));
+    const decided = await decideChange(run, line, change, key);
+    if ('outcome' in decided) return decided.outcome(marked);
+    const ready = decided.change;
     if (run.journal === undefined) return twice(run, line, ready) ?? would(line, ready);
-    const isInDoubt = change.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';
+    const isInDoubt = ready.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';
     return (
       (isInDoubt ? await findExisting(run, marked, ready) : undefined) ??
       (await send(run, run.journal, marked, ready))
@@ -284,10 +353,47 @@ export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Ou
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
   const known = before(run, marked);
   if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
-  const change = changeFrom(TABLE, row, run.source, run.defaults);
+  const read = run.columns === undefined ? row : run.columns.apply(row);
+  const change = changeFrom(TABLE, read, run.source, run.defaults);
   return 'operation' in change
-    ? carriedOut(run, marked, change)
+    ? runChange(run, marked, change, read)
     : makeFailedOutcome(line, {}, invalid(change));
+};
+/** Notes the external ID of a row before anything waits, so that later rows find the record and no key is used twice. */
+const runChange = (
+  run: Run,
+  marked: Marked,
+  change: Change,
+  row: Readonly<Record<string, unknown>>,
+): Outcome | Promise<Outcome> => {
+  const { line } = marked;
+  const given = change.input.body?.external_id;
+  const isUpsert = change.verb === 'upsert';
+  const key = isUpsert ? upsertKey(change, row) : typeof given === 'string' ? given : undefined;
+  const wrong = isUpsert ? upsertProblems(change, key) : [];
+  if (wrong.length > 0) return makeFailedOutcome(line, change, invalid(wrong));
+  if (key === undefined || change.verb === 'delete') return carriedOut(run, marked, change, key);
+  let settle: () => void = () => undefined;
+  const settled = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+  const parents = JSON.stringify(change.input.params ?? {});
+  const scope = change.operation.params === undefined ? change.resource : `${change.resource} ${parents}`;
+  const before = run.keys.claim(isUpsert ? scope : change.resource, key, line, settled);
+  if (before !== undefined && isUpsert)
+    return makeFailedOutcome(
+      line,
+      change,
+      invalid([
+        problem(
+          'external_id',
+          'rule',
+          `is ${JSON.stringify(key)}, which line ${before} has as well`,
+          'merge the two rows',
+        ),
+      ]),
+    );
+  return carriedOut(run, marked, change, key).finally(settle);
 };
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {
@@ -295,5 +401,12 @@ export const count = (counts: Counts, outcome: Outcome): void => {
     counts.failed += 1;
     if (outcome.error?.code === 'INVALID_ROW') counts.invalid += 1;
   } else if (outcome.status === 'skipped') counts.skipped += 1;
-  else counts.done += 1;
+  else {
+    counts.done += 1;
+    const { status, op } = outcome;
+    if (status === 'unchanged') counts.unchanged += 1;
+    else if (op === 'create') counts.created += 1;
+    else if (op === 'update') counts.updated += 1;
+    else if (op === 'delete') counts.deleted += 1;
+  }
 };

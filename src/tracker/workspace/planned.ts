@@ -3,6 +3,7 @@ import type { Context } from '../../api/context.ts';
 import { textFile } from '../../api/input.ts';
 import { check } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
+import { momentOf } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import type { CheckFinding } from '../../core/result.ts';
 import { nearest } from '../../core/text.ts';
@@ -102,6 +103,8 @@ const asText = (field: Field | undefined, value: unknown, path: string, shown: S
   const inner = bare(field);
   if (inner.type === 'array' && Array.isArray(value))
     return value.map((item, i) => asText(inner.items, item, `${path}[${i}]`, shown));
+  if (inner.type === 'string' && inner.format === 'datetime' && typeof value === 'string')
+    return momentOf(value);
   return inner.type === 'string' && typeof value === 'number' && !shown.has(path) ? String(value) : value;
 };
 /** `description:` with nothing behind it is an empty text; only where null means something of its own does it stay null. */

@@ -11,6 +11,7 @@ import { type Line, splitCsv } from '../../../src/tracker/bulk/csv.ts';
 import { readRows } from '../../../src/tracker/bulk/rows.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
+import { noCounts } from '../../../src/tracker/bulk/run.ts';
 
 const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   const found: T[] = [];
@@ -82,7 +83,7 @@ test('the word null unsets what can be unset, and is an error elsewhere', () => 
 });
 
 test('progress counts rows done of rows known, never the bytes that were read', () => {
-  const counts = { done: 12, failed: 1, skipped: 0, invalid: 0 };
+  const counts = { ...noCounts(), done: 12, failed: 1 };
   const text = (known: { rows: number; bytes: number; isWhole: boolean }, size?: number) =>
     progressText(counts, known, size, 1300);
   expect(text({ rows: 50, bytes: 900, isWhole: true }, 900)).toBe(
@@ -97,7 +98,7 @@ test('progress counts rows done of rows known, never the bytes that were read', 
     '13 of 13 rows (100 %), 1 failed, about 0 ms left',
   );
   // Nothing is known of the speed yet.
-  const none = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  const none = noCounts();
   expect(progressText(none, { rows: 50, bytes: 900, isWhole: true }, 900, 0)).toBe('0 rows, 0 failed');
 });
 

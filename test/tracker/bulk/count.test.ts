@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { type Counts, type Outcome, count } from '../../../src/tracker/bulk/run.ts';
+import { type Counts, type Outcome, count, noCounts } from '../../../src/tracker/bulk/run.ts';
 
 const failed = (code: string): Outcome => ({
   ...{ line: 1, status: 'failed', error: { code, message: 'no', problems: [] } },
 });
 
 test('each row counts once; those that are wrong themselves are counted beside the failed ones', () => {
-  const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  const counts: Counts = noCounts();
   const rows: Outcome[] = [
     ...(['done', 'found', 'would', 'skipped'] as const).map((status) => ({ line: 1, status })),
     failed('INVALID_ROW'),
     failed('CONFLICT'),
   ];
   for (const row of rows) count(counts, row);
-  expect(counts).toEqual({ done: 3, failed: 2, skipped: 1, invalid: 1 });
+  expect(counts).toEqual({ ...noCounts(), done: 3, failed: 2, skipped: 1, invalid: 1 });
 });

@@ -5,6 +5,8 @@ import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { noCounts } from '../../../src/tracker/bulk/run.ts';
+import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 
 const input = (text: string, patch: Partial<Input> = {}): Input => ({
   bytes: (async function* () {
@@ -51,10 +53,11 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
     flush: () => calls.push('flush'),
     close: () => calls.push('close'),
   };
-  const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  const counts: Counts = noCounts();
   const run: Run = {
     ...{ context, source: given.format, defaults: { resource: 'labels', op: 'create' } },
     ...{ names: new Map(), known: { problems: async () => [] }, callers: new Map() },
+    keys: new RecordKeys(context),
     ...(isDry ? {} : { journal }),
   };
   const all = async (): Promise<string[]> => {
@@ -77,13 +80,13 @@ test('progress is shown five times a second at most, and a row is in the journal
   ]);
   expect(calls.indexOf('flush')).toBeGreaterThan(calls.indexOf('done'));
   expect(calls.slice(-2)).toEqual(['status stopped', 'close']);
-  expect(said).toEqual(['4 done, 0 failed, 0 skipped']);
+  expect(said).toEqual(['4 done, 0 failed, 0 skipped (4 created)']);
 });
 
 test('a dry run says that nothing was sent', async () => {
   const { all, said, calls } = running(input('{"name":"a"}\n[]\n'), undefined, true);
   expect(await all()).toEqual(['would', 'failed']);
-  expect(said).toEqual(['nothing was sent: 1 rows are good, 1 are not']);
+  expect(said).toEqual(['dry run: 1 row valid, 1 invalid (1 to create); no changes were made']);
   expect(calls).toEqual(['status stopped']);
 });
 
@@ -97,7 +100,7 @@ test('a refusal is of its row; a lost connection ends the run with the line that
     category: 'network',
     detail: { tryThis: ['wait', 'go on with: RESUME'] },
   });
-  expect(counts).toEqual({ done: 0, failed: 1, skipped: 0, invalid: 0 });
+  expect(counts).toEqual({ ...noCounts(), failed: 1 });
   expect(calls.filter((call) => call !== 'flush')).toEqual([
     'sent',
     'failed',

@@ -1,9 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { Line } from '../../../src/tracker/bulk/csv.ts';
-import { type Counts, type Outcome, type Run, count, runLine } from '../../../src/tracker/bulk/run.ts';
+import {
+  type Counts,
+  type Outcome,
+  type Run,
+  count,
+  runLine,
+  noCounts,
+} from '../../../src/tracker/bulk/run.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
@@ -246,7 +254,7 @@ describe('tracker bulk', () => {
       },
     ]);
     expect(rowsOf(ran)[2].error).toMatchObject({ message: 'name is created by line 1 as well' });
-    expect(ran.err).toContain('nothing was sent: 2 rows are good, 1 are not');
+    expect(ran.err).toContain('dry run: 2 rows valid, 1 invalid');
   });
 
   test('names of labels that do not exist are refused, unless a flag lets them be made', async () => {
@@ -323,6 +331,7 @@ describe('one row', () => {
   const runOf = (more: Partial<Run> = {}): Run => ({
     ...{ context, source: 'ndjson', defaults: { resource: 'labels', op: 'create' } },
     ...{ names: new Map(), callers: new Map(), known: { problems: async () => [] } },
+    keys: new RecordKeys(context),
     ...more,
   });
   const line = (n: number, row: Record<string, unknown>): Line => ({ line: n, bytes: 1, text: `${n}`, row });
@@ -396,7 +405,7 @@ describe('one row', () => {
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');
   });
   test('is counted by what became of it', () => {
-    const counts: Counts = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+    const counts: Counts = noCounts();
     const outcome = (status: Outcome['status'], code?: string): void =>
       count(counts, {
         line: 1,
@@ -406,6 +415,6 @@ describe('one row', () => {
     for (const status of ['done', 'found', 'would', 'skipped', 'failed'] as const) outcome(status);
     outcome('failed', 'INVALID_ROW');
     outcome('failed', 'OTHER');
-    expect(counts).toEqual({ done: 3, failed: 3, skipped: 1, invalid: 1 });
+    expect(counts).toEqual({ ...noCounts(), done: 3, failed: 3, skipped: 1, invalid: 1 });
   });
 });

@@ -1,0 +1,377 @@
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Context } from '../../api/context.ts';
+import { textFile } from '../../api/input.ts';
+import { formats, momentOf } from '../../core/format.ts';
+import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+import { nearest } from '../../core/text.ts';
+import { yamlValue } from '../../core/yaml.ts';
+import { fieldReferences, trackerNaming } from '../names/naming.ts';
+import type { Change } from './change.ts';
+import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+type DateOrder = 'day-first' | 'month-first';
+export type MapOptions = {
+  readonly map?: readonly string[] | undefined;
+  readonly 'map-file'?: string | undefined;
+  readonly from?: PresetName | undefined;
+  readonly 'ignore-unknown'?: boolean | undefined;
+};
+type MapFile = {
+  readonly columns: ReadonlyMap<string, FieldRule | null>;
+  readonly users: ReadonlyMap<string, unknown>;
+  readonly states: ReadonlyMap<string, unknown>;
+  readonly dateOrder: DateOrder | undefined;
+};
+const fold = (text: string): string => text.trim().toLowerCase();
+const foldKeys = (values: Readonly<Record<string, unknown>> = {}): Map<string, unknown> =>
+  new Map(Object.entries(values).map(([key, value]) => [fold(key), value]));
+
+/** `Summary=name,Issue key=external_id`; a column without a field is ignored. */
+const parseFlag = (texts: readonly string[]): [string, FieldRule | null][] =>
+  texts
+    .flatMap((text) => text.split(','))
+    .filter((pair) => pair.trim() !== '')
+    .map((pair) => {
+      const at = pair.lastIndexOf('=');
+      const [column, field] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+      if (at <= 0 || column === '')
+        throw usageError('--map is invalid', [
+          problem(
+            '--map',
+            'format',
+            `must be COLUMN=FIELD pairs; got ${JSON.stringify(pair)}`,
+            'for example --map "Summary=name,Issue key=external_id"',
+          ),
+        ]);
+      return [column, field === '' ? null : { field }];
+    });
+const isPlain = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const fileKeys = ['columns', 'users', 'states', 'date_order'];
+const ruleFrom = (column: string, given: unknown, problems: Problem[]): FieldRule | null => {
+  if (given === null || given === false) return null;
+  if (typeof given === 'string') return { field: given };
+  if (
+    isPlain(given) &&
+    typeof given.field === 'string' &&
+    (given.values === undefined || isPlain(given.values))
+  )
+    return {
+      field: given.field,
+      ...(given.values === undefined ? {} : { values: given.values as Record<string, unknown> }),
+      ...(given.optional === true ? { isOptional: true } : {}),
+    };
+  problems.push(problem(`columns.${column}`, 'type', 'must be a field, null, or {field, values, optional}'));
+  return null;
+};
+const readMapFile = async (context: Context, path: string): Promise<MapFile> => {
+  const [text, { parseDocument }] = await Promise.all([
+    textFile(context, path, '--map-file'),
+    import('../workspace/yaml-package.ts'),
+  ]);
+  const parsed = yamlValue(parseDocument(text));
+  const value = 'problem' in parsed ? undefined : parsed.value;
+  if (!isPlain(value))
+    throw usageError(`${path} is not a map file`, [
+      problem('--map-file', 'type', `must name a YAML or JSON file with the keys ${fileKeys.join(', ')}`),
+    ]);
+  const problems: Problem[] = Object.keys(value)
+    .filter((key) => !fileKeys.includes(key))
+    .map((key) => problem(key, 'unknown', `is not a known key (${fileKeys.join(', ')})`));
+  const tables = ['columns', 'users', 'states'].filter(
+    (key) => value[key] !== undefined && !isPlain(value[key]),
+  );
+  problems.push(...tables.map((key) => problem(key, 'type', 'must be a table of values')));
+  const order = value.date_order;
+  if (order !== undefined && order !== 'day-first' && order !== 'month-first')
+    problems.push(problem('date_order', 'enum', 'must be day-first or month-first'));
+  const columns = Object.entries(isPlain(value.columns) ? value.columns : {}).map(
+    ([column, given]): [string, FieldRule | null] => [column, ruleFrom(column, given, problems)],
+  );
+  if (problems.length > 0)
+    throw usageError(
+      `${path} is not a map file`,
+      problems.map((one) => ({ ...one, file: path })),
+    );
+  return {
+    columns: new Map(columns),
+    users: foldKeys(isPlain(value.users) ? value.users : {}),
+    states: foldKeys(isPlain(value.states) ? value.states : {}),
+    dateOrder: order as DateOrder | undefined,
+  };
+};
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const twoDigits = (value: number): string => String(value).padStart(2, '0');
+const fullYear = (text: string): number => (text.length === 2 ? 2000 + Number(text) : Number(text));
+const clock = (text: string): string | undefined => {
+  if (text.trim() === '') return '00:00:00';
+  const [, hour = '', minute = '', second = '00', half] =
+    /^\s*(\d{1,2}):(\d{2})(?::(\d{2}))?\s*([ap]m)?\s*(?:utc|z)?$/i.exec(text) ?? [];
+  if (hour === '') return undefined;
+  const base = half === undefined ? Number(hour) : Number(hour) % 12;
+  return `${twoDigits(base + (/^pm$/i.test(half ?? '') ? 12 : 0))}:${minute}:${second}`;
+};
+/** Day, month and year of a date as people write it; undefined if the order of day and month is ambiguous. */
+const dayOf = (
+  text: string,
+  order: DateOrder | undefined,
+): readonly [string, string, number, number] | undefined => {
+  const named = /^(\d{1,2})[ /.-]([a-z]{3})[a-z]*[ /.,-]+(\d{4}|\d{2})\b(.*)$/i.exec(text);
+  if (named)
+    return [named[3] ?? '', named[4] ?? '', months.indexOf(fold(named[2] ?? '')) + 1, Number(named[1])];
+  const american = /^([a-z]{3})[a-z]* (\d{1,2}),? (\d{4})\b,?(.*)$/i.exec(text);
+  if (american)
+    return [
+      american[3] ?? '',
+      american[4] ?? '',
+      months.indexOf(fold(american[1] ?? '')) + 1,
+      Number(american[2]),
+    ];
+  const [, a = '', mark = '', b = '', year = '', rest = ''] =
+    /^(\d{1,2})([/.])(\d{1,2})[/.](\d{4})\b,?(.*)$/.exec(text) ?? [];
+  if (year === '') return undefined;
+  const isDayFirst = mark === '.' || order === 'day-first' || Number(a) > 12;
+  if (isDayFirst) return [year, rest, Number(b), Number(a)];
+  return order === 'month-first' || Number(b) > 12 ? [year, rest, Number(a), Number(b)] : undefined;
+};
+/** A date of another tool as ISO 8601 in UTC; text that is not a date is returned unchanged. Pure. */
+export const readMoment = (text: string, order?: DateOrder): string => {
+  const iso = momentOf(text.replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T').replace(/ ?(UTC|GMT)$/, 'Z'));
+  if (formats.datetime?.holds(iso) === true) return iso;
+  const script = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} \d{4} \d{2}:\d{2}:\d{2} GMT[+-]\d{4}/.exec(text)?.[0];
+  if (script !== undefined && !Number.isNaN(Date.parse(script))) return new Date(script).toISOString();
+  const [year, rest, month, day] = dayOf(text.trim(), order) ?? [];
+  const time = rest === undefined ? undefined : clock(rest);
+  if (year === undefined || time === undefined || month === undefined || month < 1) return text;
+  return `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
+};
+
+/** Columns and values that a run left out, for the report. */
+class LeftOut {
+  readonly #columns = new Map<string, number>();
+  readonly #values = new Map<string, Map<string, number>>();
+  ignore(column: string): void {
+    this.#columns.set(column, (this.#columns.get(column) ?? 0) + 1);
+  }
+  omit(field: string, value: string): void {
+    const values = this.#values.get(field) ?? new Map<string, number>();
+    values.set(value, (values.get(value) ?? 0) + 1);
+    this.#values.set(field, values);
+  }
+  lines(): string[] {
+    const counted = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
+    const columns = [...this.#columns].map(
+      ([column, count]) =>
+        `column ${JSON.stringify(column)} was not imported (${counted(count)}); map it with --map '${column}=FIELD'`,
+    );
+    const values = [...this.#values].map(([field, found]) => {
+      const most = [...found].sort((a, b) => b[1] - a[1]).slice(0, 10);
+      const text = most.map(([value, count]) => `${JSON.stringify(value)} (${counted(count)})`).join(', ');
+      const more = found.size > most.length ? ` and ${found.size - most.length} more` : '';
+      return `${field} was left unset for unknown values: ${text}${more}; map them in --map-file`;
+    });
+    return [...columns, ...values];
+  }
+}
+
+export type ColumnMap = {
+  /** The field that a column is read into; null if the column is ignored. */
+  readonly fieldOf: (column: string) => string | null | undefined;
+  /** Problems of a header, each reported once. */
+  readonly headerProblems: (
+    columns: readonly string[],
+    isKnown: (field: string) => boolean,
+    fields: readonly string[],
+  ) => Problem[];
+  /** True if the column is not mapped and is to be left out. */
+  readonly ignores: (column: string) => boolean;
+  readonly apply: (row: Row) => Row;
+  /** Replaces users and states of the other tool by those of the workspace. */
+  readonly fit: (context: Context, change: Change) => Promise<Change>;
+  readonly report: () => string[];
+};
+const noFile: MapFile = { columns: new Map(), users: new Map(), states: new Map(), dateOrder: undefined };
+const moments = new Set([
+  'deadline',
+  'created_at',
+  'updated_at',
+  'completed_at_override',
+  'started_at_override',
+  'planned_start_date',
+]);
+
+class Columns implements ColumnMap {
+  readonly #own: ReadonlyMap<string, FieldRule | null>;
+  readonly #preset: readonly (FieldRule & { readonly columns: readonly string[] })[];
+  readonly #file: MapFile;
+  readonly #ignores: boolean;
+  readonly #left = new LeftOut();
+  #header: readonly string[] | undefined;
+  #states: Promise<readonly Row[]> | undefined;
+
+  constructor(options: MapOptions, file: MapFile) {
+    this.#own = new Map(
+      [...file.columns, ...parseFlag(options.map ?? [])].map(([column, rule]) => [fold(column), rule]),
+    );
+    this.#preset = options.from === undefined ? [] : presets[options.from];
+    this.#file = file;
+    this.#ignores = options['ignore-unknown'] === true || options.from !== undefined;
+  }
+  #ruleOf(column: string): FieldRule | null | undefined {
+    const own = this.#own.get(fold(column));
+    if (own !== undefined) return own;
+    const has = (name: string): boolean => this.#header === undefined || this.#header.includes(fold(name));
+    return this.#preset.find(
+      ({ columns, field }) =>
+        fold(columns.find(has) ?? '') === fold(column) &&
+        ![...this.#own.values()].some((rule) => rule?.field === field),
+    );
+  }
+  fieldOf = (column: string): string | null | undefined => {
+    const rule = this.#ruleOf(column);
+    return rule === null ? null : rule?.field;
+  };
+  #isKnown: (field: string) => boolean = () => true;
+  ignores = (column: string): boolean =>
+    this.#ignores && this.#ruleOf(column) === undefined && !this.#isKnown(column);
+  headerProblems: ColumnMap['headerProblems'] = (columns, isKnown, fields) => {
+    this.#header = columns.map(fold);
+    this.#isKnown = isKnown;
+    const missing = [...this.#own.keys()].filter((column) => !this.#header?.includes(column));
+    const unmapped = columns.filter(
+      (column) => column !== '' && this.#ruleOf(column) === undefined && !isKnown(column),
+    );
+    const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
+    const badTargets = [...new Set(targets)].filter((field) => !isKnown(field));
+    const suggestion = (name: string): string | undefined => {
+      const close = nearest(name, fields);
+      return close && `did you mean ${close}?`;
+    };
+    return [
+      ...missing.map((column) =>
+        problem(
+          '--map',
+          'unknown',
+          `names the column ${JSON.stringify(column)}, which the file does not have`,
+          nearest(column, columns),
+        ),
+      ),
+      ...badTargets.map((field) =>
+        problem(
+          '--map',
+          'unknown',
+          `names the field ${JSON.stringify(field)}, which is not known`,
+          suggestion(field),
+        ),
+      ),
+      ...(this.#ignores
+        ? []
+        : [...new Set(unmapped)].map((column) =>
+            problem(
+              column,
+              'unknown',
+              'is not a known field',
+              suggestion(column) ??
+                `map the column with --map '${column}=FIELD', or ignore it with --ignore-unknown`,
+            ),
+          )),
+    ];
+  };
+  apply = (row: Row): Row => {
+    const out: Record<string, unknown> = {};
+    for (const [column, value] of Object.entries(row)) {
+      const rule = this.#ruleOf(column);
+      if (rule === null || (rule === undefined && this.ignores(column))) {
+        if (rule === undefined) this.#left.ignore(column);
+        continue;
+      }
+      const field = rule?.field ?? column;
+      const read = this.#read(rule ?? { field }, value);
+      if (read === undefined) continue;
+      out[field] =
+        Array.isArray(out[field]) && Array.isArray(read) ? [...(out[field] as unknown[]), ...read] : read;
+    }
+    return out;
+  };
+  #read(rule: FieldRule, value: unknown): unknown {
+    if (Array.isArray(value))
+      return value.map((one) => this.#read(rule, one)).filter((one) => one !== undefined);
+    if (typeof value !== 'string') return value;
+    if (moments.has(rule.field)) return readMoment(value, this.#file.dateOrder);
+    if (rule.strip !== undefined)
+      return value
+        .split(/[;,|]/)
+        .map((item) => item.trim().replace(rule.strip ?? '', ''))
+        .join(';');
+    if (rule.values === undefined) return value;
+    const table = foldKeys(rule.values);
+    const found = table.get(fold(value)) ?? table.get('*');
+    if (found !== undefined) return found ?? undefined;
+    if (rule.isOptional !== true) return value;
+    this.#left.omit(rule.field, value);
+    return undefined;
+  }
+  fit = async (context: Context, change: Change): Promise<Change> => {
+    const body: Record<string, unknown> = { ...change.input.body };
+    for (const [field, value] of Object.entries(body)) {
+      const kind = fieldReferences[field]?.kind;
+      if (kind !== 'member' && kind !== 'workflow-state') continue;
+      const isList = Array.isArray(value);
+      const found: unknown[] = [];
+      for (const one of isList ? (value as unknown[]) : [value]) {
+        const id = typeof one === 'string' ? await this.#find(context, field, kind, one) : one;
+        if (id !== undefined) found.push(id);
+      }
+      if (found.length === 0) delete body[field];
+      else body[field] = isList ? found : found[0];
+    }
+    return { ...change, input: { ...change.input, body } };
+  };
+  async #find(
+    context: Context,
+    field: string,
+    kind: 'member' | 'workflow-state',
+    text: string,
+  ): Promise<unknown> {
+    const table = kind === 'member' ? this.#file.users : this.#file.states;
+    const mapped = table.has(fold(text)) ? table.get(fold(text)) : table.get('*');
+    if (mapped === null) return undefined;
+    const name = mapped === undefined ? text : String(mapped);
+    try {
+      return await trackerNaming.resolve(
+        context,
+        kind,
+        trackerNaming.isId(name) ? name : `name:${name.replace(/^@/, '')}`,
+        field,
+      );
+    } catch (error) {
+      if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
+      const state =
+        kind === 'workflow-state' && mapped === undefined
+          ? await this.#stateOfType(context, text)
+          : undefined;
+      if (state !== undefined) return state;
+      if (!this.#preset.some((rule) => rule.field === field && rule.isOptional === true)) throw error;
+      this.#left.omit(field, text);
+      return undefined;
+    }
+  }
+  /** The first state of the type that the word of the other tool means. */
+  async #stateOfType(context: Context, text: string): Promise<unknown> {
+    const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
+    if (type === undefined) return undefined;
+    this.#states ??= context
+      .call(tracker, tracker.table.workflows.list, {}, { evenInDryRun: true })
+      .then((workflows) => (workflows as readonly Row[]).flatMap(({ states }) => states as readonly Row[]));
+    return (await this.#states).find((state) => state.type === type)?.id;
+  }
+  report = (): string[] => this.#left.lines();
+}
+/** The map of a run; undefined if no flag asks for one. */
+export const readColumnMap = async (context: Context, options: MapOptions): Promise<ColumnMap> =>
+  new Columns(
+    options,
+    options['map-file'] === undefined ? noFile : await readMapFile(context, options['map-file']),
+  );

@@ -1,0 +1,191 @@
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Context } from '../../api/context.ts';
+import { jsonRow } from '../../core/json.ts';
+import type { LooseInput, Operation } from '../../core/operation.ts';
+import { heldRows } from '../../core/page.ts';
+import { type AppError, problem, usageError } from '../../core/problem.ts';
+
+export type RecordRow = Readonly<Record<string, unknown>>;
+const PREFIX = 'external:';
+/** True for text that addresses a record by its external ID: `external:PROJ-1`. */
+export const isExternal = (value: unknown): value is string =>
+  typeof value === 'string' && value.startsWith(PREFIX) && value.length > PREFIX.length;
+export const externalKey = (text: string): string => text.slice(PREFIX.length);
+
+/** The resource that a parameter or a field of a row points to, if its records have an external ID. */
+const pointers: Readonly<Record<string, string>> = {
+  'category-public-id': 'categories',
+  'epic-public-id': 'epics',
+  'label-public-id': 'labels',
+  'project-public-id': 'projects',
+  'story-public-id': 'stories',
+  after_id: 'stories',
+  before_id: 'stories',
+  epic_id: 'epics',
+  epic_ids: 'epics',
+  label_ids: 'labels',
+  object_id: 'stories',
+  parent_story_id: 'stories',
+  project_id: 'projects',
+  project_ids: 'projects',
+  story_ids: 'stories',
+  subject_id: 'stories',
+};
+export const resourceOfPointer = (name: string): string | undefined => pointers[name];
+
+type Verbs = Readonly<Record<string, Operation | undefined>>;
+const verbsOf = (resource: string): Verbs =>
+  (tracker.table as Readonly<Record<string, Verbs>>)[resource] ?? {};
+/** After this many single lookups of stories, one request reads all of them. */
+const MOST_SINGLE = 25;
+
+/** Tasks have no list: the story contains them. */
+const tasksOfStory = async (
+  context: Context,
+  params: Readonly<Record<string, unknown>>,
+): Promise<RecordRow[]> => {
+  const { get } = tracker.table.stories;
+  if (params['story-public-id'] === undefined) return [];
+  const story = (await context.call(tracker, get, { params }, { evenInDryRun: true })) as RecordRow;
+  return (story.tasks as RecordRow[] | undefined) ?? [];
+};
+/** Reads all records of a resource. Parents are the parameters of nested resources, such as the epic of a comment. */
+const readAll = async (
+  context: Context,
+  resource: string,
+  params: Readonly<Record<string, unknown>>,
+): Promise<RecordRow[]> => {
+  const { list, search } = verbsOf(resource);
+  const isStories = resource === 'stories';
+  const operation = isStories ? search : list;
+  if (operation === undefined) return tasksOfStory(context, params);
+  const query = operation.query?.includes_description === undefined ? {} : { includes_description: true };
+  const input: LooseInput = isStories
+    ? { body: { includes_description: true } }
+    : { params, ...(Object.keys(query).length === 0 ? {} : { query }) };
+  if (isStories)
+    return (await context.call(tracker, operation, input, { evenInDryRun: true })) as RecordRow[];
+  const found: RecordRow[] = [];
+  const held = heldRows(`GET ${operation.path}`);
+  for await (const rows of await context.rows(tracker, operation, input, { evenInDryRun: true })) {
+    held.refuseMore(rows.length);
+    found.push(...rows.map((row) => jsonRow(row) as RecordRow));
+  }
+  return found;
+};
+const ambiguous = (resource: string, field: string, key: string, rows: readonly RecordRow[]): AppError => {
+  const ids = rows.map(({ id }) => String(id)).join(', ');
+  return usageError(`${rows.length} ${resource} have the ${field} ${JSON.stringify(key)}: ${ids}`, [
+    problem(
+      field,
+      'rule',
+      `is the ${field} of ${rows.length} records: ${ids}`,
+      'give each of them its own value',
+    ),
+  ]);
+};
+
+/** Records of one resource by ID, external ID and name, with the rows that are being created. */
+class Index {
+  readonly #byKey = new Map<string, RecordRow[]>();
+  readonly #byName = new Map<string, RecordRow[]>();
+  readonly #byId = new Map<string, RecordRow>();
+  constructor(rows: readonly RecordRow[]) {
+    for (const row of rows) this.add(row);
+  }
+  add(row: RecordRow): void {
+    const put = (map: Map<string, RecordRow[]>, key: unknown): void => {
+      if (typeof key !== 'string' || key === '') return;
+      const same = (map.get(key) ?? []).filter(({ id }) => id !== row.id);
+      map.set(key, [...same, row]);
+    };
+    this.#byId.set(String(row.id), row);
+    put(this.#byKey, row.external_id);
+    put(this.#byName, row.name);
+  }
+  withKey = (key: string): readonly RecordRow[] => this.#byKey.get(key) ?? [];
+  withName = (name: string): readonly RecordRow[] => this.#byName.get(name) ?? [];
+  withId = (id: unknown): RecordRow | undefined => this.#byId.get(String(id));
+}
+
+type Found = { readonly row: RecordRow } | undefined;
+/** What a lookup waits for: a row of the same file that creates the record. */
+type Claim = { readonly line: number; readonly settled: Promise<unknown> };
+/**
+ * Finds records by external ID during one bulk run. Stories are looked up one by one at first, and all at once when a run
+ * needs many of them; every other resource is read once. A row waits for an earlier row of the same key.
+ */
+export class RecordKeys {
+  readonly #context: Context;
+  readonly #all = new Map<string, Promise<Index>>();
+  readonly #claims = new Map<string, Claim>();
+  readonly #learned = new Map<string, RecordRow>();
+  #single = 0;
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** Notes the row that creates or changes a key. Returns the line of an earlier row with the same key. */
+  claim(resource: string, key: string, line: number, settled: Promise<unknown>): number | undefined {
+    const name = `${resource} ${key}`;
+    const before = this.#claims.get(name);
+    if (before !== undefined) return before.line;
+    this.#claims.set(name, { line, settled: settled.catch(() => undefined) });
+    return undefined;
+  }
+  /** True if an earlier row of a dry run would create the record. */
+  isClaimed(resource: string, key: string): boolean {
+    return this.#claims.has(`${resource} ${key}`);
+  }
+  learn(resource: string, key: string, row: RecordRow): void {
+    this.#learned.set(`${resource} ${key}`, row);
+  }
+
+  #index(resource: string, params: Readonly<Record<string, unknown>> = {}): Promise<Index> {
+    const name = `${resource} ${JSON.stringify(params)}`;
+    const known =
+      this.#all.get(name) ?? readAll(this.#context, resource, params).then((rows) => new Index(rows));
+    this.#all.set(name, known);
+    return known;
+  }
+  async #storiesWithKey(key: string): Promise<readonly RecordRow[]> {
+    if (this.#all.has('stories {}') || this.#single >= MOST_SINGLE)
+      return (await this.#index('stories')).withKey(key);
+    this.#single += 1;
+    const { search } = tracker.table.stories;
+    const body = { external_id: key, includes_description: true };
+    const rows = (await this.#context.call(tracker, search, { body }, { evenInDryRun: true })) as RecordRow[];
+    return rows.filter(({ external_id: id }) => id === key);
+  }
+  /** The one record with an external ID. Throws if several records have it. */
+  async find(
+    resource: string,
+    key: string,
+    params: Readonly<Record<string, unknown>> = {},
+    line = Number.POSITIVE_INFINITY,
+  ): Promise<Found> {
+    const claim = this.#claims.get(`${resource} ${key}`);
+    if (claim !== undefined && claim.line < line) await claim.settled;
+    const learned = this.#learned.get(`${resource} ${key}`);
+    if (learned !== undefined) return { row: learned };
+    const rows =
+      resource === 'stories'
+        ? await this.#storiesWithKey(key)
+        : (await this.#index(resource, params)).withKey(key);
+    if (rows.length > 1) throw ambiguous(resource, 'external_id', key, rows);
+    return rows[0] === undefined ? undefined : { row: rows[0] };
+  }
+  /** The one record with a name, for rows without an external ID. */
+  async findNamed(resource: string, name: string, params: Readonly<Record<string, unknown>>): Promise<Found> {
+    const rows = (await this.#index(resource, params)).withName(name);
+    if (rows.length > 1) throw ambiguous(resource, 'name', name, rows);
+    return rows[0] === undefined ? undefined : { row: rows[0] };
+  }
+  /** A whole record, for fields that a list leaves out. */
+  async read(resource: string, params: Readonly<Record<string, unknown>>): Promise<RecordRow | undefined> {
+    const { get } = verbsOf(resource);
+    if (get === undefined) return undefined;
+    const wanted = Object.fromEntries(Object.keys(get.params ?? {}).map((name) => [name, params[name]]));
+    return (await this.#context.call(tracker, get, { params: wanted }, { evenInDryRun: true })) as RecordRow;
+  }
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { readMoment } from '../../../src/tracker/bulk/column-map.ts';
+import { trackerInMemory } from '../../support/in-memory.ts';
+
+/** Headers and rows as the export of each tool writes them. */
+const exports: Readonly<Record<string, string>> = {
+  jira: `\uFEFFSummary,Issue key,Issue id,Issue Type,Status,Assignee,Labels,Labels,Due Date,Description,Custom field (Story Points),Comment,Comment,Created
+"Quoted ""name"", comma",PROJ-1,10001,Bug,In Progress,nobody,backend,team/1,15/Dec/26 12:00 AM,"line one
+line two",3.0,02/Nov/26 9:30 AM;ana;Deploy,,01/Nov/26 9:30 PM
+Second,PROJ-2,10002,Story,To Do,,,,,,,,,02/Nov/26 9:30 AM
+`,
+  linear: `"ID","Team","Title","Description","Status","Estimate","Priority","Creator","Assignee","Labels","Cycle Name","Created","Due Date"
+"ENG-1","Eng","First","text","In Progress","2","High","a@example.com","b@example.com","bug, ops","","2026-11-02T10:00:00.000Z","2026-12-01"
+"ENG-2","Eng","Second","","Done","","No priority","","","","Cycle 1","Mon Nov 02 2026 10:00:00 GMT+0000 (GMT)",""
+`,
+  trello: `Card ID,Card Name,Card URL,Card Description,Labels,Members,Due Date,List Name,Board Name,Archived
+5f1a,First,https://trello.example/c/1,text,"bug (red),ops (blue_dark)","ana,ben",2026-12-01T10:00:00.000Z,Doing,Board,false
+5f1b,Second,https://trello.example/c/2,,,,,Done,Board,true
+`,
+  asana: `Task ID,Created At,Completed At,Last Modified,Name,Section/Column,Assignee,Assignee Email,Start Date,Due Date,Tags,Notes,Projects,Parent task
+12001,2026-11-01,,2026-11-02,First,Doing,Ana,ana@nowhere.example,,2026-12-01,"bug,ops",text,Project,
+12002,2026-11-01,2026-11-02,2026-11-02,Second,Complete,,,,,,,Project,First
+`,
+  github: `Title,URL,Assignees,Status,Labels,Repository,Milestone
+First,https://github.example/o/r/issues/1,"ana, ben",In Progress,"bug, ops",o/r,v1
+Second,https://github.example/o/r/issues/2,,Done,,o/r,
+`,
+};
+type Bed = ReturnType<typeof trackerInMemory>;
+const stories = (at: Bed): any[] =>
+  at
+    .send('POST', '/stories/search', { includes_description: true })
+    .toSorted((a: any, b: any) => a.name.localeCompare(b.name));
+const labelsOf = (story: any): string[] => story.labels.map(({ name }: any) => name).toSorted();
+
+describe.each(Object.keys(exports))('an export of %s', (tool) => {
+  test('is checked, imported, and imported again without a change', async () => {
+    const at = trackerInMemory({ 'export.csv': exports[tool] ?? '' });
+    const run = (...more: string[]) =>
+      at.run(['sync', '-f', 'export.csv', '--from', tool, '-o', 'json', ...more]);
+    const dry = await run('--dry-run');
+    expect([dry.code, dry.json().map((row: any) => row.status)]).toEqual([0, ['would', 'would']]);
+    const first = await run();
+    expect([first.code, first.json().map((row: any) => row.op)]).toEqual([0, ['create', 'create']]);
+    const [one, two] = stories(at);
+    expect([one.description.split('\n')[0], one.external_id === two.external_id]).toEqual([
+      tool === 'github' ? '' : tool === 'jira' ? 'line one' : 'text',
+      false,
+    ]);
+    expect(labelsOf(one)).toEqual(tool === 'jira' ? ['backend', 'team/1'] : ['bug', 'ops']);
+    const again = await run();
+    expect(again.json().map((row: any) => row.status)).toEqual(['unchanged', 'unchanged']);
+    expect(stories(at)).toHaveLength(2);
+    // Columns without a field are reported once each, not once for each row.
+    const column = {
+      jira: 'Comment',
+      linear: 'Team',
+      trello: 'Board Name',
+      asana: 'Projects',
+      github: 'Repository',
+    };
+    expect(again.err.split(`column "${column[tool as keyof typeof column]}"`)).toHaveLength(2);
+  });
+});
+
+test('unknown columns of a header are one error, whatever the number of rows', async () => {
+  const file = `Summary,Issue key,Extra\n${'a,b,c\n'.repeat(300)}`;
+  const at = trackerInMemory({ 'a.csv': file });
+  const run = (...more: string[]) =>
+    at.run(['bulk', '-f', 'a.csv', '--resource', 'stories', '--op', 'create', '-o', 'json', ...more]);
+  const refused = await run();
+  expect([refused.code, refused.error().code, refused.error().problems.length, refused.requests]).toEqual([
+    ...[2, 'UNKNOWN_COLUMNS', 3, []],
+  ]);
+  const wrong = await run('--map', 'Summary=nam,Missing=name');
+  expect(wrong.error().problems.map((one: any) => one.path)).toContain('--map');
+  const mapped = await run('--map', 'Summary=name,Issue key=external_id', '--dry-run', '--ignore-unknown');
+  expect([mapped.code, mapped.json()[0].request.body]).toEqual([0, { name: 'a', external_id: 'b' }]);
+});
+
+test('a map file renames columns, values, users and states', async () => {
+  const map = `columns:
+  Key: external_id
+  What: name
+  Kind: {field: story_type, values: {Defect: bug, '*': chore}}
+  Note: null
+  Due: deadline
+  State: workflow_state_id
+states: {Fertig: external}
+date_order: day-first
+`;
+  const at = trackerInMemory({
+    'a.csv': 'Key;What;Kind;Note;Due\nK1;First;Defect;n;01.12.2026\nK2;Second;Other;n;2/12/2026\n',
+    'map.yaml': map.replace('  State: workflow_state_id\n', ''),
+  });
+  const ran = await at.run([
+    'sync',
+    '-f',
+    'a.csv',
+    '--resource',
+    'stories',
+    '--map-file',
+    'map.yaml',
+    '-o',
+    'json',
+  ]);
+  expect(ran.code).toBe(0);
+  expect(stories(at).map((one) => [one.external_id, one.name, one.story_type, one.deadline])).toEqual([
+    ['K1', 'First', 'bug', '2026-12-01T00:00:00Z'],
+    ['K2', 'Second', 'chore', '2026-12-02T00:00:00Z'],
+  ]);
+  await at.write('bad.yaml', 'columns: {Key: 7}\nuser: {}\n');
+  const bad = await at.run(['sync', '-f', 'a.csv', '--map-file', 'bad.yaml', '-o', 'json']);
+  expect([bad.code, bad.error().problems.length]).toEqual([2, 2]);
+});
+
+test('an ambiguous day is not guessed', () => {
+  expect(readMoment('15/Dec/26 12:00 AM')).toBe('2026-12-15T00:00:00Z');
+  expect(readMoment('02/Nov/26 9:30 PM')).toBe('2026-11-02T21:30:00Z');
+  expect(readMoment('Dec 1, 2026')).toBe('2026-12-01T00:00:00Z');
+  expect(readMoment('2026-12-01 10:30')).toBe('2026-12-01T10:30Z');
+  expect(readMoment('01/12/2026')).toBe('01/12/2026');
+  expect(readMoment('01/12/2026', 'day-first')).toBe('2026-12-01T00:00:00Z');
+  expect(readMoment('01/12/2026', 'month-first')).toBe('2026-01-12T00:00:00Z');
+  expect(readMoment('13/12/2026')).toBe('2026-12-13T00:00:00Z');
+  expect(readMoment('soon')).toBe('soon');
+});
+test('a list cell is split at commas unless an item is in quotes', async () => {
+  const at = trackerInMemory({
+    'a.csv': 'name,labels\nT1,"bug, ops"\nT2,bug;ops\nT3,"""a;b"";c"\nT4,"""a, b"""\n',
+  });
+  await at.run([
+    'bulk',
+    '-f',
+    'a.csv',
+    '--resource',
+    'stories',
+    '--op',
+    'create',
+    '--create-labels',
+    '--concurrency',
+    '1',
+  ]);
+  expect(stories(at).map(labelsOf)).toEqual([['bug', 'ops'], ['bug', 'ops'], ['a;b', 'c'], ['a, b']]);
+});
+test('a day and a time without a zone are accepted in every input', async () => {
+  const rows = (deadline: string) => [
+    ['csv', `name,deadline\nx,${deadline}\n`],
+    ['ndjson', `${JSON.stringify({ name: 'x', deadline })}\n`],
+  ];
+  for (const [given, stored] of [
+    ['2026-12-01', '2026-12-01T00:00:00Z'],
+    ['2026-12-01T10:30:00', '2026-12-01T10:30:00Z'],
+  ] as const) {
+    for (const [end, text] of rows(given)) {
+      const at = trackerInMemory({ [`a.${end}`]: text ?? '' });
+      await at.run(['bulk', '-f', `a.${end}`, '--resource', 'epics', '--op', 'create']);
+      expect(at.send('GET', '/epics')[0].deadline).toBe(stored);
+    }
+    const at = trackerInMemory({ 'w.yaml': `epics:\n  - name: x\n    deadline: ${given}\n` });
+    expect((await at.run(['apply', '-f', 'w.yaml', '--yes'])).code).toBe(0);
+    expect(at.send('GET', '/epics')[0].deadline).toBe(stored);
+    await at.run(['epics', 'create', '--name', 'y', '--deadline', given]);
+    expect(at.send('GET', '/epics')[1].deadline).toBe(stored);
+  }
+});

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import { trackerInMemory } from '../../support/in-memory.ts';
+
+const ndjson = (...rows: object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+type Bed = ReturnType<typeof trackerInMemory>;
+const sync = (at: Bed, file: string, ...more: string[]) =>
+  at.run(['sync', '-f', file, '-o', 'json', ...more]);
+const statuses = (ran: Awaited<ReturnType<Bed['run']>>): string[] =>
+  ran
+    .json()
+    .toSorted((a: any, b: any) => a.line - b.line)
+    .map((row: any) => row.status);
+
+/** One row of each resource that has an external ID or a name, and a field that differs later. */
+const rows: readonly (readonly [resource: string, first: object, changed: object])[] = [
+  ['labels', { external_id: 'L1', name: 'one', color: '#112233' }, { color: '#445566' }],
+  ['categories', { external_id: 'C1', name: 'one', color: '#112233' }, { color: '#445566' }],
+  [
+    'epics',
+    { external_id: 'E1', name: 'one', deadline: '2026-12-01', labels: ['x', 'y'] },
+    { labels: ['y'] },
+  ],
+  ['stories', { external_id: 'S1', name: 'one', labels: ['x'], estimate: 3 }, { estimate: 5 }],
+  ['groups', { name: 'one', mention_name: 'one' }, { description: 'two' }],
+  ['objectives', { name: 'one', description: 'd' }, { description: 'two' }],
+  [
+    'iterations',
+    { name: 'one', start_date: '2026-01-01', end_date: '2026-01-14' },
+    { end_date: '2026-01-15' },
+  ],
+];
+describe.each(rows)('sync of %s', (resource, first, changed) => {
+  test('creates once, sends nothing the second time, and changes only what differs', async () => {
+    const at = trackerInMemory({ 'a.ndjson': ndjson(first), 'b.ndjson': ndjson({ ...first, ...changed }) });
+    const flags = ['--resource', resource, '--create-labels'];
+    const dry = await sync(at, 'a.ndjson', '--dry-run', ...flags);
+    expect([dry.code, statuses(dry)]).toEqual([0, ['would']]);
+    expect((await sync(at, 'a.ndjson', ...flags)).json()).toMatchObject([{ status: 'done', op: 'create' }]);
+    const again = await sync(at, 'a.ndjson', ...flags);
+    const isChange = (path: string): boolean => !path.includes('/search');
+    expect([again.code, statuses(again)]).toEqual([0, ['unchanged']]);
+    expect(again.writes.filter(({ path }) => isChange(path))).toEqual([]);
+    const third = await sync(at, 'b.ndjson', ...flags);
+    expect(third.json()).toMatchObject([{ status: 'done', op: 'update' }]);
+    const [write] = third.writes.filter(({ method }) => method === 'PUT');
+    expect(Object.keys(write?.body)).toEqual(Object.keys(changed));
+    expect(statuses(await sync(at, 'b.ndjson', ...flags))).toEqual(['unchanged']);
+  });
+});
+
+test('rows address records by external ID, also records of earlier rows', async () => {
+  const file = ndjson(
+    { op: 'upsert', resource: 'epics', external_id: 'E1', name: 'Epic' },
+    {
+      op: 'upsert',
+      resource: 'stories',
+      external_id: 'S1',
+      name: 'Story',
+      epic_id: 'external:E1',
+      archived: true,
+    },
+    { op: 'update', resource: 'stories', id: 'external:S1', estimate: 3 },
+    { op: 'create', resource: 'story-tasks', id: 'external:S1', description: 'Task' },
+  );
+  const at = trackerInMemory({ 'a.ndjson': file });
+  expect(statuses(await at.run(['bulk', '-f', 'a.ndjson', '-o', 'json', '--dry-run']))).toEqual(
+    Array(4).fill('would'),
+  );
+  const ran = await at.run(['bulk', '-f', 'a.ndjson', '-o', 'json']);
+  expect([ran.code, statuses(ran)]).toEqual([0, Array(4).fill('done')]);
+  const [story] = at.send('POST', '/stories/search', { external_id: 'S1' });
+  const [epic] = at.send('GET', '/epics');
+  expect(story).toMatchObject({
+    epic_id: epic.id,
+    archived: true,
+    estimate: 3,
+    task_ids: [expect.anything()],
+  });
+  await at.write('b.ndjson', ndjson({ op: 'delete', resource: 'stories', id: 'external:S2' }));
+  const missing = await at.run(['bulk', '-f', 'b.ndjson', '-o', 'json']);
+  expect(missing.json()[0].error.problems).toMatchObject([{ path: 'id' }]);
+});
+
+test('two rows or two records with one external ID are refused', async () => {
+  const row = { external_id: 'S1', name: 'a' };
+  const at = trackerInMemory({ 'two.ndjson': ndjson(row, { ...row, name: 'b' }), 'one.ndjson': ndjson(row) });
+  const twice = await sync(at, 'two.ndjson', '--resource', 'stories');
+  expect([twice.code, statuses(twice)]).toEqual([9, ['done', 'failed']]);
+  at.send('POST', '/stories', row);
+  const ambiguous = await sync(at, 'one.ndjson', '--resource', 'stories');
+  expect([ambiguous.code, statuses(ambiguous)]).toEqual([5, ['failed']]);
+  expect(at.send('POST', '/stories/search', { external_id: 'S1' })).toHaveLength(2);
+});
+
+test('an upsert of a story without an external ID and a create in a sync are refused', async () => {
+  const at = trackerInMemory({
+    'a.ndjson': ndjson({ name: 'a' }, { op: 'create', name: 'b', external_id: 'B' }),
+  });
+  const ran = await sync(at, 'a.ndjson', '--resource', 'stories');
+  expect(ran.json().map((row: any) => row.error.problems[0].path)).toEqual(['external_id', 'op']);
+  expect(ran.writes).toEqual([]);
+});
+
+test('a sync that was cut at any place and runs again without a flag leaves each record once', async () => {
+  const file = ndjson(...Array.from({ length: 30 }, (_, i) => ({ external_id: `K${i}`, name: `n${i}` })));
+  for (const cut of [1, 2, 7, 15, 29]) {
+    const at = trackerInMemory({ 'a.ndjson': file });
+    let sent = 0;
+    const first = await at.run(['sync', '-f', 'a.ndjson', '--resource', 'stories'], {
+      meanwhile: ({ method, path }) => {
+        if (method === 'POST' && path === '/stories' && (sent += 1) > cut)
+          return { status: 401, json: { message: 'no' } };
+      },
+    });
+    expect(first.code).not.toBe(0);
+    expect((await at.run(['sync', '-f', 'a.ndjson', '--resource', 'stories'])).code).toBe(0);
+    const keys = at.send('POST', '/stories/search', {}).map((story: any) => story.external_id);
+    expect([keys.length, new Set(keys).size]).toEqual([30, 30]);
+  }
+});
