@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
-import { usageError } from '../core/problem.ts';
+import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, ServiceName, Target } from './context.ts';
 import type { RateStoreSetting } from './rate-setting.ts';
@@ -172,6 +172,29 @@ const timeRequest = async (
   log.debug(`${reply.status} ${method} ${url} in ${Math.round(host.elapsed() - began)} ms`);
   return reply;
 };
+/** spec/program#settings: a CI job must not believe that it changed a real service when it changed a mock server that it did not name. */
+const refuseMockInCi = (
+  { host, settings }: ContextOptions,
+  { isMock, isPassing }: Target,
+  method: string,
+  path: string,
+): void => {
+  const isRead = method === 'GET' || method === 'HEAD' || path.split('?')[0]?.endsWith('/search') === true;
+  if (isRead || !isMock || isPassing !== true || settings.profile.origin !== 'default') return;
+  if ((host.env.CI ?? '') === '' || host.env.CI === 'false') return;
+  throw new AppError(
+    'config',
+    'CI is set and no service is configured: refusing to change the embedded mock server; no changes were made',
+    {
+      code: 'MOCK_IN_CI',
+      tryThis: [
+        'set the URL and the token of the service in this job',
+        '--profile mock (or OPSCTL_PROFILE=mock) to use the embedded mock server',
+        'opsctl mock start, to start a mock server for this job',
+      ],
+    },
+  );
+};
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
   { options, target, senderTo }: Wire,
@@ -198,6 +221,8 @@ const lineOf = async (
     requestFor: (input: LooseInput): WireRequest => {
       const request = requestOf(inputInDialect(input, wording));
       if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
+      if (service.name === 'tracker' || service.name === 'labels')
+        refuseMockInCi(options, found, operation.method, operation.path);
       return request;
     },
     ask: async (request: WireRequest): Promise<HttpReply> => {
@@ -304,6 +329,7 @@ const senderOn =
     };
     if (options.isDryRun)
       throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
+    if (service === 'tracker' || service === 'labels') refuseMockInCi(options, to, method, path);
     return senderTo(to)(request).catch(async (error: unknown) => {
       throw await withOutcome(error, request, () => rawCheck(service, method, path));
     });

@@ -90,6 +90,11 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
   return {
     profile: { ...profile, isNew: !profiles.includes(profile.name) },
     get: (key) => find(key, host.env, flags, profile.name, stored),
+    emptyVariable: (key) => {
+      const variable = key === 'profile' ? 'OPSCTL_PROFILE' : keyNamed(key)?.env;
+      const isFlag = flags[key] !== undefined;
+      return variable !== undefined && !isFlag && host.env[variable]?.trim() === '' ? variable : undefined;
+    },
     directories: directoriesOf(host, profile.name),
     profiles,
   };

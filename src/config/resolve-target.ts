@@ -154,6 +154,18 @@ const checkedToken = (setting: Setting): Setting => {
     },
   );
 };
+/** spec/program#settings: CI systems pass a missing secret as an empty variable, which must not select another service. */
+const refuseEmptyVariables = (settings: Settings, { url, secrets, borrowed }: Endpoint): void => {
+  const keys = ['profile', 'mock', url, ...secrets, ...(borrowed ? [borrowed.secret] : [])];
+  const variable = keys.map((key) => settings.emptyVariable?.(key)).find((name) => name !== undefined);
+  if (variable === undefined) return;
+  throw configError(
+    'EMPTY_VARIABLE',
+    `${variable} is set but empty; no request was sent`,
+    `set ${variable} (in CI, check that the secret exists and that this job may read it)`,
+    `unset ${variable}`,
+  );
+};
 const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting | undefined => {
   const setting = [...secrets, ...(borrowed ? [borrowed.secret] : [])]
     .map((key) => settings.get(key))
@@ -180,6 +192,7 @@ const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
 /** Which service a command talks to (spec/program#settings). Pure; throws when neither the service nor the mock is safe to assume. */
 export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
   const endpoint = endpoints[service];
+  refuseEmptyVariables(settings, endpoint);
   profileIsKnownResolveTarget(settings);
   const url = checkedUrl(settings, endpoint.url);
   if (url === undefined) {

@@ -25,6 +25,8 @@ export type Settings = {
   readonly profile: { readonly name: string; readonly origin: string; readonly isNew?: boolean };
   /** Flag > environment > profile > default; undefined when no place sets it. */
   get(key: string): Setting | undefined;
+  /** The environment variable of a setting if it is set but empty, as CI systems pass a missing secret. */
+  readonly emptyVariable?: (key: string) => string | undefined;
   /** Directories of this profile's configuration, state and cache; absolute. */
   readonly directories: Directories;
   /** Names of all profiles, the built-in one among them. */

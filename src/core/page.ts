@@ -65,6 +65,34 @@ export const pageWatch = (what: string, named = 'page') => {
   };
 };
 
+const makeListChangedError = (what: string, why: string): AppError =>
+  new AppError('network', `${what}: ${why}`, {
+    code: 'LIST_CHANGED',
+    tryThis: ['run the command again: the list may have changed while it was read'],
+  });
+/** Compares the rows of all pages with the total that the service reports, and rejects a record that two pages contain. */
+export const watchRows = (what: string) => {
+  const ids = new Set<unknown>();
+  let count = 0;
+  return {
+    add: (rows: readonly unknown[]): void => {
+      count += rows.length;
+      for (const row of rows) {
+        const id = typeof row === 'object' && row !== null ? (row as { id?: unknown }).id : undefined;
+        if (id === undefined || id === null) continue;
+        if (ids.has(id)) throw makeListChangedError(what, `two pages contain the record ${String(id)}`);
+        ids.add(id);
+      }
+    },
+    /** After the last page. `most` is the number of rows that the service returns at most. */
+    end: (total: unknown, most = Number.POSITIVE_INFINITY): void => {
+      if (typeof total !== 'number' || count === Math.min(total, most)) return;
+      const rows = count === 1 ? '1 row' : `${count} rows`;
+      throw makeListChangedError(what, `the service returned ${rows}, but reports a total of ${total}`);
+    },
+  };
+};
+
 /**
  * Counts the rows of a list that a command holds, or looks through, before it goes on: a service that gives rows without
  * end would fill the memory. `refuseMore` takes how many came.

@@ -1,7 +1,7 @@
 import type { Context, Target } from '../api/context.ts';
 import { errorFrom, jsonOf, refuseNoSuccess } from '../api/response.ts';
 import type { Operation } from '../core/operation.ts';
-import { brokenPage, pageWatch } from '../core/page.ts';
+import { brokenPage, pageWatch, watchRows } from '../core/page.ts';
 import { AppError } from '../core/problem.ts';
 import type { HttpReply } from '../platform/host.ts';
 
@@ -94,15 +94,19 @@ const nextPage = async (context: Context, path: string): Promise<Answer> => {
   });
   return ((await jsonReply(context, reply, 'GET /search')) ?? {}) as Answer;
 };
+/** The service returns no more results of a search. */
+const MOST_FOUND = 1000;
 /** The pages of one group, each once, however the service names them. */
 async function* pages(context: Context, name: string, first: Group): AsyncIterable<Group> {
   const watch = pageWatch('GET /search');
+  const rows = watchRows(`GET /search: ${name}`);
   for (let page: Group | undefined = first; page !== undefined; ) {
     if (!Array.isArray(page.data)) throw brokenPage('GET /search', `the group ${name} has no list of data`);
     watch.refuseForEver(page.data.length);
+    rows.add(page.data);
     yield page;
     const next: string | null | undefined = page.next;
-    if (typeof next !== 'string' || next === '') return;
+    if (typeof next !== 'string' || next === '') return rows.end(page.total, MOST_FOUND);
     watch.refuseAgain(next);
     page = (await nextPage(context, next))[name];
   }
@@ -128,29 +132,40 @@ export async function* listFound(context: Context, first: Answer, most: number):
 }
 
 export type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
-type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };
+type EpicPage = {
+  readonly data: readonly unknown[];
+  readonly next?: number | null;
+  readonly total?: number;
+};
 /** spec/tracker#epics: page by page until `next` is null. */
 export async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
   const watch = pageWatch('GET /epics/paginated');
+  const rows = watchRows('GET /epics/paginated');
+  let total: number | undefined;
   for (let page: number | null = 1; page !== null; ) {
     const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
     if (!Array.isArray(answer.data))
       throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
     watch.refuseForEver(answer.data.length);
+    rows.add(answer.data);
+    total = answer.total;
     yield* answer.data;
     const next: number | null = answer.next ?? null;
     if (next !== null && !(next > page))
       throw brokenPage('GET /epics/paginated', `after page ${page} the service names page ${next}`);
     page = next;
   }
+  rows.end(total);
 }
 /** spec/tracker#groups: by offset until a page is not full. */
 export async function* byOffset(ask: Ask, pageSize: number, what: string): AsyncIterable<unknown> {
   const watch = pageWatch(what);
+  const seen = watchRows(what);
   for (let offset = 0; ; offset += pageSize) {
     const rows = (await ask({ limit: pageSize, offset })) as readonly unknown[];
     watch.refuseSameBeginning(rows);
     watch.refuseForEver(rows.length);
+    seen.add(rows);
     yield* rows;
     if (rows.length < pageSize) return;
   }
