@@ -68,7 +68,7 @@ const ruleFrom = (column: string, given: unknown, problems: Problem[]): FieldRul
 const readMapFile = async (context: Context, path: string): Promise<MapFile> => {
   const [text, { parseDocument }] = await Promise.all([
     textFile(context, path, '--map-file'),
-    import('../workspace/yaml-package.ts'),
+    import('../../platform/yaml.ts'),
   ]);
   const parsed = yamlValue(parseDocument(text));
   const value = 'problem' in parsed ? undefined : parsed.value;
