@@ -21,7 +21,7 @@ type Before = { readonly state: LiveState; readonly disabled?: Policy } | undefi
 /** A draft cannot be disabled yet. */
 const disabledAfter = (said: Policy | false | undefined, live: Before): Policy | undefined => {
   if (live === undefined || live.state === 'UNPUBLISHED_DRAFT') return undefined;
-  return said === undefined ? live.disabled : said || undefined;
+  return said || undefined;
 };
 const plainPolicy: Policy = { hideInSearch: false, showInApply: false };
 /** What the file leaves out: drafts go, the rest is disabled. */

@@ -5,7 +5,8 @@ import { formats, momentOf } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
 import { yamlValue } from '../../core/yaml.ts';
-import { fieldReferences, trackerNaming } from '../names/naming.ts';
+import { trackerNaming } from '../names/naming.ts';
+import { fieldReferences } from '../names/references.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
 
