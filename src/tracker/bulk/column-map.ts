@@ -315,21 +315,25 @@ class Columns implements ColumnMap {
     return undefined;
   }
   fit = async (context: Context, change: Change): Promise<Change> => {
-    const body: Record<string, unknown> = { ...change.input.body };
-    for (const [field, value] of Object.entries(body)) {
-      const kind = fieldReferences[field]?.kind;
-      if (kind !== 'member' && kind !== 'workflow-state') continue;
-      const isList = Array.isArray(value);
-      const found: unknown[] = [];
-      for (const one of isList ? (value as unknown[]) : [value]) {
-        const id = typeof one === 'string' ? await this.#find(context, field, kind, one) : one;
-        if (id !== undefined) found.push(id);
-      }
-      if (found.length === 0) delete body[field];
-      else body[field] = isList ? found : found[0];
+    const { users, states } = this.#file;
+    if (this.#preset.length + users.size + states.size === 0) return change;
+    const body: Record<string, unknown> = {};
+    for (const [field, value] of Object.entries(change.input.body ?? {})) {
+      const found = await this.#fitField(context, field, value);
+      if (found !== undefined) body[field] = found;
     }
     return { ...change, input: { ...change.input, body } };
   };
+  /** The value of a field with users and states of the workspace; undefined if none of them is known. */
+  async #fitField(context: Context, field: string, value: unknown): Promise<unknown> {
+    const kind = fieldReferences[field]?.kind;
+    if (kind !== 'member' && kind !== 'workflow-state') return value;
+    const find = (one: unknown): unknown =>
+      typeof one === 'string' ? this.#find(context, field, kind, one) : one;
+    if (!Array.isArray(value)) return find(value);
+    const found = (await Promise.all(value.map(find))).filter((one) => one !== undefined);
+    return found.length === 0 && value.length > 0 ? undefined : found;
+  }
   async #find(
     context: Context,
     field: string,
@@ -341,23 +345,18 @@ class Columns implements ColumnMap {
     if (mapped === null) return undefined;
     const name = mapped === undefined ? text : String(mapped);
     try {
-      return await trackerNaming.resolve(
-        context,
-        kind,
-        trackerNaming.isId(name) ? name : `name:${name.replace(/^@/, '')}`,
-        field,
-      );
+      return await trackerNaming.resolve(context, kind, name, field);
     } catch (error) {
       if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
-      const state =
-        kind === 'workflow-state' && mapped === undefined
-          ? await this.#stateOfType(context, text)
-          : undefined;
-      if (state !== undefined) return state;
-      if (!this.#preset.some((rule) => rule.field === field && rule.isOptional === true)) throw error;
-      this.#left.omit(field, text);
-      return undefined;
+      const isState = kind === 'workflow-state' && mapped === undefined;
+      const state = isState ? await this.#stateOfType(context, text) : undefined;
+      return state ?? this.#leaveUnset(field, text, error);
     }
+  }
+  /** Notes a value that a ready map may leave out. Throws for any other field. */
+  #leaveUnset(field: string, text: string, error: AppError): undefined {
+    if (!this.#preset.some((rule) => rule.field === field && rule.isOptional === true)) throw error;
+    this.#left.omit(field, text);
   }
   /** The first state of the type that the word of the other tool means. */
   async #stateOfType(context: Context, text: string): Promise<unknown> {

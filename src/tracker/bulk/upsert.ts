@@ -148,53 +148,64 @@ export const decideUpsert = async (
   return { change: { ...change, verb: 'update', operation: update, input: { params, body } } };
 };
 
+type Resolved = {
+  readonly change: Change;
+  /** Fields whose record an earlier row of a dry run would create. */
+  readonly waiting: ReadonlySet<string>;
+  readonly missing: readonly Problem[];
+};
+/** Replaces the keys of one row by IDs, and collects those that have no record. */
+class KeyResolver {
+  readonly waiting = new Set<string>();
+  readonly missing: Problem[] = [];
+  readonly #own: string | undefined;
+  readonly keys: RecordKeys;
+  readonly change: Change;
+  readonly line: number;
+  readonly isDryRun: boolean;
+  constructor(keys: RecordKeys, change: Change, line: number, isDryRun: boolean) {
+    this.keys = keys;
+    this.change = change;
+    this.line = line;
+    this.isDryRun = isDryRun;
+    this.#own = change.verb === 'create' ? undefined : ownParam(change);
+  }
+  async all(values: Params = {}): Promise<Record<string, unknown>> {
+    const out: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(values))
+      out[name] = Array.isArray(value)
+        ? await Promise.all(value.map((item) => this.#one(name, item, {})))
+        : await this.#one(name, value, { ...out });
+    return out;
+  }
+  async #one(name: string, value: unknown, parents: Params): Promise<unknown> {
+    const pointed = resourceOfPointer(name);
+    const resource = pointed ?? (name === this.#own ? this.change.resource : undefined);
+    if (!isExternal(value) || resource === undefined) return value;
+    const key = externalKey(value);
+    const found = await this.keys.find(resource, key, pointed === undefined ? parents : {}, this.line);
+    return found === undefined ? this.#note(name, resource, value) : found.row.id;
+  }
+  #note(name: string, resource: string, value: string): string {
+    const isParam = Object.hasOwn(this.change.input.params ?? {}, name);
+    const path = isParam ? 'id' : name;
+    const text = `names ${JSON.stringify(value)}, but no record of ${resource} has this external ID`;
+    if (this.isDryRun && this.keys.isClaimed(resource, externalKey(value))) this.waiting.add(path);
+    else this.missing.push(problem(path, 'rule', text));
+    return value;
+  }
+}
 /** Replaces `external:KEY` by the ID of the record in the parameters and fields of a row. */
 export const resolveExternal = async (
   keys: RecordKeys,
   change: Change,
   line: number,
   isDryRun: boolean,
-): Promise<{
-  readonly change: Change;
-  readonly waiting: ReadonlySet<string>;
-  readonly missing: readonly Problem[];
-}> => {
-  const own = change.verb === 'create' ? undefined : ownParam(change);
-  const waiting = new Set<string>();
-  const missing: Problem[] = [];
-  const one = async (name: string, value: unknown, parents: Params): Promise<unknown> => {
-    const resource = resourceOfPointer(name) ?? (name === own ? change.resource : undefined);
-    if (!isExternal(value) || resource === undefined) return value;
-    const key = externalKey(value);
-    const found = await keys.find(
-      resource,
-      key,
-      resource === change.resource && own === name ? parents : {},
-      line,
-    );
-    if (found !== undefined) return found.row.id;
-    if (isDryRun && keys.isClaimed(resource, key))
-      waiting.add(change.input.params !== undefined && name in change.input.params ? 'id' : name);
-    else
-      missing.push(
-        problem(
-          own === name ? 'id' : name,
-          'rule',
-          `names ${JSON.stringify(value)}, but no record of ${resource} has this external ID`,
-        ),
-      );
-    return value;
-  };
-  const all = async (values: Params = {}): Promise<Record<string, unknown>> => {
-    const out: Record<string, unknown> = {};
-    for (const [name, value] of Object.entries(values))
-      out[name] = Array.isArray(value)
-        ? await Promise.all(value.map((item) => one(name, item, out)))
-        : await one(name, value, { ...out });
-    return out;
-  };
+): Promise<Resolved> => {
+  const resolver = new KeyResolver(keys, change, line, isDryRun);
   const { input } = change;
-  const params = await all(input.params);
-  const next = { params, ...(input.body === undefined ? {} : { body: await all(input.body) }) };
-  return { change: { ...change, input: { ...input, ...next } }, waiting, missing };
+  const params = await resolver.all(input.params);
+  const body = input.body === undefined ? {} : { body: await resolver.all(input.body) };
+  const { waiting, missing } = resolver;
+  return { change: { ...change, input: { ...input, params, ...body } }, waiting, missing };
 };

@@ -108,8 +108,9 @@ test('a sync that was cut at any place and runs again without a flag leaves each
     let sent = 0;
     const first = await at.run(['sync', '-f', 'a.ndjson', '--resource', 'stories'], {
       meanwhile: ({ method, path }) => {
-        if (method === 'POST' && path === '/stories' && (sent += 1) > cut)
-          return { status: 401, json: { message: 'no' } };
+        if (method !== 'POST' || path !== '/stories') return undefined;
+        sent += 1;
+        return sent > cut ? { status: 401, json: { message: 'no' } } : undefined;
       },
     });
     expect(first.code).not.toBe(0);
