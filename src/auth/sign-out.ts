@@ -104,6 +104,33 @@ export type SignedOut = {
 /** A rotated token is followed to its successor; a server that rotates at every step would never end. */
 const maxRotations = 5;
 
+/** RFC 7009 2.2.1: a server that revokes no refresh tokens revokes the access token at least. */
+const revokeStored = async (context: AuthContext, account: Account): Promise<true> => {
+  const { refreshToken, accessToken } = account;
+  try {
+    await revokeToken(context, account, refreshToken ?? accessToken ?? '');
+  } catch (error) {
+    const isOther = error instanceof AppError && error.detail.code === 'UNSUPPORTED_TOKEN_TYPE';
+    if (!isOther || refreshToken === undefined || accessToken === undefined) throw error;
+    await revokeToken(context, account, accessToken);
+    context.log.warn(
+      `${account.server} revokes access tokens only: the refresh token of ${account.name} stays valid there.`,
+    );
+  }
+  return true;
+};
+/** A server without revocation is no reason to stay signed in here: what stays valid there is named. */
+const orUnrevoked = (context: AuthContext, account: Account, error: unknown): false => {
+  if (!(error instanceof AppError) || error.detail.code !== 'NO_REVOCATION_ENDPOINT') return orLocally(error);
+  const kinds = [
+    account.refreshToken === undefined ? [] : ['the refresh token'],
+    account.accessToken === undefined ? [] : ['the access token'],
+  ].flat();
+  context.log.warn(
+    `${account.server} has no revocation endpoint: ${kinds.join(' and ')} of ${account.name} can be used at the server until they expire. Remove the access of the application in the settings of your account there to end it now.`,
+  );
+  return false;
+};
 /** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
 export const signOut = async (context: AuthContext, read: Account, isLocal: boolean): Promise<SignedOut> => {
   const credentials = openCredentialStore(context, read.server);
@@ -112,8 +139,10 @@ export const signOut = async (context: AuthContext, read: Account, isLocal: bool
   for (let rotation = 0; rotation < maxRotations; rotation++) {
     const token = account.refreshToken ?? account.accessToken;
     if (!isLocal && token !== undefined) {
-      await revokeToken(context, account, token).catch(orLocally);
-      revoked = true;
+      const current = account;
+      revoked = await revokeStored(context, current).catch((error: unknown) =>
+        orUnrevoked(context, current, error),
+      );
     }
     const { data, outcome } = await credentials.swap((latest) => swapRemoved(latest, account));
     if (outcome === 'replaced') {

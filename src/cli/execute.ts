@@ -144,6 +144,12 @@ const approvedFiles = async (
   const { withApprovedFiles } = await import('./approved-files.ts');
   return withApprovedFiles(host, directory, { command, values, isDryRun: globals['dry-run'] ?? false });
 };
+const loggerFor = (...given: Parameters<typeof makeLogger>): ReturnType<typeof makeLogger> => {
+  const log = makeLogger(...given);
+  const warning = plainHttpWarning(given[0].env);
+  if (warning !== undefined) log.warn(warning);
+  return log;
+};
 /** What a run leaves behind for the next one: records for completion, and the trace. */
 const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
   if (seen.kinds.size > 0) await (await import('../api/seen-records.ts')).writeSeen(host, settings, seen);
@@ -186,10 +192,8 @@ const executeOn = async (
   const trace = await tracingOf(hostFor(run, command, own), globals, redactor, command);
   const settings = trace.settings(own);
   const { host } = trace;
-  const log = makeLogger(host, options, redactor);
+  const log = loggerFor(host, options, redactor);
   const stop = stopperFor(host, command, settings, options);
-  const plainHttp = plainHttpWarning(host.env);
-  if (plainHttp !== undefined) log.warn(plainHttp);
   const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
   const seen = seenRecords();
   const context = makeContext({

@@ -259,20 +259,15 @@ const ownerOf = (
     ? socketOwner(host, request, port)
     : { stranger };
 };
+const secretPath = (host: Host, under: string): string =>
+  `/${under}/${Buffer.from(host.random(16)).toString('base64url')}`;
 const authoritiesOf = (name: string, port: number): string[] =>
   ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map((each) => `${each}:${port}`);
 /** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
 export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
-  const secretPath = (under: string): string =>
-    `/${under}/${Buffer.from(host.random(16)).toString('base64url')}`;
-  const [launchPath, donePath] = [secretPath('go'), secretPath('done')];
-  let post: Post = {
-    path: options.path || '/',
-    authorities: [],
-    launchPath,
-    donePath,
-    expected: options.expected,
-  };
+  const [launchPath, donePath] = [secretPath(host, 'go'), secretPath(host, 'done')];
+  const { expected, path } = options;
+  let post: Post = { path: path || '/', authorities: [], launchPath, donePath, expected };
   const launch = makeLaunch();
   let port = 0;
   const receiver = new Receiver({
@@ -286,8 +281,8 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
   const bound = await bindFor(host, (request) => receiver.handle(request), options);
   const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
   const name = options.redirectHost ?? literal;
-  post = { ...post, authorities: authoritiesOf(name, bound.port) };
   port = bound.port;
+  post = { ...post, authorities: authoritiesOf(name, port) };
   return {
     redirectUri: `http://${name}:${bound.port}${options.path}`,
     port: bound.port,

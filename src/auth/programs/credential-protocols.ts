@@ -11,13 +11,14 @@ import { type AccessToken, accessToken, type TokenRequirements } from '../token.
 /** What other programs ask for and understand; pure text in, text out. */
 
 /** git-credential: lines of `name=value` up to an empty one. */
-export const gitRequest = (text: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    text
-      .split(/\r?\n/)
-      .filter((line) => line.includes('='))
-      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-  );
+export const gitRequest = (text: string): Readonly<Record<string, string>> => {
+  const pairs = text
+    .split(/\r?\n/)
+    .filter((line) => line.includes('='))
+    .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const);
+  const canBearer = pairs.some(([name, value]) => name === 'capability[]' && value === 'authtype');
+  return { ...Object.fromEntries(pairs), ...(canBearer ? { 'capability[]': 'authtype' } : {}) };
+};
 /** Host and port in lower case, as they stand in an address. */
 export const hostOf = (text: string): string => {
   const url = text.includes('://') ? text : `https://${text}`;
@@ -35,7 +36,10 @@ export const gitAnswer = (
   if (request.protocol !== 'https' || !isConfigured(hosts, request.host ?? '')) return undefined;
   const expiry =
     token.expiresMs === undefined ? '' : `password_expiry_utc=${Math.floor(token.expiresMs / 1000)}\n`;
-  return `username=${username}\npassword=${token.token}\n${expiry}`;
+  // git 2.46 and newer sends the token as Bearer if it announces that it can; a user name would take its place.
+  return request['capability[]'] === 'authtype'
+    ? `capability[]=authtype\nauthtype=Bearer\ncredential=${token.token}\n${expiry}`
+    : `username=${username}\npassword=${token.token}\n${expiry}`;
 };
 /** docker-credential-helpers: the answer of `get`. */
 export const dockerAnswer = (server: string, username: string, token: AccessToken): string =>

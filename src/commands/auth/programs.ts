@@ -97,6 +97,8 @@ export const dockerCredential = defineCommand({
       import('../../auth/programs/credential-protocols.ts'),
       import('../../auth/programs/credential-protocols.ts'),
     ]);
+    // Operations that later versions of docker add are none of this helper.
+    if (!['get', 'list'].includes(values.action)) return nothing();
     const input = (await credentialInput(context.host)).trim();
     const username = values.username ?? 'oauth2';
     const write = (text: string) => context.host.terminal.stdout.write(text);
@@ -127,7 +129,16 @@ export const gitCredential = defineCommand({
   about:
     'Implements the protocol of git credential helpers. Hosts without --host and http:// URLs receive no token. erase means that the server rejected the token; the next get requests a new token.',
   args: [{ name: 'action', field: req(str()), summary: 'Git operation: get, store or erase' }],
-  flags: hostFlags,
+  flags: {
+    ...hostFlags,
+    authtype: {
+      effects: [],
+      field: oneOf('basic', 'bearer'),
+      value: 'basic|bearer',
+      summary:
+        'How git sends the token: as a password (default), or as Bearer to servers that require it (git 2.46 or newer)',
+    },
+  },
   examples: [
     {
       line: `git config --global credential.https://git.example.com.helper '!opsctl auth git-credential --host git.example.com'`,
@@ -145,11 +156,12 @@ export const gitCredential = defineCommand({
     const isOurs = request.protocol === 'https' && isConfigured(values.host, request.host ?? '');
     if (!isOurs || values.action === 'store') return nothing();
     if (values.action === 'erase') {
-      await credentialToken(context, values.account, request.password);
+      await credentialToken(context, values.account, request.password ?? request.credential);
       return nothing();
     }
     const token = await credentialToken(context, values.account);
-    const answer = gitAnswer(request, values.host, values.username ?? 'oauth2', token);
+    const wanted = values.authtype === 'bearer' ? request : { ...request, 'capability[]': '' };
+    const answer = gitAnswer(wanted, values.host, values.username ?? 'oauth2', token);
     if (answer !== undefined) await context.host.terminal.stdout.write(answer);
     return nothing();
   },

@@ -294,7 +294,15 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
         te: 'trailers',
         ...(token === undefined ? {} : { token }),
       };
-      return send({ method: 'POST', path: method, headers, body: grpcFrame(message), transport: 'http2' });
+      return send({
+        method: 'POST',
+        path: method,
+        headers,
+        body: grpcFrame(message),
+        transport: 'http2',
+        // The only message with a password in it; every other has a token in its headers.
+        ...(method.endsWith('/Authenticate') ? { needsTls: true } : {}),
+      });
     },
     firstOrPast: async (first: () => Promise<Json>, past: () => Promise<Json>): Promise<Json> => {
       if (isPast) return past();

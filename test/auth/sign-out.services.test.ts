@@ -1,0 +1,65 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { keepAccount } from '../../src/auth/complete-login.ts';
+import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
+import { signOut } from '../../src/auth/sign-out.ts';
+import { makeAuthContext } from './auth-context.ts';
+
+/** A server that publishes what the test says and revokes access tokens only. */
+const vendor = async (hasRevocation: boolean) => {
+  const revoked: string[] = [];
+  const server = createServer((request, response) => {
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    let body = '';
+    request.on('data', (part) => (body += part));
+    request.on('end', () => {
+      response.setHeader('content-type', 'application/json');
+      if (request.url?.startsWith('/.well-known/openid-configuration')) {
+        const more = hasRevocation ? { revocation_endpoint: `${origin}/revocation` } : {};
+        return response.end(JSON.stringify({ issuer: origin, token_endpoint: `${origin}/token`, ...more }));
+      }
+      const token = new URLSearchParams(body).get('token') ?? '';
+      if (request.url !== '/revocation') response.statusCode = 404;
+      else if (token.startsWith('rt')) response.statusCode = 400;
+      else revoked.push(token);
+      return response.end(response.statusCode === 400 ? '{"error":"unsupported_token_type"}' : '{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const context = await makeAuthContext();
+  const endpoints = { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/revoke` };
+  const account = await keepAccount(context, {
+    name: 'a',
+    server: issuer,
+    issuer,
+    endpoints,
+    clientId: 'c',
+    requested: [],
+    granted: [],
+    obtainedMs: context.host.now(),
+    accessToken: 'at-1',
+    refreshToken: 'rt-1',
+  });
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    server.close();
+    await context.close();
+  };
+  return { context, account, revoked, close };
+};
+
+test('a server without revocation: the account is forgotten, and what stays valid is named', async () => {
+  const { context, account, close } = await vendor(false);
+  expect(await signOut(context, account, false)).toEqual({ account: 'a', revoked: false, removed: true });
+  expect((await openCredentialStore(context, account.server).read()).accounts).toEqual([]);
+  expect(context.said.text()).toMatch(/refresh token and the access token.*until they expire/);
+  await close();
+});
+test('RFC 7009 2.2.1: a server that revokes no refresh tokens revokes the access token', async () => {
+  const { context, account, revoked, close } = await vendor(true);
+  expect(await signOut(context, account, false)).toMatchObject({ revoked: true, removed: true });
+  expect(revoked).toEqual(['at-1']);
+  await close();
+});
