@@ -72,6 +72,60 @@ export const findCommand = (commands: readonly Command[], words: readonly string
   ]);
 };
 
+/** Words of other command lines, and the command that does the same here. */
+export const synonyms: Readonly<Record<string, string>> = {
+  me: 'whoami',
+  'auth whoami': 'whoami',
+  'tracker me': 'tracker members me',
+  'tracker whoami': 'tracker members me',
+  signin: 'login',
+  'sign-in': 'login',
+  'auth login': 'login',
+  signout: 'logout',
+  'sign-out': 'logout',
+  open: 'tracker stories open',
+  browse: 'tracker stories open',
+  edit: 'tracker stories edit',
+  issue: 'tracker stories list',
+  issues: 'tracker stories list',
+  story: 'tracker stories list',
+  stories: 'tracker stories list',
+  tickets: 'tracker stories list',
+  'tracker issues': 'tracker stories list',
+  'tracker list': 'tracker stories list',
+  'tracker story': 'tracker stories list',
+  'tracker stories close': 'tracker stories done',
+  'tracker stories copy': 'tracker stories clone',
+  'tracker stories duplicate': 'tracker stories clone',
+  'tracker stories transition': 'tracker stories move',
+  'tracker stories browse': 'tracker stories open',
+  sprint: 'tracker iterations current',
+  sprints: 'tracker iterations list',
+  'tracker sprints': 'tracker iterations list',
+  users: 'tracker members list',
+  'tracker users': 'tracker members list',
+  'tracker teams': 'tracker groups list',
+  'tracker import': 'tracker bulk',
+  'kv metrics': 'kv top',
+  'kv backup': 'kv snapshot save',
+  backup: 'kv snapshot save',
+  'kv members': 'kv member list',
+  history: 'kv history',
+  context: 'config profiles',
+  contexts: 'config profiles',
+  profile: 'config profiles',
+  settings: 'config list',
+  env: 'config list',
+  curl: 'api',
+};
+/** The command behind the words of another command line; the longest known beginning counts. */
+const findSynonym = (words: readonly string[]): string | undefined => {
+  for (let count = words.length; count > 0; count -= 1) {
+    const known = words.slice(0, count).join(' ');
+    if (Object.hasOwn(synonyms, known)) return synonyms[known];
+  }
+  return undefined;
+};
 const most = 3;
 /** An unknown command may be one of another group: `config lint` is `kv config lint`, `upgrade` is `kv upgrade`. */
 export const withSuggestion = async (
@@ -79,6 +133,12 @@ export const withSuggestion = async (
   error: AppError,
   words: readonly string[],
 ): Promise<AppError> => {
+  const synonym = findSynonym(words);
+  if (synonym !== undefined)
+    return new AppError('usage', error.message.replace(/; did you mean .*$/, ''), {
+      ...error.detail,
+      tryThis: [`opsctl ${synonym} --help`],
+    });
   const all = (await Promise.all(groups.map((group) => group.load())))
     .flat()
     .filter(({ hidden }) => hidden !== true);

@@ -1,6 +1,7 @@
 /** Commands written by hand that only look: nothing changes, here or in a service. `api` looks with GET only. */
 const looking: ReadonlySet<string> = new Set([
   'auth status',
+  'whoami',
   'auth list',
   'auth conformance',
   'auth inspect',

@@ -191,3 +191,45 @@ const version = defineCommand({
   },
 });
 export const versionCommands: readonly Command[] = [version];
+
+/** One row for each service that knows the person: who it takes the request for. */
+const identify = async (
+  service: string,
+  read: () => Promise<{ readonly account: string; readonly detail: string }>,
+): Promise<Record<string, unknown>> => {
+  try {
+    return { service, ...(await read()) };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { service, account: null, detail: error.message };
+  }
+};
+const readTrackerMember = async (context: Context) => {
+  const { tracker } = await import('../api-specs/tracker/index.ts');
+  const me = (await context.call(tracker, tracker.table.members.me, {}, { evenInDryRun: true })) as {
+    readonly name?: string;
+    readonly mention_name?: string;
+    readonly role?: string;
+  };
+  return { account: `${me.name ?? ''} (@${me.mention_name ?? ''})`, detail: me.role ?? '' };
+};
+const readSignIn = async (context: Context) => {
+  const { storedAccount } = await import('../auth/server-profiles.ts');
+  const account = await storedAccount(context, undefined);
+  return { account: account.name, detail: `signed in at ${account.server}` };
+};
+const whoami = defineCommand({
+  path: ['whoami'],
+  summary: 'Show who you are for each service',
+  about:
+    'The tracker reports the member whose token opsctl sends. The sign-in is the stored account of `opsctl login`.',
+  examples: [{ line: 'opsctl whoami', says: 'Check the accounts before a change' }],
+  run: async (context) => {
+    const rows = [
+      await identify('tracker', () => readTrackerMember(context)),
+      await identify('sign-in', () => readSignIn(context)),
+    ];
+    return rowsResult(rows, { columns: ['service', 'account', 'detail'], name: 'account' });
+  },
+});
+export const whoamiCommands = [whoami];

@@ -15,6 +15,12 @@ export const groups: readonly Group[] = [
     load: async () => (await import('./login.ts')).logoutCommands,
   },
   {
+    name: 'whoami',
+    section: 'Work',
+    summary: 'Show who you are for each service',
+    load: async () => (await import('./about.ts')).whoamiCommands,
+  },
+  {
     name: 'auth',
     section: 'Work',
     summary: 'Manage accounts and tokens',

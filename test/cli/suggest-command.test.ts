@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
-import { withSuggestion } from '../../src/cli/find.ts';
+import { synonyms, withSuggestion } from '../../src/cli/find.ts';
 import { AppError } from '../../src/core/problem.ts';
 
 it.each<[string, readonly string[]]>([
@@ -20,4 +20,17 @@ it.each<[string, readonly string[]]>([
     'UNKNOWN_COMMAND',
     tryThis,
   ]);
+});
+
+it('every synonym leads to a command that exists and is itself none', async () => {
+  const all = new Set(
+    (await Promise.all(groups.map((group) => group.load()))).flat().map(({ path }) => path.join(' ')),
+  );
+  const wrong = Object.entries(synonyms).filter(([word, command]) => !all.has(command) || all.has(word));
+  expect(wrong).toEqual([]);
+});
+it('a word of another program leads to the command that does the same', async () => {
+  const error = new AppError('usage', 'unknown', { code: 'UNKNOWN_COMMAND', tryThis: [] });
+  const found = await withSuggestion(groups, error, ['tracker', 'stories', 'transition', '107']);
+  expect(found.detail.tryThis).toEqual(['opsctl tracker stories move --help']);
 });
