@@ -214,7 +214,7 @@ test('a service that repeats the code in its refusal does not bring it into the 
   });
   const page = await login.redirect();
   expect(page.body).toContain('Code exchange: invalid_grant (no such code: ***, state ***).');
-  expect(page.body).toContain('What to do: opsctl login.');
+  expect(page.body).toContain('What to do: opsctl login');
 });
 
 test('a port that another program has is named', async () => {

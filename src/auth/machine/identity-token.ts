@@ -136,7 +136,7 @@ const needsPerson = (hint: string): boolean =>
 const unattendedHints = (context: AuthContext, { detail }: AppError): readonly string[] | undefined => {
   const { tryThis = [] } = detail;
   const ways = machineHints(context);
-  const fits = detail.code !== 'NOT_SIGNED_IN' && !tryThis.some(needsPerson);
+  const fits = detail.code !== 'NOT_SIGNED_IN' && !(context.host.env.CI && tryThis.some(needsPerson));
   if (fits || tryThis.includes(ways[0] ?? '')) return undefined;
   if (isEmbedded(context)) return [...tryThis, ...ways];
   return context.host.env.CI
