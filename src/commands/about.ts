@@ -167,17 +167,40 @@ const latestVersion = async ({ host, signal }: Context): Promise<string> => {
 };
 const version = defineCommand({
   path: ['version'],
-  summary: 'Show the version, or check for a newer version',
+  summary: 'Show the version, check for a newer version, or verify the files',
   about:
-    'Without --check, makes no network requests. With --check, queries the configured npm registry for the newest version and exits with code 20 if a newer version exists.',
-  flags: { check: { effects: [], field: { type: 'boolean' }, summary: 'Query npm for the newest version' } },
+    'Without --check, makes no network requests. With --verify, compares the files of this installation with the checksums in its package and exits with code 20 if a file differs. The checksums detect damage; compare the printed SHA-256 with another installation of the release to detect manipulation. With --check, queries the configured npm registry for the newest version and exits with code 20 if a newer version exists.',
+  flags: {
+    check: {
+      effects: [],
+      field: { type: 'boolean' },
+      summary: 'Query npm for the newest version',
+    },
+    verify: {
+      effects: [],
+      field: { type: 'boolean' },
+      summary: 'Compare the installed files with the checksums of the package',
+    },
+  },
   examples: [
     { line: 'opsctl version', says: 'Version, runtime and platform' },
     { line: 'opsctl version -o json', says: 'Print the version for a bug report' },
+    { line: 'opsctl version --verify', says: 'Verify the installed files' },
   ],
-  run: async (context, { check: isAsked }) => {
+  run: async (context, { check: isAsked, verify }) => {
     const { runtime, platform } = context.host;
     const own = { version: OPSCTL_VERSION, runtime, platform };
+    if (verify === true) {
+      if (isAsked === true)
+        throw new AppError('usage', '--check cannot be combined with --verify', {
+          tryThis: ['opsctl version --verify', 'opsctl version --check'],
+        });
+      const { verificationText, verifyInstallation } = await import('../support/installation.ts');
+      const found = await verifyInstallation(context.host);
+      const isIntact = [...found.changed, ...found.missing, ...found.added].length === 0;
+      const text = verificationText(OPSCTL_VERSION, found);
+      return recordResult({ ...own, ...found, is_intact: isIntact }, { text }, isIntact ? undefined : 'no');
+    }
     const text = `opsctl ${OPSCTL_VERSION} (${runtime}, ${platform})`;
     if (isAsked !== true) return recordResult(own, { text });
     const latest = await latestVersion(context);

@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -96,6 +106,36 @@ test('every link of a page in the package leads to a file in the package', () =>
 test('npm links every manual page', () => {
   const pages = packed.files.flatMap((file) => /^dist\/man\/(.+)$/.exec(file)?.[1] ?? []);
   expect(readdirSync(join(work, 'prefix/share/man/man1')).sort()).toEqual(pages.sort());
+});
+
+test('version --verify finds changed, missing and added files of an installation', () => {
+  const verify = () => run(process.execPath, ['version', '--verify', '-o', 'json']);
+  const intact = verify();
+  expect([intact.status, JSON.parse(intact.stdout)]).toMatchObject([
+    0,
+    { version, is_intact: true, changed: [] },
+  ]);
+  const directory = dirname(dirname(program));
+  const at = (name: string) => join(directory, name);
+  const kept = readFileSync(at('dist/help.txt'));
+  writeFileSync(at('dist/help.txt'), 'changed');
+  renameSync(at('completions/_opsctl'), at('completions/gone'));
+  writeFileSync(at('dist/chunks/new.js'), '');
+  const broken = verify();
+  expect([broken.status, JSON.parse(broken.stdout)]).toMatchObject([
+    20,
+    {
+      is_intact: false,
+      changed: ['dist/help.txt'],
+      missing: ['completions/_opsctl'],
+      added: ['dist/chunks/new.js'],
+      sha256: JSON.parse(intact.stdout).sha256,
+    },
+  ]);
+  writeFileSync(at('dist/help.txt'), kept);
+  renameSync(at('completions/gone'), at('completions/_opsctl'));
+  rmSync(at('dist/chunks/new.js'));
+  expect(verify().status).toBe(0);
 });
 
 test('it installs a command, without a registry and without install scripts', () => {

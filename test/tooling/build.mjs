@@ -192,6 +192,12 @@ for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text)
 if (process.argv.includes('--docs')) {
   const compared = { 'docs/comparison.md': comparison(), 'docs/kv-comparison.md': kvComparison() };
   const { 'README.md': pages, ...completions } = committed;
+  // npm links only pages that package.json names, one by one.
+  const man = Object.keys(derived)
+    .filter((name) => name.startsWith('man/'))
+    .sort()
+    .map((name) => `./dist/${name}`);
+  put(`${root}package.json`, `${JSON.stringify({ ...facts, man }, null, 2)}\n`);
   for (const [name, text] of Object.entries({ ...completions, ...splitPages(pages), ...compared })) {
     put(`${root}${name}`, text);
   }

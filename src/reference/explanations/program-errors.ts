@@ -159,6 +159,16 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Set the value.',
     example: 'opsctl config set tracker.url https://tracker.example.com',
   },
+  NOT_VERIFIABLE: {
+    category: 'config',
+    meaning: 'The installation contains no checksums to compare its files with.',
+    causes: [
+      'The program was built from the source code and not installed from a package.',
+      'The program is a single executable, which contains all files.',
+    ],
+    fix: 'Install a package of a release. For the single executable, compare its SHA-256 with SHA256SUMS of the release.',
+    example: 'sha256sum /usr/local/bin/opsctl',
+  },
   NO_CASSETTE: {
     category: 'usage',
     meaning: 'The cassette file does not exist.',
