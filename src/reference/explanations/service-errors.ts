@@ -65,6 +65,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Run the command again; for a change, first check whether it was applied.',
     example: 'opsctl doctor',
   },
+  EMPTY_VARIABLE: {
+    category: 'config',
+    meaning: 'An environment variable is set but empty. No request was sent.',
+    causes: ['The CI secret does not exist, or the job may not read it.'],
+    fix: 'Set the variable that the message names, or unset it.',
+    example: 'opsctl config list --show-origin',
+  },
   FILE_DAMAGED: {
     category: 'config',
     meaning: 'A file of opsctl is corrupted.',
@@ -95,7 +102,8 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   LIST_CHANGED: {
     category: 'network',
-    meaning: 'The connection was lost while a list was read, and the list changed in the meantime.',
+    meaning:
+      'A list changed while it was read: its rows differ from its total, or it contains a record twice.',
     causes: ['Other users changed records during the read.'],
     fix: 'Run the command again.',
     example: 'opsctl tracker labels list',
@@ -141,6 +149,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['A git merge left conflict markers.'],
     fix: 'Resolve the conflict.',
     example: 'git mergetool',
+  },
+  MOCK_IN_CI: {
+    category: 'config',
+    meaning: 'CI is set and no service is configured. No changes were made.',
+    causes: ['The job has no URL and no token of the service.'],
+    fix: 'Configure the service, or select the mock server with --profile mock.',
+    example: 'opsctl tracker labels list --profile mock',
   },
   NEVER_PUBLISHED: {
     category: 'not-found',
@@ -353,6 +368,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The workspace is very large, or the URL belongs to another service.'],
     fix: 'Use IDs instead of names.',
     example: 'opsctl tracker stories get 42',
+  },
+  UNKNOWN_COLUMNS: {
+    category: 'usage',
+    meaning: 'The header of the CSV file has columns that are not fields.',
+    causes: ['The file is an export of another tool, or a name is misspelled.'],
+    fix: 'Map the columns with --map or --from, or ignore them with --ignore-unknown.',
+    example: 'opsctl tracker sync -f export.csv --from jira --dry-run',
   },
   UNKNOWN_ENDPOINT: {
     category: 'usage',
