@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../src/core/exit.ts';
-import { explanations } from '../tooling/explanations.mjs';
-import { root, textOf } from './pages.ts';
+import { errorExplanations } from '../../src/reference/explanations/errors.ts';
+import { textOf } from './pages.ts';
 
-const { errors } = explanations(root);
 const rows = [...textOf('docs/reference/error-codes.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)].map(
   ([, code = '', exit = '']) => ({ code, exit: Number(exit) }),
 );
@@ -13,7 +12,7 @@ test('the reference lists many error codes', () => {
 });
 
 test.each(rows)('$code exists and exits with code $exit', ({ code, exit }) => {
-  const explanation = errors[code];
-  expect(explanation, 'remove the row, or write the new name of the code').toBeDefined();
-  if (explanation !== undefined) expect(exitCodes[explanation.category].code).toBe(exit);
+  const row = errorExplanations[code];
+  expect(row, 'remove the row, or write the new name of the code').toBeDefined();
+  if (row !== undefined) expect(exitCodes[row.category].code).toBe(exit);
 });
