@@ -422,6 +422,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'List the runs on the machine that ran the upgrade.',
     example: 'opsctl kv history',
   },
+  NO_SERVER_SETTINGS: {
+    category: 'config',
+    meaning: 'The file contains no setting of an etcd server.',
+    causes: ['The path names another file, such as a cluster file.'],
+    fix: 'Specify the server configuration file.',
+    example: 'opsctl kv config lint server.yaml',
+  },
   NO_SNAPSHOT: {
     category: 'not-found',
     meaning: 'The snapshot does not exist.',

@@ -33,6 +33,16 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Set an http or https URL without user information.',
     example: 'opsctl config set auth.url https://login.example.com/authorize',
   },
+  BAD_CALLBACK: {
+    category: 'refused',
+    meaning: 'The response of the authorization server in the browser is invalid.',
+    causes: [
+      'A parameter of the redirect is missing or repeated.',
+      'The redirect belongs to another sign-in.',
+    ],
+    fix: 'Start the sign-in again; if it fails again, check the client at the server.',
+    example: 'opsctl login',
+  },
   BAD_ISSUER: {
     category: 'config',
     meaning: 'opsctl cannot use the issuer.',
@@ -175,6 +185,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Set the URL of the label service.',
     example: 'opsctl config set labels.url https://labels.example.com',
   },
+  NO_AUTHORIZATION_ENDPOINT: {
+    category: 'config',
+    meaning: 'The server metadata contains no authorization endpoint.',
+    causes: ['The server does not support browser sign-in.', 'The issuer URL belongs to another server.'],
+    fix: 'Set the endpoint, or use another sign-in method.',
+    example: 'opsctl config set auth.url https://login.example.com/authorize',
+  },
   NO_CLIENT_ID: {
     category: 'config',
     meaning: 'The OAuth client ID is not set.',
@@ -272,6 +289,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The settings of the profile changed after the sign-in.'],
     fix: 'Use another account name, or sign out the old account.',
     example: 'opsctl login --account NAME',
+  },
+  OTHER_USER: {
+    category: 'auth',
+    meaning: 'Another user of this machine used the sign-in URL. opsctl stopped the sign-in.',
+    causes: ['Another user opened the loopback URL before your browser did.'],
+    fix: 'Sign in again, and check the other users of this machine.',
+    example: 'opsctl login',
   },
   PROVIDER_ERROR: {
     category: 'auth',
