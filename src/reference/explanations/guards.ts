@@ -178,4 +178,21 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     fix: 'Upgrade through each minor version; for 3.6 to 3.5 use a downgrade.',
     example: 'opsctl kv upgrade --to 3.4',
   },
+  'peer-links': {
+    meaning: 'Every member reaches every other member.',
+    reason: 'A member that cannot reach the others cannot join the quorum after its restart.',
+    causes: ['A firewall or a wrong peer URL blocks a connection.', 'A member is stopped.'],
+    fix: 'Restore the connection between the peer URLs of the members.',
+    example: 'opsctl kv member list',
+  },
+  certificates: {
+    meaning: 'No certificate expires within 30 days, and the new version accepts all certificates.',
+    reason: 'A server with an invalid certificate does not start or cannot connect to the other members.',
+    causes: [
+      'A certificate expires soon or has expired.',
+      'A certificate has a form that the new version rejects.',
+    ],
+    fix: 'Renew the certificate, then restart the members with the new certificate.',
+    example: 'opsctl kv restart',
+  },
 };
