@@ -49,7 +49,8 @@ export type Column = {
 /** How wide each column is; `block` when no table fits and each row is a list of lines. */
 export type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { readonly kind: 'block' };
 const KEY = /(^|[._])(id|ids|key|uuid|name|title|version|digest|url)$|(Id|Ids|Key|Name)$/;
-const NAME = /(^|[._])(name|title)$/;
+/** What people copy or act on is never cut: it continues in the line below. */
+const NAME = /(^|[._])(name|title|remedy|hint)$/;
 /** What a column holds, from its name and its cells: ids and names are what people copy, so that they are never cut. */
 export const kindOf = (column: string, cells: readonly string[]): Column['kind'] => {
   if (NAME.test(column)) return 'name';

@@ -116,3 +116,11 @@ test('free text is cut between words', async () => {
   ]);
   expect(text.split('\n')[1]).toBe('1   set labels.url in the…');
 });
+
+test('a remedy is never cut', async () => {
+  const remedy = 'run opsctl config set tracker.url https://tracker.example.com/api/v3 and repeat';
+  const row = { check: 'tracker address', state: 'warn', found: 'no address is set for the tracker', remedy };
+  const text = await tableRows({ columns: Object.keys(row), hasHeader: true, width: 80, theme }).rows([row]);
+  for (const word of ['tracker.url', 'repeat']) expect(text.replaceAll(/\s+/g, '')).toContain(word);
+  expect(text.split('\n').every((line) => line.length <= 80)).toBe(true);
+});
