@@ -29,6 +29,10 @@ export const restoreFlags = {
     value: 'minor',
     suggest: versionRows.map(({ minor }) => minor),
   },
+  'skip-hash-check': {
+    field: bool(),
+    summary: 'Accept a database file without a checksum, such as a copy of a stopped member',
+  },
   ...bucketFlags,
 } as const satisfies Flags;
 export type RestoreValues = ValuesOf<typeof restoreFlags>;
@@ -49,7 +53,8 @@ const rebuilt = async (
   const plan = restorePlan({ cluster, observation, ...source });
   if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
   log.warn(restoreText(plan));
-  await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
+  const unchecked = plan.snapshot.has_no_checksum === true ? ' from a file without a checksum' : '';
+  await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}${unchecked}?`);
   const { revision, kept } = await carryOutRestore(
     { host, directories: settings.directories, log },
     { cluster, access, plan, driver },
@@ -70,7 +75,12 @@ const restoreCluster = async (context: Context, values: RestoreValues): Promise<
   const { restoreSource } = await import('../../kv/upgrade/restore/plan.ts');
   const { snapshot, to } = values;
   const { host, settings } = context;
-  const wanted = { snapshot, to, bucket: bucketOptions(values) };
+  const wanted = {
+    snapshot,
+    to,
+    bucket: bucketOptions(values),
+    canSkipHash: values['skip-hash-check'] === true,
+  };
   const source = await restoreSource(host, settings.directories, wanted, opened.cluster);
   try {
     return await rebuilt(context, opened, source);

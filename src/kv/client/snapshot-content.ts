@@ -168,26 +168,38 @@ const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | un
 export const snapshotRevision = (file: PageSource): number => readingFrom(file, revisionIn);
 const revisionIn = (file: PageSource): number => {
   const { root, pageSize } = metaOf(file);
+  let revision = firstRevision;
   for (const bucket of entries(file, pageAt(file, root, pageSize), pageSize)) {
-    if (bucket.key.toString() !== 'key') continue;
-    const last = lastEntry(file, rootOf(file, bucket.value, pageSize), pageSize);
-    return last === undefined || last.key.length < 8 ? 0 : Number(last.key.readBigUInt64BE(0));
+    const name = bucket.key.toString();
+    const page = (): Buffer => rootOf(file, bucket.value, pageSize);
+    if (name === 'key') revision = Math.max(revision, mainRevision(lastEntry(file, page(), pageSize)?.key));
+    if (name === 'meta')
+      for (const entry of entries(file, page(), pageSize))
+        revision = Math.max(revision, compactRevision(entry));
   }
-  return 0;
+  return revision;
 };
+/** A store without a key is at this revision. */
+const firstRevision = 1;
+const mainRevision = (bytes: Buffer | undefined): number =>
+  bytes === undefined || bytes.length < 8 ? 0 : Number(bytes.readBigUInt64BE(0));
+/** A compaction may have removed every record: then the store continues at the revision of the compaction. */
+const compactRevision = ({ key, value }: Entry): number =>
+  ['scheduledCompactRev', 'finishedCompactRev'].includes(key.toString()) ? mainRevision(value) : 0;
 
 /** Reads a verified snapshot file without the store's own program. `file` is the whole file with its trailer. */
 export const snapshotContent = (file: PageSource): SnapshotContent => readingFrom(file, contentIn);
 const contentIn = (file: PageSource): SnapshotContent => {
   const meta = metaOf(file);
-  let [hash, revision, totalKey] = [0, 0, 0];
+  let [hash, revision, totalKey] = [0, firstRevision, 0];
   for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
     hash = crc(bucket.key, hash);
-    const isKeys = bucket.key.toString() === 'key';
+    const name = bucket.key.toString();
     for (const { key, value } of entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize)) {
       hash = crc(value, crc(key, hash));
       totalKey += 1;
-      if (isKeys && key.length >= 8) revision = Number(key.readBigUInt64BE(0));
+      if (name === 'key') revision = Math.max(revision, mainRevision(key));
+      if (name === 'meta') revision = Math.max(revision, compactRevision({ key, value }));
     }
   }
   return { hash, revision, total_key: totalKey, total_size: file.size - (file.size % 512) };

@@ -9,18 +9,24 @@ import { jsonObjects } from './watch.ts';
 
 const trailerBytes = 32;
 const pageBytes = 512;
+/** The first bytes of a file, up to the end of the mark of a database. */
+const headBytes = 20;
 export type Verified = {
   readonly size_bytes: number;
   readonly file_sha256: string;
   readonly trailer_sha256: string;
+  /** The file ends without its checksum, and the operator accepted that. */
+  readonly has_no_checksum?: true;
 };
 /** Checks a snapshot while it passes: the last 32 bytes are the sha256 of everything before (spec/store#measured-snapshots). No ctl program is needed. */
 export const trailerCheck = () => {
   const content = createHash('sha256');
   let tail: Buffer = Buffer.alloc(0);
   let size = 0;
+  let head: Buffer = Buffer.alloc(0);
   return {
     add: (bytes: Bytes): void => {
+      if (head.length < headBytes) head = Buffer.concat([head, bytes.subarray(0, headBytes - head.length)]);
       size += bytes.length;
       if (bytes.length >= trailerBytes) {
         content.update(tail);
@@ -36,22 +42,55 @@ export const trailerCheck = () => {
     finish: (what: string): Verified => {
       const whole = content.copy().update(tail).digest('hex');
       const [found, expected] = [tail.toString('hex'), content.digest('hex')];
-      if (size % pageBytes !== trailerBytes)
-        throw makeSnapshotError(
-          what,
-          `${size} bytes are not whole pages and a 32-byte trailer: it is cut off, or it has no trailer (a copied db file)`,
-        );
+      const kind = identifyFile(head, size);
+      if (kind !== undefined) throw makeSnapshotError(what, kind);
       if (found !== expected)
-        throw makeSnapshotError(what, `its content has sha256 ${expected}, its trailer says ${found}`);
+        throw makeSnapshotError(what, {
+          code: 'SNAPSHOT_DAMAGED',
+          why: `its content has sha256 ${expected}, its trailer contains ${found}`,
+          tryThis: otherFile,
+        });
       return { size_bytes: size, file_sha256: whole, trailer_sha256: found };
     },
   };
 };
-const makeSnapshotError = (what: string, why: string): AppError =>
-  new AppError('no', `snapshot ${what} is not good: ${why}`, {
-    code: 'SNAPSHOT_DAMAGED',
-    tryThis: ['save another one: opsctl kv snapshot save FILE'],
-  });
+type FileProblem = { readonly code: string; readonly why: string; readonly tryThis: readonly string[] };
+const otherFile = [
+  'use another copy of this file, or an older snapshot: opsctl kv snapshot list',
+  'if the cluster still runs: opsctl kv snapshot save FILE',
+];
+const hasHeader = (head: Buffer): boolean => head.length >= headBytes && head.readUInt32LE(16) === 0xed0cdaed;
+/** What a file is that cannot be a snapshot with its checksum; undefined if its size and its first bytes fit. Pure. */
+export const identifyFile = (head: Buffer, size: number): FileProblem | undefined => {
+  if (size === 0) return { code: 'SNAPSHOT_EMPTY', why: 'the file is empty', tryThis: otherFile };
+  if (head[0] === 0x1f && head[1] === 0x8b)
+    return {
+      code: 'SNAPSHOT_COMPRESSED',
+      why: 'the file is compressed with gzip',
+      tryThis: ['unpack it first: gzip -dc FILE > FILE.db'],
+    };
+  if (head[0] === 0x28 && head[1] === 0xb5 && head[2] === 0x2f && head[3] === 0xfd)
+    return {
+      code: 'SNAPSHOT_COMPRESSED',
+      why: 'the file is compressed with zstd',
+      tryThis: ['unpack it first: zstd -dc FILE > FILE.db'],
+    };
+  if (size % pageBytes === trailerBytes) return undefined;
+  if (!hasHeader(head))
+    return { code: 'SNAPSHOT_DAMAGED', why: 'the file has no header of a database', tryThis: otherFile };
+  return size % pageBytes === 0
+    ? {
+        code: 'SNAPSHOT_NO_CHECKSUM',
+        why: 'it has no checksum at the end: a copied db file, or a truncated snapshot',
+        tryThis: [
+          'opsctl kv restore --snapshot FILE --skip-hash-check, if the file is a copy of a stopped member',
+          ...otherFile,
+        ],
+      }
+    : { code: 'SNAPSHOT_TRUNCATED', why: `it is truncated after ${size} bytes`, tryThis: otherFile };
+};
+const makeSnapshotError = (what: string, { why, code, tryThis }: FileProblem): AppError =>
+  new AppError('no', `snapshot ${what} cannot be used: ${why}`, { code, tryThis: [...tryThis] });
 /** The bytes of a snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
 async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   try {
@@ -135,6 +174,22 @@ export const verifySnapshot = async (host: Host, path: string): Promise<Verified
   const check = trailerCheck();
   for await (const bytes of host.files.stream(path)) check.add(bytes);
   return check.finish(path);
+};
+
+/** A database file without a checksum, as a stopped member leaves it: only its header and its length are checked. */
+export const hashWithoutChecksum = async (host: Host, path: string): Promise<Verified> => {
+  try {
+    return await verifySnapshot(host, path);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.code !== 'SNAPSHOT_NO_CHECKSUM') throw error;
+  }
+  const content = createHash('sha256');
+  let size = 0;
+  for await (const bytes of host.files.stream(path)) {
+    content.update(bytes);
+    size += bytes.length;
+  }
+  return { size_bytes: size, file_sha256: content.digest('hex'), trailer_sha256: '', has_no_checksum: true };
 };
 
 /** spec/store#errors: a snapshot read with an expired deadline is a deadline-exceeded error, a cancelled one a canceled error. */

@@ -348,6 +348,7 @@ export type SnapshotRecord = {
   readonly file_sha256: string;
   /** The trailer, which the file's own content was checked against. */
   readonly trailer_sha256: string;
+  readonly has_no_checksum?: true;
   readonly revision: number;
   readonly raft_index?: number;
   readonly duration_ms: number;
@@ -403,6 +404,13 @@ export type JournalEntry =
   | { readonly kind: 'revert-dropped'; readonly at: string; readonly member: string; readonly reason: string }
   /** Before a member's stop: what it runs with, what it is switched to, and where both are kept. */
   | { readonly kind: 'placed'; readonly at: string; readonly placement: Placement }
+  /** Before a member's start: the last line of its log by then. Later lines belong to this start. Null for an empty log. */
+  | {
+      readonly kind: 'log-marked';
+      readonly at: string;
+      readonly member: string;
+      readonly line: string | null;
+    }
   | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
   | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }
   /** The cluster's version was seen to have moved: from now on the old version cannot start any more. */

@@ -29,11 +29,11 @@ test.each([0, 1, 3, 2000])(
   (keys) => {
     const whole = file(keys);
     expect(snapshotContent(inMemory(whole))).toMatchObject({
-      revision: keys === 0 ? 0 : keys + 1,
+      revision: keys + 1,
       total_key: keys + 2,
       total_size: whole.length - 32,
     });
-    expect(snapshotRevision(inMemory(whole))).toBe(keys === 0 ? 0 : keys + 1);
+    expect(snapshotRevision(inMemory(whole))).toBe(keys + 1);
   },
 );
 

@@ -9,7 +9,7 @@ import { upgradedIn } from '../decide.ts';
 import { discardStaged } from '../placement.ts';
 import { kindOf, newWay, oldWay } from '../plan-kind.ts';
 import type { Run } from '../run.ts';
-import { cureFor } from '../watch/log-lines.ts';
+import { cureFor, isKilled } from '../watch/log-lines.ts';
 import { cancelDowngrade } from './confirm.ts';
 
 export type Ending = {
@@ -81,7 +81,9 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
       code: 'MEMBER_REVERTED',
       tryThis: [
         ...cureFor(reason),
-        `fix the new version of ${member}, then opsctl kv resume`,
+        isKilled(reason)
+          ? `find out what ended ${member}: dmesg -T | grep -i -e oom -e killed, and the log of its service manager; then opsctl kv resume`
+          : `find out why ${member} failed on the new version, then opsctl kv resume`,
         `opsctl kv rollback, to bring every member back to ${oldWay(plan)}`,
       ],
     }),

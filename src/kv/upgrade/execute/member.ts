@@ -30,7 +30,7 @@ import {
   seenIn,
 } from '../run.ts';
 import { mayBeDown, type Which } from '../supervisors/driver.ts';
-import { classify, newLines, withoutTokens } from '../watch/log-lines.ts';
+import { classify, killedText, newLines, withoutTokens } from '../watch/log-lines.ts';
 import { recordAccess } from './connection-checks.ts';
 import { openGate, passGate, stayStable } from './health-check.ts';
 import { electionPatienceMs, type Gate, gateMs } from './health-verdict.ts';
@@ -259,7 +259,9 @@ const tailOf = (run: Run, name: string): Promise<readonly string[]> =>
   run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
 /** Before a start: what stands in the log by then was not written by the process that is started. */
 export const markLog = async (run: Run, name: string): Promise<void> => {
-  run.logMarks.set(name, (await tailOf(run, name)).slice(-1));
+  const mark = (await tailOf(run, name)).slice(-1);
+  run.logMarks.set(name, mark);
+  run.journal.tell({ kind: 'log-marked', member: name, line: mark[0] ?? null }, 'with-next');
 };
 /** A line of a Go stack trace says where, and not why. */
 const isOfTrace = (line: string): boolean =>
@@ -271,13 +273,24 @@ const isError = (line: string): boolean => {
 /** The last line that reports an error, else the last line. Pure. */
 export const tellingLine = (lines: readonly string[]): string | undefined =>
   lines.findLast(isError) ?? lines.at(-1);
+/** Marks of the starts that the journal of an interrupted run contains. Pure. */
+export const storedMarks = (entries: Run['journal']['entries']): Map<string, readonly string[]> =>
+  new Map(
+    entries.flatMap((entry) =>
+      entry.kind === 'log-marked' ? [[entry.member, entry.line === null ? [] : [entry.line]] as const] : [],
+    ),
+  );
 /** What the process that was started last wrote into its log: most of the time that is the reason. The log of the version before is none. */
 export const logExcerpt = async (run: Run, name: string): Promise<string> => {
   const mark = run.logMarks.get(name);
   const lines = await tailOf(run, name);
   const fresh = mark === undefined ? lines : newLines(mark, lines);
   const line = tellingLine(fresh);
-  if (line !== undefined) return ` (its log ends: ${withoutTokens(line).slice(0, mostCharacters)})`;
+  const shown = withoutTokens(line ?? '').slice(0, mostCharacters);
+  if (line !== undefined && (isError(line) || mark === undefined)) return ` (its log ends: ${shown})`;
+  // A server that exits or panics reports it: without such a line something else ended the process.
+  if (line !== undefined)
+    return ` (its log ends: ${shown}; it contains no error of this start, so ${killedText})`;
   return mark === undefined || lines.length === 0 ? '' : ' (it wrote nothing to its log)';
 };
 const olderThanCluster = /cannot be downgraded|invalid downgrade/;

@@ -40,6 +40,7 @@ import type { Window } from '../window/window.ts';
 import type { Confirmation } from './before-member.ts';
 import type { Ending } from './ending.ts';
 import { execute } from './loop.ts';
+import { storedMarks } from './member.ts';
 
 const mostEvents = 200_000;
 export type Recorder = {
@@ -207,7 +208,6 @@ const fresh = (action: SessionInput['action']) => ({
   replacing: new Map<string, Replacing>(),
   restarted: new Set<string>(),
   admitted: new Set<string>(),
-  logMarks: new Map<string, readonly string[]>(),
   downSince: new Map<string, number>(),
 });
 export type OpenRun = {
@@ -237,6 +237,7 @@ export const openRun = async (
     run: {
       ...parts,
       ...fresh(action),
+      logMarks: storedMarks(journal.entries),
       id: run,
       directory: runDirectory(state, cluster.name, run),
       journal,

@@ -57,16 +57,23 @@ const meanings: readonly Meaning[] = [
     expected: false,
     meaning: 'the data directory does not fit to this member',
   },
-  { text: /address already in use/, expected: false, meaning: 'another process has its port' },
+  {
+    text: /address already in use/,
+    expected: false,
+    meaning: 'another process has its port',
+    cure: 'find the process that uses the port: ss -ltnp',
+  },
   {
     text: /no space left on device|database space exceeded|alarm.*NOSPACE/i,
     expected: false,
     meaning: 'no space',
+    cure: 'free space on the disk of the data directory and of the log',
   },
   {
     text: /permission denied|read-only file system/,
     expected: false,
     meaning: 'the data directory cannot be written',
+    cure: 'compare the owner and the mode of the data directory with the user of the process: ls -ldn DIRECTORY',
   },
   {
     text: /CORRUPT|hash.*mismatch|data inconsistency/,
@@ -134,6 +141,9 @@ export const classify = (line: string): Classified | undefined => {
   if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
   return severity.test(line) ? { expected: false } : undefined;
 };
+export const killedText = 'the process was possibly killed';
+/** Whether the reason of a failure says that the process left no error in its log. Pure. */
+export const isKilled = (reason: string): boolean => reason.includes(killedText);
 /** What helps against the known cause that a reason names, with the line of the log that it quotes. Pure. */
 export const cureFor = (reason: string): readonly string[] => {
   const cure = meanings.find(({ text }) => text.test(reason))?.cure;
@@ -150,22 +160,46 @@ export const newLines = (before: readonly string[], now: readonly string[]): rea
   const at = now.lastIndexOf(last);
   return at < 0 ? now : now.slice(at + 1);
 };
-const emitLine = (run: Run, member: string, line: string): void => {
-  const found = classify(line);
-  if (found !== undefined)
-    run.emit({ event: 'log-line', member, line: withoutTokens(line).slice(0, 500), ...found });
+/** Lines that differ only in times, numbers and ids are repetitions of one line. Pure. */
+export const patternOf = (line: string): string =>
+  line.replace(/"[0-9a-f]{8,}"|\b[0-9a-f]{12,16}\b/gi, '#').replace(/\d+(\.\d+)?(ns|µs|ms|s|m)?/g, '#');
+type Repeated = { count: number; emitted: number; line: string };
+/** Reports the first of equal lines, then every tenth power, and at the end how many there were. */
+export const collapseLines = (run: Pick<Run, 'emit'>) => {
+  const seen = new Map<string, Repeated>();
+  const emit = (member: string, one: Repeated): void => {
+    const found = classify(one.line);
+    one.emitted = one.count;
+    const line = withoutTokens(one.line).slice(0, 500);
+    const times = one.count === 1 ? '' : ` (×${one.count.toLocaleString('en-US')})`;
+    if (found !== undefined) run.emit({ event: 'log-line', member, line: `${line}${times}`, ...found });
+  };
+  return {
+    add: (member: string, line: string): void => {
+      if (classify(line) === undefined) return;
+      const key = `${member} ${patternOf(line)}`;
+      const one = seen.get(key) ?? { count: 0, emitted: 0, line };
+      seen.set(key, one);
+      Object.assign(one, { count: one.count + 1, line });
+      if (Number.isInteger(Math.log10(one.count))) emit(member, one);
+    },
+    finish: (): void => {
+      for (const [key, one] of seen) if (one.count > one.emitted) emit(key.split(' ')[0] as string, one);
+    },
+  };
 };
 /** Looks at the members' logs during a run and says which of the new lines mean something. */
 export const watchLogs = async (run: Run): Promise<LogWatch> => {
   const names = run.plan.observation.members.map(({ name }) => name);
   const seen = new Map<string, readonly string[]>();
   const over = new AbortController();
+  const lines = collapseLines(run);
   const look = async (isSilent: boolean): Promise<void> => {
     for (const name of names) {
-      const lines = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
-      const fresh = newLines(seen.get(name) ?? [], lines);
-      if (lines.length > 0) seen.set(name, lines.slice(-1));
-      if (!isSilent) for (const line of fresh) emitLine(run, name, line);
+      const tail = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
+      const fresh = newLines(seen.get(name) ?? [], tail);
+      if (tail.length > 0) seen.set(name, tail.slice(-1));
+      if (!isSilent) for (const line of fresh) lines.add(name, line);
     }
   };
   await look(true);
@@ -180,6 +214,7 @@ export const watchLogs = async (run: Run): Promise<LogWatch> => {
       over.abort();
       await watching;
       await look(false).catch(() => {});
+      lines.finish();
     },
   };
 };

@@ -390,7 +390,9 @@ describe('what a log says of a failed start', () => {
     expect(run.logMarks.get('n2')).toEqual(['last line before']);
     expect(await logExcerpt(run, 'n2')).toBe(' (it wrote nothing to its log)');
     small.state.log = [...small.state.log, 'starting', 'x'.repeat(400)];
-    expect(await logExcerpt(run, 'n2')).toBe(` (its log ends: ${'x'.repeat(300)})`);
+    expect(await logExcerpt(run, 'n2')).toBe(
+      ` (its log ends: ${'x'.repeat(300)}; it contains no error of this start, so the process was possibly killed)`,
+    );
     run.logMarks.clear();
     small.state.log = [];
     expect(await logExcerpt(run, 'n2')).toBe('');

@@ -84,7 +84,7 @@ describe('a member that was given back', () => {
       detail: {
         code: 'MEMBER_REVERTED',
         tryThis: [
-          'fix the new version of n2, then opsctl kv resume',
+          'find out why n2 failed on the new version, then opsctl kv resume',
           'opsctl kv rollback, to bring every member back to 3.3',
         ],
       },

@@ -139,7 +139,7 @@ describe('a return to the old version', () => {
       executed({ switched: ['n2'], entries: [...through('n2'), ...entries], options: { hold_after: 1 } });
     const crashed = await of(reverting);
     expect(crashed.ending.outcome).toBe('rolled-back');
-    expect(crashed.written).toEqual(['reverting n2', 'reverted n2']);
+    expect(crashed.written).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
     const told = await of(reverting, closed);
     expect(told.ending.outcome).toBe('held');
     expect(texts(told.told)).toContain('n2 runs 3.4 again, as it should; the upgrade goes on');

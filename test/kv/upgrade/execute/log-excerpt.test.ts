@@ -4,6 +4,7 @@ import {
   logExcerpt,
   markLog,
   refusedDowngrade,
+  storedMarks,
   tellingLine,
 } from '../../../../src/kv/upgrade/execute/member.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -37,7 +38,9 @@ describe('the line of a log that a message quotes', () => {
     await markLog(run, 'n2');
     expect(await logExcerpt(run, 'n2')).toBe(' (it wrote nothing to its log)');
     lines.push('boom');
-    expect(await logExcerpt(run, 'n2')).toBe(' (its log ends: boom)');
+    expect(await logExcerpt(run, 'n2')).toBe(
+      ' (its log ends: boom; it contains no error of this start, so the process was possibly killed)',
+    );
   });
 });
 
@@ -47,8 +50,8 @@ describe('a member whose log holds v2 requests', () => {
     const hints = (reason: string) => revertedAfter(run, 'n2', reason).error?.detail.tryThis ?? [];
     const [first, second] = hints(`n2 did not become healthy (its log ends: ${v2Panic[1]})`);
     expect(first).toMatch(/^restart every member of 3\.5 with --snapshot-count=1/);
-    expect(second).toMatch(/^fix the new version of n2/);
-    expect(hints('n2 did not become healthy')[0]).toMatch(/^fix the new version of n2/);
+    expect(second).toMatch(/^find out why n2 failed/);
+    expect(hints('n2 did not become healthy')[0]).toMatch(/^find out why n2 failed/);
   });
 });
 
@@ -69,4 +72,18 @@ it('four hundred lines of a log are looked at, and one that cannot be read says 
   expect(run.logMarks.get('n2')).toEqual(['b']);
   expect([await logExcerpt(run, 'n2'), await refusedDowngrade(run, 'n2')]).toEqual(['', false]);
   expect(asked).toEqual([400, 400, 400]);
+});
+
+it('the marks of starts are read from the journal of an interrupted run', () => {
+  const at = '';
+  expect([
+    ...storedMarks([
+      { kind: 'log-marked', at, member: 'n1', line: 'a' },
+      { kind: 'log-marked', at, member: 'n2', line: null },
+      { kind: 'log-marked', at, member: 'n1', line: 'b' },
+    ]),
+  ]).toEqual([
+    ['n1', ['b']],
+    ['n2', []],
+  ]);
 });

@@ -37,7 +37,7 @@ it('a member that failed gets its old version back', async () => {
   expect(ending).toMatchObject({
     ...{ outcome: 'rolled-back', message: 'why. n2 runs 3.4 again; nothing else was touched' },
   });
-  expect(written).toEqual(['reverting n2', 'reverted n2']);
+  expect(written).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
 });
 it('what speaks against its return ends the run', async () => {
   const error = new AppError('stopped', 'no ssh', { code: 'X' });
@@ -51,14 +51,15 @@ it('an old version that does not start either is told with the end of its log', 
     message:
       'why; its automatic rollback to 3.4 failed too: n2 could not be started: exit code 1 (its log ends: panic: no space left on device)',
   });
-  expect(written).toEqual(['reverting n2']);
+  expect(written).toEqual(['reverting n2', 'log-marked n2']);
 });
 it('an old version that says that the cluster is newer is not wanted any more: the run looks again', async () => {
   const { ending, run, written, told } = await failed(said(refusal));
   expect(ending).toBeUndefined();
-  expect(written).toEqual(['reverting n2', 'crossed', 'revert-dropped n2']);
+  expect(written).toEqual(['reverting n2', 'log-marked n2', 'crossed', 'revert-dropped n2']);
   expect(run.written).toMatchObject([
     {},
+    { kind: 'log-marked' },
     { kind: 'crossed', cluster_version: '3.5.0' },
     { kind: 'revert-dropped', member: 'n2', reason: 'why' },
   ]);
@@ -70,5 +71,5 @@ it('an old version that says that the cluster is newer is not wanted any more: t
 it('what the log says of a newer cluster is no matter of a downgrade', async () => {
   const { ending, written } = await failed(said(refusal), 'downgrade');
   expect(ending).toMatchObject({ outcome: 'failed', error: { detail: { code: 'REVERT_FAILED' } } });
-  expect(written).toEqual(['reverting n2']);
+  expect(written).toEqual(['reverting n2', 'log-marked n2']);
 });

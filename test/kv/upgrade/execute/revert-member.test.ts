@@ -50,6 +50,7 @@ describe('a member that gets its old version back', () => {
     expect(small.done).toEqual(['stop n2', 'activate n2 old', 'start n2 old']);
     expect(run.written).toMatchObject([
       { kind: 'reverting', member: 'n2', reason: 'why' },
+      { kind: 'log-marked', member: 'n2' },
       { kind: 'reverted', member: 'n2' },
     ]);
     expect(run.told[0]).toEqual({ event: 'reverting', member: 'n2', reason: 'why' });
@@ -106,7 +107,7 @@ describe('a member that gets its old version back', () => {
       },
     });
     expect(error).toBeUndefined();
-    expect(inShort(run.written)).toEqual(['reverting n2', 'reverted n2']);
+    expect(inShort(run.written)).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
   });
   it('that is not good is stopped even where the majority is gone: it takes nothing away from it', async () => {
     const { error, small } = await returned({

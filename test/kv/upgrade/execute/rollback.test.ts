@@ -70,7 +70,14 @@ describe('a rollback', () => {
     const { small, ending, written } = await rolledBack('restart', ['n2', 'n3']);
     expect(small.done).toEqual([...back('n2'), ...back('n3')]);
     expect(ending.message).toBe('every member of test runs its configuration before again (2 rolled back)');
-    expect(written).toEqual(['reverting n2', 'reverted n2', 'reverting n3', 'reverted n3']);
+    expect(written).toEqual([
+      'reverting n2',
+      'log-marked n2',
+      'reverted n2',
+      'reverting n3',
+      'log-marked n3',
+      'reverted n3',
+    ]);
   });
   it('of a restart leaves a member alone that the plan does not name', async () => {
     const { small, ending } = await rolledBack('restart', ['n2', 'n3'], undefined, ({ plan }) => ({
@@ -84,7 +91,7 @@ describe('a rollback', () => {
       run.written.push({ kind: 'reverting', at, member: 'n2', reason: 'why' });
       return {};
     });
-    expect(written).toEqual(['reverted n2', 'reverting n3', 'reverted n3']);
+    expect(written).toEqual(['reverted n2', 'reverting n3', 'log-marked n3', 'reverted n3']);
     expect(small.done).toEqual(back('n3'));
   });
   it('ends before the next member when the journal cannot be written', async () => {

@@ -55,12 +55,36 @@ describe('an upgrade', () => {
     expect(inShort(journal)).toEqual([
       'opened',
       ...['begin n2.snapshot', 'snapshot n2', 'end n2.snapshot'],
-      ...['begin n2.stop', 'placed n2', 'end n2.stop', 'begin n2.start', 'end n2.start', 'begin n2.gate'],
+      ...[
+        'begin n2.stop',
+        'placed n2',
+        'end n2.stop',
+        'begin n2.start',
+        'log-marked n2',
+        'end n2.start',
+        'begin n2.gate',
+      ],
       ...['begin n3.snapshot', 'snapshot n3', 'end n3.snapshot', 'end n2.gate'],
-      ...['begin n3.stop', 'placed n3', 'end n3.stop', 'begin n3.start', 'end n3.start', 'begin n3.gate'],
+      ...[
+        'begin n3.stop',
+        'placed n3',
+        'end n3.stop',
+        'begin n3.start',
+        'log-marked n3',
+        'end n3.start',
+        'begin n3.gate',
+      ],
       ...['begin n1.snapshot', 'snapshot n1', 'end n1.snapshot', 'end n3.gate'],
       ...['crossing-confirmed', 'begin n1.move-leader', 'end n1.move-leader'],
-      ...['begin n1.stop', 'placed n1', 'end n1.stop', 'begin n1.start', 'end n1.start', 'begin n1.gate'],
+      ...[
+        'begin n1.stop',
+        'placed n1',
+        'end n1.stop',
+        'begin n1.start',
+        'log-marked n1',
+        'end n1.start',
+        'begin n1.gate',
+      ],
       ...['end n1.gate', 'crossed', 'begin confirm', 'end confirm', 'closed done'],
     ]);
     const numbers = events.flatMap((event) => (event.event === 'step-started' ? [event.number] : []));
@@ -180,8 +204,15 @@ describe('an upgrade', () => {
     );
     expect(codeOf(ending.error)).toBe('MEMBER_REVERTED');
     expect(versions(small)).toEqual(['old', 'new', 'old']);
-    expect(inShort(journal).slice(-5)).toEqual([
-      ...['begin n3.gate', 'failed n3.gate', 'reverting n3', 'reverted n3', 'closed rolled-back'],
+    expect(inShort(journal).slice(-6)).toEqual([
+      ...[
+        'begin n3.gate',
+        'failed n3.gate',
+        'reverting n3',
+        'log-marked n3',
+        'reverted n3',
+        'closed rolled-back',
+      ],
     ]);
     expect(small.done.slice(-4)).toEqual([...reverted('n3'), 'discard n3']);
     expect(events.map(({ event }) => event)).toContain('reverted');

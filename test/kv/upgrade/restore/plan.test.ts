@@ -39,6 +39,7 @@ describe('the plan of a restore', () => {
           ...{ name: 'n1', aside: '/data/n1.before-restore-R' },
           words: [
             ...['--name', 'n1', '--initial-cluster', 'n1=http://p1,n2=http://p2'],
+            ...['--initial-cluster-token', 'test-restore-R'],
             ...['--initial-advertise-peer-urls', 'http://p1', '--data-dir', '/data/n1.restoring'],
           ],
         },
@@ -93,4 +94,35 @@ it('of several snapshots the one with the highest revision is taken', () => {
   const of = (...revisions: number[]) =>
     newestSnapshot(revisions.map((revision) => ({ ...snapshot, revision })))?.revision;
   expect([of(3, 9, 5), of(9, 3), of(3, 9), of()]).toEqual([9, 9, 9, undefined]);
+});
+
+it('a restore refuses a member that the cluster file does not contain', () => {
+  const cluster = clusterFile(1, { ctl_binary: '/bin/ctl' });
+  const outsider = { id: 'ff', name: 'n4', peer_urls: ['http://p4'], client_urls: [], is_learner: false };
+  const observation = {
+    taken_at: '',
+    cluster: 'test',
+    members: [],
+    listed: [outsider],
+    alarms: [],
+    auth: { is_on: false },
+  };
+  const snapshot = {
+    member: 'n1',
+    path: '/s',
+    size_bytes: 1,
+    file_sha256: '',
+    trailer_sha256: '',
+    revision: 1,
+    duration_ms: 0,
+  };
+  const members = cluster.members.map((member) => ({ ...member, peer_url: 'http://p', data_dir: '/d' }));
+  expect(() =>
+    restorePlan({ cluster: { ...cluster, members }, observation, snapshot, to: '3.4', run: 'R' }),
+  ).toThrow(
+    expect.objectContaining({
+      category: 'unsafe',
+      detail: expect.objectContaining({ code: 'UNKNOWN_MEMBER' }),
+    }),
+  );
 });
