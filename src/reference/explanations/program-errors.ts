@@ -89,6 +89,21 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Start one server that all commands share, or use a separate state.',
     example: 'opsctl mock serve',
   },
+  MOCK_IN_CI: {
+    category: 'config',
+    meaning: 'CI is set and no service is configured. opsctl refused to change the embedded mock server.',
+    causes: ['The CI job has no URL or token of the real service.'],
+    fix: 'Configure the service, or run the job against a temporary mock server.',
+    example: 'opsctl mock run -- ./test.sh',
+  },
+  MOCK_STOPS: {
+    category: 'config',
+    meaning:
+      'The command needs a server that continues to run, but the embedded mock server stops with the command.',
+    causes: ['No mock server is running.'],
+    fix: 'Start a mock server in another terminal.',
+    example: 'opsctl mock serve',
+  },
   MOCK_NOT_STARTED: {
     category: 'config',
     meaning: 'The mock server did not start.',
@@ -287,6 +302,13 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The directory is read-only or belongs to another user.'],
     fix: 'Use another directory, or do not save the state.',
     example: 'opsctl mock serve --ephemeral',
+  },
+  UNKNOWN_COLUMNS: {
+    category: 'usage',
+    meaning: 'The header of the CSV file contains unknown columns. No changes were made.',
+    causes: ['A column name is misspelled.'],
+    fix: 'Fix the columns that the message lists.',
+    example: 'opsctl tracker bulk -f rows.csv --dry-run',
   },
   UNKNOWN_COMMAND: {
     category: 'usage',

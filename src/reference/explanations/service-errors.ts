@@ -44,6 +44,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Check the URL, the proxy and the network.',
     example: 'opsctl doctor',
   },
+  CONFLICT: {
+    category: 'refused',
+    meaning: 'Another user changed the story during the edit. No changes were made.',
+    causes: ['The same fields were changed in the service and in the edit.'],
+    fix: 'Read the story again, then repeat the edit.',
+    example: 'opsctl tracker stories get 42',
+  },
   DISABLED: {
     category: 'unsafe',
     meaning: 'The label is disabled, so that its changes cannot be published.',
