@@ -108,12 +108,15 @@ const begin = async (
     throw error;
   }
 };
+/** A ready map makes stories of the rows of another tool. */
+const defaultsOf = ({ resource, op, from, isSync }: BulkOptions): Defaults => ({
+  resource: resource ?? (from === undefined ? undefined : 'stories'),
+  op: op ?? (from === undefined ? undefined : 'upsert'),
+  isSync: isSync === true,
+});
 export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
-  // A ready map makes stories of the rows of another tool.
-  const resource = values.resource ?? (values.from === undefined ? undefined : 'stories');
-  const op = values.op ?? (values.from === undefined ? undefined : 'upsert');
-  const defaults: Defaults = { resource, op, isSync: values.isSync === true };
+  const defaults = defaultsOf(values);
   const columns = await readColumnMap(context, values);
   const opened = { ...(await open(context, values)), columns };
   const { input, journal, release } = await begin(context, values, opened, defaults);

@@ -203,6 +203,10 @@ const moments = new Set([
   'planned_start_date',
 ]);
 
+const suggest = (name: string, fields: readonly string[]): string | undefined => {
+  const close = nearest(name, fields);
+  return close && `did you mean ${close}?`;
+};
 class Columns implements ColumnMap {
   readonly #own: ReadonlyMap<string, FieldRule | null>;
   readonly #preset: readonly (FieldRule & { readonly columns: readonly string[] })[];
@@ -246,10 +250,7 @@ class Columns implements ColumnMap {
     );
     const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
     const badTargets = [...new Set(targets)].filter((field) => !isKnown(field));
-    const suggestion = (name: string): string | undefined => {
-      const close = nearest(name, fields);
-      return close && `did you mean ${close}?`;
-    };
+    const suggestion = (name: string): string | undefined => suggest(name, fields);
     return [
       ...missing.map((column) =>
         problem(
