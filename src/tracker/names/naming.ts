@@ -200,6 +200,16 @@ const ids = async (
     found.push(...(await oneOrMore(naming, context, kind, String(text), path)));
   return found;
 };
+/** Rejects two flags for a field that has room for one value; lists are joined. */
+const assertOneFlag = (naming: Naming, fields: Fields, values: Values): void => {
+  const problems = [...owners(naming, fields)].flatMap(([alias, name]) => {
+    const [short, long] = [values[alias], values[flagName(name)]];
+    const isTwice =
+      short !== undefined && long !== undefined && !(Array.isArray(short) && Array.isArray(long));
+    return isTwice ? [problem(`--${alias}`, 'exclusive', `cannot be combined with --${flagName(name)}`)] : [];
+  });
+  if (problems.length > 0) throw usageError('two flags set the same field; nothing was sent', problems);
+};
 /** Values with names turned into ids and short flags folded into the fields they stand for. */
 export const resolveValues = async (
   naming: Naming,
@@ -207,6 +217,7 @@ export const resolveValues = async (
   fields: Fields,
   values: Values,
 ): Promise<Values> => {
+  assertOneFlag(naming, fields, values);
   const out: Record<string, unknown> = { ...values };
   for (const name of Object.keys(fields)) {
     const kind = naming.fields[name]?.kind;

@@ -122,3 +122,9 @@ test('a word for a type of state finds the first state of that type', () => {
   expect(findState(states, '3', '<state>').id).toBe(3);
   expect(() => findState(states, 'nowhere', '<state>')).toThrow();
 });
+
+test('two flags for one field are rejected before a request', async () => {
+  const twice = await run(['stories', 'update', '107', '--epic', '106', '--epic-id', '106']);
+  expect(twice.code).toBe(2);
+  expect(twice.stderr).toContain('--epic-id');
+});
