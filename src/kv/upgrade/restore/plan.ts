@@ -89,6 +89,16 @@ const refuseOutsiders = ({ members }: ClusterFile, { listed }: Observation): voi
     },
   );
 };
+/** Words of the ctl program for one member. The new token gives a new cluster ID: no member of the old cluster can join by accident. */
+const listWords = (
+  { cluster, snapshot, run }: Pick<RestoreInput, 'cluster' | 'snapshot' | 'run'>,
+  { name, all, peer, beside }: Readonly<Record<'name' | 'all' | 'peer' | 'beside', string>>,
+): string[] => [
+  ...['--name', name, '--initial-cluster', all],
+  ...['--initial-cluster-token', `${cluster.name}-restore-${run}`],
+  ...(snapshot.has_no_checksum === true ? ['--skip-hash-check'] : []),
+  ...['--initial-advertise-peer-urls', peer, '--data-dir', `${beside}.restoring`],
+];
 /** The plan, with the commands of the store's own program. Pure. */
 export const restorePlan = ({ cluster, observation, snapshot, to, run }: RestoreInput): RestorePlan => {
   const ctl = cluster.ctl_binary;
@@ -123,13 +133,10 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
         name: member.name,
         aside: `${beside}.before-restore-${run}`,
         ...logOf(member, host),
-        words: [
-          ...['--name', member.name, '--initial-cluster', all],
-          // A new cluster ID: a member of the old cluster that starts by accident cannot join.
-          ...['--initial-cluster-token', `${cluster.name}-restore-${run}`],
-          ...(snapshot.has_no_checksum === true ? ['--skip-hash-check'] : []),
-          ...['--initial-advertise-peer-urls', peer as string, '--data-dir', `${beside}.restoring`],
-        ],
+        words: listWords(
+          { cluster, snapshot, run },
+          { name: member.name, all, peer: peer as string, beside },
+        ),
       };
     }),
   };
