@@ -205,5 +205,5 @@ export const revisionPermissions = permissionRows({
   id: 'labels.revisions',
   command: 'revisions ',
   revision: ' latest',
-  summary: (text) => `${text.charAt(0).toLowerCase()}${text.slice(1)} of a label revision`,
+  summary: (text) => `${text} of a label revision`,
 });
