@@ -77,6 +77,7 @@ const showing: ReadonlySet<string> = new Set([
   'auth refresh',
   'auth revoke',
   'tracker bulk',
+  'tracker sync',
   'tracker apply',
   'labels apply',
   'labels plan',

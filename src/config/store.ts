@@ -32,7 +32,7 @@ const schema = {
 type ConfModule = typeof import('conf');
 /**
  * conf reads the file and checks the shape of what is to be kept. Its own way to the disk takes a short write on a full
- * disk for a whole one and does not sync the directory, so the text goes to `Files.replace` (DECISIONS 82).
+ * disk for a whole one and does not sync the directory, so the text goes to `Files.replace` (docs/decisions/0034).
  */
 const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Profiles): string => {
   let text: string | undefined;

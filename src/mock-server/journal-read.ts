@@ -171,7 +171,7 @@ const notedIn = async (files: Files, path: string): Promise<Sizes> => {
 /**
  * Files of the state only grow, until a later snapshot stands for them: one that is shorter than it was has lost what
  * was kept, even where the cut looks like the end of a line. Where a server was killed there is no newer size, and
- * a piece that nobody noted may be missing (DECISIONS 23). Resolves with what is noted.
+ * a piece that nobody noted may be missing (docs/decisions/0022). Resolves with what is noted.
  */
 export const refuseShorter = async (
   files: Files,

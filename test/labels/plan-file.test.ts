@@ -32,7 +32,7 @@ describe('labels plan', () => {
   test('says how to send it, when there is something to send and a file', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': A });
     const out = { tty: ['stdout'] } as const;
-    const line = 'to send it: opsctl labels apply --plan plan.json';
+    const line = 'to apply it: opsctl labels apply --plan plan.json';
     const plan = async (...more: string[]) => (await at.run(['plan', '-f', 'labels', ...more], out)).out;
     expect(await plan('--out', 'plan.json')).toContain(line);
     expect(await plan()).not.toContain('to send it');

@@ -114,6 +114,11 @@ const defaultsOf = ({ resource, op, from, isSync }: BulkOptions): Defaults => ({
   op: op ?? (from === undefined ? undefined : 'upsert'),
   isSync: isSync === true,
 });
+/** Records that a row may name before they exist. */
+const kindsToCreate = (values: BulkOptions): ('labels' | 'categories')[] => [
+  ...(values['create-labels'] || values.from !== undefined ? (['labels'] as const) : []),
+  ...(values['create-categories'] ? (['categories'] as const) : []),
+];
 export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
   const defaults = defaultsOf(values);
@@ -131,10 +136,7 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
     names: new Map(),
     keys: new RecordKeys(context),
     columns,
-    known: makeKnownNames(context, [
-      ...(values['create-labels'] || values.from !== undefined ? ['labels'] : []),
-      ...(values['create-categories'] ? ['categories'] : []),
-    ]),
+    known: makeKnownNames(context, kindsToCreate(values)),
     ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
   };
   // Names of rows are read once for the run, and not before it.

@@ -100,13 +100,17 @@ const listWords = (
   ...['--initial-advertise-peer-urls', peer, '--data-dir', `${beside}.restoring`],
 ];
 /** The plan, with the commands of the store's own program. Pure. */
-export const restorePlan = ({ cluster, observation, snapshot, to, run }: RestoreInput): RestorePlan => {
-  const ctl = cluster.ctl_binary;
-  if (ctl === undefined)
-    throw new AppError('config', 'the cluster file names no ctl_binary', {
-      code: 'NO_CTL',
-      tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
-    });
+/** The program that writes the data of a member. */
+const requireCtl = ({ cluster, to }: RestoreInput): string => {
+  if (cluster.ctl_binary !== undefined) return cluster.ctl_binary;
+  throw new AppError('config', 'the cluster file names no ctl_binary', {
+    code: 'NO_CTL',
+    tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
+  });
+};
+export const restorePlan = (input: RestoreInput): RestorePlan => {
+  const { cluster, observation, snapshot, to, run } = input;
+  const ctl = requireCtl(input);
   const peers = cluster.members.map((member) => ({ member, peer: peerUrl(member, observation) }));
   const unknown = peers.find(({ member, peer }) => peer === undefined || member.data_dir === undefined);
   if (unknown !== undefined)
