@@ -31,6 +31,8 @@ export type Place = {
   readonly name: string;
   readonly url: string;
   readonly directory: string;
+  /** Directory of its programs. The user of the test owns it: opsctl runs no program that the user of a server can replace. */
+  readonly programs: string;
   readonly data: string;
   /** Words after the program. */
   readonly flags: readonly string[];
@@ -103,12 +105,14 @@ const places = async (directory: string, { snapshotCount }: BedOptions): Promise
   const url = (i: number): string => `http://127.0.0.1:${ports[i]}`;
   const all = [0, 1, 2].map((i) => `n${i + 1}=${url(2 * i + 1)}`).join(',');
   return [0, 1, 2].map((i) => {
-    const [name, own] = [`n${i + 1}`, join(directory, `n${i + 1}`)];
-    mkdirSync(own, { recursive: true });
+    const name = `n${i + 1}`;
+    const [own, programs] = [join(directory, name), join(directory, 'programs', name)];
+    for (const path of [own, programs]) mkdirSync(path, { recursive: true });
     return {
       name,
       url: url(2 * i),
       directory: own,
+      programs,
       data: join(own, 'data'),
       flags: [
         ...['--name', name, '--data-dir', join(own, 'data')],
@@ -180,16 +184,16 @@ const specOf = (
   };
   const { host: _, ...here } = common;
   const base = kind.startsWith('ssh') ? common : here;
-  const next = join(place.directory, 'next');
+  const next = join(place.programs, 'next');
   if (kind === 'docker') return { ...base, container: place.name, new_image: `kv-${place.name}:${to}` };
   if (isUnits(kind))
     return {
       ...base,
       unit: `${place.name}.service`,
-      ...(dropIn === undefined ? { binary_path: join(place.directory, 'etcd') } : {}),
+      ...(dropIn === undefined ? { binary_path: join(place.programs, 'etcd') } : {}),
       new_binary: next,
     };
-  const [old_binary, new_binary] = [from, to].map((minor) => join(place.directory, `etcd-${minor}`));
+  const [old_binary, new_binary] = [from, to].map((minor) => join(place.programs, `etcd-${minor}`));
   const files = { pid_file: join(place.directory, 'pid'), log_file: join(place.directory, 'log') };
   return { ...base, ...files, old_binary, new_binary, old_command: place.flags, new_command: place.flags };
 };
@@ -226,7 +230,7 @@ const unit = (place: Place, { uid, restart, cwd }: BedOptions): string => `[Unit
 DefaultDependencies=no
 [Service]
 Type=notify
-ExecStart=${join(place.directory, 'etcd')} ${place.flags.join(' ')}
+ExecStart=${join(place.programs, 'etcd')} ${place.flags.join(' ')}
 ${restart === undefined ? '' : `Restart=${restart}\nRestartSec=1`}
 ${uid === undefined ? '' : `User=${uid}`}
 ${cwd === undefined ? '' : `WorkingDirectory=${place.directory}`}
@@ -269,7 +273,7 @@ const startProcesses = (all: readonly Place[], from: string, { uid, cwd }: BedOp
   for (const place of all) {
     const become = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
     const script = `cd ${cwd === undefined ? '/' : place.directory}; echo $$ > ${place.directory}/pid; exec "$@" >> ${place.directory}/log 2>&1`;
-    const words = ['-c', script, 'sh', ...become, join(place.directory, `etcd-${from}`), ...place.flags];
+    const words = ['-c', script, 'sh', ...become, join(place.programs, `etcd-${from}`), ...place.flags];
     spawn('/bin/sh', words, { detached: true, stdio: 'ignore' }).unref();
   }
 };
@@ -331,7 +335,7 @@ export const startBed = async (
     return undefined;
   }
   for (const place of all) {
-    put({ from: serverOf(from) }, join(place.directory, isUnits(kind) ? 'etcd' : `etcd-${from}`));
+    put({ from: serverOf(from) }, join(place.programs, isUnits(kind) ? 'etcd' : `etcd-${from}`));
     writeFileSync(join(place.directory, 'flags'), place.flags.join(' '));
     mkdirSync(place.data, { mode: 0o700 });
     if (options.uid === undefined) continue;
@@ -342,7 +346,7 @@ export const startBed = async (
     for (const place of all) {
       const script = wrap(place, docker === undefined ? serverOf(to) : 'etcd-server');
       docker?.image(`kv-${place.name}:${to}`, serverOf(to), script);
-      const path = join(place.directory, isUnits(kind) ? 'next' : `etcd-${to}`);
+      const path = join(place.programs, isUnits(kind) ? 'next' : `etcd-${to}`);
       put(script ?? { from: serverOf(to) }, path);
     }
     const members = all.map((place) => specOf(kind, place, { ...options, from: old, to }));

@@ -438,7 +438,7 @@ const scenarios: readonly Scenario[] = [
     quick: ['systemd'],
     run: async (one) => {
       const second = one.places[1] as Place;
-      const program = () => readFileSync(join(second.directory, 'etcd'));
+      const program = () => readFileSync(join(second.programs, 'etcd'));
       const packaged = program();
       one.offer(first, middle);
       expect(outcome(await one.opsctl(...upgrade))).toBe('0');
