@@ -189,10 +189,15 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     const damaged = await opsctl(['kv', 'snapshot', 'verify', file, '-o', 'json'], { home });
     expect(damaged.code).toBe(20);
     expect(error(damaged)).toMatchObject({ code: 'SNAPSHOT_DAMAGED' });
-    truncateSync(file, 4096);
-    expect(error(await opsctl(['kv', 'snapshot', 'verify', file, '-o', 'json'], { home })).message).toContain(
-      'cut off',
-    );
+    // Whole pages without a checksum may also be a copied db file.
+    for (const [size, code] of [
+      [4096, 'SNAPSHOT_NO_CHECKSUM'],
+      [4000, 'SNAPSHOT_TRUNCATED'],
+    ] as const) {
+      truncateSync(file, size);
+      const truncated = await opsctl(['kv', 'snapshot', 'verify', file, '-o', 'json'], { home });
+      expect([truncated.code, error(truncated).code]).toEqual([20, code]);
+    }
   });
   it('status names the member, its version and its role', async () => {
     const status = (await kv(minor, 'status')).json();

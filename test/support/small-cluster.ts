@@ -34,6 +34,8 @@ export type SmallMember = {
   entriesBehind: number;
   /** Members that its own connections do not reach. */
   reachesNot?: readonly string[];
+  /** It answers, and the leader does not reach it. */
+  knowsNoLeader?: boolean;
 };
 const hex = (id: string): string => BigInt(id).toString(16);
 /** The page of a member that counts its connections, as 3.4 and later versions print it. */
@@ -187,7 +189,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     isUp && isHealthy && sick !== which;
   const statusOf = (member: SmallMember): Body => ({
     version: versions[member.which],
-    leader: of(state.leader).id,
+    leader: member.knowsNoLeader === true ? '0' : of(state.leader).id,
     raftIndex: String(100 + store.revision() - member.entriesBehind),
     raftAppliedIndex: String(100 + store.revision() - member.entriesBehind),
     raftTerm: '2',

@@ -141,6 +141,14 @@ const answering = async ({ member, store, others }: Gate): Promise<readonly Memb
   );
   return seen.flatMap(({ status, ...one }) => (status === undefined ? [] : [{ ...one, status }]));
 };
+/**
+ * A member that follows no leader while this one follows a third member is cut off itself. Its broken connections are no reason to revert this
+ * member: the run stops before the next member and names the one that is not healthy.
+ */
+const isCutOff = (own: Member, { status }: Member): boolean =>
+  status.leader_id === undefined &&
+  own.status.leader_id !== undefined &&
+  own.status.leader_id !== own.status.member_id;
 const formatValue = ({ from, to }: Link): string => `${from.name} to ${to.name}`;
 type State = { readonly link: Link; readonly ok: boolean | undefined };
 const verdictOf = (
@@ -166,12 +174,13 @@ const verdictOf = (
 };
 /**
  * Every connection between this member and the others, in both directions. A member that reaches no peer still follows a leader that reaches it,
- * and answers every request of a client. Members that do not answer are not counted here.
+ * and answers every request of a client. Members that do not answer, and members that are cut off themselves, are not counted here.
  */
 export const peerLinksWork: Check = async (gate) => {
-  const [own, ...others] = await answering(gate);
+  const [own, ...answered] = await answering(gate);
   if (own === undefined || own.name !== gate.member.name) return bad('does not report its status');
-  if (others.length === 0) return good('no other member answers');
+  const others = answered.filter((other) => !isCutOff(own, other));
+  if (others.length === 0) return good('no other member answers and follows a leader');
   const pages = new Map(
     await Promise.all(
       [own, ...others].map(async ({ name, store }) => [name, await readLinks(store)] as const),
@@ -184,5 +193,9 @@ export const peerLinksWork: Check = async (gate) => {
   const state = await Promise.all(
     links.map(async (link) => ({ link, ok: await works(gate, link, pages.get(link.from.name)) })),
   );
-  return verdictOf(state, peerErrors(await logOf(gate, own.name)), others);
+  const ignored = answered
+    .filter((other) => isCutOff(own, other))
+    .map(({ status }) => hexId(status.member_id));
+  const lines = (await logOf(gate, own.name)).filter((line) => !ignored.some((id) => line.includes(id)));
+  return verdictOf(state, peerErrors(lines), others);
 };

@@ -38,6 +38,7 @@ import { performSteps } from './steps.ts';
 const transient: ReadonlySet<string> = new Set([
   'all-members-healthy',
   'leader-agreed',
+  'peer-links',
   'quorum-survives',
   'members-keep-up',
 ]);

@@ -54,6 +54,14 @@ describe('the guards that a resume asks again', () => {
     const patient = await asked({ prepare: sick('n3') });
     expect(patient.found).toContain('all-members-healthy');
     expect([patient.ms > 10_000, patient.ms < 20_000]).toEqual([true, true]);
+    const apart = await asked({
+      prepare: (small) => {
+        small.state.answerMs = 100;
+        small.members('n3').reachesNot = ['n1'];
+      },
+    });
+    expect(apart.found).toEqual(['peer-links']);
+    expect([apart.ms > 10_000, apart.ms < 20_000]).toEqual([true, true]);
     const both = await asked({
       prepare: (small) => {
         sick('n3')(small);

@@ -54,6 +54,24 @@ describe('the connections of a member', () => {
     small.end('n3');
     expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected with n1 in both directions' });
   });
+  it('with a member that is cut off itself are not its own; without any leader every connection counts', async () => {
+    const line =
+      '2026 W | rafthttp: health check for peer 3eb could not connect: x509: certificate has expired';
+    const { small, gate } = await gateOn([line, line, line]);
+    Object.assign(small.members('n3'), { reachesNot: ['n1', 'n2'], knowsNoLeader: true });
+    Object.assign(small.members('n2'), { reachesNot: ['n3'] });
+    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected with n1 in both directions' });
+    Object.assign(small.members('n2'), { knowsNoLeader: true });
+    const alone = await peerLinksWork(gate);
+    expect(alone.ok).toBe(false);
+    expect(alone.detail).toContain('n2 to n3, n3 to n2');
+  });
+  it('with a member that follows no leader count if this member leads', async () => {
+    const { small, gate } = await gateOn();
+    small.state.leader = 'n2';
+    Object.assign(small.members('n3'), { reachesNot: ['n2'], knowsNoLeader: true });
+    expect((await peerLinksWork(gate)).ok).toBe(false);
+  });
   it('are read from the logs if a version does not count them', async () => {
     const lines = (...ids: string[]) => ids.map((id) => `2026 I | rafthttp: peer ${id} became active`);
     expect(await peerLinksWork((await withoutMetrics(lines('3e9', '3ea', '3eb'))).gate)).toMatchObject({
