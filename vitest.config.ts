@@ -16,6 +16,9 @@ const never = ['**/node_modules/**'];
 const env = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)),
   OPSCTL_TEST_SEED: seedOfRun(),
+  // The programs under test run as for a person; a test that is about CI sets the variable itself.
+  CI: '',
+  OPSCTL_TEST_IN_CI: process.env.CI ?? '',
 };
 /** Every property, slice, simulator and fuzzer uses the seed of the run. */
 const seeded = 'test/support/seeded.ts';

@@ -1,3 +1,4 @@
+import { heldRows } from '../core/page.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context } from '../api/context.ts';
 import { jsonRow } from '../core/json.ts';
@@ -34,8 +35,12 @@ export const updateStory = async (
 
 const readWorkflows = async (context: Context): Promise<Workflow[]> => {
   const found: Workflow[] = [];
+  const held = heldRows('GET /workflows');
   const rows = await context.rows(tracker, tracker.table.workflows.list, {}, { evenInDryRun: true });
-  for await (const batch of rows) found.push(...(batch.map(jsonRow) as Workflow[]));
+  for await (const batch of rows) {
+    held.refuseMore(batch.length);
+    found.push(...(batch.map(jsonRow) as Workflow[]));
+  }
   return found;
 };
 /** Returns the states of the story's own workflow, in their order. */

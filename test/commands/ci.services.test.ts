@@ -224,10 +224,10 @@ describe('in the repository', () => {
       expect(calls[2]).toMatch(/ -- \/\S+\.tgz$/);
     });
   });
-  it('the container runs as nobody special, from the packed tarball', () => {
+  it('the container runs as an ordinary user, from an image with a digest', () => {
     const lines = readFileSync(join(root, 'Containerfile'), 'utf8');
-    expect(lines).toMatch(/^COPY opsctl-\*\.tgz /m);
-    expect(lines).toMatch(/^USER node$/m);
+    expect(lines).toMatch(/^ARG NODE=\S+@sha256:[0-9a-f]{64}$/m);
+    expect(lines).toMatch(/^USER 1000:1000$/m);
     expect(lines).toMatch(/^ENTRYPOINT \["opsctl"\]$/m);
   });
 });

@@ -16,6 +16,7 @@ beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'opsctl-reports-'));
   writeFileSync(at('workspace.yaml'), 'labels:\n  - name: not there yet\n');
   writeFileSync(at('bad.yaml'), 'labels: [\n');
+  writeFileSync(at('keyed.ndjson'), '{"op":"upsert","resource":"labels","name":"k","external_id":"k-1"}\n');
   writeFileSync(at('rows.ndjson'), '{"op":"create","resource":"labels","name":"a"}\n');
   writeFileSync(at('bad.ndjson'), '{"op":"create","resource":"labels"}\n');
   writeFileSync(at('label.yaml'), 'title: One\ndescription: One label\ntype: SHARED\n');
@@ -78,6 +79,13 @@ const cases: Readonly<Record<string, Case[]>> = {
     ['rows that are created', ['-f', 'rows.ndjson'], 0],
     ['an unreachable service', ['-f', 'rows.ndjson'], 11, closed('TRACKER')],
     ['a dry run', ['-f', 'rows.ndjson', '--dry-run'], 0],
+  ],
+  'tracker sync': [
+    ['an unknown flag', ['-f', 'rows.ndjson', '--bogus'], 2],
+    ['a missing file', ['-f', 'none.ndjson'], 2],
+    ['an invalid row', ['-f', 'bad.ndjson'], 2],
+    ['an unreachable service', ['-f', 'keyed.ndjson'], 11, closed('TRACKER')],
+    ['a dry run', ['-f', 'keyed.ndjson', '--dry-run'], 0],
   ],
 };
 

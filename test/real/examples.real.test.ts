@@ -103,7 +103,7 @@ test.concurrent.for(pages)(
     const home = program();
     const cwd = join(home.home, 'empty');
     mkdirSync(cwd);
-    const env = { CI: '1', BROWSER: 'none', NO_COLOR: '1', OPSCTL_PAGER: '', GIT_CONFIG_GLOBAL: '/dev/null' };
+    const env = { BROWSER: 'none', NO_COLOR: '1', OPSCTL_PAGER: '', GIT_CONFIG_GLOBAL: '/dev/null' };
     const author = {
       GIT_AUTHOR_NAME: 'a',
       GIT_AUTHOR_EMAIL: 'a@example.com',

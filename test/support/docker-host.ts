@@ -38,7 +38,7 @@ const runtime = (directory: string, runc: string): string => {
 };
 
 const leftOut = (why: string): undefined => {
-  if (process.env['CI'] === 'true') throw new Error(`no container runtime: ${why}`);
+  if (process.env['OPSCTL_TEST_IN_CI'] === 'true') throw new Error(`no container runtime: ${why}`);
   process.stderr.write(`left out: a real container runtime: ${why}\n`);
   return undefined;
 };

@@ -18,7 +18,7 @@ export const noKeyring = (): string | undefined => {
   const gone = commands.filter((command) => find(command) === undefined);
   if (gone.length === 0) return undefined;
   const why = `left out: ${gone.join(', ')} missing (node test/real/parts.mjs unpacks the Debian packages)`;
-  if (process.env.CI === 'true') throw new Error(why);
+  if (process.env['OPSCTL_TEST_IN_CI'] === 'true') throw new Error(why);
   process.stderr.write(`${why}\n`);
   return why;
 };

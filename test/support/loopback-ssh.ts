@@ -77,7 +77,7 @@ const clientConfig = (directory: string, port: number, options: SshOptions, jump
   ].join('\n');
 
 const leftOut = (what: string, why: string): undefined => {
-  if (process.env['CI'] === 'true') throw new Error(`no ${what}: ${why}`);
+  if (process.env['OPSCTL_TEST_IN_CI'] === 'true') throw new Error(`no ${what}: ${why}`);
   process.stderr.write(`left out: a real ${what}: ${why}\n`);
   return undefined;
 };

@@ -35,7 +35,7 @@ export const opsctl = async (
 ): Promise<Ran> => {
   let waitedMs = 0;
   const real = nodeHost({
-    env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, CI: 'true', ...codeCache, ...env },
+    env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, ...codeCache, ...env },
     cwd,
   });
   const [out, err]: [string[], string[]] = [[], []];

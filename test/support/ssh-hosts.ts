@@ -139,7 +139,7 @@ const clientConfig = (directory: string, hosts: readonly SshHost[]): string =>
 export const startSshHosts = async (directory: string): Promise<SshHosts | undefined> => {
   const found = realSshd();
   if ('missing' in found) {
-    if (process.env['CI'] === 'true') throw new Error(`no ssh server: ${found.missing}`);
+    if (process.env['OPSCTL_TEST_IN_CI'] === 'true') throw new Error(`no ssh server: ${found.missing}`);
     process.stderr.write(`left out: a real ssh server: ${found.missing}\n`);
     return undefined;
   }

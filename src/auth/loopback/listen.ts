@@ -151,14 +151,13 @@ const usedByStranger = (stranger: string, port: number): AppError =>
       ],
     },
   );
-const formLimit = limits.callbackBytes;
 /** The request, with the body of a form. A body that is too large is none. */
 const arrivalOf = async (request: Incoming): Promise<Arrival> => {
   const { method, url, headers } = request;
   const arrival = { method, url, host: headers.host };
   if (method !== 'POST' || !/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? ''))
     return arrival;
-  const body = await request.read(formLimit).catch(() => undefined);
+  const body = await request.read(limits.callbackBytes).catch(() => undefined);
   return body === undefined ? arrival : { ...arrival, form: Buffer.from(body).toString('utf8') };
 };
 type Watch = {

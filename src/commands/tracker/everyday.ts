@@ -1,3 +1,4 @@
+import { heldRows } from '../../core/page.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
@@ -357,8 +358,12 @@ type Iteration = {
 };
 const readIterations = async (context: Context): Promise<Iteration[]> => {
   const found: Iteration[] = [];
+  const held = heldRows('GET /iterations');
   const rows = await context.rows(tracker, tracker.table.iterations.list, {}, { evenInDryRun: true });
-  for await (const batch of rows) found.push(...(batch.map(jsonRow) as Iteration[]));
+  for await (const batch of rows) {
+    held.refuseMore(batch.length);
+    found.push(...(batch.map(jsonRow) as Iteration[]));
+  }
   return found;
 };
 const iterationView = (context: Context) =>

@@ -277,7 +277,7 @@ describe('snapshots', () => {
       () => (_, reply) => reply.end(line(whole.subarray(0, 1000))),
       { code: 'SNAPSHOT_DAMAGED' },
     ],
-    ['nothing at all', () => (_, reply) => reply.end(), { code: 'SNAPSHOT_DAMAGED' }],
+    ['nothing at all', () => (_, reply) => reply.end(), { code: 'SNAPSHOT_EMPTY' }],
     [
       'an error inside the stream',
       () => (_, reply) =>

@@ -109,7 +109,7 @@ describe('snapshots in a bucket', () => {
     const page8 = Buffer.alloc(512, 8);
     await stored('damaged', other, true, Buffer.concat([page8, createHash('sha256').update(page8).digest()]));
     for (const [name, says] of [
-      [damaged, 'is not good'],
+      [damaged, 'prod-20261101T010000Z-r7.db'],
       [other, 'is not the file that was stored'],
     ] as const) {
       const ran = await run(['verify', `s3://backups/damaged/${name}`, '-o', 'json']);
