@@ -147,16 +147,16 @@ export const bugs = [
     name: 'a row is done before it is sent',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: 'const id = idOf(await lost.call(() => call(input)), input);',
+    find: 'const answer = await lost.call(() => call(input));',
     replace:
-      'journal.done(line, hash, undefined); journal.flush(); const id = idOf(await lost.call(() => call(input)), input);',
+      'journal.done(line, hash, undefined); journal.flush(); const answer = await lost.call(() => call(input));',
   },
   {
     name: 'a row in doubt is not looked up',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: "const isInDoubt = change.verb === 'create' &&",
-    replace: "const isInDoubt = (change.verb as string) === 'never' &&",
+    find: "const isInDoubt = ready.verb === 'create' &&",
+    replace: "const isInDoubt = (ready.verb as string) === 'never' &&",
   },
   {
     name: 'a write whose answer was lost is sent again',

@@ -13,11 +13,14 @@ import { scopesFrom, union } from '../scopes.ts';
 import type { RequestParams } from '../callback.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
 
-/** The configured scopes; else at the embedded server what reading commands need, and at every other server none: each has a default of its own. */
+/** An embedded server that another process runs is configured like a provider; its demo clients exist nowhere else. */
+const isEmbedded = (server: LoginServer): boolean =>
+  server.isMock || Object.values<string>(demo.clients).includes(server.clientId);
+/** Without configured scopes, the embedded server gets the scopes of the reading commands. Every other server uses its own default. */
 const defaultScopes = (context: Context, server: LoginServer): string[] => {
   const configured = scopesFrom(context.settings.get('auth.scopes')?.value ?? '');
   if (configured.length > 0) return configured;
-  return server.isMock ? ['openid', 'email', fullScope('media.readonly')] : [];
+  return isEmbedded(server) ? ['openid', 'email', fullScope('media.readonly')] : [];
 };
 type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly scopes: string[] };
 /** The embedded server's scopes may be named without their base. */

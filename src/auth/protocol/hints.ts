@@ -134,7 +134,11 @@ export const errorRows: Readonly<Record<string, Row>> = {
     person: ['check the spelling and the case of --scope and OPSCTL_SCOPES'],
     machine: ['check the spelling and the case of OPSCTL_SCOPES, and that the client may have these scopes'],
   },
-  invalid_request: { category: 'refused', all: ['opsctl doctor auth'] },
+  invalid_request: {
+    category: 'refused',
+    all: ['opsctl doctor auth'],
+    authorization: ['opsctl doctor auth', 'opsctl login --scope SCOPE, if the server requires a scope'],
+  },
   temporarily_unavailable: outage,
   server_error: outage,
 };
