@@ -195,7 +195,7 @@ export const defects: readonly Defect[] = [
   [
     30,
     'a time limit of 0 and an unknown profile were taken',
-    refused('opsctl tracker labels list --timeout 0', /must be longer than 0/),
+    refused('opsctl tracker labels list --timeout 0', /--timeout .*greater than 0/),
     refused('opsctl tracker labels list --timeout 9999999999h', /at most 24 days/),
     {
       line: 'OPSCTL_TRACKER_URL=http://127.0.0.1:9 OPSCTL_TRACKER_TOKEN=x opsctl tracker labels list --profile nope',

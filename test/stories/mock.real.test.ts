@@ -68,7 +68,7 @@ describe('opsctl mock serve', () => {
     expect(await serving.first).toMatch(/^mock server at http:\/\/127\.0\.0\.1:\d+ \(process \d+\)$/);
     serving.kill('SIGTERM');
     const { stdout } = await serving.ended;
-    for (const word of ['Tracker-Token', 'client_id', 'ada@demo.example', 'plain HTTP', 'none is kept'])
+    for (const word of ['Tracker-Token', 'client_id', 'ada@demo.example', 'plain HTTP', 'not saved'])
       expect(stdout).toContain(word);
   });
 

@@ -68,11 +68,7 @@ test.each(['bulk', 'diff', 'apply'])(
   'tracker %s without its file says so, and nothing is sent',
   async (verb) => {
     const ran = await opsctl.run(['tracker', verb]);
-    expect([ran.code, ran.stderr, got]).toEqual([
-      2,
-      expect.stringMatching(/--file (is required|or --plan must be given)/),
-      [],
-    ]);
+    expect([ran.code, ran.stderr, got]).toEqual([2, expect.stringMatching(/--file .*required/), []]);
   },
 );
 

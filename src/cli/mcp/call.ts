@@ -80,7 +80,7 @@ const run = async (
   const flags = ['--output=json', '--no-input', ...always];
   const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
   const done = await host.processes.run(command, [...first, ...line], {
-    env: { CI: 'true', GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
+    env: { GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
     input: '',
     maxBytes: limits.toolReplyBytes,
     timeoutMs: limits.toolMs,
