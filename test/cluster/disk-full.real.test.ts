@@ -12,6 +12,7 @@ import {
   readdirSync,
   rmSync,
   statfsSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,6 +22,8 @@ import type { Host } from '../../src/platform/host.ts';
 import { openAppend } from '../../src/platform/node/files.ts';
 import { parseJournal } from '../../src/kv/engine/journal.ts';
 import {
+  type Binaries,
+  binariesOf,
   call,
   gatewayPut,
   hasBinaries,
@@ -143,7 +146,7 @@ const nothingIsLost = async (): Promise<void> => {
   const { acknowledged, failed } = (await writer?.stop()) ?? { acknowledged: [], failed: 0 };
   writer = undefined;
   expect(failed).toBe(0);
-  expect(acknowledged.length).toBeGreaterThan(10);
+  expect(acknowledged.length).toBeGreaterThan(0);
   for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
 };
 /** On a full disk there is still room in the last block of each file: a line that takes it, so that the very next one does not fit. */
@@ -202,12 +205,15 @@ real("a disk of the operator's machine is full", () => {
     expect(ran.code).toBe(10);
     expect(error(ran).code).toBe('DISK_SPACE');
     expect(error(ran).message).toMatch(
-      new RegExp(`${disk}/snapshots has \\d+ KiB free, \\d+ KiB are wanted for the snapshots of 3 members`),
+      new RegExp(
+        `${disk}/snapshots has \\d+ KiB free, [\\d.]+ [KM]iB are wanted for the snapshots of 3 members`,
+      ),
     );
     expect(error(ran).hint).toContain('snapshot_dir');
     const state = await kv('upgrade', [], undefined, disk);
     expect(state.code).toBe(10);
-    expect(state.stderr).toContain('KiB are wanted for');
+    expect(error(state).code).toBe('DISK_SPACE');
+    expect(error(state).message).toMatch(/ has \d+ KiB free, [\d.]+ [KM]iB are wanted for /);
     const [first] = (await kv('check'))
       .json()
       .findings.filter(({ guard }: { guard: string }) => guard === 'disk-space');
@@ -324,17 +330,23 @@ real("a disk of the operator's machine is full", () => {
 
   it('and the new version does not work either: the member gets its old one back all the same', async () => {
     cluster = await startCluster({ size: 3, from, to });
+    const { server } = binariesOf(to) as Binaries;
+    const broken = join(cluster.directory, 'broken');
+    writeFileSync(broken, `#!/bin/sh\n[ "$1" = --version ] && exec ${server} --version\nexit 3\n`, {
+      mode: 0o755,
+    });
     cluster.write(
       {},
       cluster.members.map((member) => ({
         ...member,
-        new_command: [...member.new_command, '--no-such-flag'],
+        new_binary: broken,
+        new_command: [broken, ...member.new_command.slice(1)],
       })),
     );
     mount(disk, 4 * mib);
     writer = startWriter(cluster.urls);
     const ran = await kv('upgrade', [], whenJournal(/"kind":"placed"/, fillWith), disk);
-    expect(ran.code).toBe(12);
+    expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
     expect(error(ran).message).toMatch(/^(n\d) did not become healthy: .* \1 runs .* again/);
     expect(await versions()).toEqual([from, from, from]);
     journalIsWhole(disk);
@@ -382,7 +394,12 @@ real('the disk of a member is full', () => {
     const filled = whenJournal(new RegExp(`"begin","step":"${name}.copy-data"`), () => fill(disk, 63 * mib));
     const ran = await kv('upgrade', ['--copy-data'], filled);
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
-    expect(error(ran).message).toContain(`${name}: could not copy the data directory: ENOSPC`);
+    expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
+    expect(error(ran).message).toMatch(
+      new RegExp(`^${name}: could not copy the data directory: .*No space left on device`),
+    );
+    // Its log explains nothing: the copy failed, not a start.
+    expect(error(ran).message).not.toContain('its log ends');
     expect(error(ran).message).toContain(`${name} runs ${from} again`);
     expect(readdirSync(disk).sort()).toEqual(['data', 'filler']);
     expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
