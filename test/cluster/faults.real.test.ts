@@ -57,7 +57,7 @@ const upgrade = (more: string[] = [], { format = 'json', ...options }: More = {}
     ],
     { home, ...options },
   );
-const error = (ran: Ran): { code: string; message: string; exit_code: number } =>
+const error = (ran: Ran): { code: string; message: string; hint: string; exit_code: number } =>
   JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 
 const versions = async (): Promise<string[]> =>
@@ -137,6 +137,8 @@ real('a new version that does not work', () => {
     expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
     expect(error(ran).message).toMatch(/^n\d (did not become healthy|was good and then was not)/);
     expect(error(ran).message).toMatch(reason);
+    // Each of them has an exit code, or still runs.
+    expect(`${error(ran).message} ${error(ran).hint}`).not.toMatch(/kill/);
     const events = ran.stdout
       .trim()
       .split('\n')

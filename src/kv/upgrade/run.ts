@@ -88,13 +88,23 @@ export type Detail = Readonly<Record<string, unknown>>;
 /** A step's effect. What it returns is written into the journal with its end. */
 export type Act = (run: Run, step: Step) => Promise<Detail | undefined>;
 
+/** `exitCode`: its own exit code. A process that a signal ended, or that only its absence reveals, has none. */
+export type StartedProcess = { readonly hasEnded: boolean; readonly exitCode?: number };
+/** Returns the process that ended with this code. A shell and a container report a signal as 128 and its number. Pure. */
+export const endedProcess = (code?: number | null): StartedProcess =>
+  typeof code === 'number' && code < 128 ? { hasEnded: true, exitCode: code } : { hasEnded: true };
+export const runningProcess: StartedProcess = { hasEnded: false };
+
 /** The member did not do what it should, and can be given its old version back. */
 export class MemberFailure extends Error {
   readonly member: string;
-  constructor(member: string, reason: string) {
+  /** The process of the last start. Absent if the failure concerns a step before the start: the log of the member does not explain it. */
+  readonly process: StartedProcess | undefined;
+  constructor(member: string, reason: string, process?: StartedProcess) {
     super(reason);
     this.name = 'MemberFailure';
     this.member = member;
+    this.process = process;
   }
 }
 

@@ -2,7 +2,7 @@ import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { hexId } from '../../client/endpoint.ts';
 import type { ListedMember, Status, Store } from '../../client/etcd-client.ts';
-import type { GateCheck, MemberHash } from '../../engine/model.ts';
+import type { GateCheck, MemberHash, MemberSpec } from '../../engine/model.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { lagLimits, quorumOf } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';
@@ -13,7 +13,7 @@ import {
   hashMembers,
   mostHashedBytes,
 } from '../observe/observe.ts';
-import { type Checking, identityOf, MemberFailure, memberOf } from '../run.ts';
+import { type Checking, endedProcess, identityOf, MemberFailure, memberOf, runningProcess } from '../run.ts';
 import type { ProcessState } from '../supervisors/driver.ts';
 import { accessIsKept, peerLinksWork } from './connection-checks.ts';
 import {
@@ -133,8 +133,10 @@ const alive = (seen: Exclude<ProcessState, { state: 'gone' }>): Verdict =>
   seen.state === 'starting'
     ? { ...bad(`it is being started: ${seen.awaits}`), isStarting: true }
     : good('its process runs');
-const processGone = (reason: string | undefined): Verdict =>
-  failCheck(reason === undefined ? 'its process is not there' : `its process is not there: ${reason}`);
+const processGone = ({ reason, exitCode }: Extract<ProcessState, { state: 'gone' }>): Verdict => ({
+  ...failCheck(`its process is not there${reason === undefined ? '' : `: ${reason}`}`),
+  process: endedProcess(exitCode),
+});
 export const processRuns: Check = async (gate) => {
   const { run, member } = gate;
   const { host, driver } = run;
@@ -147,10 +149,14 @@ export const processRuns: Check = async (gate) => {
       gate.lookedLike = alive(seen);
       return gate.lookedLike;
     }
-    if (host.elapsed() >= until) return processGone(seen.reason);
+    if (host.elapsed() >= until) return processGone(seen);
     await Promise.race([gate.exited, host.sleep(goneLookMs)]);
   }
-  return failCheck(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
+  const { code, signal } = gate.exit;
+  return {
+    ...failCheck(`its process ended (${signal ?? `exit code ${code}`})`),
+    process: endedProcess(code),
+  };
 };
 
 const versionIsRight: Check = async ({ store, minor, exact }) => {
@@ -365,6 +371,11 @@ const passCheck = async (
     tookMs = host.elapsed() - began;
   }
 };
+const gateFailure = (
+  { name }: MemberSpec,
+  what: string,
+  { detail, process = runningProcess }: Verdict,
+): MemberFailure => new MemberFailure(name, `${name} ${what}: ${detail}`, process);
 /** Every check, in order, within `withinMs` together. Throws MemberFailure with the first that does not become good. */
 export const passGate = async (
   gate: Gate,
@@ -378,12 +389,12 @@ export const passGate = async (
   const passStage = async (stage: Checks): Promise<void> => {
     const first = await Promise.all(stage.map(([, check]) => attempt(check, gate)));
     for (const [at, [name, check]] of stage.entries()) {
-      const { ok, detail, isUnknown } = await passCheck(gate, check, until, progress, first[at] as Verdict);
+      const verdict = await passCheck(gate, check, until, progress, first[at] as Verdict);
+      const { ok, detail, isUnknown } = verdict;
       run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
       if (isUnknown === true)
         run.emit({ event: 'note', level: 'warn', text: `${member.name}: ${name}: ${detail}` });
-      if (ok === false)
-        throw new MemberFailure(member.name, `${member.name} did not become healthy: ${name}: ${detail}`);
+      if (ok === false) throw gateFailure(member, `did not become healthy: ${name}`, verdict);
       if (name === 'health') gate.goodSince = run.host.elapsed();
       onPassed(name);
       // Its first answer: it has heard its leader.
@@ -420,7 +431,7 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
         ok: false,
         detail: health.detail,
       });
-      throw new MemberFailure(member.name, `${member.name} was good and then was not: ${health.detail}`);
+      throw gateFailure(member, 'was good and then was not', health);
     }
     if (health.ok && host.elapsed() >= until) break;
     const left = until - host.elapsed();

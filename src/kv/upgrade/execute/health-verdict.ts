@@ -2,7 +2,7 @@ import type { Exit } from '../../../platform/host.ts';
 import { probeKey, type Store } from '../../client/etcd-client.ts';
 import type { GateCheck, MemberSpec } from '../../engine/model.ts';
 import { v2BytesOf } from '../guards/store.ts';
-import { type Checking, memberOf, type Run, seenIn } from '../run.ts';
+import { type Checking, memberOf, type Run, seenIn, type StartedProcess } from '../run.ts';
 
 const gibibyte = 1024 ** 3;
 /** Measured: 1.2 GB took 7 to 17 s from the start to the first healthy answer, on a busy machine. */
@@ -62,6 +62,8 @@ export type Verdict = {
   readonly isUnknown?: true;
   /** The process is not up yet: that says nothing against any other check. */
   readonly isStarting?: true;
+  /** Present if the check failed because the process has ended. */
+  readonly process?: StartedProcess;
 };
 export const good = (detail: string): Verdict => ({ ok: true, detail });
 export const bad = (detail: string): Verdict => ({ ok: false, detail });

@@ -8,7 +8,7 @@ import { findingsOf } from '../guards/all.ts';
 import { isMemberEnded } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { crosses, kindOf, newWay, oldWay } from '../plan-kind.ts';
-import { MemberFailure, memberOf, type Run, seenIn, stopReason } from '../run.ts';
+import { endedProcess, MemberFailure, memberOf, type Run, seenIn, stopReason } from '../run.ts';
 import { hasProcess } from '../supervisors/driver.ts';
 import {
   beforeMember,
@@ -93,6 +93,10 @@ const crossedUnseen = async (run: Run, member: string, reason: string): Promise<
   });
   return true;
 };
+const logOfFailure = async (run: Run, error: unknown): Promise<string> =>
+  error instanceof MemberFailure && error.process !== undefined
+    ? logExcerpt(run, error.member, error.process)
+    : '';
 /** A member that did not do what it should gets its old version back. Undefined: it cannot, and the run has to look again. */
 export const memberFailed = async (
   run: Run,
@@ -103,7 +107,7 @@ export const memberFailed = async (
     return revertedAfter(run, member, message);
   } catch (error) {
     if (error instanceof AppError) return stoppedWith(error, 'failed');
-    const log = await logExcerpt(run, member);
+    const log = await logOfFailure(run, error);
     if (await crossedUnseen(run, member, message)) return undefined;
     return revertFailed(run, member, message, new Error(`${messageOf(error)}${log}`));
   }
@@ -168,7 +172,7 @@ const revertFailedMember = async (
   { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'revert' }>,
 ): Promise<Ending | undefined> => {
   const goesOn = hasFallen !== true && wasRevertTold(run);
-  const log = hasFallen === true ? await logExcerpt(run, member) : '';
+  const log = hasFallen === true ? await logExcerpt(run, member, endedProcess()) : '';
   const ending = await memberFailed(run, new MemberFailure(member, `${reason}${log}`));
   if (!goesOn || ending?.outcome !== 'rolled-back') return ending;
   run.emit({
@@ -197,7 +201,8 @@ const restartOnce = async (
   { member, steps }: Extract<Decision, { readonly kind: 'restart' }>,
 ): Promise<Ending | undefined> => {
   const wasTried = run.restarted.has(member);
-  if (!run.isResume || wasTried) return endedAfterCrossing(run, member, await logExcerpt(run, member));
+  if (!run.isResume || wasTried)
+    return endedAfterCrossing(run, member, await logExcerpt(run, member, endedProcess()));
   run.restarted.add(member);
   run.members.remove(member);
   run.downSince.set(member, run.host.elapsed());
@@ -267,7 +272,7 @@ const tryPerformSteps = async (run: Run, steps: readonly Step[]): Promise<Ending
     return undefined;
   } catch (error) {
     if (error instanceof MemberFailure) {
-      const log = await logExcerpt(run, error.member);
+      const log = await logOfFailure(run, error);
       return memberFailed(run, new MemberFailure(error.member, `${error.message}${log}`));
     }
     // Another member has gone since the last look: the next one finds out which, and what can be done for it.

@@ -25,6 +25,8 @@ import {
   type Detail,
   identityOf,
   MemberFailure,
+  runningProcess,
+  type StartedProcess,
   memberOf,
   type Run,
   seenIn,
@@ -280,15 +282,17 @@ export const storedMarks = (entries: Run['journal']['entries']): Map<string, rea
       entry.kind === 'log-marked' ? [[entry.member, entry.line === null ? [] : [entry.line]] as const] : [],
     ),
   );
-/** What the process that was started last wrote into its log: most of the time that is the reason. The log of the version before is none. */
-export const logExcerpt = async (run: Run, name: string): Promise<string> => {
+/** Quotes what the process of the last start wrote to its log: most of the time that is the reason. The log of the version before is none. */
+export const logExcerpt = async (run: Run, name: string, process: StartedProcess): Promise<string> => {
   const mark = run.logMarks.get(name);
   const lines = await tailOf(run, name);
   const fresh = mark === undefined ? lines : newLines(mark, lines);
   const line = tellingLine(fresh);
   const shown = withoutTokens(line ?? '').slice(0, mostCharacters);
-  if (line !== undefined && (isError(line) || mark === undefined)) return ` (its log ends: ${shown})`;
-  // A server that exits or panics reports it: without such a line something else ended the process.
+  const mayBeKilled = process.hasEnded && process.exitCode === undefined;
+  if (line !== undefined && (isError(line) || mark === undefined || !mayBeKilled))
+    return ` (its log ends: ${shown})`;
+  // A server that exits or panics reports it: without such a line and without an exit code, something else ended the process.
   if (line !== undefined)
     return ` (its log ends: ${shown}; it contains no error of this start, so ${killedText})`;
   return mark === undefined || lines.length === 0 ? '' : ' (it wrote nothing to its log)';
@@ -323,7 +327,7 @@ export const startMember = async (run: Run, name: string, which: Which): Promise
   const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
     (error: unknown) => {
       if (mayBeDown(error)) throw error;
-      throw new MemberFailure(name, `${name} could not be started: ${messageOf(error)}`);
+      throw new MemberFailure(name, `${name} could not be started: ${messageOf(error)}`, runningProcess);
     },
   );
   gate.exited = started.exited?.then((exit) => (gate.exit = exit));

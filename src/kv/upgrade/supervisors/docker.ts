@@ -149,12 +149,14 @@ const stateFormat =
 export const containerState = (line: string, container: string | undefined): ProcessState => {
   const [status = '', pid = '', code = '', isOutOfMemory, isRestarting] = line.trim().split(' ');
   const why = `container ${container} ended (exit code ${code}${isOutOfMemory === 'true' ? ', out of memory' : ''})`;
-  if (isRestarting === 'true') return { state: 'gone', reason: `${why} and waits for its next restart` };
+  const own = code === '' || isOutOfMemory === 'true' ? {} : { exitCode: Number(code) };
+  if (isRestarting === 'true')
+    return { state: 'gone', reason: `${why} and waits for its next restart`, ...own };
   if (status === 'running' || status === 'paused') return { state: 'running', pid: Number(pid) };
   if (status === 'created' || status === 'configured' || status === 'initialized')
     return { state: 'starting', awaits: `container ${container}, which is created` };
   if (status === 'exited' || status === 'dead' || status === 'stopped' || status === 'removing')
-    return { state: 'gone', reason: why };
+    return { state: 'gone', reason: why, ...own };
   return { state: 'unknown', reason: `container ${container} is ${status === '' ? 'in no state' : status}` };
 };
 const look = (

@@ -21,8 +21,13 @@ export type StartedMember = { readonly pid?: number; readonly exited?: Promise<E
  * running: there is one · unknown: it could not be seen.
  */
 export type ProcessState =
-  /** `hasNotRun`: the service manager failed before it ran the program. */
-  | { readonly state: 'gone'; readonly reason?: string; readonly hasNotRun?: true }
+  /** `hasNotRun`: the service manager failed before it ran the program. `exitCode`: what the process of the member exited with. */
+  | {
+      readonly state: 'gone';
+      readonly reason?: string;
+      readonly hasNotRun?: true;
+      readonly exitCode?: number;
+    }
   | { readonly state: 'starting'; readonly awaits: string; readonly pid?: number }
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };

@@ -42,6 +42,9 @@ const statusText = (status: string): string =>
     ? ''
     : `, exit status ${[status, beforeTheProgram[status]].filter((part) => part !== undefined).join('/')}`;
 
+/** After a signal, ExecMainStatus is the number of the signal. Pure. */
+const exitOf = (result: string, status: string): { readonly exitCode?: number } =>
+  result === 'exit-code' && status !== '' ? { exitCode: Number(status) } : {};
 /**
  * spec/store#measured-service-managers. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
  * without a process; and between `start --no-block` and the manager's own turn it is `inactive` with a job. Pure.
@@ -53,6 +56,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
   const own = pid > 1 ? { pid } : {};
   const status = of('ExecMainStatus');
   const ended = `${of('Result')}${statusText(status)}`;
+  const exit = exitOf(of('Result'), status);
   if (of('LoadState') === 'not-found') return { state: 'gone', reason: `there is no unit ${unit}` };
   switch (of('ActiveState')) {
     case 'active':
@@ -64,7 +68,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
     case 'activating':
       // It ended and the manager will try again: what crashed once at its start crashes again.
       if (of('SubState') === 'auto-restart' && status !== noGroup)
-        return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart` };
+        return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart`, ...exit };
       return {
         state: 'starting',
         awaits: `${unit} is ${of('ActiveState')} (${of('SubState')})`,
@@ -74,6 +78,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
       return {
         state: 'gone',
         reason: `${unit} failed (${ended})`,
+        ...exit,
         ...(status === noGroup ? { hasNotRun: true } : {}),
       };
     case 'inactive':

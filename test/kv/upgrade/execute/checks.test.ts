@@ -24,7 +24,7 @@ import {
 import { nextSteps } from '../../../../src/kv/upgrade/execute/session.ts';
 import { historyRow } from '../../../../src/kv/engine/history.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import { endedProcess, type Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { GateCheck, JournalEntry, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
@@ -233,6 +233,7 @@ describe('the process of a member', () => {
       ok: false,
       isFinal: true,
       detail: 'its process is not there: why',
+      process: { hasEnded: true },
     });
     const late = await gateOn('upgrade', { process: states('gone', 'gone', 'running').process });
     late.gate.exited = new Promise(() => {});
@@ -388,16 +389,16 @@ describe('what a log says of a failed start', () => {
     small.state.log = ['old error: panic', 'last line before'];
     await markLog(run, 'n2');
     expect(run.logMarks.get('n2')).toEqual(['last line before']);
-    expect(await logExcerpt(run, 'n2')).toBe(' (it wrote nothing to its log)');
+    expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
     small.state.log = [...small.state.log, 'starting', 'x'.repeat(400)];
-    expect(await logExcerpt(run, 'n2')).toBe(
+    expect(await logExcerpt(run, 'n2', endedProcess())).toBe(
       ` (its log ends: ${'x'.repeat(300)}; it contains no error of this start, so the process was possibly killed)`,
     );
     run.logMarks.clear();
     small.state.log = [];
-    expect(await logExcerpt(run, 'n2')).toBe('');
+    expect(await logExcerpt(run, 'n2', endedProcess())).toBe('');
     await markLog(run, 'n2');
-    expect(await logExcerpt(run, 'n2')).toBe('');
+    expect(await logExcerpt(run, 'n2', endedProcess())).toBe('');
   });
   it('may be that the cluster is newer', async () => {
     const { small, run } = await gateOn();

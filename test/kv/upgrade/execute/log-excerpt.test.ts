@@ -7,6 +7,8 @@ import {
   storedMarks,
   tellingLine,
 } from '../../../../src/kv/upgrade/execute/member.ts';
+import { endedProcess, runningProcess } from '../../../../src/kv/upgrade/run.ts';
+import { isKilled } from '../../../../src/kv/upgrade/watch/log-lines.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
@@ -36,11 +38,23 @@ describe('the line of a log that a message quotes', () => {
     const lines = ['2026-01-01 00:00:00.0 I | rafthttp: stopped peer 313b445161a2af13'];
     const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
     await markLog(run, 'n2');
-    expect(await logExcerpt(run, 'n2')).toBe(' (it wrote nothing to its log)');
+    expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
     lines.push('boom');
-    expect(await logExcerpt(run, 'n2')).toBe(
-      ' (its log ends: boom; it contains no error of this start, so the process was possibly killed)',
-    );
+    expect(await logExcerpt(run, 'n2', endedProcess())).toContain('boom');
+  });
+  it.each([
+    ['has ended without an exit code', endedProcess(), true],
+    ['was ended by a signal', endedProcess(null), true],
+    ['was ended by a signal that a shell reports', endedProcess(137), true],
+    ['exited with a code', endedProcess(3), false],
+    ['exited with code 0', endedProcess(0), false],
+    ['still runs', runningProcess, false],
+  ])('names a kill as a possible cause only without an exit code: it %s', async (_, process, isNamed) => {
+    const lines = ['old'];
+    const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
+    await markLog(run, 'n2');
+    lines.push('boom');
+    expect(isKilled(await logExcerpt(run, 'n2', process))).toBe(isNamed);
   });
 });
 
@@ -70,7 +84,10 @@ it('four hundred lines of a log are looked at, and one that cannot be read says 
   );
   await markLog(run, 'n2');
   expect(run.logMarks.get('n2')).toEqual(['b']);
-  expect([await logExcerpt(run, 'n2'), await refusedDowngrade(run, 'n2')]).toEqual(['', false]);
+  expect([await logExcerpt(run, 'n2', endedProcess()), await refusedDowngrade(run, 'n2')]).toEqual([
+    '',
+    false,
+  ]);
   expect(asked).toEqual([400, 400, 400]);
 });
 

@@ -21,10 +21,14 @@ describe('a container', () => {
     ['created 0 0 false false', created],
     ['configured 0 0 false false', created],
     ['initialized 0 0 false false', created],
-    ['exited 0 3 false false', { state: 'gone', reason: why }],
-    ['dead 0 3 false false', { state: 'gone', reason: why }],
-    ['stopped 0 3 false false\n', { state: 'gone', reason: why }],
-    ['removing 0 3 false false', { state: 'gone', reason: why }],
+    ['exited 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
+    ['dead 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
+    ['stopped 0 3 false false\n', { state: 'gone', reason: why, exitCode: 3 }],
+    ['removing 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
+    [
+      'exited 0 137 true false',
+      { state: 'gone', reason: 'container c ended (exit code 137, out of memory)' },
+    ],
     ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
     ['', { state: 'unknown', reason: 'container c is in no state' }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));

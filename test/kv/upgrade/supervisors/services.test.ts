@@ -88,6 +88,16 @@ describe('a unit', () => {
       reason: `kv.service failed (exit-code, exit status ${status}/${word})`,
     }),
   );
+  it('has an exit code unless a signal ended its process', () => {
+    for (const active of [
+      { ActiveState: 'failed' },
+      { ActiveState: 'activating', SubState: 'auto-restart' },
+    ]) {
+      expect(state({ ...active, Result: 'exit-code', ExecMainStatus: 3 })).toHaveProperty('exitCode', 3);
+      for (const Result of ['signal', 'oom-kill', 'core-dump'])
+        expect(state({ ...active, Result, ExecMainStatus: 9 })).not.toHaveProperty('exitCode');
+    }
+  });
   it('without a main process is gone', () => {
     expect(state({ ActiveState: 'active', MainPID: 1 })).toEqual({
       ...{ state: 'gone', reason: 'kv.service has no main process' },
