@@ -41,7 +41,10 @@ const withoutVariables = (line: string): string =>
 
 /** The expected lines that the screen does not show. The order is free, because it depends on the leader. */
 const missingLines = (expected: readonly string[], screen: string): string[] => {
-  const actual = screen.split('\n').map(withoutVariables);
+  // A progress line that was erased remains in front of the text that replaced it.
+  const actual = screen
+    .split('\n')
+    .map((line) => withoutVariables(line.replace(/^[\u2800-\u28ff] [a-z ]+/, '')));
   return expected.filter((line) => {
     const at = actual.indexOf(withoutVariables(line));
     if (at >= 0) actual.splice(at, 1);
@@ -73,6 +76,8 @@ const pages: readonly Page[] = [
       'opsctl tracker labels create --name bug',
       'opsctl tracker labels create --name obsolete',
       `printf '%s\\n' '{"op":"create","resource":"labels","name":"docs"}' '{"op":"update","resource":"labels","id":"bug","color":"#cc0000"}' '{"op":"delete","resource":"labels","id":"obsolete"}' > changes.ndjson`,
+      `printf '%s\\n' '{"external_id":"PROJ-1","name":"First story"}' > rows.ndjson`,
+      `printf '%s\\n' 'Issue key,Summary,Issue Type' 'PROJ-2,Second story,Story' > export.csv`,
     ],
   },
   {
@@ -86,7 +91,7 @@ const pages: readonly Page[] = [
     page: 'docs/how-to/resolve-drift.md',
     before: [
       'opsctl labels export --all -f labels/ && opsctl labels adopt -f labels/',
-      `opsctl labels delta Contract --requests '${changedByHand}' && opsctl labels publish Contract`,
+      `opsctl labels delta Contract --requests '${changedByHand}' && opsctl labels publish Contract --yes`,
     ],
   },
   {
