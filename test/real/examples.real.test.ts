@@ -58,6 +58,8 @@ type Page = {
   readonly before?: readonly string[];
   /** What the reader does after a command, for example an edit. */
   readonly after?: Readonly<Record<string, string>>;
+  /** The page shows the lines of a job. A terminal outside of CI shows a live table instead. */
+  readonly isInCi?: boolean;
 };
 const cluster = [
   'opsctl mock kv start --members 3 --dir ./rehearsal --version 3.5.33 --new-version 3.6.14',
@@ -68,7 +70,7 @@ const pages: readonly Page[] = [
   { page: 'README.md' },
   { page: 'docs/tutorials/first-sign-in.md' },
   { page: 'docs/tutorials/labels-in-git.md' },
-  { page: 'docs/tutorials/first-upgrade.md' },
+  { page: 'docs/tutorials/first-upgrade.md', isInCi: true },
   { page: 'docs/how-to/inject-faults.md' },
   {
     page: 'docs/how-to/bulk-changes.md',
@@ -104,18 +106,19 @@ const isNpm = ({ command }: Example): boolean => command.startsWith('npm ');
 
 test.concurrent.for(pages)(
   '$page shows the output of its commands',
-  async ({ page, before = [], after = {} }, { expect }) => {
+  async ({ page, before = [], after = {}, isInCi = false }, { expect }) => {
     const home = program();
     const cwd = join(home.home, 'empty');
     mkdirSync(cwd);
     const env = { BROWSER: 'none', NO_COLOR: '1', OPSCTL_PAGER: '', GIT_CONFIG_GLOBAL: '/dev/null' };
+    const job: Readonly<Record<string, string>> = isInCi ? { CI: '1' } : {};
     const author = {
       GIT_AUTHOR_NAME: 'a',
       GIT_AUTHOR_EMAIL: 'a@example.com',
       GIT_COMMITTER_NAME: 'a',
       GIT_COMMITTER_EMAIL: 'a@example.com',
     };
-    const session = await shellSession('bash', { home: home.home, cwd, env: { ...env, ...author } });
+    const session = await shellSession('bash', { home: home.home, cwd, env: { ...env, ...job, ...author } });
     const examples = blocksOf(page)
       .flatMap(examplesOf)
       .filter((example) => !isNpm(example));
