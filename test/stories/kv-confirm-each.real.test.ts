@@ -22,23 +22,23 @@ const name = async (): Promise<string> => (await home.json(kv('status'))).cluste
 it('asks before each member: yes goes on, no holds the run there; a rollback asks as well, and has no window', async () => {
   const cluster = await name();
   const held = await atTerminal(home.home, kv('upgrade', '--confirm-each', '--stable-for', '0'), [
-    [' to go on:', `${cluster}\r`],
+    [' to confirm:', `${cluster}\r`],
     ['[y/N]', 'y\r'],
     ['[y/N]', 'n\r'],
   ]);
   // What is read before the first question is seen with it on a screen of 24 lines.
-  const before = held.screen.slice(0, held.screen.indexOf(' to go on:')).trim().split('\n');
+  const before = held.screen.slice(0, held.screen.indexOf(' to confirm:')).trim().split('\n');
   expect(before.length, held.screen).toBeLessThanOrEqual(24);
   expect(before.every((line) => line.length <= 80)).toBe(true);
   for (const text of ['point of no return', '-v shows every step and command'])
     expect(before.join('\n')).toContain(text);
-  expect(held.screen.match(/Go on with n\d\? \[y\/N\]/g)?.length).toBeGreaterThanOrEqual(2);
+  expect(held.screen.match(/Continue with n\d\? \[y\/N\]/g)?.length).toBeGreaterThanOrEqual(2);
   expect(held.screen).toContain('nobody confirmed it');
   expect(held.code).toBe(8);
   const window = await home.run([...kv('rollback'), '--until', '04:00', '--yes']);
   expect([window.code, window.stderr]).toEqual([2, expect.stringContaining('--until')]);
   const back = await atTerminal(home.home, kv('rollback', '--confirm-each'), [
-    [' to go on:', `${cluster}\r`],
+    [' to confirm:', `${cluster}\r`],
     ['[y/N]', 'y\r'],
   ]);
   expect([back.code, back.screen.includes('again (1 rolled back)')], back.screen).toEqual([12, true]);
@@ -49,7 +49,7 @@ it('an operation asks before each step that changes something; no stops there, a
   const unasked = await home.run([...kv('defrag'), '--confirm-each', '--yes']);
   expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--confirm-each')]);
   const stopped = await atTerminal(home.home, kv('defrag', '--confirm-each', '--no-canary'), [
-    [' to go on:', `${cluster}\r`],
+    [' to confirm:', `${cluster}\r`],
     ['(y/N)', 'y\r'],
     ['(y/N)', 'n\r'],
   ]);

@@ -33,8 +33,8 @@ it('the last question says what yes and no lead to; the word that started the ru
   const { cluster } = await home.json(kv('status'));
   const resume = (answer: string) =>
     atTerminal(home.home, kv('resume'), [
-      [' to go on:', `${cluster}\r`],
-      ['to cross it', `${answer}\r`],
+      [' to confirm:', `${cluster}\r`],
+      ['to continue past it', `${answer}\r`],
     ]);
   const held = await resume(cluster);
   expect(held.code, held.screen).toBe(8);
@@ -43,7 +43,7 @@ it('the last question says what yes and no lead to; the word that started the ru
     /Now: +n1 3\.\d\.\d+.*good together\s+for/s,
     /Yes: +n\d is replaced and the cluster becomes 3\.3; then only kv restore goes\s+back/,
     /No: +the run holds here and nothing is lost: opsctl kv resume goes on, opsctl\s+kv rollback goes back/,
-    /Type 3\.3 to cross it, anything else to hold:/,
+    /Type 3\.3 to continue past it, anything else to hold:/,
   ])
     expect(held.screen).toMatch(text);
   // A run that holds has not succeeded.
