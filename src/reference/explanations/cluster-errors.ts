@@ -621,7 +621,7 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     category: 'unsafe',
     meaning: 'The cluster lists a member that the cluster file does not contain. No changes were made.',
     causes: ['A member was added after the cluster file was written.'],
-    fix: 'Add the member to the cluster file, or remove it from the cluster.',
+    fix: 'Add the member to the cluster file, or run opsctl kv member remove.',
     example: 'opsctl kv member list',
   },
   SNAPSHOT_DAMAGED: {

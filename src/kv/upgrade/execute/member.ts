@@ -283,13 +283,13 @@ export const storedMarks = (entries: Run['journal']['entries']): Map<string, rea
     ),
   );
 /** Quotes what the process of the last start wrote to its log: most of the time that is the reason. The log of the version before is none. */
-export const logExcerpt = async (run: Run, name: string, process: StartedProcess): Promise<string> => {
+export const logExcerpt = async (run: Run, name: string, started: StartedProcess): Promise<string> => {
   const mark = run.logMarks.get(name);
   const lines = await tailOf(run, name);
   const fresh = mark === undefined ? lines : newLines(mark, lines);
   const line = tellingLine(fresh);
   const shown = withoutTokens(line ?? '').slice(0, mostCharacters);
-  const mayBeKilled = process.hasEnded && process.exitCode === undefined;
+  const mayBeKilled = started.hasEnded && started.exitCode === undefined;
   if (line !== undefined && (isError(line) || mark === undefined || !mayBeKilled))
     return ` (its log ends: ${shown})`;
   // A server that exits or panics reports it: without such a line and without an exit code, something else ended the process.

@@ -141,7 +141,7 @@ it.each([
   ['exited 0 137 true false', { state: 'gone', reason: 'container c ended (exit code 137, out of memory)' }],
   [
     'restarting 0 2 false true',
-    { state: 'gone', reason: 'container c ended (exit code 2) and waits for its next restart' },
+    { state: 'gone', reason: 'container c ended (exit code 2) and waits for its next restart', exitCode: 2 },
   ],
 ])('a container that is %j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
 

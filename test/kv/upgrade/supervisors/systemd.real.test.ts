@@ -50,12 +50,13 @@ describe('the state of a unit', () => {
       {
         state: 'gone',
         reason: 'kv.service ended (exit-code, exit status 1) and waits for its next restart',
+        exitCode: 1,
       },
     ],
     [
       'that failed',
       { ActiveState: 'failed', SubState: 'failed', MainPID: 0, Result: 'exit-code', ExecMainStatus: 203 },
-      { state: 'gone', reason: 'kv.service failed (exit-code, exit status 203/EXEC)' },
+      { state: 'gone', reason: 'kv.service failed (exit-code, exit status 203/EXEC)', exitCode: 203 },
     ],
     [
       'that could not be put into its control group',
@@ -63,6 +64,7 @@ describe('the state of a unit', () => {
       {
         state: 'gone',
         reason: 'kv.service failed (exit-code, exit status 219/CGROUP)',
+        exitCode: 219,
         hasNotRun: true,
       },
     ],
