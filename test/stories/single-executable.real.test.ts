@@ -51,7 +51,7 @@ describe.skipIf(node === undefined)('single executable', () => {
     expect(good([])).toBe(readFileSync(`${root}dist/help.txt`, 'utf8'));
     expect(good(['__complete', 'tracker', 'labels', 'cr'])).toBe('create\n');
     expect(good(['__complete', 'explain', 'quorum-s'])).toBe('quorum-survives\n');
-    expect(good(['explain', 'quorum-survives', '-o', 'json'])).toContain('What is checked');
+    expect(good(['explain', 'quorum-survives', '-o', 'json'])).toContain('Guard quorum-survives');
     expect(good(['completion', 'zsh'])).toContain('#compdef opsctl');
     const wrong = run(['--no-such-flag']);
     expect([wrong.status, wrong.stdout]).toEqual([2, '']);
