@@ -110,7 +110,13 @@ test.concurrent.for(pages)(
     const home = program();
     const cwd = join(home.home, 'empty');
     mkdirSync(cwd);
-    const env = { BROWSER: 'none', NO_COLOR: '1', OPSCTL_PAGER: '', GIT_CONFIG_GLOBAL: '/dev/null' };
+    const env = {
+      ACCESSIBLE: '1',
+      BROWSER: 'none',
+      NO_COLOR: '1',
+      OPSCTL_PAGER: '',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+    };
     const job: Readonly<Record<string, string>> = isInCi ? { CI: '1' } : {};
     const author = {
       GIT_AUTHOR_NAME: 'a',
