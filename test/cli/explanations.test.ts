@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { parseSync } from 'oxc-parser';
+import { parseAst } from 'rolldown/parseAst';
 import { expect, test } from 'vitest';
 import { explanationOf } from '../../src/cli/explain.ts';
 import { findCommand } from '../../src/cli/find.ts';
@@ -42,7 +42,7 @@ const codesIn = (source: string): Raised[] => {
         if (isCode(value?.value)) found.push({ code: value.value, ...(category ? { category } : {}) });
     for (const [key, value] of Object.entries(node)) if (key !== 'parent') visit(value, category);
   };
-  visit(parseSync('source.ts', source).program);
+  visit(parseAst(source, { lang: 'ts' }));
   return found;
 };
 const sources = files.map((path) => readFileSync(`${root}${path}`, 'utf8'));
