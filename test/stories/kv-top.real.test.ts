@@ -109,7 +109,7 @@ it('an upgrade asks for the name of the cluster, as without the view', async () 
     ['press a key to go back', 'x'],
     ['q quit', 'q'],
   ]);
-  expect(screen).toMatch(/not confirmed; (nothing was changed|no changes were made)/);
+  expect(screen).toContain('not confirmed; no changes were made');
 });
 it('is ASCII under LANG=C', async () => {
   const { screen } = await onTerminal([['q quit', 'q']], 'cols 60 rows 24', { LANG: 'C', LC_ALL: 'C' });

@@ -24,7 +24,7 @@ export const snapshotSource = ({ members }: Pick<Observation, 'members'>): Membe
     members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0]
   );
 };
-/** Whom a snapshot is read from that is asked for now: the leader, because nobody is ahead of it; else whoever is nearest to it. Pure. */
+/** The member to read a snapshot from right now: the leader, because no member is ahead of it, otherwise the member with the highest index. Pure. */
 export const mostCurrent = (members: readonly MemberSeen[]): MemberSeen | undefined =>
   members.find(({ is_leader }) => is_leader) ??
   members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0];

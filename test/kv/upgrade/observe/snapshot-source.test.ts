@@ -32,7 +32,7 @@ describe('whom a snapshot is read from', () => {
     expect(source(away('n1'))).toBeUndefined();
     expect(source(away('n2'), seen('n3', { raft_index: undefined } as never))).toBe('n3');
   });
-  it('for one that is asked for now is the leader, else whoever is nearest to it', () => {
+  it('mostCurrent returns the leader, otherwise the member with the highest index', () => {
     expect(mostCurrent([follower('n2', 9000), leader])?.name).toBe('n1');
     expect(mostCurrent([away('n1'), follower('n2', 1), follower('n3', 2)])?.name).toBe('n3');
     expect(mostCurrent([away('n1')])).toBeUndefined();
