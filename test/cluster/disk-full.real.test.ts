@@ -1,6 +1,7 @@
 import { consent } from '../support/consent.ts';
 import { execFileSync } from 'node:child_process';
 import {
+  appendFileSync,
   closeSync,
   existsSync,
   fstatSync,
@@ -191,6 +192,19 @@ real('a file on a full disk', () => {
     file.write('second\n');
     file.close();
     expect(readFileSync(path, 'utf8')).toBe('first\nsecond\n');
+  });
+
+  it('keeps the lines that another process appended when a write fails', () => {
+    mount(disk, mib);
+    const path = join(disk, 'journal');
+    const file = openAppend(path);
+    file.write('first\n');
+    appendFileSync(path, 'a line of another process\n');
+    file.write('second\n');
+    fill(disk);
+    expect(() => file.write(`${'x'.repeat(100_000)}\n`)).toThrow('ENOSPC');
+    file.close();
+    expect(readFileSync(path, 'utf8')).toBe('first\na line of another process\nsecond\n');
   });
 });
 

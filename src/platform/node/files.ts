@@ -60,9 +60,11 @@ export async function* streamFile(path: string): AsyncGenerator<Buffer> {
   yield* fs.createReadStream(path) as AsyncIterable<Buffer>;
 }
 
-const cutBack = (file: number, size: number): void => {
+/** Removes the bytes that a write appended before it failed. The file itself is asked for its size: someone else may have appended to it since it was opened. */
+const cutBack = (file: number, appendedBytes: number): void => {
+  if (appendedBytes === 0) return;
   try {
-    fs.ftruncateSync(file, size);
+    fs.ftruncateSync(file, fs.fstatSync(file).size - appendedBytes);
   } catch {
     // Not every file can be cut; why it could not be written is what counts.
   }
@@ -83,11 +85,12 @@ export const openAppend = (path: string, mode = 0o666): AppendFile => {
   return {
     write(data) {
       const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+      let at = 0;
       try {
-        for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);
+        while (at < bytes.length) at += fs.writeSync(file, bytes, at);
       } catch (error) {
         // A full disk takes the first part of a line: what is written next must not be joined to it.
-        cutBack(file, size);
+        cutBack(file, at);
         throw aboutFile(error, path);
       }
       size += bytes.length;
