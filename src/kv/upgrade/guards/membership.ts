@@ -74,7 +74,8 @@ const checkListed = (observation: Observation, log: Log): void => {
   const { members, listed } = observation;
   const ids = memberIds(observation);
   for (const row of listed) {
-    if (row.name === '')
+    // A member that answers has started, even if it has not published its name yet.
+    if (row.name === '' && !ids.includes(row.id))
       log.fail({
         message: `member ${hexId(row.id)} (${row.peer_urls.join(', ')}) was added but never started`,
         hint: 'start it or remove it',

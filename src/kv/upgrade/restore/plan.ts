@@ -4,6 +4,7 @@ import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import { snapshotRevision } from '../../client/snapshot-content.ts';
+import type { ListedMember } from '../../client/etcd-client.ts';
 import { hashWithoutChecksum, verifySnapshot, withSnapshot } from '../../client/snapshot.ts';
 import { findRuns } from '../../engine/journal.ts';
 import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } from '../../engine/model.ts';
@@ -42,8 +43,14 @@ export type RestoreStep = {
 /** Every member must be rebuilt from the same file: the one with the highest revision. */
 export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRecord | undefined =>
   snapshots.toSorted((a, b) => b.revision - a.revision)[0];
-const peerUrl = (member: MemberSpec, { listed }: Observation): string | undefined =>
-  member.peer_url ?? listed.find(({ name }) => name === member.name)?.peer_urls[0];
+/** Whether the cluster means this member of the file. A member that has just started has no name in the list of members yet: its ID or its peer address identifies it. */
+const isSameMember = (listed: ListedMember, member: MemberSpec, { members }: Observation): boolean => {
+  if (listed.name !== '') return listed.name === member.name;
+  const id = members.find(({ name }) => name === member.name)?.member_id;
+  return listed.id === id || listed.peer_urls.some((url) => url === member.peer_url);
+};
+const peerUrl = (member: MemberSpec, observation: Observation): string | undefined =>
+  member.peer_url ?? observation.listed.find((one) => isSameMember(one, member, observation))?.peer_urls[0];
 /** One inside the data directory is moved with it, but not built there by the ctl program. */
 const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreStep, 'wal_dir'> => {
   const wal_dir = walDirOf(member, host);
@@ -71,8 +78,10 @@ export type RestoreInput = {
   readonly run: string;
 };
 /** A voter that the restore does not rebuild would keep the old data, and clients that reach it would read them. */
-const refuseOutsiders = ({ members }: ClusterFile, { listed }: Observation): void => {
-  const others = listed.filter(({ name }) => !members.some((member) => member.name === name));
+const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): void => {
+  const others = observation.listed.filter(
+    (one) => !members.some((member) => isSameMember(one, member, observation)),
+  );
   if (others.length === 0) return;
   const shown = others.map(
     ({ name, id, peer_urls }) => `${name === '' ? id : name} (${peer_urls.join(', ')})`,

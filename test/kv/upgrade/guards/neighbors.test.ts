@@ -233,3 +233,12 @@ it('data of the old interface that nobody saw is none', () => {
   expect(v2BytesOf({ members: [seen('n2', { host: { v2_bytes: 7 } })], v2: { bytes: 5 } })).toBe(7);
   expect(v2BytesOf({ members: [seen('n2', { host: { v2_bytes: 3 } })], v2: { bytes: 5 } })).toBe(5);
 });
+
+it('a member that answers has started, even if the list of members does not have its name yet', () => {
+  const levels = (id: string) =>
+    said('one-cluster', { listed: [row(id, ''), row('1002', 'n2'), row('1003', 'n3')] }).map(
+      (line) => line.split(/[: ]/)[0],
+    );
+  expect(levels('1001')).toEqual(['pass']);
+  expect(levels('1009')).toContain('fail');
+});

@@ -126,3 +126,22 @@ it('a restore refuses a member that the cluster file does not contain', () => {
     }),
   );
 });
+
+describe('a member that started a moment ago has no name in the list of members', () => {
+  const unnamed = { id: '1001', name: '', peer_urls: ['http://p1'], client_urls: [], is_learner: false };
+  it('a restore recognizes it by its ID', () => {
+    const plan = planOf({}, observed([seen('n1'), seen('n2')], { listed: [unnamed] }));
+    expect(plan.members[0]?.words).toContain('n1=http://p1,n2=http://p2');
+  });
+  it('a restore recognizes it by its peer address', () => {
+    const plan = planOf({ peer_url: 'http://p1' }, observed([away('n1'), seen('n2')], { listed: [unnamed] }));
+    expect(plan.members[0]?.words).toContain('n1=http://p1,n2=http://p2');
+  });
+  it('a restore refuses it if neither is known', () => {
+    const stranger = { ...unnamed, id: '9', peer_urls: ['http://p9'] };
+    const listed = [stranger, { ...unnamed, name: 'n1' }];
+    expect(() => planOf({}, observed([seen('n1'), seen('n2')], { listed }))).toThrow(
+      expect.objectContaining({ detail: expect.objectContaining({ code: 'UNKNOWN_MEMBER' }) }),
+    );
+  });
+});
