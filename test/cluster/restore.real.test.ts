@@ -197,3 +197,23 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
     expect(plan.json().steps.length).toBe(from === '3.2' ? 13 : 14);
   });
 });
+
+/** etcdctl of 3.5 can raise the revisions. */
+describe.runIf(hasBinaries('3.5'))('a restore of real 3.5 members', () => {
+  it('raises the revisions and cancels watches from before', async () => {
+    cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
+    cluster.write({ ctl_binary: (binariesOf('3.5') as Binaries).ctl }, cluster.members);
+    const kv = (...words: string[]) =>
+      opsctl(['kv', ...words, '--cluster', cluster.file, '-o', 'json'], { home });
+    await kv('put', 'a', '1');
+    const file = join(home, 'saved.db');
+    expect((await kv('snapshot', 'save', file)).code).toBe(0);
+    const before = (await kv('put', 'a', '2')).json().revision;
+    const done = await kv('restore', '--snapshot', file, '--to', '3.5', '--yes');
+    expect(done.code === 0 ? '' : done.stderr).toBe('');
+    expect(done.json().revision).toBeGreaterThan(1_000_000_000);
+    expect((await kv('get', 'a')).json().value).toBe('1');
+    const watch = await kv('watch', 'a', '--rev', String(before));
+    expect([watch.code, JSON.parse(watch.stderr).code]).toEqual([5, 'COMPACTED']);
+  });
+});

@@ -10,14 +10,18 @@ import { storedLines } from '../../src/core/text.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { dbFile } from '../../src/etcd-sim/disk/db-file.ts';
 import { storedFrom } from '../../src/etcd-sim/disk/wal.ts';
-import { inMemory, snapshotContent, snapshotRevision } from '../../src/kv/client/snapshot-content.ts';
+import {
+  inMemory,
+  snapshotContent,
+  snapshotKeys,
+  snapshotRevision,
+} from '../../src/kv/client/snapshot-content.ts';
 import { readCluster } from '../../src/kv/upgrade/cluster/cluster-file.ts';
 import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../src/kv/upgrade/configuration/migrate.ts';
 import { parseJournal } from '../../src/kv/engine/journal.ts';
 import { progressOf } from '../../src/kv/engine/progress.ts';
 import { lockFrom } from '../../src/labels/lock-file.ts';
-import { snapshotKeys } from '../../src/kv/upgrade/rehearse/rehearse.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
 import { readJournal } from '../../src/mock-server/journal-read.ts';
 import { Chunked, parseHead } from '../../src/platform/node/http1-answer.ts';

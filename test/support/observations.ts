@@ -36,6 +36,7 @@ export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
     free_bytes: 10_000_000_000,
     v2_bytes: 0,
     clock_skew_ms: 0,
+    restore_check: {},
   },
   ...patch,
 });
@@ -72,6 +73,7 @@ export const observed = (
 
 export const clusterFile = (size = 3, patch: Partial<ClusterFile> = {}): ClusterFile => ({
   name: 'test',
+  ctl_binary: '/bin/ctl-3.3',
   members: Array.from({ length: size }, (_, i) => {
     const name = `n${i + 1}`;
     return {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
@@ -110,6 +111,40 @@ const optionsOf = async (context: Context, { cluster }: Opened, values: PlanValu
   const accept = acceptedGuards(values.accept);
   return planOptions({ ...values, accept }, cluster, await givenVersions(context, values['versions-file']));
 };
+/** Whether a restore could lead back, which only matters for an upgrade: everything else has no point of no return. */
+export const checkRestore = async (
+  { host, settings }: Context,
+  cluster: ClusterFile,
+  observation: Observation,
+  from: Minor | undefined,
+): Promise<Observation> => {
+  if (cluster.ctl_binary === undefined || from === undefined) return observation;
+  const [{ findRestoreProblem }, { shellsOf }] = await Promise.all([
+    import('../../kv/upgrade/restore/plan.ts'),
+    import('../../kv/upgrade/supervisors/open.ts'),
+  ]);
+  const shellFor = await shellsOf(host, cluster, settings.directories.state);
+  const members = await Promise.all(
+    observation.members.map(async (seen) => {
+      const spec = cluster.members.find(({ name }) => name === seen.name);
+      if (spec === undefined) return seen;
+      const wanted = { to: from, host: seen.host };
+      const problem = await findRestoreProblem(shellFor(spec), cluster, spec, wanted);
+      return { ...seen, host: { ...seen.host, restore_check: problem === undefined ? {} : { problem } } };
+    }),
+  );
+  return { ...observation, members };
+};
+/** What the guards of this kind of plan read in addition. */
+const observeMore = async (
+  context: Context,
+  { cluster }: Opened,
+  kind: PlanKind | undefined,
+  seen: Observation,
+): Promise<Observation> => {
+  if (kind === 'restart') return withNewConfiguration(context.host, cluster, seen);
+  return kind === undefined ? checkRestore(context, cluster, seen, seen.lowest) : seen;
+};
 /** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
 export const prepare = async (
   context: Context,
@@ -140,7 +175,7 @@ export const prepare = async (
     isDeep: true,
     runDirectory: directory,
   });
-  const observation = kind === 'restart' ? await withNewConfiguration(host, cluster, seen) : seen;
+  const observation = await observeMore(context, opened, kind, seen);
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run, kind });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
 };

@@ -1,19 +1,22 @@
+import { basename } from 'node:path';
 import { versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { bool, str } from '../../core/field.ts';
+import { bool, int, str } from '../../core/field.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
-import { invalidArguments, problem } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { Plan, UpgradeEvent } from '../../kv/engine/model.ts';
 import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
-import type { RestoreSource } from '../../kv/upgrade/restore/plan.ts';
+import type { RestorePlan, RestoreSource } from '../../kv/upgrade/restore/plan.ts';
 import { clusterFlags, planFlags } from './flags.ts';
 import { driverFor, noPlan, openCluster, type Opened, prepare, type Prepared } from './prepare.ts';
 import { confirmStart } from './run.ts';
 import { bucketFlags, bucketOptions } from './snapshot.ts';
 
+/** Revisions are 64-bit numbers; this leaves room for a thousand restores of a busy cluster. */
+const maxBump = 1_000_000_000_000;
 export const restoreFlags = {
   ...clusterFlags,
   snapshot: {
@@ -33,38 +36,109 @@ export const restoreFlags = {
     field: bool(),
     summary: 'Accept a database file without a checksum, such as a copy of a stopped member',
   },
+  'accept-unverified': {
+    effects: [],
+    field: str(255, { min: 1 }),
+    summary: 'With --skip-hash-check: the name of the file, instead of typing it at the prompt',
+    value: 'name-of-file',
+  },
+  'bump-revision': {
+    effects: [],
+    field: int({ min: 0, max: maxBump }),
+    summary:
+      'Raise the revisions by N and mark everything before as compacted (default: 1000000000 if ctl_binary can do it; 0: no)',
+    value: 'n',
+  },
   ...bucketFlags,
 } as const satisfies Flags;
 export type RestoreValues = ValuesOf<typeof restoreFlags>;
 
-const rebuilt = async (
+/** A file without a checksum may be damaged without a sign: --yes does not accept it, only its name does. */
+const confirmUnverified = async (
+  context: Context,
+  { snapshot }: RestorePlan,
+  accepted: string | undefined,
+): Promise<void> => {
+  const name = basename(snapshot.path);
+  if (snapshot.has_no_checksum !== true) return;
+  if (accepted !== undefined && accepted !== name)
+    throw invalidArguments([problem('--accept-unverified', 'enum', `must be ${name}, the name of the file`)]);
+  if (accepted === name) return;
+  const refusal = new AppError(
+    'unsafe',
+    `${name} has no checksum, so that damage in it cannot be found; no changes were made`,
+    {
+      code: 'UNVERIFIED_SNAPSHOT',
+      tryThis: [
+        `opsctl kv restore --snapshot ${snapshot.path} --skip-hash-check --accept-unverified ${name}`,
+        'opsctl kv snapshot list shows verified snapshots',
+      ],
+    },
+  );
+  if (!context.isInteractive) throw refusal;
+  const { terminal } = context.host;
+  const question = `${name} has no checksum: damage in it cannot be found, and the cluster would serve it.\n  Type the name of the file (${name}) to accept it:`;
+  if ((await terminal.prompts.text(question, { signal: context.signal })).trim() !== name) throw refusal;
+};
+/** The steps of the restore; nothing has changed yet. */
+const planRestore = async (
   context: Context,
   { cluster, access }: Opened,
   source: RestoreSource,
-): Promise<Result> => {
-  const [{ observe }, { restorePlan, restoreText }, { carryOutRestore }] = await Promise.all([
+  wantedBump: number | undefined,
+) => {
+  const [{ observe }, { chooseBump, restorePlan }, { shellsOf }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/upgrade/restore/plan.ts'),
+    import('../../kv/upgrade/supervisors/open.ts'),
+  ]);
+  const { host, settings } = context;
+  const driver = await driverFor(context, cluster);
+  const observation = await observe({ host, cluster, access, driver });
+  const shellFor = await shellsOf(host, cluster, settings.directories.state);
+  const bump = await chooseBump(shellFor, cluster, wantedBump);
+  const plan = restorePlan({ cluster, observation, bump, ...source });
+  if (wantedBump !== undefined && wantedBump > 0 && wantedBump <= (plan.lost_revisions ?? 0))
+    throw invalidArguments([
+      problem(
+        '--bump-revision',
+        'min',
+        `must be more than ${plan.lost_revisions}, the revisions that are lost`,
+      ),
+    ]);
+  return { plan, driver };
+};
+/** What clients notice, and what the operator has to do about it. */
+const clientNotes = ({ bump_revision, lost_revisions }: RestorePlan): string[] => [
+  bump_revision === undefined
+    ? 'restart every client that watches or caches: revisions went back, and such a client waits for a revision that it has already seen'
+    : 'watches from before the restore are canceled as compacted: clients that handle this error read their keys again; restart the others',
+  'clients that authenticate must log in again; leases restart with their full TTL',
+  ...(lost_revisions === 0 ? [] : ['repeat the writes that clients made after the snapshot']),
+];
+const rebuilt = async (
+  context: Context,
+  opened: Opened,
+  source: RestoreSource,
+  values: RestoreValues,
+): Promise<Result> => {
+  const [{ restoreText }, { carryOutRestore }] = await Promise.all([
     import('../../kv/upgrade/restore/plan.ts'),
     import('../../kv/upgrade/restore/execute.ts'),
   ]);
   const { host, settings, log } = context;
-  const driver = await driverFor(context, cluster);
-  const observation = await observe({ host, cluster, access, driver });
-  const plan = restorePlan({ cluster, observation, ...source });
+  const { cluster, access } = opened;
+  const { plan, driver } = await planRestore(context, opened, source, values['bump-revision']);
   if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
   log.warn(restoreText(plan));
-  const unchecked = plan.snapshot.has_no_checksum === true ? ' from a file without a checksum' : '';
-  await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}${unchecked}?`);
+  await confirmUnverified(context, plan, values['accept-unverified']);
+  await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
   const { revision, kept } = await carryOutRestore(
     { host, directories: settings.directories, log },
     { cluster, access, plan, driver },
   );
   const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
-  const clients = [
-    'restart every client that watches or caches: revisions went back, and such a client waits for a revision that it has already seen',
-    'clients that authenticate must log in again; leases restart with their full TTL',
-    ...(plan.lost_revisions === 0 ? [] : ['repeat the writes that clients made after the snapshot']),
-  ];
+  const clients = clientNotes(plan);
   return recordResult(
     { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, clients, message },
     { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
@@ -83,7 +157,7 @@ const restoreCluster = async (context: Context, values: RestoreValues): Promise<
   };
   const source = await restoreSource(host, settings.directories, wanted, opened.cluster);
   try {
-    return await rebuilt(context, opened, source);
+    return await rebuilt(context, opened, source, values);
   } finally {
     if (source.copy !== undefined) await host.files.remove(source.copy);
   }
@@ -92,10 +166,14 @@ export const restore = defineCommand({
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
   about:
-    'Rebuilds the cluster from its snapshots, even after the point of no return. First shows how many revisions would be lost, and asks for confirmation. Keeps the current data directories as backups. Requires ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
+    'Rebuilds the cluster from its snapshots, even after the point of no return. First shows how many revisions would be lost, and asks for confirmation. Keeps the current data directories as backups. The rebuilt cluster has a new cluster ID, so that no old member can join it. If ctl_binary can do it, the restore raises the revisions, so that watches end and clients rebuild their caches. A file without a checksum requires --skip-hash-check and its name, typed or in --accept-unverified; --yes does not accept it. Requires ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
   flags: restoreFlags,
   examples: [
     { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'Show the steps and the data loss' },
+    {
+      line: 'opsctl kv restore --snapshot copy.db --to 3.5 --skip-hash-check --accept-unverified copy.db --yes',
+      says: 'Use the database file of a stopped member',
+    },
   ],
   run: async (context, values) => restoreCluster(context, values),
 });

@@ -11,7 +11,7 @@ import type { Crossing } from '../../kv/upgrade/present/live.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.ts';
 import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
-import { driverFor, earlierMs, type Opened } from './prepare.ts';
+import { checkRestore, driverFor, earlierMs, type Opened } from './prepare.ts';
 
 const reportEnding = async (context: Context, { ending, report }: SessionResult): Promise<Result> => {
   const { host, isFormatGiven } = context;
@@ -82,16 +82,19 @@ export const confirmCrossing = async (
   context: Context,
   values: CrossingValues,
   plan: Plan,
-  crossing: Crossing,
+  { problems, ...crossing }: Crossing & { readonly problems: readonly string[] },
   ask: Ask,
   withdrawn: AbortSignal,
 ): Promise<boolean> => {
+  if (values['accept-point-of-no-return'] === true || !context.isInteractive || context.isConfirmed)
+    for (const one of problems) context.log.warn(one);
   if (values['accept-point-of-no-return'] === true) return true;
   if (!context.isInteractive || context.isConfirmed) return false;
   const { terminal } = context.host;
   const { crossingText } = await import('../../kv/upgrade/present/live.ts');
   const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
-  const question = `${text}\n  Type ${plan.to} to continue past it, anything else to hold:`;
+  const lines = problems.map((one) => `\n  ! ${one}`).join('');
+  const question = `${text}${lines}\n  Type ${plan.to} to continue past it, anything else to hold:`;
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
 };
 /** Better said at the start than after an hour. */
@@ -161,6 +164,18 @@ export const windowOf = async (
   };
 };
 
+/** What stands against a restore now, hours or days after the run started: after this question it is the only way back. */
+const restoreProblems = async (
+  context: Context,
+  { cluster }: Opened,
+  { from, options }: Plan,
+  { observation }: Crossing,
+): Promise<string[]> => {
+  const { restorePossible } = await import('../../kv/upgrade/guards/restore.ts');
+  const checked = await checkRestore(context, cluster, observation, from);
+  const findings = restorePossible.findings({ observation: checked, cluster, options, from });
+  return findings.flatMap(({ level, message }) => (level === 'warn' ? [message] : []));
+};
 export type Start = {
   readonly opened: Opened;
   /** The one that planned: it has its connections, and knows which version each program is. */
@@ -196,7 +211,10 @@ export const runUpgrade = async (
       conduct({
         ...common,
         ...{ plan, run, action, sink: all, signal, window },
-        confirmed: (crossing, withdrawn) => confirmCrossing(context, values, plan, crossing, ask, withdrawn),
+        confirmed: async (crossing, withdrawn) => {
+          const problems = await restoreProblems(context, opened, plan, crossing);
+          return confirmCrossing(context, values, plan, { ...crossing, problems }, ask, withdrawn);
+        },
         hasCanary: values.canary !== false,
         canaryRate: values['canary-rate'],
         canKill: values['kill-after-grace'] ?? false,

@@ -5,6 +5,7 @@ import type { Argument, Flags } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { lossyText } from '../../core/utf8.ts';
 import type { Rehearsal, RehearsalMember } from '../../etcd-sim/cluster/layout.ts';
+import type { SimulatedState } from '../../etcd-sim/disk/db-file.ts';
 import { defaultMs, type Fault, faultKinds, simulatedMinors } from '../../etcd-sim/forms.ts';
 import { chooseMembers, dirFlag, memberFlag, rehearsalIn, start } from './kv-start.ts';
 
@@ -182,6 +183,48 @@ export const member = defineCommand({
   },
 });
 
+/** The ctl program of the simulated cluster. Its arguments are those of the real program. */
+export const ctl = defineCommand({
+  path: ['mock', 'kv', 'ctl'],
+  noDryRun: 'opsctl kv restore --dry-run',
+  summary: 'Run the ctl program of a simulated cluster',
+  hidden: true,
+  args: [
+    {
+      name: 'words',
+      effects: ['reads', 'writes'],
+      field: list(str()),
+      summary: 'Words of the ctl program, after --',
+      optional: true,
+      rest: true,
+    },
+  ],
+  flags: {
+    'binary-version': { effects: [], field: str(), summary: 'Version to simulate', required: true },
+  },
+  async run({ host }, values) {
+    const [{ readCtlWords, restoreDirectory }, { stateKey }, { bucketRecords, snapshotKeys }, snapshots] =
+      await Promise.all([
+        import('../../etcd-sim/cluster/ctl.ts'),
+        import('../../etcd-sim/disk/db-file.ts'),
+        import('../../kv/client/snapshot-content.ts'),
+        import('../../kv/client/snapshot.ts'),
+      ]);
+    const words = readCtlWords(values.words ?? [], values['binary-version']);
+    await (words.skipsHash ? snapshots.hashWithoutChecksum : snapshots.verifySnapshot)(host, words.snapshot);
+    const content = snapshots.withSnapshot(host.files, words.snapshot, (file) => ({
+      ...snapshotKeys(file),
+      // A snapshot of a real member has no such record.
+      state: [...bucketRecords(file, 'meta')]
+        .find(({ key }) => key.toString() === stateKey)
+        ?.value.toString(),
+    }));
+    const state = content.state === undefined ? undefined : (JSON.parse(content.state) as SimulatedState);
+    await restoreDirectory(host, words, content, state);
+    return nothing();
+  },
+});
+
 export const stop = defineCommand({
   path: ['mock', 'kv', 'stop'],
   noDryRun: 'opsctl mock kv status',
@@ -210,4 +253,4 @@ export const stop = defineCommand({
   },
 });
 
-export const commands: readonly Command[] = [start, stop, status, fault, log, member];
+export const commands: readonly Command[] = [start, stop, status, fault, log, member, ctl];

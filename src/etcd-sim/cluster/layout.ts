@@ -3,7 +3,7 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import { sh } from '../../core/shell.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
-import { formOf } from '../forms.ts';
+import { bumpsRevisions, formOf } from '../forms.ts';
 
 /** Everything `mock kv start` may be told. */
 export type RehearsalOptions = {
@@ -43,6 +43,9 @@ export const faultsDirectory = (directory: string): string => `${directory}/faul
 export const passwordFile = (directory: string): string => `${directory}/password`;
 export const binaryPath = (directory: string, version: string, word: string): string =>
   childPath(`${directory}/bin`, pathPart(`${word}-${version}`));
+/** The program that builds data directories from snapshots, of one version as the real one. */
+export const ctlPath = (directory: string, version: string, word: string): string =>
+  childPath(`${directory}/bin`, pathPart(`${word}ctl-${version}`));
 /** Ports come in pairs: client, peer. */
 export const rehearsalOf = (
   directory: string,
@@ -133,6 +136,24 @@ esac
 exec ${[...self, 'mock', 'kv', 'member', ...flags]} -- "$@"
 `);
 };
+/** A program that reports its version, prints its flags, and restores snapshots for simulated members. */
+export const ctlText = (self: readonly string[], rehearsal: Rehearsal, version: string): string => {
+  const { word } = rehearsal.options;
+  const flags = [
+    '--skip-hash-check',
+    ...(bumpsRevisions(version) ? ['--bump-revision', '--mark-compacted'] : []),
+  ];
+  return String(sh`#!/bin/sh
+# The ctl program of simulated servers. It builds data directories for simulated members only.
+case "$1" in
+  version) printf '%s\n' ${`${word}ctl version: ${version}`} 'API version: 3'; exit 0 ;;
+esac
+for one in "$@"; do
+  if [ "$one" = --help ]; then printf '      %s\n' ${flags}; exit 0; fi
+done
+exec ${[...self, 'mock', 'kv', 'ctl', '--binary-version', version]} -- "$@"
+`);
+};
 /** Runs and locks are kept by this name: rehearsal clusters of two directories are two clusters. A directory that is called what it is says nothing. */
 const clusterName = (directory: string): string => {
   const own = basename(directory);
@@ -166,6 +187,7 @@ export const clusterText = (rehearsal: Rehearsal): string => {
     'driver: local',
     'simulated: true',
     `snapshot_dir: ${text(`${directory}/snapshots`)}`,
+    `ctl_binary: ${text(ctlPath(directory, options.version, options.word))}`,
     ...(options.auth ? ['user:', '  name: root', `  password_file: ${text(passwordFile(directory))}`] : []),
     'members:',
     ...members.flatMap(member),

@@ -4,14 +4,16 @@ import { recordResult, type Result } from '../../core/result.ts';
 import { storedObject } from '../../core/text.ts';
 import { lossyText } from '../../core/utf8.ts';
 import type { Host } from '../../platform/host.ts';
-import { clusterId, entryLine, memberId, Wal } from '../disk/wal.ts';
 import { defaultMs, type Fault, faultFile, type FaultKind, formOf, readFaults } from '../forms.ts';
 import type { StoredKey } from '../state/command.ts';
+import { identityOf, writeFirstLog } from './ctl.ts';
 import {
   ask,
   binaryPath,
   binaryText,
   clusterText,
+  ctlPath,
+  ctlText,
   configText,
   faultsDirectory,
   markerFile,
@@ -75,17 +77,10 @@ const writeData = async (
     await host.files.create(`${member.dataDir}/member/snap/db`, '', 0o600);
   }
   if (content === undefined) return;
-  const ids = rehearsal.members.map((one) => memberId([one.peerUrl], 'rehearsal'));
-  const { wal } = await Wal.open(host, member.dataDir);
-  const command = { op: 'restore', keys: content.keys, revision: content.revision } as const;
-  const entry = { index: 1, term: 1, data: { id: 'restore', command } };
-  wal.write([
-    { meta: { member: memberId([member.peerUrl], 'rehearsal'), cluster: clusterId(ids) } },
-    { hard: { term: 1 } },
-    entryLine(entry),
-    { commit: 1 },
+  const identity = identityOf(rehearsal.members, member.peerUrl, 'rehearsal');
+  await writeFirstLog(host, member.dataDir, identity, [
+    { op: 'restore', keys: content.keys, revision: content.revision },
   ]);
-  wal.close();
 };
 const writeDirectory = async (
   host: Host,
@@ -102,6 +97,9 @@ const writeDirectory = async (
     const path = binaryPath(directory, version, options.word);
     await host.files.create(path, binaryText(host.self, rehearsal, version), 0o700);
     await host.files.setMode(path, 0o700);
+    const ctl = ctlPath(directory, version, options.word);
+    await host.files.create(ctl, ctlText(host.self, rehearsal, version), 0o700);
+    await host.files.setMode(ctl, 0o700);
   }
   await Promise.all(members.map((member) => writeData(host, rehearsal, member, content)));
   for (const member of members)

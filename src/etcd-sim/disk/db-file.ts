@@ -164,6 +164,24 @@ const records = (machine: Machine): Item[] => {
   }
   return found;
 };
+/** What a simulated member keeps in its snapshot beside the keys; real members have buckets in their own format for it. */
+export type SimulatedState = {
+  readonly isAuthOn: boolean;
+  readonly users: readonly { readonly name: string; readonly salt: string; readonly hash: string }[];
+  readonly leases: readonly { readonly id: string; readonly ttl: number }[];
+  /** Lease of each key that has one. */
+  readonly attached: Readonly<Record<string, string>>;
+};
+/** Its key in the bucket `meta`. */
+export const stateKey = 'simulated_state';
+const toState = (machine: Machine): SimulatedState => ({
+  isAuthOn: machine.isAuthOn,
+  users: [...machine.users.values()],
+  leases: [...machine.leases.values()].map(({ id, ttl }) => ({ id, ttl })),
+  attached: Object.fromEntries(
+    [...machine.leases.keys()].flatMap((id) => machine.leaseKeys(id).map((key) => [key, id])),
+  ),
+});
 /** The member's v3 data as a database file, without the trailer. */
 export const snapshotFile = (machine: Machine): Buffer =>
   dbFile({
@@ -182,5 +200,6 @@ export const snapshotFile = (machine: Machine): Buffer =>
     meta: [
       makeItem('consistent_index', eight(machine.applied)),
       makeItem('simulated', Buffer.from('a rehearsal, not a database')),
+      makeItem(stateKey, Buffer.from(JSON.stringify(toState(machine)))),
     ],
   });

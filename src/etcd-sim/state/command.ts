@@ -79,7 +79,12 @@ export type Command =
   | { readonly op: 'user'; readonly name: string; readonly salt: string; readonly hash: string }
   | { readonly op: 'auth'; readonly on: boolean }
   /** Fills an empty store from a list of keys (rehearsal on a copy of real data). */
-  | { readonly op: 'restore'; readonly keys: readonly StoredKey[]; readonly revision: number };
+  | {
+      readonly op: 'restore';
+      readonly keys: readonly StoredKey[];
+      readonly revision: number;
+      readonly compacted?: number;
+    };
 /** What stands in the log: the id makes a repeated proposal harmless. */
 export type Proposal = { readonly id: string; readonly command: Command };
 /** A refusal that every member finds alike: gRPC code and text. */

@@ -158,9 +158,11 @@ export class Keyspace {
     );
     return undefined;
   }
-  restore(keys: readonly StoredKey[], revision: number): void {
+  /** `compacted`: every revision up to this one counts as compacted, so that watches from before are canceled. */
+  restore(keys: readonly StoredKey[], revision: number, compacted = 0): void {
     for (const kv of keys) this.#add(kv.key, { mod: kv.mod, sub: 0, kv });
     this.revision = Math.max(revision, 1);
+    this.compacted = compacted;
   }
   /** What happened from a revision on, in order. */
   changesFrom(range: KeyRange, revision: number): Change[] {

@@ -88,7 +88,7 @@ export class Machine {
         return problem === undefined ? this.#ok() : { ok: false, failure: problem };
       }
       case 'restore':
-        this.keys.restore(command.keys, command.revision);
+        this.keys.restore(command.keys, command.revision, command.compacted);
         return this.#ok();
       default:
         this.#administer(command);

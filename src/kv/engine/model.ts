@@ -77,6 +77,8 @@ export type HostFacts = {
   readonly config_error?: string;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
+  /** Whether `kv restore` could rebuild the member here; `problem` states why not. Absent: not checked. */
+  readonly restore_check?: { readonly problem?: string };
 };
 /** A certificate of a member or of this client. `source`: the file, or the address of the handshake. */
 export type CertificateSeen = {

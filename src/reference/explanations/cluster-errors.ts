@@ -610,6 +610,20 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use a saved snapshot. If the copy is all that is left, restore it with --skip-hash-check.',
     example: 'opsctl kv restore --snapshot copy.db --skip-hash-check',
   },
+  UNVERIFIED_SNAPSHOT: {
+    category: 'unsafe',
+    meaning: 'The file for the restore has no checksum, and nobody accepted it by its name.',
+    causes: ['The flag --yes confirms a restore, but not a file whose damage cannot be found.'],
+    fix: 'Use a verified snapshot. If the file is all that is left, name it with --accept-unverified.',
+    example: 'opsctl kv restore --snapshot copy.db --skip-hash-check --accept-unverified copy.db',
+  },
+  NO_BUMP_REVISION: {
+    category: 'config',
+    meaning: 'The ctl program cannot raise the revisions during a restore.',
+    causes: ['ctl_binary is older than the flag --bump-revision of etcdctl and etcdutl.'],
+    fix: 'Use a ctl program of the same minor version that has the flag, or restore without it.',
+    example: 'opsctl kv restore --bump-revision 0',
+  },
   SNAPSHOT_TRUNCATED: {
     category: 'no',
     meaning: 'The snapshot ends before its last page.',

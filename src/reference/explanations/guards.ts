@@ -153,6 +153,18 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     fix: 'Compact and defragment the members, or raise the quota.',
     example: 'opsctl kv defrag',
   },
+  'restore-possible': {
+    meaning: 'A restore could rebuild every member on the old version.',
+    reason:
+      'After the last member is upgraded, only kv restore leads back. It requires the ctl program of the old version and a data directory that can be moved aside.',
+    causes: [
+      'The cluster file has no ctl_binary.',
+      'ctl_binary is missing on a host, has another version, or other users can replace it.',
+      'A data directory is a mount point, or its parent directory is not writable.',
+    ],
+    fix: 'Set ctl_binary to etcdctl or etcdutl of the old version, and fix the directory that the finding names.',
+    example: 'opsctl kv check',
+  },
   'v2-backup': {
     meaning: 'The backup covers all data.',
     reason: 'A snapshot contains only v3 data, so that v2 data requires a copy of the data directories.',

@@ -2,10 +2,9 @@
  * The shell where a member lives, as far as a restore uses it: the ctl program that builds a data directory from a snapshot, and moving
  * directories. Each change of the disk is an effect, so that a crash can leave a directory half built or half swapped.
  */
-import { inMemory } from '../../../src/kv/client/snapshot-content.ts';
+import { inMemory, snapshotKeys } from '../../../src/kv/client/snapshot-content.ts';
 import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/wal.ts';
 import { wordsOf } from '../../../src/kv/engine/command-line.ts';
-import { snapshotKeys } from '../../../src/kv/upgrade/rehearse/rehearse.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import * as calls from './file-system.ts';
 import { kernelNow } from './kernel.ts';

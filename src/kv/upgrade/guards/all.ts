@@ -6,6 +6,7 @@ import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from '.
 import { certificatesLast, peerLinks } from './connections.ts';
 import { configurationFits } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
+import { restorePossible } from './restore.ts';
 import { knownVersions, leastVersions, versionPath } from './versions.ts';
 
 /** In the order in which an operator wants to read them. */
@@ -33,6 +34,7 @@ export const guards: readonly Guard[] = [
   authAndLeases,
   certificatesLast,
   clocksAgree,
+  restorePossible,
 ];
 
 /** Guards that concern the cluster as it runs, with or without an upgrade ahead. */

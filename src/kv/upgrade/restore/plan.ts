@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
-import { AppError } from '../../../core/problem.ts';
+import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import { snapshotRevision } from '../../client/snapshot-content.ts';
@@ -29,6 +29,8 @@ export type RestorePlan = {
   readonly revision_now?: number;
   /** Changes after the snapshot that will be gone; undefined when nobody answers. */
   readonly lost_revisions?: number;
+  /** Added to the revisions of the snapshot, so that watches end and caches are rebuilt; absent: the ctl program cannot, or it was declined. */
+  readonly bump_revision?: number;
   readonly members: readonly RestoreStep[];
 };
 export type RestoreStep = {
@@ -76,6 +78,7 @@ export type RestoreInput = {
   readonly to: Minor;
   /** Part of the names of the directories that are moved aside. */
   readonly run: string;
+  readonly bump?: number | undefined;
 };
 /** A voter that the restore does not rebuild would keep the old data, and clients that reach it would read them. */
 const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): void => {
@@ -100,15 +103,15 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
 };
 /** Words of the ctl program for one member. The new token gives a new cluster ID: no member of the old cluster can join by accident. */
 const listWords = (
-  { cluster, snapshot, run }: Pick<RestoreInput, 'cluster' | 'snapshot' | 'run'>,
+  { cluster, snapshot, run, bump }: Pick<RestoreInput, 'cluster' | 'snapshot' | 'run' | 'bump'>,
   { name, all, peer, beside }: Readonly<Record<'name' | 'all' | 'peer' | 'beside', string>>,
 ): string[] => [
   ...['--name', name, '--initial-cluster', all],
   ...['--initial-cluster-token', `${cluster.name}-restore-${run}`],
   ...(snapshot.has_no_checksum === true ? ['--skip-hash-check'] : []),
+  ...(bump === undefined ? [] : ['--bump-revision', String(bump), '--mark-compacted']),
   ...['--initial-advertise-peer-urls', peer, '--data-dir', `${beside}.restoring`],
 ];
-/** The plan, with the commands of the store's own program. Pure. */
 /** The program that writes the data of a member. */
 const requireCtl = ({ cluster, to }: RestoreInput): string => {
   if (cluster.ctl_binary !== undefined) return cluster.ctl_binary;
@@ -117,8 +120,9 @@ const requireCtl = ({ cluster, to }: RestoreInput): string => {
     tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
   });
 };
+/** The plan, with the commands of the store's own program. Pure. */
 export const restorePlan = (input: RestoreInput): RestorePlan => {
-  const { cluster, observation, snapshot, to, run } = input;
+  const { cluster, observation, snapshot, to, run, bump } = input;
   const ctl = requireCtl(input);
   const peers = cluster.members.map((member) => ({ member, peer: peerUrl(member, observation) }));
   const unknown = peers.find(({ member, peer }) => peer === undefined || member.data_dir === undefined);
@@ -139,6 +143,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
     snapshot,
     ctl,
     ...(now === undefined ? {} : { revision_now: now, lost_revisions: Math.max(0, now - snapshot.revision) }),
+    ...(bump === undefined ? {} : { bump_revision: bump }),
     members: peers.map(({ member, peer }) => {
       const host = observation.members.find(({ name }) => name === member.name)?.host;
       const beside = host?.data_place?.beside.path ?? (member.data_dir as string);
@@ -147,7 +152,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
         aside: `${beside}.before-restore-${run}`,
         ...logOf(member, host),
         words: listWords(
-          { cluster, snapshot, run },
+          { cluster, snapshot, run, bump },
           { name: member.name, all, peer: peer as string, beside },
         ),
       };
@@ -166,6 +171,11 @@ export const restoreText = (plan: RestorePlan): string => {
   return [
     `Rebuild of ${plan.cluster} on ${plan.to} from ${plan.snapshot.path} (revision ${plan.snapshot.revision}, taken from ${plan.snapshot.member})`,
     `LOST: ${lost} written after the snapshot; v2 data is not part of it; clients see no store meanwhile`,
+    ...(plan.bump_revision === undefined
+      ? []
+      : [
+          `The revisions of the snapshot are raised by ${plan.bump_revision}, and everything before counts as compacted: watches end, and clients rebuild their caches`,
+        ]),
     '1. build new data directories beside the present ones, on every host',
     '2. stop every member; the present directories are kept aside',
     ...steps,
@@ -238,28 +248,60 @@ export const restoreSource = async (
   };
 };
 
+const defaultBump = 1_000_000_000;
+/** Whether the ctl program can raise the revisions: the program lists the flag in its help. */
+const canBump = async (shell: Shell, ctl: string): Promise<boolean> => {
+  const { stdout, stderr } = await shell.run(
+    sh`${trustFunctions}
+trusted ${ctl} && ETCDCTL_API=3 ${ctl} snapshot restore --help 2>&1`,
+  );
+  return /--bump-revision\b/.test(`${stdout}\n${stderr}`);
+};
+/**
+ * How far the revisions are raised. Without it a client that watches from a later revision waits until the cluster reaches that revision, and misses
+ * what is written in the meantime. `wanted` 0: not at all; undefined: if every ctl program can.
+ */
+export const chooseBump = async (
+  shellFor: (member: MemberSpec) => Shell,
+  { members, ctl_binary }: Pick<ClusterFile, 'members' | 'ctl_binary'>,
+  wanted: number | undefined,
+): Promise<number | undefined> => {
+  if (wanted === 0 || ctl_binary === undefined) return undefined;
+  const able = await Promise.all(members.map((member) => canBump(shellFor(member), ctl_binary)));
+  if (able.every(Boolean)) return wanted ?? defaultBump;
+  if (wanted === undefined) return undefined;
+  throw new AppError('config', `${ctl_binary} has no flag --bump-revision; no changes were made`, {
+    code: 'NO_BUMP_REVISION',
+    tryThis: [
+      'ctl_binary: PATH of a ctl program that has it (etcdctl or etcdutl of 3.5)',
+      '--bump-revision 0 restores without it; then restart every client that watches or caches',
+    ],
+  });
+};
+
 const buildMs = 3_600_000;
 /** What is done where a member lives, as shell scripts: here, or over ssh. Nothing of it is done twice. */
 export const refuseWrongCtl = async (
   shell: Shell,
   { ctl, to }: { readonly ctl: string; readonly to: Minor },
 ): Promise<void> => {
-  const { stdout, stderr } = await shell.run(
+  const { code, stdout, stderr } = await shell.run(
     sh`${trustFunctions}
 trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
   );
   if (isDistrust(stderr.trimStart()))
-    throw new AppError('unsafe', `refused, nothing was changed: ${stderr.trim().split('\n')[0]}`, {
+    throw new AppError('unsafe', `no changes were made: ${stderr.trim().split('\n')[0]}`, {
       code: 'UNTRUSTED',
       tryThis: ['ctl_binary: PATH of a program that only root or you can replace'],
     });
-  const version = versionInText(`${stdout}\n${stderr}`);
+  // The path in the message of a program that cannot be started may contain a version.
+  const version = code === 0 ? versionInText(`${stdout}\n${stderr}`) : undefined;
   if (minorOf(version) === to) return;
   const place = shell.where === 'here' ? '' : ` on ${shell.where}`;
   const what = version ?? `of an unknown version (${`${stdout}\n${stderr}`.trim().split('\n')[0] ?? ''})`;
   throw new AppError(
     'unsafe',
-    `refused, nothing was changed: the ctl program${place} is ${what}, the directories are for ${to}`,
+    `no changes were made: the ctl program${place} is ${what}, the directories are for ${to}`,
     {
       code: 'WRONG_CTL',
       tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
@@ -297,6 +339,26 @@ done
 for d in "$R/member" "$R/member/snap" "$R/member/wal"; do ! is_mount "$d" || refuse "$d is a mount point: it cannot be moved aside"; done
 for d in "$R/member" "$R/member/snap"; do [ ! -L "$d" ] || refuse "$d is a link: make data_dir the directory itself, or mount the disk there"; done
 ${wal === undefined ? sh`[ ! -d "$R/member" ] || [ -e "$R/member/wal" ] || [ -L "$R/member/wal" ] || refuse "$R has no member/wal, and no setting names another directory: wal_dir: PATH in the cluster file ($R/member/wal if the log is lost)"` : sh``}`;
+/** Why a restore of this member would be refused; undefined if nothing stands against it. Changes nothing. */
+export const findRestoreProblem = async (
+  shell: Shell,
+  { ctl_binary: ctl }: Pick<ClusterFile, 'ctl_binary'>,
+  member: MemberSpec,
+  { to, host }: { readonly to: Minor; readonly host: HostFacts | undefined },
+): Promise<string | undefined> => {
+  if (ctl === undefined) return 'the cluster file has no ctl_binary';
+  if (member.data_dir === undefined) return 'the cluster file has no data_dir';
+  try {
+    await refuseWrongCtl(shell, { ctl, to });
+    const { wal_dir } = logOf(member, host);
+    const done = await shell.run(sh`${locate(member)}
+${placedLog(wal_dir)}
+${refusals(wal_dir)}`);
+    return done.code === 0 ? undefined : whyFailed(done);
+  } catch (error) {
+    return messageOf(error);
+  }
+};
 /** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new directory, on every version. */
 const logScript = sh`T=$B.restoring\${I:-/member/wal}
 if [ -n "$W" ]; then T=$V.restoring; rm -rf "$T" || exit 1; fi

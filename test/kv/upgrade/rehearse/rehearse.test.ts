@@ -1,8 +1,8 @@
-import { inMemory, snapshotContent } from '../../../../src/kv/client/snapshot-content.ts';
+import { inMemory, snapshotContent, snapshotKeys } from '../../../../src/kv/client/snapshot-content.ts';
 import { describe, expect, it } from 'vitest';
 import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
-import { canBeReal, snapshotKeys } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
+import { canBeReal } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
 import {
   privateConfig,
   privateCopy,

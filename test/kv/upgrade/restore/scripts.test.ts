@@ -43,7 +43,7 @@ describe('the ctl program', () => {
   it('is the one of the version that is restored, whatever stream it says that on', async () => {
     expect(await refused({ stdout: 'etcdctl version: 3.4.45' })).toBe('taken');
     expect(await refused({ stderr: 'etcdctl version: 3.4.1' })).toBe('taken');
-    const other = 'refused, nothing was changed: the ctl program';
+    const other = 'no changes were made: the ctl program';
     expect(await refused({ stdout: 'etcdctl version: 3.5.1' })).toBe(
       `${other} is 3.5.1, the directories are for 3.4`,
     );
