@@ -2,6 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { misfit, shapeBy } from '../../core/shape.ts';
 import type { JournalEntry, Outcome, PlanKind } from './model.ts';
 import type { FoundRun } from './journal.ts';
+import { memberOfStep } from './steps.ts';
 
 /** One run for an audit: who, where, what was decided, what was accepted, how it ended. */
 export type HistoryRow = {
@@ -80,9 +81,7 @@ export const historyRow = (found: FoundRun): HistoryRow | undefined => {
   const closed = last?.kind === 'closed' ? last : undefined;
   const resumed = ofKind(entries, 'resumed');
   const reverted = new Set(ofKind(entries, 'reverted').map(({ member }) => member));
-  const gated = new Set(
-    ofKind(entries, 'end').flatMap(({ step }) => (step.endsWith('.gate') ? [step.slice(0, -5)] : [])),
-  );
+  const gated = new Set(ofKind(entries, 'end').map(({ step }) => memberOfStep(step, 'gate')));
   const names = [opened, ...resumed].map(({ owner: { user, host } }) => `${user ?? 'unknown'}@${host}`);
   return {
     run,

@@ -390,16 +390,16 @@ export type JournalEntry =
   | {
       readonly kind: 'begin';
       readonly at: string;
-      readonly step: string;
+      readonly step: JournalStepId;
       readonly note?: Readonly<Record<string, unknown>>;
     }
   | {
       readonly kind: 'end';
       readonly at: string;
-      readonly step: string;
+      readonly step: JournalStepId;
       readonly detail?: Readonly<Record<string, unknown>>;
     }
-  | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }
+  | { readonly kind: 'failed'; readonly at: string; readonly step: JournalStepId; readonly reason: string }
   | { readonly kind: 'reverting'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'reverted'; readonly at: string; readonly member: string }
   /** A revert that was begun and is impossible or unnecessary: the cluster's version has moved. */
@@ -486,12 +486,18 @@ export type StepKind =
   | 'settle' // wait rule of the document
   | 'hold' // ends here with --hold-last or --hold-after
   | 'enable-downgrade' // the store takes members of the version before in, and every member says so
-  | 'confirm';
-// every member reports the new cluster version
+  | 'confirm'; // every member reports the new cluster version
 
+/** Steps of the whole cluster; every other kind belongs to one member. */
+export type ClusterStepKind = 'confirm' | 'enable-downgrade';
+export type MemberStepKind = Exclude<StepKind, ClusterStepKind>;
+/** `n2.stop`. */
+export type MemberStepId<K extends MemberStepKind = MemberStepKind> = `${string}.${K}`;
+/** The key of a step in the plan and in the journal. A misspelled kind does not compile. */
+export type StepId = MemberStepId | ClusterStepKind;
+/** `cancel-downgrade` belongs to no plan: a rollback and an abort write it. */
+export type JournalStepId = StepId | 'cancel-downgrade';
 type StepText = {
-  /** `n2.stop`, `confirm`: the key in the journal. */
-  readonly id: string;
   readonly title: string;
   readonly why: string;
   /** What the driver will run, as text for people. */
@@ -500,21 +506,20 @@ type StepText = {
   readonly replaces?: readonly string[];
 };
 type Absent<K extends string> = { readonly [name in K]?: undefined };
+type KindOfMember<K extends MemberStepKind> = { readonly id: MemberStepId<K>; readonly kind: K };
 /** What is done to one member. */
 export type MemberStep = StepText & {
   readonly member: string;
   /** Once this member runs the new version the cluster's version moves, and only a restore brings the old version back. */
   readonly is_point_of_no_return?: true;
 } & (
-    | { readonly kind: 'move-leader'; readonly target: string; readonly wait_seconds?: undefined }
-    | { readonly kind: 'settle'; readonly wait_seconds: number; readonly target?: undefined }
-    | ({
-        readonly kind: Exclude<StepKind, 'move-leader' | 'settle' | 'confirm' | 'enable-downgrade'>;
-      } & Absent<'target' | 'wait_seconds'>)
+    | (KindOfMember<'move-leader'> & { readonly target: string; readonly wait_seconds?: undefined })
+    | (KindOfMember<'settle'> & { readonly wait_seconds: number; readonly target?: undefined })
+    | (KindOfMember<Exclude<MemberStepKind, 'move-leader' | 'settle'>> & Absent<'target' | 'wait_seconds'>)
   );
 export type Step =
   | MemberStep
-  | (StepText & { readonly kind: 'confirm' | 'enable-downgrade' } & Absent<
+  | (StepText & { readonly id: ClusterStepKind; readonly kind: ClusterStepKind } & Absent<
         'member' | 'target' | 'wait_seconds' | 'is_point_of_no_return'
       >);
 /** restart: the same minor, with another configuration, other certificates or another patch. */

@@ -1,11 +1,12 @@
 import { AppError } from '../../core/problem.ts';
 import type { FoundRun } from './journal.ts';
-import type { ClusterFile, JournalEntry, Plan, PlanOptions } from './model.ts';
+import type { ClusterFile, JournalEntry, JournalStepId, Plan, PlanOptions } from './model.ts';
+import { memberOfStep, stepId } from './steps.ts';
 
 /** What the journal says was begun and ended. What is true now, the members say. */
 export type Progress = {
-  readonly begun: ReadonlySet<string>;
-  readonly ended: ReadonlySet<string>;
+  readonly begun: ReadonlySet<JournalStepId>;
+  readonly ended: ReadonlySet<JournalStepId>;
   /** When the snapshot of each member was there, in milliseconds since 1970. */
   readonly snapshots: ReadonlyMap<string, number>;
   /** A member whose revert to the old version was begun and not finished. */
@@ -16,20 +17,21 @@ export type Progress = {
   readonly hasCrossed: boolean;
 };
 type Fold = {
-  begun: Set<string>;
-  ended: Set<string>;
+  begun: Set<JournalStepId>;
+  ended: Set<JournalStepId>;
   /** When it was taken, by member. */
   taken: Map<string, number>;
   reverting?: Progress['reverting'];
   isCrossingConfirmed: boolean;
   hasCrossed: boolean;
 };
-const forget = (ids: Set<string>, isForgotten: (id: string) => boolean): void => {
+const forget = (ids: Set<JournalStepId>, isForgotten: (id: JournalStepId) => boolean): void => {
   for (const id of [...ids]) if (isForgotten(id)) ids.delete(id);
 };
 const stepEnded = (fold: Fold, { step, at }: Extract<JournalEntry, { kind: 'end' }>): void => {
   fold.ended.add(step);
-  if (step.endsWith('.snapshot')) fold.taken.set(step.slice(0, -'.snapshot'.length), Date.parse(at));
+  const member = memberOfStep(step, 'snapshot');
+  if (member !== undefined) fold.taken.set(member, Date.parse(at));
 };
 /** Who resumes at once after a crash need not wait for gigabytes again; and one that was taken ahead, or before a question, may be too old by now. */
 const freshMs = 60_000;
@@ -48,7 +50,7 @@ const revertMember = (fold: Fold, member: string): void => {
 const revertDropped = (fold: Fold, member: string): void => {
   fold.reverting = undefined;
   for (const ids of [fold.begun, fold.ended])
-    forget(ids, (id) => id === `${member}.gate` || id === `${member}.settle`);
+    forget(ids, (id) => id === stepId(member, 'gate') || id === stepId(member, 'settle'));
 };
 const take = (fold: Fold, entry: JournalEntry): void => {
   switch (entry.kind) {
@@ -150,7 +152,7 @@ export const resumedOptions = (
 ): Holds & Pick<PlanOptions, 'hold_after'> => {
   const left = holdsLeft(plan, entries);
   const { ended } = progressOf(entries);
-  const done = plan.order.filter((name) => ended.has(`${name}.gate`)).length;
+  const done = plan.order.filter((name) => ended.has(stepId(name, 'gate'))).length;
   const hold_after = after === undefined ? left.hold_after : done + after;
   return { hold_last: last ?? left.hold_last, ...{ hold_after } };
 };

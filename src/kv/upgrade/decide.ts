@@ -2,6 +2,7 @@ import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { hexId } from '../client/endpoint.ts';
 import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/model.ts';
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
+import { stepId } from '../engine/steps.ts';
 import { stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf } from './plan-kind.ts';
@@ -41,14 +42,14 @@ const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
   const { begun, ended } = progress;
   const { name } = seen;
   // Nothing is left to do with it but to wait, and nothing with a member that the plan does not name.
-  const isThrough = ended.has(`${name}.gate`) || !plan.order.includes(name);
+  const isThrough = ended.has(stepId(name, 'gate')) || !plan.order.includes(name);
   if (seen.is_reachable && !isSwitched(plan, progress, seen)) return 'old';
   if (isThrough) return seen.is_reachable ? 'done' : 'fallen';
   if (seen.is_reachable) return 'started';
-  if (begun.has(`${name}.start`)) return seen.host?.is_running === true ? 'started' : 'stopped';
-  if (begun.has(`${name}.stop`)) return seen.host?.is_running === true ? 'stopping' : 'stopped';
+  if (begun.has(stepId(name, 'start'))) return seen.host?.is_running === true ? 'started' : 'stopped';
+  if (begun.has(stepId(name, 'stop'))) return seen.host?.is_running === true ? 'stopping' : 'stopped';
   // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
-  return plan.steps.some(({ id }) => id === `${name}.stop`) ? 'sick' : 'stopped';
+  return plan.steps.some(({ id }) => id === stepId(name, 'stop')) ? 'sick' : 'stopped';
 };
 export type Decision =
   /** `isCrossing`: with these steps the last member of the old version is replaced. */
@@ -79,7 +80,7 @@ const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Ste
 /** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
 const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
   const model = steps.find((step) => step.kind === 'settle');
-  const id = `${name}.settle`;
+  const id = stepId(name, 'settle');
   return model === undefined || !order.includes(name) || steps.some((step) => step.id === id)
     ? steps
     : [...steps, { ...model, id, member: name }];
@@ -99,7 +100,7 @@ const stepsFor = (
     if (kind === 'settle') return !isLast && !ended.has(id);
     if (kind === 'snapshot') return !isSaved;
     // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
-    return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(`${name}.start`);
+    return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(stepId(name, 'start'));
   });
 };
 const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
@@ -189,7 +190,7 @@ const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
   if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)
     return rest;
   const move: Step = {
-    id: `${name}.move-leader`,
+    id: stepId(name, 'move-leader'),
     kind: 'move-leader',
     member: name,
     target,
@@ -259,7 +260,7 @@ const openMember = (
   steps: readonly Step[],
 ): Decision => {
   const isLast = [...states.values()].every((state) => state !== 'old');
-  const isStarted = states.get(name) === 'started' || begun.has(`${name}.start`);
+  const isStarted = states.get(name) === 'started' || begun.has(stepId(name, 'start'));
   if (!isLast || isStarted || !crosses(plan) || isCrossingConfirmed)
     return { kind: 'steps', member: name, steps };
   return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };

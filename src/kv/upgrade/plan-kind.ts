@@ -14,6 +14,7 @@ import type {
   Refusal,
 } from '../engine/model.ts';
 import type { Progress } from '../engine/progress.ts';
+import { stepId } from '../engine/steps.ts';
 
 type Kinded = Pick<Plan, 'kind'>;
 /** Plans of earlier versions have no kind: they are upgrades. */
@@ -30,7 +31,7 @@ export const isSwitched = (
   { name, server_version }: Pick<MemberSeen, 'name' | 'server_version'>,
 ): boolean =>
   kindOf(plan) === 'restart'
-    ? !plan.order.includes(name) || begun.has(`${name}.start`)
+    ? !plan.order.includes(name) || begun.has(stepId(name, 'start'))
     : minorOf(server_version) === plan.to;
 /** For people: what a member has before and after. */
 export const oldWay = (plan: Kinded & Pick<Plan, 'from'>): string =>

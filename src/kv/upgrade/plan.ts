@@ -9,6 +9,7 @@ import {
 } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { currentGuard } from '../engine/earlier-names.ts';
+import { stepId } from '../engine/steps.ts';
 import type {
   ClusterFile,
   Finding,
@@ -51,7 +52,7 @@ type Turn = Upgrade & { readonly seen: MemberSeen; readonly index: number; reado
 const stepOf = <K extends MemberStep['kind']>({ input, seen }: Turn, kind: K, title: string, why: string) => {
   const member = input.cluster.members.find(({ name }) => name === seen.name) as MemberSpec;
   const commands = input.describe(kind, member, 'new');
-  return { id: `${seen.name}.${kind}`, kind, member: seen.name, title, why, commands };
+  return { id: stepId(seen.name, kind), kind, member: seen.name, title, why, commands };
 };
 const holdReason = ({ input: { options }, index, isLast }: Turn): string | undefined => {
   if (isLast && options.hold_last) return '--hold-last';

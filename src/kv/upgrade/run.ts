@@ -4,6 +4,7 @@ import type { Access } from '../engine/access.ts';
 import type { Driver } from './supervisors/driver.ts';
 import type { Journal } from '../engine/journal.ts';
 import { progressOf } from '../engine/progress.ts';
+import { stepId } from '../engine/steps.ts';
 import { newWay, oldWay } from './plan-kind.ts';
 import type { MemberWatch } from './observe/member-watch.ts';
 import type { Window } from './window/window.ts';
@@ -79,7 +80,9 @@ export const identityOf = (
   const { member_id, cluster_id } = seenIn(plan.observation, name);
   const noted = journal.entries.findLast(
     (entry) =>
-      entry.kind === 'begin' && entry.step === `${name}.stop` && entry.note?.['member_id'] !== undefined,
+      entry.kind === 'begin' &&
+      entry.step === stepId(name, 'stop') &&
+      entry.note?.['member_id'] !== undefined,
   );
   return { member_id: noted?.kind === 'begin' ? String(noted.note?.['member_id']) : member_id, cluster_id };
 };
@@ -120,7 +123,7 @@ export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'jour
   const { reason } = signal;
   if (reason instanceof AppError && reason.detail.code === LOCK_LOST) return reason;
   const { ended } = progressOf(journal.entries);
-  const upgraded = plan.order.filter((name) => ended.has(`${name}.gate`));
+  const upgraded = plan.order.filter((name) => ended.has(stepId(name, 'gate')));
   const where =
     upgraded.length === 0
       ? `every member runs ${oldWay(plan)} still`

@@ -53,10 +53,10 @@ describe('a journal', () => {
     };
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
     const journal = await openJournal(host, join(real.directory, 'run'));
-    journal.write({ kind: 'begin', step: 'x' });
+    journal.write({ kind: 'begin', step: 'n1.stop' });
     expect(order).toEqual(['write', 'sync']);
-    journal.tell({ kind: 'end', step: 'x' }, 'with-next');
-    journal.tell({ kind: 'begin', step: 'y' });
+    journal.tell({ kind: 'end', step: 'n1.stop' }, 'with-next');
+    journal.tell({ kind: 'begin', step: 'n1.start' });
     expect(order).toEqual(['write', 'sync', 'write', 'write', 'sync']);
   });
   it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
@@ -156,7 +156,7 @@ describe('a journal', () => {
   it('a journal that is not closed is not final, whatever was said before', () => {
     const closed = { kind: 'closed', at: '', outcome: 'done', message: '' } as JournalEntry;
     expect(isFinal([])).toBe(false);
-    expect(isFinal([closed, { kind: 'begin', at: '', step: 'x' }])).toBe(false);
+    expect(isFinal([closed, { kind: 'begin', at: '', step: 'n1.stop' }])).toBe(false);
     expect(isRolledBack([{ ...closed, outcome: 'rolled-back' } as JournalEntry])).toBe(false);
     const opened = { kind: 'opened', at: '', action: 'rollback' } as JournalEntry;
     expect(isRolledBack([opened, closed])).toBe(false);

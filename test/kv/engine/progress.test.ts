@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { hasFreshSnapshot, progressOf } from '../../../src/kv/engine/progress.ts';
-import type { JournalEntry } from '../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId } from '../../../src/kv/engine/model.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const takenMs = Date.parse(at);
-const begun = (...steps: string[]): JournalEntry[] => steps.map((step) => ({ kind: 'begin', at, step }));
-const ended = (...steps: string[]): JournalEntry[] => steps.map((step) => ({ kind: 'end', at, step }));
+const begun = (...steps: JournalStepId[]): JournalEntry[] =>
+  steps.map((step) => ({ kind: 'begin', at, step }));
+const ended = (...steps: JournalStepId[]): JournalEntry[] => steps.map((step) => ({ kind: 'end', at, step }));
 const reverting: JournalEntry = { kind: 'reverting', at, member: 'n2', reason: 'why' };
 const confirmed: JournalEntry = { kind: 'crossing-confirmed', at, confirmed_by: 'ada' };
 /** What counts, as lists. */
@@ -44,7 +45,7 @@ describe('what a journal says', () => {
     });
   });
   it('has a member prove itself again whose return was dropped, and keeps the rest of it', () => {
-    const steps = ['n2.start', 'n2.gate', 'n2.settle', 'n3.gate', 'n3.settle'];
+    const steps: JournalStepId[] = ['n2.start', 'n2.gate', 'n2.settle', 'n3.gate', 'n3.settle'];
     const dropped: JournalEntry = { kind: 'revert-dropped', at, member: 'n2', reason: 'why' };
     expect(read(...begun(...steps), ...ended(...steps), confirmed, reverting, dropped)).toEqual({
       ...{ ...nothing, isCrossingConfirmed: true },

@@ -7,7 +7,7 @@ import {
   sharedRun,
 } from '../../../src/kv/engine/shared-progress.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
-import type { ClusterFile, JournalEntry } from '../../../src/kv/engine/model.ts';
+import type { ClusterFile, JournalEntry, JournalStepId } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, observed, planned, seen } from '../../support/observations.ts';
 
@@ -19,7 +19,7 @@ const FILE = '/snapshots/test.upgrade-progress.json';
 const opened: JournalEntry = {
   ...{ kind: 'opened', at, run, action: 'upgrade', plan: planned(), owner, cluster_file: '/c.yaml' },
 };
-const begun = (step: string): JournalEntry => ({ kind: 'begin', at, step });
+const begun = (step: JournalStepId): JournalEntry => ({ kind: 'begin', at, step });
 const turns = async (count = 20): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -120,7 +120,7 @@ describe('the progress of a run in the store', () => {
   });
   it('of up to 512 KiB is written, what is longer is not, and is not tried for ever', async () => {
     const padded = (text: string): JournalEntry[] => [
-      ...[opened, { kind: 'failed', at, step: 'x', reason: text } as JournalEntry],
+      ...[opened, { kind: 'failed', at, step: 'confirm', reason: text } as JournalEntry],
     ];
     const base = bed();
     await base.share(padded('')).flush();
@@ -201,8 +201,8 @@ describe('a run of another machine', () => {
     expect((await found(text([opened]))).run).toMatchObject({
       ...{ run, directory: `/state/test/${run}`, owner, entries: [{ kind: 'opened' }] },
     });
-    expect((await found(text([opened, resumed, begun('x')]))).run?.owner).toEqual(resumed.owner);
-    const nobody = (await found(text([begun('x')]))).run;
+    expect((await found(text([opened, resumed, begun('n1.stop')]))).run?.owner).toEqual(resumed.owner);
+    const nobody = (await found(text([begun('n1.stop')]))).run;
     expect(nobody).not.toHaveProperty('owner');
     expect(nobody?.entries).toHaveLength(1);
   });
@@ -224,7 +224,7 @@ describe('a run of another machine', () => {
     expect((await found(value)).run).toBeUndefined();
   });
   it('is read from where there is more of it', async () => {
-    const [short, long] = [text([opened]), text([opened, begun('x')])];
+    const [short, long] = [text([opened]), text([opened, begun('n1.stop')])];
     expect((await found(short, long)).run?.entries).toHaveLength(2);
     expect((await found(long, short)).run?.entries).toHaveLength(2);
     expect((await found(undefined, short)).run?.entries).toHaveLength(1);
@@ -246,13 +246,13 @@ describe('a run of another machine', () => {
     });
   });
   it('is news only while this machine knows less of it', async () => {
-    const value = text([opened, begun('x')]);
+    const value = text([opened, begun('n1.stop')]);
     expect((await found(value, undefined, 1)).run?.entries).toHaveLength(2);
     expect((await found(value, undefined, 2)).run).toBeUndefined();
     expect((await found(value, undefined, 3)).run).toBeUndefined();
   });
   it('has its journal here once it was taken over', async () => {
-    const made = await found(text([opened, begun('x')]));
+    const made = await found(text([opened, begun('n1.stop')]));
     expect(await adoptRun(made, '/state')).toMatchObject({ run, owner });
     const path = `/state/test/${run}/journal.jsonl`;
     const lines = made.host.files.readNow(path)?.split('\n') ?? [];

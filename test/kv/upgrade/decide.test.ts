@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide, type Decision } from '../../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
-import type { JournalEntry, MemberSeen, Plan } from '../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, MemberSeen, Plan } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
@@ -13,7 +13,7 @@ const done = (...steps: string[]): JournalEntry[] =>
         { kind: 'end', at, step },
       ] as JournalEntry[],
   );
-const begun = (step: string): JournalEntry => ({ kind: 'begin', at, step });
+const begun = (step: JournalStepId): JournalEntry => ({ kind: 'begin', at, step });
 const all = (name: string) => done(`${name}.snapshot`, `${name}.stop`, `${name}.start`, `${name}.gate`);
 const yes: JournalEntry = { kind: 'crossing-confirmed', at, confirmed_by: 'me' };
 

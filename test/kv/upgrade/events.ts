@@ -6,6 +6,7 @@ import type {
   Unstamped,
   UpgradeEvent,
 } from '../../../src/kv/engine/model.ts';
+import { stepId } from '../../../src/kv/engine/steps.ts';
 
 const seen = (name: string, isLeader: boolean): Observation['members'][number] => ({
   name,
@@ -17,27 +18,24 @@ const seen = (name: string, isLeader: boolean): Observation['members'][number] =
   is_learner: false,
   errors: [],
 });
-const text = (id: string, title: string) => ({ id, title, why: 'because', commands: [] });
-const step = (
-  id: string,
-  kind: 'stop' | 'start' | 'gate' | 'snapshot',
-  member: string,
-  title: string,
-): Step => ({
-  ...text(id, title),
+const text = { why: 'because', commands: [] };
+const step = (kind: 'stop' | 'start' | 'gate' | 'snapshot', member: string, title: string): Step => ({
+  ...text,
+  id: stepId(member, kind),
   kind,
   member,
+  title,
 });
 const stepsOf = (name: string): Step[] => [
-  step(`${name}.snapshot`, 'snapshot', name, `save and verify a snapshot of ${name}`),
-  step(`${name}.stop`, 'stop', name, `stop ${name}`),
-  step(`${name}.start`, 'start', name, `start ${name} with 3.3.27`),
-  step(`${name}.gate`, 'gate', name, `check that ${name} is healthy`),
+  step('snapshot', name, `save and verify a snapshot of ${name}`),
+  step('stop', name, `stop ${name}`),
+  step('start', name, `start ${name} with 3.3.27`),
+  step('gate', name, `check that ${name} is healthy`),
 ];
 const steps: Step[] = [
   ...stepsOf('n2'),
   ...stepsOf('n1'),
-  { ...text('confirm', 'wait for 3.3'), kind: 'confirm' },
+  { ...text, id: 'confirm', kind: 'confirm', title: 'wait for 3.3' },
 ];
 const observation: Observation = {
   taken_at: '2026-03-31T12:00:00.000Z',

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { identityOf, stopReason } from '../../../src/kv/upgrade/run.ts';
-import type { JournalEntry } from '../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId } from '../../../src/kv/engine/model.ts';
 import { planned } from '../../support/observations.ts';
 
-const reasonAfter = (...ended: string[]) => {
+const reasonAfter = (...ended: JournalStepId[]) => {
   const entries = ended.map((step): JournalEntry => ({ kind: 'end', at: '2026-01-01T00:00:00.000Z', step }));
   const { message, detail } = stopReason({
     signal: AbortSignal.abort(),
@@ -27,7 +27,7 @@ it('who stopped a run reads where the cluster is, and both ways on', () => {
 });
 
 it('a member is whom the run last saw before it was stopped, and else whom it planned', () => {
-  const begun = (step: string, member_id?: string): JournalEntry => ({
+  const begun = (step: JournalStepId, member_id?: string): JournalEntry => ({
     ...{ kind: 'begin', at: '2026-01-01T00:00:00.000Z', step },
     ...(member_id === undefined ? {} : { note: { member_id } }),
   });

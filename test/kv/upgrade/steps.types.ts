@@ -1,18 +1,24 @@
 // Checked by the compiler alone: what a step of each kind has.
-import type { Step } from '../../../src/kv/engine/model.ts';
+import type { JournalEntry, Step } from '../../../src/kv/engine/model.ts';
 
-const text = { id: 'n1.stop', title: 'stop n1', why: 'one at a time', commands: [] };
+const text = { title: 'stop n1', why: 'one at a time', commands: [] };
+const name: string = 'n1';
 export const steps: readonly Step[] = [
-  { ...text, kind: 'stop', member: 'n1', is_point_of_no_return: true },
-  { ...text, kind: 'move-leader', member: 'n1', target: 'n2' },
-  { ...text, kind: 'settle', member: 'n1', wait_seconds: 60 },
-  { ...text, kind: 'confirm' },
-  // @ts-expect-error a stop is of one member
-  { ...text, kind: 'stop' },
-  // @ts-expect-error the leadership goes to somebody
-  { ...text, kind: 'move-leader', member: 'n1' },
+  { ...text, id: 'n1.stop', kind: 'stop', member: 'n1', is_point_of_no_return: true },
+  { ...text, id: `${name}.stop`, kind: 'stop', member: name },
+  { ...text, id: 'n1.move-leader', kind: 'move-leader', member: 'n1', target: 'n2' },
+  { ...text, id: 'n1.settle', kind: 'settle', member: 'n1', wait_seconds: 60 },
+  { ...text, id: 'confirm', kind: 'confirm' },
+  // @ts-expect-error a stop belongs to one member
+  { ...text, id: 'n1.stop', kind: 'stop' },
+  // @ts-expect-error a leader transfer has a target
+  { ...text, id: 'n1.move-leader', kind: 'move-leader', member: 'n1' },
   // @ts-expect-error a wait has a length
-  { ...text, kind: 'settle', member: 'n1' },
+  { ...text, id: 'n1.settle', kind: 'settle', member: 'n1' },
   // @ts-expect-error the cluster confirms, not a member
-  { ...text, kind: 'confirm', member: 'n1' },
+  { ...text, id: 'confirm', kind: 'confirm', member: 'n1' },
+  // @ts-expect-error the ID names no kind of step
+  { ...text, id: `${name}.stopp`, kind: 'stop', member: name },
 ];
+// @ts-expect-error a misspelled step would never end
+export const entry: JournalEntry = { kind: 'end', at: '', step: `${name}.gaet` };

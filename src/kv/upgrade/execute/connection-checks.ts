@@ -2,6 +2,7 @@ import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/endpoint.ts';
 import type { Status, Store } from '../../client/etcd-client.ts';
 import type { Step } from '../../engine/model.ts';
+import { stepId } from '../../engine/steps.ts';
 import { linksInLog, mostPeerErrors, peerErrors, type PeerLinks, readLinks } from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
 import { type Checking, memberOf, type Run } from '../run.ts';
@@ -87,7 +88,7 @@ export const recordAccess = async (run: Run, step: Step): Promise<void> => {
 const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): AccessSeen | undefined => {
   const noted = journal.entries.find(
     (entry) =>
-      entry.kind === 'begin' && entry.step === `${name}.stop` && entry.note?.['access'] !== undefined,
+      entry.kind === 'begin' && entry.step === stepId(name, 'stop') && entry.note?.['access'] !== undefined,
   );
   return noted?.kind === 'begin' ? (noted.note?.['access'] as AccessSeen) : undefined;
 };

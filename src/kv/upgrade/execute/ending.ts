@@ -5,6 +5,7 @@ import { type FoundRun, openJournal } from '../../engine/journal.ts';
 import type { Finding, HeldFor, MemberSeen, Outcome, Plan } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
 import { removeShared } from '../../engine/shared-progress.ts';
+import { stepId } from '../../engine/steps.ts';
 import { upgradedIn } from '../decide.ts';
 import { discardStaged } from '../placement.ts';
 import { kindOf, newWay, oldWay } from '../plan-kind.ts';
@@ -67,7 +68,7 @@ export const stoppedBy = (error: unknown, member: string | undefined): Ending =>
 };
 export const revertedAfter = ({ journal, plan }: Run, member: string, reason: string): Ending => {
   const { ended } = progressOf(journal.entries);
-  const others = plan.order.filter((name) => name !== member && ended.has(`${name}.gate`));
+  const others = plan.order.filter((name) => name !== member && ended.has(stepId(name, 'gate')));
   const rest =
     others.length === 0
       ? 'nothing else was touched'

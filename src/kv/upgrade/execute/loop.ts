@@ -3,6 +3,7 @@ import { durationText } from '../../../core/format.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Finding, Observation, Step } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
+import { stepId } from '../../engine/steps.ts';
 import { decide, type Decision, upgradedIn } from '../decide.ts';
 import { findingsOf } from '../guards/all.ts';
 import { isMemberEnded } from '../observe/member-watch.ts';
@@ -129,7 +130,7 @@ const lookAgain = async (run: Run): Promise<Observation> => {
 const watchUpgraded = (run: Run, observation: Observation): void => {
   const progress = progressOf(run.journal.entries);
   for (const name of upgradedIn(run.plan, progress, observation))
-    if (progress.ended.has(`${name}.gate`) && !run.members.isWatched(name)) run.members.add(name);
+    if (progress.ended.has(stepId(name, 'gate')) && !run.members.isWatched(name)) run.members.add(name);
 };
 const lookPollMs = 200;
 /** Who watches is told why nothing happens. */

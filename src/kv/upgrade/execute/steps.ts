@@ -2,7 +2,8 @@ import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import type { Forced } from '../../engine/journal.ts';
-import type { MemberSpec, Step, StepKind } from '../../engine/model.ts';
+import type { MemberSpec, Step, StepId, StepKind } from '../../engine/model.ts';
+import { stepId } from '../../engine/steps.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { v2CheckLine } from '../guards/store.ts';
@@ -151,9 +152,9 @@ const within = async (
 ): Promise<void> => {
   const began = run.host.elapsed();
   begin(run, step);
-  const numberOf = (wanted: string): number => run.plan.steps.findIndex(({ id }) => id === wanted) + 1;
+  const numberOf = (wanted: StepId): number => run.plan.steps.findIndex(({ id }) => id === wanted) + 1;
   // A hand-over that was not planned, because the leader has changed, counts with the stop it comes before.
-  const number = numberOf(step.id) || numberOf(`${step.member}.stop`);
+  const number = numberOf(step.id) || numberOf(stepId(step.member ?? '', 'stop'));
   run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
   try {
     const detail = await act();
@@ -187,7 +188,7 @@ const untouched: ReadonlySet<Step['kind']> = new Set(['snapshot', 'move-leader',
 /** Stopped before a crash of ours: since then its clients have been without it. */
 const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void => {
   const stop = journal.entries.findLast(
-    (entry) => (entry.kind === 'begin' && entry.step === `${name}.stop`) || entry.kind === 'reverted',
+    (entry) => (entry.kind === 'begin' && entry.step === stepId(name, 'stop')) || entry.kind === 'reverted',
   );
   if (stop?.kind === 'begin')
     downSince.set(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));

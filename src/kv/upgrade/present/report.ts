@@ -15,6 +15,7 @@ import type {
   Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
+import { stepId } from '../../engine/steps.ts';
 import { readReport, type StoredReport } from './markdown.ts';
 import { detailText } from './text.ts';
 
@@ -43,12 +44,12 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
   const seen = after?.members.find((member) => member.name === name);
   const up = events.findLast((event) => event.event === 'member-up' && event.member === name);
   const copied = events.find(
-    (event) => event.event === 'step-finished' && event.step.id === `${name}.copy-data`,
+    (event) => event.event === 'step-finished' && event.step.id === stepId(name, 'copy-data'),
   );
   const snapshot = snapshots.findLast((row) => row.member === name);
   // Of the last time that it had to show something: before that it may have failed and gone back.
   const began = events.findLastIndex(
-    (event) => event.event === 'step-started' && event.step.id === `${name}.gate`,
+    (event) => event.event === 'step-started' && event.step.id === stepId(name, 'gate'),
   );
   const gate = events
     .slice(Math.max(0, began))
@@ -151,7 +152,7 @@ const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): U
     detail: detailText(entry.detail),
   };
   return step.kind === 'gate'
-    ? [{ event: 'member-up', member, down_ms: since(`${member}.stop`) }, ended]
+    ? [{ event: 'member-up', member, down_ms: since(stepId(member, 'stop')) }, ended]
     : [ended];
 };
 const otherEvents = (

@@ -18,6 +18,7 @@ import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/ve
 import { isReadyFor, notReady } from '../../../../src/kv/upgrade/decide.ts';
 import { minorRows } from '../../../../src/kv/upgrade/version-rows.ts';
 import { versionTable } from '../../../../src/api-specs/etcd/versions.ts';
+import type { JournalStepId } from '../../../../src/kv/engine/model.ts';
 import { identityOf, type Run, stopReason } from '../../../../src/kv/upgrade/run.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, planned, seen } from '../../../support/observations.ts';
@@ -444,7 +445,7 @@ describe('a downgrade', () => {
 
 describe('a run', () => {
   const plan = planned();
-  const entry = (step: string, note?: Record<string, unknown>) =>
+  const entry = (step: JournalStepId, note?: Record<string, unknown>) =>
     ({ kind: 'begin', at: '', step, ...(note ? { note } : {}) }) as const;
   it('knows a member by its plan, or by what was noted before its stop', () => {
     const idNow = (...entries: ReturnType<typeof entry>[]) =>

@@ -8,7 +8,7 @@ import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-const stop = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '' } as Step;
+const stop = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '', why: '', commands: [] } as Step;
 const answers: Record<string, Probed['answer']> = {};
 /** n2 has TLS for clients and peers; the others are of no interest here. */
 const scene = async (

@@ -12,7 +12,7 @@ import { runOn } from '../../../support/upgrade-run.ts';
 
 const isNew = (name: string): MemberSeen => seen(name, { server_version: '3.4.45' });
 const both = observed([seen('n1'), isNew('n2'), isNew('n3')]);
-const step = { id: 'n1.stop', kind: 'stop', member: 'n1' } as Step;
+const step: Step = { id: 'n1.stop', kind: 'stop', member: 'n1', title: '', why: '', commands: [] };
 /** `good`: since when the members are good, by the time that has passed. */
 const waited = async (
   good: (elapsed: number) => number | undefined,

@@ -87,7 +87,7 @@ const bed = (state: State, kind: PlanKind = 'downgrade') => {
   const run = runOn(host, { plan, cluster: clusterFile() });
   return { run, sent, host };
 };
-const step = { id: 'x', kind: 'confirm', title: '', why: '', commands: [] } as Step;
+const step: Step = { id: 'confirm', kind: 'confirm', title: '', why: '', commands: [] };
 
 describe('enabling a downgrade', () => {
   it('validates first, and waits until the last member is ready', async () => {

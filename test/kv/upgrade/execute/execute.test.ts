@@ -4,7 +4,7 @@ import type { Confirmation } from '../../../../src/kv/upgrade/execute/before-mem
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { JournalEntry, PlanKind, PlanOptions } from '../../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, PlanKind, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
 
@@ -337,7 +337,7 @@ describe('steps that fail', () => {
   });
   it('for want of a majority are tried again once in a process', async () => {
     expect((await failing(code('QUORUM'))).tries).toBe(2);
-    const failed = (step: string): JournalEntry => ({ kind: 'failed', at, step, reason: '' });
+    const failed = (step: JournalStepId): JournalEntry => ({ kind: 'failed', at, step, reason: '' });
     expect((await failing(code('QUORUM'), false, [failed('n2.stop')])).tries).toBe(1);
     expect((await failing(code('QUORUM'), false, [failed('n3.stop')])).tries).toBe(2);
     const resumed = { kind: 'resumed', at, owner: { host: 'h', pid: 1 }, action: 'upgrade' } as const;

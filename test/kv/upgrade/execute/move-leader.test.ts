@@ -32,7 +32,8 @@ const handed = async (answers: readonly (string | undefined)[], refusal?: Error)
     },
   } as unknown as Run['access'];
   const run = runOn(host, { access });
-  const step = { id: 'n1.move-leader', kind: 'move-leader', member: 'n1', target: 'n2' } as Step;
+  const of = { member: 'n1', title: '', why: '', commands: [] };
+  const step: Step = { ...of, id: 'n1.move-leader', kind: 'move-leader', target: 'n2' };
   const began = host.elapsed();
   const detail = await moveLeader(run, step);
   return { run, host, detail, looks, asked, stores, ms: host.elapsed() - began, told: run.told };

@@ -3,7 +3,7 @@ import { performSteps } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { MemberFailure, type Run } from '../../../../src/kv/upgrade/run.ts';
 import { type Driver, MAY_BE_DOWN } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import type { JournalEntry, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
 
@@ -169,7 +169,11 @@ describe('a run that is asked to stop', () => {
 
 describe('a member that was stopped before', () => {
   const at = (ms: number): string => new Date(1_767_323_045_000 + ms).toISOString();
-  const stop = (ms: number, step = 'n2.stop'): JournalEntry => ({ kind: 'begin', at: at(ms), step });
+  const stop = (ms: number, step: JournalStepId = 'n2.stop'): JournalEntry => ({
+    kind: 'begin',
+    at: at(ms),
+    step,
+  });
   const wrong = { facts: async () => ({ new_binary_version: '3.6.1' }) };
   it('is not started with a wrong program; what has its stop among its steps is looked at then', async () => {
     const start = await performed(['n2.start', 'n2.gate'], { driver: () => wrong });

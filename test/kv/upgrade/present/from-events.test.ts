@@ -15,7 +15,7 @@ const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent => ({
   elapsed_ms,
   at: `2026-03-31T12:00:00.${String(elapsed_ms).padStart(3, '0')}Z`,
 });
-const named = (id: string): Step => ({ ...(plan.steps[0] as Step), id });
+const named = (id: string): Step => ({ ...(plan.steps[0] as Step), id }) as Step;
 const started = (ms: number, id: string) =>
   at(ms, { event: 'step-started', step: named(id), number: 1, count: 9 });
 const finished = (ms: number, id: string, detail?: string) =>

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/kv/upgrade/present/report.ts';
 import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
-import type { JournalEntry, Plan, Unstamped } from '../../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, Plan, Unstamped } from '../../../../src/kv/engine/model.ts';
 import { goodRun, report } from '../events.ts';
 
 const { plan } = goodRun[0] as Extract<Unstamped, { event: 'run-started' }> as { plan: Plan };
@@ -26,7 +26,7 @@ const opened: Bare = {
   cluster_file: '/c.yaml',
 };
 const snapshot = report.snapshots[0] as (typeof report.snapshots)[number];
-const step = (id: string, detail?: Record<string, unknown>): Bare[] => [
+const step = (id: JournalStepId, detail?: Record<string, unknown>): Bare[] => [
   { kind: 'begin', step: id },
   { kind: 'end', step: id, detail },
 ];

@@ -29,7 +29,14 @@ import {
 } from '../../../../src/kv/upgrade/window/window.ts';
 import { noticeOf } from '../../../../src/kv/upgrade/window/notify.ts';
 import { metricsText } from '../../../../src/kv/upgrade/window/metrics.ts';
-import type { JournalEntry, Report, Step, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
+import type {
+  JournalEntry,
+  JournalStepId,
+  Report,
+  Step,
+  Unstamped,
+  UpgradeEvent,
+} from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, planned, seen } from '../../../support/observations.ts';
 
 const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent =>
@@ -217,7 +224,7 @@ describe('the drawing of a run', () => {
 });
 
 describe('the time that a member needs', () => {
-  const entry = (kind: 'begin' | 'end', step: string, seconds: number): JournalEntry => ({
+  const entry = (kind: 'begin' | 'end', step: JournalStepId, seconds: number): JournalEntry => ({
     kind,
     step,
     at: new Date(seconds * 1000).toISOString(),

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type TopState, topLines } from '../../../../src/kv/upgrade/present/top.ts';
-import type { JournalEntry, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type {
+  JournalEntry,
+  JournalStepId,
+  MemberSeen,
+  Observation,
+} from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
 
 const look = { columns: 200, rows: 40, isColored: false, hasKeys: false };
@@ -95,7 +100,7 @@ describe('below the members', () => {
 
 describe('the run in kv top', () => {
   const plan = planned();
-  const [first, second] = plan.steps.map(({ id }) => id) as [string, string];
+  const [first, second] = plan.steps.map(({ id }) => id) as [JournalStepId, JournalStepId];
   const at = '2026-01-01T00:00:00.000Z';
   const opened = {
     ...{
@@ -113,8 +118,8 @@ describe('the run in kv top', () => {
       run: { run: 'r', directory: '/r', entries },
       ...(worker === undefined ? {} : { worker }),
     }).slice(8);
-  const begin = (step: string): JournalEntry => ({ kind: 'begin', at, step });
-  const end = (step: string): JournalEntry => ({ kind: 'end', at, step });
+  const begin = (step: JournalStepId): JournalEntry => ({ kind: 'begin', at, step });
+  const end = (step: JournalStepId): JournalEntry => ({ kind: 'end', at, step });
   const open = (count: number) => '·'.repeat(plan.steps.length - count);
   it('has a mark for each step, and says which one is under way', () => {
     expect(runOf([opened, begin(first), end(first), begin(second)], 'in progress on h')).toEqual([

@@ -16,14 +16,14 @@ import {
 } from '../../../../src/kv/upgrade/window/window.ts';
 import { metricsFile, metricsText } from '../../../../src/kv/upgrade/window/metrics.ts';
 import { noticeBody, noticeOf, notifier, signature } from '../../../../src/kv/upgrade/window/notify.ts';
-import type { JournalEntry, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { nodeHost } from '../../../../src/platform/node/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
 const at = (text: string): number => Date.parse(text);
-const entry = (kind: 'begin' | 'end', step: string, time: string): JournalEntry => ({
+const entry = (kind: 'begin' | 'end', step: JournalStepId, time: string): JournalEntry => ({
   kind,
   step,
   at: `2026-01-02T${time}Z`,
