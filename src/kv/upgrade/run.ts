@@ -4,7 +4,7 @@ import type { Access } from '../engine/access.ts';
 import type { Driver } from './supervisors/driver.ts';
 import type { Journal } from '../engine/journal.ts';
 import { progressOf } from '../engine/progress.ts';
-import { stepId } from '../engine/steps.ts';
+import { type Detail, stepId } from '../engine/steps.ts';
 import { newWay, oldWay } from './plan-kind.ts';
 import type { MemberWatch } from './observe/member-watch.ts';
 import type { Window } from './window/window.ts';
@@ -87,7 +87,6 @@ export const identityOf = (
   return { member_id: noted?.kind === 'begin' ? String(noted.note?.['member_id']) : member_id, cluster_id };
 };
 
-export type Detail = Readonly<Record<string, unknown>>;
 /** A step's effect. What it returns is written into the journal with its end. */
 export type Act = (run: Run, step: Step) => Promise<Detail | undefined>;
 

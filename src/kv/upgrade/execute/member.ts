@@ -11,6 +11,7 @@ import type {
   Placement,
   Step,
 } from '../../engine/model.ts';
+import type { Detail } from '../../engine/steps.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { fillWords } from '../../engine/command-line.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
@@ -22,7 +23,6 @@ import { kindOf, namesProgram } from '../plan-kind.ts';
 import {
   type Act,
   type Checking,
-  type Detail,
   identityOf,
   MemberFailure,
   runningProcess,

@@ -13,13 +13,14 @@ import type {
   Unstamped,
 } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
+import type { Detail } from '../../engine/steps.ts';
 import { openDestination } from '../../snapshots/destination.ts';
 import { storeFile } from '../../snapshots/schedule.ts';
 import { decide } from '../decide.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { observe } from '../observe/observe.ts';
 import { seeDirectory, snapshotDirectory } from '../observe/snapshot-source.ts';
-import { type Detail, memberOf, type Run } from '../run.ts';
+import { memberOf, type Run } from '../run.ts';
 
 /** Without a byte for so long a stream is dead: packets that are lost say nothing. */
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;

@@ -3,14 +3,14 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import type { Forced } from '../../engine/journal.ts';
 import type { MemberSpec, Step, StepId, StepKind } from '../../engine/model.ts';
-import { stepId } from '../../engine/steps.ts';
+import { type Detail, performInOrder, recordEnd, stepId, type StepRow } from '../../engine/steps.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { v2CheckLine } from '../guards/store.ts';
 import { configOn } from '../placement.ts';
 import { kindOf } from '../plan-kind.ts';
 import { detailText } from '../present/text.ts';
-import { type Act, type Detail, MemberFailure, memberOf, type Run, seenIn, stopReason } from '../run.ts';
+import { type Act, MemberFailure, memberOf, type Run, seenIn, stopReason } from '../run.ts';
 import { mayBeDown } from '../supervisors/driver.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 import { confirm, enableDowngrade } from './confirm.ts';
@@ -112,25 +112,72 @@ const settle: Act = async (run, step) => {
     });
   return { waited_seconds: seconds };
 };
-/** What each kind of step does. `start` and `gate` share a process (startMember, prove); `hold` is the decision before it. */
-export const acts: Readonly<Partial<Record<StepKind, Act>>> = {
-  snapshot: (run, step) => takeSnapshot(run, step),
-  'move-leader': moveLeader,
-  stop: stopMember,
-  'copy-data': copyData,
-  'check-data': checkData,
-  configure,
-  settle,
-  confirm,
-  'enable-downgrade': enableDowngrade,
+
+/** What the steps of one member pass on: `start` opens the gate, which sees when that very process ends. */
+type Sequence = { gate?: Gate };
+type UpgradeStepRow = StepRow<Run, Step, Sequence> & {
+  /** Clients of the member may notice the step: test writes are more frequent meanwhile. */
+  readonly isReplacing: boolean;
+};
+const saveSnapshot: Act = (run, step) => takeSnapshot(run, step);
+const startNew: UpgradeStepRow['run'] = async (run, step, shared) => {
+  shared.gate = await startMember(run, nameOf(step), 'new');
+  return undefined;
+};
+/** While the member is watched, the snapshot of the next member is taken; both have to be over before anything else begins. */
+const verifyMember: UpgradeStepRow['run'] = async (run, step, { gate }) => {
+  const name = nameOf(step);
+  let early: EarlySnapshot | undefined;
+  try {
+    const detail = await prove(run, gate ?? openNewGate(run, name), () => {
+      early = beginEarlySnapshot(run, step, (snapshot, signal) =>
+        recordStep(run, snapshot, 'now', () => takeSnapshot(run, snapshot, signal)),
+      );
+    });
+    await runHook(run, 'after_member', name);
+    await early?.wait();
+    return detail;
+  } finally {
+    await early?.cancel();
+  }
+};
+/**
+ * Every kind of step. Before its stop a member is as it was, so a run that was asked to stop need not begin it. From its stop on the member is
+ * brought to its end: its gate, or its old version.
+ */
+export const stepTable: Readonly<Record<StepKind, UpgradeStepRow>> = {
+  'enable-downgrade': {
+    run: enableDowngrade,
+    mayAbort: false,
+    isDownTime: false,
+    isReplacing: false,
+    onFailure: 'stop',
+  },
+  // The plan shows it; the decision before it ends the run.
+  hold: {
+    run: async () => undefined,
+    mayAbort: false,
+    isDownTime: false,
+    isReplacing: false,
+    onFailure: 'stop',
+  },
+  snapshot: { run: saveSnapshot, mayAbort: true, isDownTime: false, isReplacing: false, onFailure: 'stop' },
+  'move-leader': { run: moveLeader, mayAbort: true, isDownTime: false, isReplacing: true, onFailure: 'stop' },
+  stop: { run: stopMember, mayAbort: true, isDownTime: false, isReplacing: true, onFailure: 'stop' },
+  'copy-data': { run: copyData, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
+  'check-data': { run: checkData, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
+  configure: { run: configure, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
+  start: { run: startNew, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
+  // A check that fails reverts the member. Any other error concerns something else: the member stays as it is.
+  gate: { run: verifyMember, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'as-thrown' },
+  settle: { run: settle, mayAbort: false, isDownTime: false, isReplacing: false, onFailure: 'stop' },
+  confirm: { run: confirm, mayAbort: false, isDownTime: false, isReplacing: false, onFailure: 'stop' },
 };
 
-/** From its stop on a member is down: then it is brought to its end even when the journal cannot be written any more. */
-const whileDown: readonly StepKind[] = ['copy-data', 'check-data', 'configure', 'start', 'gate'];
-const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
+const beginStep = ({ journal }: Run, { id, kind, member }: Step): void => {
   const entry = { kind: 'begin', step: id } as const;
   try {
-    if (whileDown.includes(kind)) journal.tell(entry);
+    if (stepTable[kind].isDownTime) journal.tell(entry);
     else journal.write(entry);
   } catch (error) {
     const { message, detail } = error as AppError;
@@ -141,50 +188,41 @@ const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
     );
   }
 };
-/** Down time: from a stop to the start that follows it no more waits for the disk than what must be there before the start. */
-const forcedOf = (step: Step, next: Step | undefined): Forced =>
-  next !== undefined && next.member === step.member && whileDown.includes(next.kind) ? 'with-next' : 'now';
-const within = async (
+/** The journal and whoever watches the run get the begin of the step, and how it ended. */
+const recordStep = async (
   run: Run,
   step: Step,
   forced: Forced,
-  act: () => Promise<Detail | undefined>,
+  effect: () => Promise<Detail | undefined>,
 ): Promise<void> => {
-  const began = run.host.elapsed();
-  begin(run, step);
-  const numberOf = (wanted: StepId): number => run.plan.steps.findIndex(({ id }) => id === wanted) + 1;
-  // A hand-over that was not planned, because the leader has changed, counts with the stop it comes before.
+  const { host, plan, journal } = run;
+  const began = host.elapsed();
+  beginStep(run, step);
+  const numberOf = (wanted: StepId): number => plan.steps.findIndex(({ id }) => id === wanted) + 1;
+  // A leader transfer that was not planned, because the leader has changed, counts with the stop that it comes before.
   const number = numberOf(step.id) || numberOf(stepId(step.member ?? '', 'stop'));
-  run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
+  run.emit({ event: 'step-started', step, number, count: plan.steps.length });
   try {
-    const detail = await act();
-    run.journal.tell({ kind: 'end', step: step.id, detail }, forced);
-    run.emit({
-      event: 'step-finished',
-      step,
-      duration_ms: Math.round(run.host.elapsed() - began),
-      detail: detailText(detail),
-    });
+    const detail = detailText(await recordEnd(journal, step.id, effect, forced));
+    run.emit({ event: 'step-finished', step, duration_ms: Math.round(host.elapsed() - began), detail });
   } catch (error) {
-    const reason = messageOf(error);
-    run.journal.tell({ kind: 'failed', step: step.id, reason });
-    run.emit({ event: 'step-failed', step, reason });
+    run.emit({ event: 'step-failed', step, reason: messageOf(error) });
     throw error;
   }
 };
 /** Whatever goes wrong between its stop and its start must not leave the member down: it gets its old version back. */
-const memberIsDown =
-  (step: Step) =>
-  (error: unknown): never => {
-    if (error instanceof MemberFailure || mayBeDown(error)) throw error;
-    const name = step.member as string;
-    const reason = messageOf(error);
-    throw new MemberFailure(
-      name,
-      `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`,
-    );
-  };
-const untouched: ReadonlySet<Step['kind']> = new Set(['snapshot', 'move-leader', 'stop']);
+const revertOn = (step: Step, error: unknown): unknown => {
+  if (error instanceof MemberFailure || mayBeDown(error)) return error;
+  const name = nameOf(step);
+  const reason = messageOf(error);
+  return new MemberFailure(
+    name,
+    `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`,
+  );
+};
+/** From a stop to the start that follows it, lines wait for the disk only where they must be there before the start. */
+const forcedOf = ({ member }: Step, next: Step | undefined): Forced =>
+  next !== undefined && next.member === member && stepTable[next.kind].isDownTime ? 'with-next' : 'now';
 /** Stopped before a crash of ours: since then its clients have been without it. */
 const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void => {
   const stop = journal.entries.findLast(
@@ -193,54 +231,34 @@ const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void 
   if (stop?.kind === 'begin')
     downSince.set(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
 };
+/** A resume may begin with a member that is down: its stop, which looks at the program, is not part of these steps. */
+const prepareStopped = async (run: Run, steps: readonly Step[]): Promise<void> => {
+  const name = steps[0]?.member;
+  const has = (wanted: StepKind): boolean => steps.some(({ kind }) => kind === wanted);
+  if (name === undefined || !has('start') || has('stop')) return;
+  await refuseWrongBinary(run, name);
+  downSinceBefore(run, name);
+};
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 export const performSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
+  const shared: Sequence = {};
   try {
-    await inOrder(run, steps);
+    await prepareStopped(run, steps);
+    await performInOrder(steps, {
+      rowOf: ({ kind }) => stepTable[kind],
+      signal: run.signal,
+      stopReason: () => stopReason(run),
+      perform: (step, row, next) => {
+        if (row.isReplacing) run.replacing.set(nameOf(step), 'changing');
+        else run.replacing.delete(nameOf(step));
+        return recordStep(run, step, forcedOf(step, next), () =>
+          row.run(run, step, shared).catch((error: unknown) => {
+            throw row.onFailure === 'revert' ? revertOn(step, error) : error;
+          }),
+        );
+      },
+    });
   } finally {
     for (const { member } of steps) if (member !== undefined) run.replacing.delete(member);
-  }
-};
-/** While the member is watched the next one's snapshot is taken; both have to be over before anything else begins. */
-const verifyMember = async (run: Run, step: Step, gate: Gate): Promise<Detail> => {
-  let early: EarlySnapshot | undefined;
-  try {
-    const detail = await prove(run, gate, () => {
-      early = beginEarlySnapshot(run, step, (snapshot, signal) =>
-        within(run, snapshot, 'now', () => takeSnapshot(run, snapshot, signal)),
-      );
-    });
-    await runHook(run, 'after_member', step.member as string);
-    await early?.wait();
-    return detail;
-  } finally {
-    await early?.cancel();
-  }
-};
-const touching: ReadonlySet<StepKind> = new Set(['move-leader', 'stop', ...whileDown]);
-const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
-  let gate: Gate | undefined;
-  const first = steps[0];
-  // A resume begins here with a member that is down: its stop, which looks at the binary, is not part of these steps.
-  if (
-    first?.member !== undefined &&
-    steps.some(({ kind }) => kind === 'start') &&
-    steps.every(({ kind }) => kind !== 'stop')
-  )
-    await refuseWrongBinary(run, first.member).then(() => downSinceBefore(run, first.member as string));
-  for (const [at, step] of steps.entries()) {
-    const name = step.member as string;
-    // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.
-    if (run.signal.aborted && untouched.has(step.kind)) throw stopReason(run);
-    if (touching.has(step.kind)) run.replacing.set(name, 'changing');
-    else run.replacing.delete(name);
-    await within(run, step, forcedOf(step, steps[at + 1]), async () => {
-      if (step.kind === 'gate') return verifyMember(run, step, gate ?? openNewGate(run, name));
-      if (step.kind === 'copy-data' || step.kind === 'check-data' || step.kind === 'configure')
-        return acts[step.kind]?.(run, step).catch(memberIsDown(step));
-      if (step.kind !== 'start') return acts[step.kind]?.(run, step);
-      gate = await startMember(run, name, 'new');
-      return undefined;
-    });
   }
 };

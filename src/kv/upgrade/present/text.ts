@@ -6,7 +6,7 @@ import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { downgradeLimits } from '../decide.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
 import { kindOf } from '../plan-kind.ts';
-import type { Detail } from '../run.ts';
+import type { Detail } from '../../engine/steps.ts';
 import { estimateLines } from './estimate.ts';
 
 /** A command that ssh or a shell gets as one word is shown by its own words. Pure. */

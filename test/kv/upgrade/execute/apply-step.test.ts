@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { acts } from '../../../../src/kv/upgrade/execute/steps.ts';
+import { stepTable } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { identityOf, type Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Placement, Step } from '../../../../src/kv/engine/model.ts';
@@ -51,7 +51,7 @@ const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
     },
   };
   const run = runOn(cluster(n2), patch, driver);
-  const ended = await acts.stop?.(run, step).then(
+  const ended = await stepTable.stop.run(run, step, {}).then(
     () => 'stopped',
     (error: unknown) => error,
   );

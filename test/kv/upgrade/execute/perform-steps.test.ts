@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { performSteps } from '../../../../src/kv/upgrade/execute/steps.ts';
+import { performSteps, stepTable } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { MemberFailure, type Run } from '../../../../src/kv/upgrade/run.ts';
 import { type Driver, MAY_BE_DOWN } from '../../../../src/kv/upgrade/supervisors/driver.ts';
@@ -40,6 +40,44 @@ const performed = async (ids: readonly string[], { options, driver, patch, befor
   const written = inShort(base.written.slice(before.length));
   return { small, run, error, written, told: base.told };
 };
+type Traits = Omit<(typeof stepTable)['stop'], 'run'>;
+const row = (text: string): Traits => {
+  const [mayAbort, isDownTime, isReplacing, onFailure] = text.split(' ');
+  return {
+    ...{ mayAbort: mayAbort === 'yes', isDownTime: isDownTime === 'yes', isReplacing: isReplacing === 'yes' },
+    onFailure: onFailure as Traits['onFailure'],
+  };
+};
+/** May the run end before it? Is the member down? Do clients notice? What does a failure mean? */
+const traits: Readonly<Record<keyof typeof stepTable, Traits>> = {
+  'enable-downgrade': row('no no no stop'),
+  hold: row('no no no stop'),
+  snapshot: row('yes no no stop'),
+  'move-leader': row('yes no yes stop'),
+  stop: row('yes no yes stop'),
+  'copy-data': row('no yes yes revert'),
+  'check-data': row('no yes yes revert'),
+  configure: row('no yes yes revert'),
+  start: row('no yes yes revert'),
+  gate: row('no yes yes as-thrown'),
+  settle: row('no no no stop'),
+  confirm: row('no no no stop'),
+};
+describe('the table of steps', () => {
+  it.each(Object.keys(stepTable) as (keyof typeof stepTable)[])(
+    'states what %s means for the run',
+    (kind) => {
+      expect(stepTable[kind]).toMatchObject(traits[kind]);
+    },
+  );
+  it('lets a run end only while the member is up, and reverts only a member that is down', () => {
+    for (const { mayAbort, isDownTime, onFailure } of Object.values(stepTable)) {
+      expect(mayAbort && isDownTime).toBe(false);
+      expect(onFailure === 'stop').toBe(!isDownTime);
+    }
+  });
+});
+
 const whole = ['n2.snapshot', 'n2.stop', 'n2.start', 'n2.gate'];
 const numbers = (told: FakeRun['told']): unknown[] =>
   told.flatMap((event) => (event.event === 'step-started' ? [[event.step.id, event.number]] : []));
@@ -134,6 +172,20 @@ describe('a step that fails', () => {
     const away = new AppError('stopped', 'no route', { code: MAY_BE_DOWN });
     expect((await copy(away)).error).toBe(away);
   });
+  it.each(['n2.copy-data', 'n2.check-data', 'n2.configure', 'n2.start'])(
+    'and is %s leads to a revert of the member, whatever the error is',
+    async (id) => {
+      const broken = () => Promise.reject(new Error('odd'));
+      const { error } = await performed([id], {
+        driver: () => ({ copyData: broken, readFile: broken, start: broken, activate: broken }),
+        patch: ({ host, cluster }) => ({
+          host: { ...host, processes: { ...host.processes, run: broken } } as Run['host'],
+          cluster: { ...cluster, utl_binary: '/bin/utl' },
+        }),
+      });
+      expect(error).toBeInstanceOf(MemberFailure);
+    },
+  );
   it('before it was begun changes nothing, and says what could not be written', async () => {
     const full = new AppError('stopped', 'the disk is full', { code: 'JOURNAL_UNWRITABLE' });
     const write = (): never => {
@@ -160,6 +212,10 @@ describe('a run that is asked to stop', () => {
     const { error, written, small } = await performed([id], { patch: () => ({ signal }) });
     expect(error).toMatchObject({ detail: { code: 'STOPPED' } });
     expect([written, small.done]).toEqual([[], []]);
+  });
+  it.each(['n2.copy-data', 'n2.check-data', 'n2.configure', 'n2.start'])('does begin %s', async (id) => {
+    const { written } = await performed([id], { patch: () => ({ signal }) });
+    expect(written[0]).toBe(`begin ${id}`);
   });
   it('starts a member that is down, and proves it', async () => {
     const { error, small } = await performed(['n2.start', 'n2.gate'], { patch: () => ({ signal }) });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { acts } from '../../../../src/kv/upgrade/execute/steps.ts';
+import { stepTable } from '../../../../src/kv/upgrade/execute/steps.ts';
 import { stableTogether } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import { giveUp } from '../../../../src/kv/upgrade/execute/ending.ts';
 import {
@@ -39,33 +39,39 @@ describe('a wait', () => {
   it('lasts as long as the step says, and says how much is left', async () => {
     const { small, run } = await runOf();
     const began = small.host.now();
-    expect(await acts.settle?.(run, stepOf('settle', { wait_seconds: 12 }))).toEqual({ waited_seconds: 12 });
+    expect(await stepTable.settle.run(run, stepOf('settle', { wait_seconds: 12 }), {})).toEqual({
+      waited_seconds: 12,
+    });
     expect(small.host.now() - began).toBe(12_000);
     expect(run.told).toMatchObject(
       [12_000, 7000, 2000].map((remaining_ms) => ({ event: 'waiting', remaining_ms })),
     );
-    expect(await acts.settle?.(run, stepOf('settle'))).toEqual({ waited_seconds: 0 });
+    expect(await stepTable.settle.run(run, stepOf('settle'), {})).toEqual({ waited_seconds: 0 });
   });
   it('ends at once when the run is to stop, or a member has ended', async () => {
     const stop = new AbortController();
     const stopped = await runOf('upgrade', { signal: stop.signal });
     const emit = () => stop.abort(new Error('Ctrl-C'));
     await expect(
-      acts.settle?.({ ...stopped.run, emit }, stepOf('settle', { wait_seconds: 12 })),
+      stepTable.settle.run({ ...stopped.run, emit }, stepOf('settle', { wait_seconds: 12 }), {}),
     ).rejects.toMatchObject({ category: 'stopped', detail: { code: 'INTERRUPTED' } });
     const ended = new AbortController();
     const members: MemberWatch = { ...stopped.run.members, signal: () => ended.signal };
     const other = await runOf('upgrade', { members });
     const gone = new Error('n1 has ended');
     await expect(
-      acts.settle?.({ ...other.run, emit: () => ended.abort(gone) }, stepOf('settle', { wait_seconds: 12 })),
+      stepTable.settle.run(
+        { ...other.run, emit: () => ended.abort(gone) },
+        stepOf('settle', { wait_seconds: 12 }),
+        {},
+      ),
     ).rejects.toBe(gone);
   });
 });
 
 it('a copy of the data is named after the version and the run', async () => {
   const { small, run } = await runOf();
-  expect(await acts['copy-data']?.(run, stepOf('copy-data'))).toEqual({
+  expect(await stepTable['copy-data'].run(run, stepOf('copy-data'), {})).toEqual({
     ...{ copy: '/data/n2.before-3.5-run', copied: '3 files, 2 KiB' },
   });
   expect(small.done).toEqual(['copy n2 /data/n2.before-3.5-run']);
@@ -80,7 +86,7 @@ describe('a configuration', () => {
       new_config_file: '/n.yml',
     }));
     const cluster = { ...run.cluster, members };
-    const configure = () => acts.configure?.({ ...run, cluster }, stepOf('configure'));
+    const configure = () => stepTable.configure.run({ ...run, cluster }, stepOf('configure'), {});
     await expect(configure()).rejects.toThrow('n2: its configuration file is not there any more');
     await small.host.files.replace('/c.yml', 'name: n2\n');
     await expect(configure()).rejects.toThrow('n2: its new configuration /n.yml is not there any more');
@@ -91,7 +97,7 @@ describe('a configuration', () => {
     const { small, run } = await runOf('restart');
     const members = run.cluster.members.map((spec) => ({ ...spec, config_file: '/c.yml' }));
     await small.host.files.replace('/c.yml', 'name: n2\n');
-    await acts.configure?.({ ...run, cluster: { ...run.cluster, members } }, stepOf('configure'));
+    await stepTable.configure.run({ ...run, cluster: { ...run.cluster, members } }, stepOf('configure'), {});
     expect(small.host.files.readNow('/c.yml')).toContain('name: n2\n');
   });
   it('of an upgrade is migrated to what the new version reads, whatever a restart would put there', async () => {
@@ -102,9 +108,10 @@ describe('a configuration', () => {
     await small.host.files.replace('/n.yml', 'name: of a restart\n');
     await small.host.files.replace('/c.yml', 'name: n2\n');
     const plan = { ...run.plan, to: '3.4' as const };
-    const done = await acts.configure?.(
+    const done = await stepTable.configure.run(
       { ...run, plan, cluster: { ...run.cluster, members } },
       stepOf('configure'),
+      {},
     );
     expect(done?.['changes']).toHaveLength(1);
     expect(small.host.files.readNow('/c.yml')).toContain('enable-grpc-gateway: true');
