@@ -37,13 +37,13 @@ const valueOfFlag = (words: readonly string[], flag: string): string | undefined
 };
 const isProfile = (name: unknown): name is string =>
   typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
-/** The profile that somebody named; the one of the line wins. */
+/** The profile that was named explicitly. The one of the command line wins. */
 const namedProfile = (words: readonly string[]): string | undefined => {
   const name = valueOfFlag(words.slice(0, -1), '--profile') ?? process.env.OPSCTL_PROFILE ?? '';
   const found = name === '' ? readStored().current : name;
   return isProfile(found) ? found : undefined;
 };
-/** Each profile has a cache and a state of its own. */
+/** Each profile has a separate cache and state directory. */
 const profileOf = (words: readonly string[]): string => namedProfile(words) ?? 'mock';
 
 const state = (): string => directory('state', process.env.XDG_STATE_HOME);
@@ -65,11 +65,11 @@ const runs = (path: string): string[] => {
     .sort()
     .reverse();
 };
-/** Names of the members: those that are indented; the cluster's own name stands at the margin. */
+/** Returns the names of the members, which are indented. The cluster's own name is not indented. */
 const memberNames = (path: string): string[] =>
   [...textOf(path).matchAll(/^[ \t-]+name:[ \t]*["']?([\w.-]+)/gm)].map(([, name]) => name ?? '');
 
-/** What was seen longer ago than this is no longer offered. */
+/** Older records are no longer offered. */
 const MAX_AGE_MS = 7 * 24 * 60 * 60_000;
 /** People type the names of these; everything else is named by its id. */
 const BY_NAME =
@@ -100,7 +100,7 @@ const records = (kind: string, words: readonly string[]): Candidate[] => {
   }
 };
 
-/** Where nobody named a profile, each server has one: as auth/credential-store/store.ts. */
+/** If no profile was named, each server has one, as in auth/credential-store/store.ts. */
 const signInProfiles = (words: readonly string[]): string[] => {
   const named = namedProfile(words);
   if (named !== undefined) return [named];
@@ -111,7 +111,7 @@ const signInProfiles = (words: readonly string[]): string[] => {
     return ['mock'];
   }
 };
-/** Accounts that are signed in, by the list beside the credentials; the credentials are never read. */
+/** Returns the signed-in accounts from the list next to the credentials. The credentials are never read. */
 const signIns = (words: readonly string[]): Candidate[] =>
   signInProfiles(words).flatMap((profile) => {
     const directory = `${state()}/${profile}`;
@@ -122,7 +122,7 @@ const signIns = (words: readonly string[]): Candidate[] =>
     });
   });
 
-/** Reads a file of the build; the single executable has a reader of its own. */
+/** Reads a file of the build. The single executable has another reader. */
 export type ReadBuild = (path: string) => string;
 const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
 const treePart = (read: ReadBuild, name: string): any => JSON.parse(read(`./tree/${name}.json`));
@@ -140,7 +140,7 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
   return records(source.replace(/[^a-z-]/g, ''), words);
 };
 
-/** Missing or unreadable is simply nothing to offer. */
+/** A missing or unreadable file only means that there are no candidates. */
 const sourcesFor = (settings: readonly string[], words: readonly string[], read: ReadBuild): Sources => ({
   tree: (path) => treePart(read, path.join('.')),
   cached: (source) => {
@@ -155,8 +155,9 @@ const sourcesFor = (settings: readonly string[], words: readonly string[], read:
 const oneLine = (text: string): string => text.replaceAll(/[\r\n\t]+/g, ' ');
 
 /**
- * `opsctl __complete <words…>`: one candidate a line. `opsctl __describe <words…>`: a candidate, a tab and what it is; the
- * last line says whether the shell may offer files. Loads nothing but the parts of the command tree on the way.
+ * `opsctl __complete <words…>`: prints one candidate per line. `opsctl __describe <words…>`: prints a
+ * candidate, a tab and its description; the last line specifies whether the shell may offer files. Loads only
+ * the needed parts of the command tree.
  */
 export const complete = (words: readonly string[], isDescribed = false, read = besideProgram): void => {
   const line = words.length === 0 ? [''] : words;

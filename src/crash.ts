@@ -18,7 +18,7 @@ const makeDirectory = (path: string): void => {
   mkdirSync(path, { mode: 0o700 });
 };
 
-/** The directory for crash reports: private, beside the rest of the state. */
+/** The directory for crash reports: private, in the state directory. */
 const reportDirectory = (): string => {
   const { OPSCTL_HOME, XDG_STATE_HOME } = process.env;
   const state = OPSCTL_HOME
@@ -26,7 +26,7 @@ const reportDirectory = (): string => {
     : join(XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'opsctl');
   const directory = join(state, 'crashes');
   try {
-    // Below an empty or relative HOME it would lie in whatever directory the command was started in.
+    // With an empty or relative HOME, the report would be written to the current directory.
     if (!OPSCTL_HOME && !isAbsolute(directory)) throw new Error('no home');
     makeDirectory(directory);
     return directory;
@@ -76,7 +76,7 @@ export const reportCrash = (error: unknown): number => {
     writeWhole(path, `Node ${process.version} ${process.platform}\n${text}`);
     where = `see ${path}`;
   } catch {
-    // Nothing may be thrown here; the line below is all that is left.
+    // This code must not throw, because it is the last handler.
   }
   process.stderr.write(`opsctl: internal error (${kind}); ${where}\n`);
   return 1;

@@ -136,8 +136,8 @@ const treeTexts = async (): Promise<Record<string, string>> =>
   );
 
 /**
- * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files
- * by their path in the project, which a test compares with what is there.
+ * All generated files: `dist` files next to the bundle, and `committed` files by their path in the project. A
+ * test compares the committed files with the generated text.
  */
 export const writeDocs = async (
   version: string,

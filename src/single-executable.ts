@@ -4,7 +4,7 @@ import { reportCrash } from './crash.ts';
 import { main } from './main.ts';
 import { buildFile } from './platform/node/builtin.ts';
 
-/** The entry of the single executable; it answers as bin/opsctl.js does, with the files of the build inside it. */
+/** The entry of the single executable. It behaves like bin/opsctl.js and contains the files of the build. */
 const args = process.argv.slice(2);
 const [first] = args;
 

@@ -10,7 +10,7 @@ import type { Mock, MockOptions, RecordedRequest, RequestFilter, Workspace } fro
 
 const KEPT_REQUESTS = 10_000;
 
-/** One request to the server's control interface; resolves with the text of the answer. */
+/** Sends one request to the server's control interface. Resolves with the text of the response. */
 const controlOf =
   (host: Host, url: string) =>
   async (method: string, path: string, body?: unknown): Promise<string> => {

@@ -25,13 +25,13 @@ import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
 
 export type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly timeoutMs: number | undefined;
-  /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
+  /** Requests per minute that all processes of this profile may send together; undefined for no limit. */
   readonly ratePerMinute: number | undefined;
-  /** Nobody set that limit, so the service may say that it has none. */
+  /** No user set that limit, so the service may report that it has none. */
   readonly isRateDefault: boolean;
-  /** Where that limit is shared with other machines. */
+  /** The store that shares that limit with other machines. */
   readonly rateStore?: RateStoreSetting | undefined;
-  /** Opens the store of `rateStore`: it is loaded only where one is set. */
+  /** Opens the store of `rateStore`. It is loaded only if a store is configured. */
   readonly openRateStore: (url: URL) => Promise<RateStore>;
 };
 /** Machines share a rate by the service and the token: neither can be read out of the key. */
@@ -52,7 +52,7 @@ const bucketsFor = (pace: Pace) => {
       key: sharedKey(to),
       limit,
       signal,
-      // Its own file: these tickets are of another limit than those of runs that name no store.
+      // A separate file, because these tickets belong to another limit than those of runs without a store.
       own: () => onMachine(`${key}-share`, own),
       onLost: (why) =>
         log.warn(
@@ -72,9 +72,12 @@ const bucketsFor = (pace: Pace) => {
     return found;
   };
 };
-/** What is sent to one service. */
+/** The data of requests to one service. */
 export type Sender = (request: HttpRequest) => Promise<HttpReply>;
-/** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
+/**
+ * Waits for a place in the shared rate window, sends the request, and informs all other processes if the
+ * service limits the rate.
+ */
 export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
   const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
@@ -92,7 +95,7 @@ export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
     if (bucket === undefined || !pace.isRateDefault) return sendPaced;
     return async (request) => {
       const reply = await sendPaced(request);
-      // Ours is a default for services that do not say; one that a user set is kept.
+      // Our limit is a default for services that do not report one. A limit that a user set is kept.
       if (reply.headers['x-ratelimit-limit'] === 'off') bucket.open();
       return reply;
     };
@@ -127,9 +130,9 @@ export type ContextOptions = Pick<
   | 'signal'
 > &
   Pace & {
-    /** Finds the service, starting the embedded one when nothing is configured. */
+    /** Finds the service, and starts the embedded mock server if no service is configured. */
     readonly reach: (service: ServiceName) => Promise<Target>;
-    /** What a service adds to its error answers: what a person can do about them. */
+    /** What a service adds to its error responses: the actions that fix the problem. */
     readonly explainer?: (service: string) => Promise<Explain> | undefined;
     /** Takes note of the records that come, for completion. */
     readonly seen?: SeenRecords;
@@ -145,22 +148,29 @@ const prefixFor = (usual: string, { wording }: Target): string =>
 const confirm = async (options: ContextOptions, question: string): Promise<void> => {
   if (options.isConfirmed) return;
   if (!options.isInteractive)
-    throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+    throw usageError(
+      `${question} No terminal is available to confirm this.`,
+      [],
+      ['add --yes to go on without a question'],
+    );
   if (!(await options.host.terminal.prompts.confirm(question, false)))
-    throw usageError('not confirmed; nothing was changed');
+    throw usageError('not confirmed; no changes were made');
 };
 type Wire = {
   readonly options: ContextOptions;
   readonly target: Context['target'];
   readonly senderTo: ReturnType<typeof makeRateLimited>;
 };
-/** The value of a success in the shape of the row, or the error that the answer means. */
+/**
+ * Returns the value of a successful response in the shape of the row, or throws the error that the response
+ * means.
+ */
 const shapedValue = (operation: Operation, reply: WireReply, url: string, input: LooseInput): unknown => {
   const value = answerFrom(operation, reply, url, input);
   expectShape(operation, value, url, input);
   return value;
 };
-/** -v: what is asked, what came, and how long it took. */
+/** -v: logs the request, the response and the duration. */
 const timeRequest = async (
   { host, log }: ContextOptions,
   { method, url }: WireRequest,
@@ -236,7 +246,7 @@ const lineOf = async (
     },
   };
 };
-/** One operation of a table, sent and read as the table says. */
+/** Sends one operation of a table and reads the response as the table defines it. */
 const callerOn =
   (wire: Wire): Context['caller'] =>
   async (service, operation, more = {}) => {
@@ -247,7 +257,7 @@ const callerOn =
       return { status: reply.status, headers: reply.headers, text: await reply.text() };
     };
     const askTwice = (request: WireRequest): Promise<WireReply> =>
-      // An answer that breaks off has come too late for the retries of the sending.
+      // A response that breaks off arrives too late for the retries of the transport.
       ask(request).catch((error: unknown) => {
         if (!(error instanceof NetworkError) || error.code !== 'RESET' || signal.aborted) throw error;
         log.info(`${error.message}; trying again`);
@@ -275,7 +285,10 @@ const callerOn =
   };
 /** Lists may be long: TAB offers the first of them. */
 const MOST_NOTED = 2000;
-/** The same rows, the first of them taken note of. A list that was not read to its end is no whole one. */
+/**
+ * Yields the same rows and records the first of them for completion. A list that was not read completely is
+ * not recorded as complete.
+ */
 async function* noteRows(
   rows: AsyncIterable<Uint8Array[]>,
   seen: SeenRecords,

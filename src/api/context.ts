@@ -10,17 +10,17 @@ export type Logger = {
   /** Progress and facts; silent with --quiet. */
   info(text: string): void;
   warn(text: string): void;
-  /** A warning that is said once in a run, whatever causes it how often. */
+  /** A warning that is printed once per run, even if it has several causes. */
   warnOnce(key: string, text: string): void;
   /** Only with --verbose. */
   debug(text: string): void;
-  /** A spinner on a terminal, nothing elsewhere. */
+  /** A spinner on a terminal; without a terminal it does nothing visible. */
   status(text: string): Promise<{ update(text: string): void; stop(): void }>;
   /** From now on this value is shown as `***` everywhere. */
   hide(secret: string): void;
 };
 
-/** Where one service is and how to be let in. */
+/** The URL of one service and the credentials for it. */
 export type Target = {
   readonly baseUrl: string;
   /** Sent with every request: the token header. */
@@ -32,7 +32,7 @@ export type Target = {
   readonly origin: string;
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
   readonly rateKey?: string;
-  /** Where a deployment of the tracker differs from the documents. */
+  /** Differences of a tracker deployment from the documentation. */
   readonly wording?: { readonly basePath?: string; readonly planningWord?: string };
 };
 /** A body that is a stream is sent once and never repeated. */
@@ -45,19 +45,19 @@ export type SendRequest = {
 export type CallOptions = {
   readonly transport?: 'single' | 'pooled';
   readonly evenInDryRun?: boolean;
-  /** Takes the place of the target's access token: one that was renewed meanwhile. */
+  /** Replaces the target's access token with one that was renewed in the meantime. */
   readonly bearer?: string;
 };
 export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
 export type Reach = {
-  /** Where a service is; the embedded server is started at the first question that needs it. */
+  /** Resolves the URL of a service. The embedded server is started by the first lookup that needs it. */
   reach(service: ServiceName): Promise<Target>;
   /** Ends what `reach` started. */
   close(): Promise<void>;
 };
 
-/** What a service adds to an error answer: what a person can do about it. */
+/** What a service adds to an error response: the actions that fix the problem. */
 export type Explain = (error: unknown, target: Target, operation: Operation) => unknown;
 
 /** The machine, messages, settings and the end of the run: what every engine needs. */
@@ -75,8 +75,8 @@ export type Api = {
   readonly isDryRun: boolean;
   target(service: ServiceName): Promise<Target>;
   /**
-   * One call of a table row: checked, sent, retried where that is safe. With --dry-run it stops the command and shows the
-   * request instead, unless `evenInDryRun` says that a plan needs this read.
+   * One call of a table row: checked, sent and, if this is safe, retried. With --dry-run it stops the command
+   * and shows the request instead, unless `evenInDryRun` marks a read that a plan needs.
    */
   call(
     service: ServiceInfo,
@@ -85,8 +85,8 @@ export type Api = {
     options?: CallOptions,
   ): Promise<unknown>;
   /**
-   * The rows of a list as JSON texts, in batches, while they arrive; resolves when the head of the answer is here. Memory does
-   * not grow with the list.
+   * The rows of a list as JSON texts, in batches, while they arrive. Resolves when the head of the response
+   * has arrived. Memory does not grow with the list.
    */
   rows(
     service: ServiceInfo,
@@ -114,17 +114,20 @@ export type Console = {
   readonly columns?: readonly string[];
   /** True when questions may be asked: stdin and stderr are terminals, CI is unset, no --no-input. */
   readonly isInteractive: boolean;
-  /** --no-input was given: what would need a person fails at once. */
+  /** --no-input was given: a required prompt fails immediately. */
   readonly asksNothing?: boolean;
   /** Given with --yes. */
   readonly isConfirmed: boolean;
-  /** Given with --quiet: nothing but errors on stderr. */
+  /** Set with --quiet: only errors are printed on stderr. */
   readonly isQuiet?: boolean;
-  /** --verbose, for what is shown shorter otherwise. */
+  /** Set with --verbose: prints details that are shortened otherwise. */
   readonly isVerbose?: boolean;
   /** --color, for what is drawn and not rendered. */
   readonly color?: 'auto' | 'always' | 'never' | undefined;
-  /** Asks before something that cannot be undone; throws AppError('usage') with `--yes` in tryThis when nobody can be asked. */
+  /**
+   * Confirms an irreversible action with the user. Throws AppError('usage') with `--yes` in tryThis if there
+   * is no terminal.
+   */
   confirm(question: string): Promise<void>;
 };
 

@@ -22,7 +22,7 @@ export const wholeInput = async ({ terminal }: Pick<Host, 'terminal'>): Promise<
   }
   return Buffer.concat(parts);
 };
-/** Standard input as it comes, for lines that have an end: one line is as large as all of it may be elsewhere. */
+/** Standard input as a stream of lines. One line may be as large as a complete input of another command. */
 export async function* boundedLines({ terminal }: Pick<Host, 'terminal'>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const part of terminal.stdin.bytes()) {
@@ -32,7 +32,7 @@ export async function* boundedLines({ terminal }: Pick<Host, 'terminal'>): Async
     yield part;
   }
 }
-/** The first line of standard input without its end; undefined when there is none. */
+/** Returns the first line of standard input without its line end; undefined if the input is empty. */
 export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<string | undefined> => {
   const parts: Uint8Array[] = [];
   let size = 0;

@@ -20,8 +20,8 @@ const isSpace = (byte: number | undefined): boolean =>
 const isBlank = (bytes: Bytes): boolean => bytes.every(isSpace);
 type Place = 'before' | 'within' | 'after';
 /**
- * Cuts a JSON list into the texts of its elements while the bytes arrive. Only brackets, quotes and commas are looked at:
- * whoever reads a row parses it.
+ * Splits a JSON list into the texts of its elements while the bytes arrive. It inspects brackets, quotes and
+ * commas only. The consumer of a row parses it.
  */
 export class JsonRows {
   readonly #what: string;
@@ -30,7 +30,7 @@ export class JsonRows {
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** Pieces of the row that has begun. */
+  /** Pieces of the current row. */
   #held: Bytes[] = [];
   #heldBytes = 0;
   #count = 0;
@@ -64,7 +64,10 @@ export class JsonRows {
     this.#place = 'within';
     return at + 1;
   }
-  /** Where the row that `from` is in ends; the length of the piece when that is not here. Few lines for each byte: lists are long. */
+  /**
+   * Returns the end of the row that contains `from`, or the length of the piece if the row ends later.
+   * Optimized for few operations per byte, because lists are long.
+   */
   #rowEnd(chunk: Bytes, from: number): number {
     let at = this.#isText ? this.#textEnd(chunk, from) + 1 : from;
     this.#isText = at > chunk.length;
@@ -81,7 +84,9 @@ export class JsonRows {
     this.#depth = depth;
     return Math.min(at, chunk.length);
   }
-  /** Where the text that `from` is in ends; the length of the piece when that is not here. */
+  /**
+   * Returns the end of the string that contains `from`, or the length of the piece if the string ends later.
+   */
   #textEnd(chunk: Bytes, from: number): number {
     let at = this.#isEscaped ? from + 1 : from;
     for (; at < chunk.length; at++) {
@@ -120,7 +125,7 @@ export class JsonRows {
   #broken(): AppError {
     return new AppError(
       'network',
-      `${this.#what}: the list is not JSON but broken off after ${this.#count} rows`,
+      `${this.#what}: the list is invalid or incomplete JSON after row ${this.#count}`,
       {
         code: 'NOT_JSON',
         tryThis: ['check the base URL: a proxy or sign-in page may be answering'],
@@ -129,11 +134,14 @@ export class JsonRows {
   }
 }
 
-/** Rows of a list as JSON texts, those of one piece together. */
+/** Yields the rows of a list as JSON texts, grouped by piece. */
 export type RowBatches = AsyncGenerator<Bytes[]>;
 /** Formats take their columns from the first batch. */
 const FIRST_ROWS = 500;
-/** Blanks before the first byte that means something; more of them are no list. */
+/**
+ * The limit of whitespace before the first significant byte. More whitespace means that the body is not a
+ * list.
+ */
 const MOST_BLANKS = 64;
 const OPEN_OBJECT = 0x7b;
 const isSkipped = (byte: number): boolean =>
@@ -144,7 +152,7 @@ const isSkipped = (byte: number): boolean =>
   byte === 0xef ||
   byte === 0xbb ||
   byte === 0xbf;
-/** The first byte that means something; blanks and a byte order mark do not. */
+/** Returns the first significant byte, after whitespace and a byte order mark. */
 const firstOf = (bytes: Bytes): number | undefined => bytes.find((byte) => !isSkipped(byte));
 async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): RowBatches {
   const cut = new JsonRows(what);
@@ -162,7 +170,7 @@ async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): 
     isDone = true;
   } catch (error) {
     isDone = true;
-    // What came before a failure was read and is shown.
+    // Rows that arrived before a failure are shown.
     if (held.length > 0) yield held;
     throw error;
   } finally {
@@ -178,7 +186,7 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
     parts.push(next.value);
     size += next.value.length;
     if (size > limits.besideRowsBytes)
-      throw new AppError('network', `${what}: the answer is larger than ${limits.besideRowsBytes} bytes`, {
+      throw new AppError('network', `${what}: the response is larger than ${limits.besideRowsBytes} bytes`, {
         code: 'TOO_LARGE',
       });
   }
@@ -188,13 +196,13 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
     ? decodeUtf8(bytes, what, 'network')
     : new TextDecoder().decode(bytes);
 };
-/** Only a list may take as long as it has rows. */
+/** Only a list has no total time limit. */
 const restOf = <T>(reply: HttpReply, read: () => Promise<T>): Promise<T> => {
   reply.limitWhole?.();
   return read();
 };
 async function* none(): RowBatches {}
-/** An answer whose head is here: the rows of a list, or the text of anything else. */
+/** A response whose head has arrived: the rows of a list, or the text of any other body. */
 export const openAnswer = async (
   reply: HttpReply,
   what: string,
@@ -211,7 +219,7 @@ export const openAnswer = async (
     ? { rows: batches(head, stream, what) }
     : { text: await restOf(reply, () => textOf(head, stream, what)) };
 };
-/** The rows of an answer whose head is here. Anything but a list is the error that it means. */
+/** Returns the rows of a response whose head has arrived. Throws the error that any other response means. */
 export const openList = async (operation: Operation, reply: HttpReply, url: string): Promise<RowBatches> => {
   const { rows, text = '' } = await openAnswer(reply, `${operation.method} ${new URL(url).pathname}`);
   if (rows !== undefined) return rows;
@@ -224,12 +232,12 @@ export const openList = async (operation: Operation, reply: HttpReply, url: stri
 };
 const isCut = (error: unknown): boolean => error instanceof NetworkError && error.code === 'RESET';
 const makeChangedListError = (given: number): AppError =>
-  new AppError('network', `the line was cut, and the list is another one now: ${given} rows had been read`, {
+  new AppError('network', `connection lost after ${given} rows, and the list has changed since then`, {
     code: 'LIST_CHANGED',
     retryable: true,
     tryThis: ['run it again'],
   });
-/** Leaves out the rows that were handed on before the line was cut; they must be the same. */
+/** Skips the rows that were delivered before the connection was lost. They must be identical. */
 async function* without(again: RowBatches, given: number, mark: number): RowBatches {
   let [skipped, found] = [0, 0];
   for await (const batch of again) {
@@ -260,7 +268,10 @@ async function* resumeRows(
   }
   yield* without(await open(), given, mark);
 }
-/** A list that is asked for once more when the line is cut in the middle of it: too late for the retries of the sending. */
+/**
+ * A list that is requested again if the connection is lost in the middle of it, which is too late for the
+ * retries of the transport.
+ */
 export const listRows = async (
   open: () => Promise<RowBatches>,
   onCut: (error: NetworkError) => void,

@@ -3,19 +3,25 @@ import type { Host } from '../platform/host.ts';
 
 /** spec/tracker#limits: the service refuses from the 200th request in 60 s on; the default of opsctl is 195. */
 export const WINDOW_MS = 60_000;
-/** How soon to look again at requests whose end is not known. */
+/** The interval of checks for requests without a known end. */
 const LOOK_AGAIN_MS = 250;
 export type Line =
   /** Asks for a place: the place in the file is the place in the queue. */
   | { readonly kind: 'ticket'; readonly atMs: number; readonly id: string }
-  /** The head of its answer has arrived, so the service has counted it at this time or before; one window later where none came. */
+  /**
+   * The head of the response has arrived, so the service counted the request at this time or earlier. Without
+   * a response, one window is added.
+   */
   | { readonly kind: 'done'; readonly atMs: number; readonly id: string }
-  /** Nothing was sent and nothing will be. */
+  /** The request was not sent and will not be sent. */
   | { readonly kind: 'dropped'; readonly atMs: number; readonly id: string }
   | { readonly kind: 'blocked'; readonly untilMs: number }
   | { readonly kind: 'open'; readonly untilMs: number };
 const withId = { t: 'ticket', d: 'done', x: 'dropped' } as const;
-/** Lines are `t|d|x <ms> <id>`, `b <ms>` (nobody before then) and `o <ms>` (everybody until then). Torn lines are left out. */
+/**
+ * Lines are `t|d|x <ms> <id>`, `b <ms>` (all processes wait until then) and `o <ms>` (all processes may send
+ * until then). Incomplete lines are ignored.
+ */
 export const parseLines = (text: string): Line[] =>
   text.split('\n').flatMap((line): Line[] => {
     const [word = '', ms, id] = line.split(' ');
@@ -29,7 +35,7 @@ export const parseLines = (text: string): Line[] =>
 export type Rule = {
   readonly limit: number;
   readonly windowMs: number;
-  /** Whether the process of a ticket may still send, or wait for an answer. */
+  /** True if the process of a ticket may still send, or waits for a response. */
   readonly isAlive: (id: string) => boolean;
 };
 /** When the places of the requests that have ended are free again. */
@@ -41,7 +47,7 @@ const endsOf = (lines: readonly Line[], windowMs: number): ReadonlyMap<string, n
   }
   return ended;
 };
-/** When the place of each ticket ahead is free again; unknown while its request is under way. */
+/** When the place of each earlier ticket becomes free; unknown while its request is active. */
 const releases = (lines: readonly Line[], id: string, { windowMs, isAlive }: Rule): number[] => {
   const ended = endsOf(lines, windowMs);
   const found: number[] = [];
@@ -51,7 +57,7 @@ const releases = (lines: readonly Line[], id: string, { windowMs, isAlive }: Rul
     if (line.kind !== 'ticket') continue;
     if (line.id === id) return found;
     if (line.atMs < openUntil) continue;
-    // A process that died may have sent its request; it cannot have sent it later than it lived.
+    // A process that exited may have sent its request, but not later than its last sign of activity.
     found.push(
       ended.get(line.id) ?? (isAlive(line.id) ? Number.POSITIVE_INFINITY : line.atMs + 2 * windowMs),
     );
@@ -67,9 +73,10 @@ const isPassedByOpening = (lines: readonly Line[], id: string): boolean => {
   return false;
 };
 /**
- * When this ticket may be used; in the future: when to look again. The service counts a request between its departure and its
- * answer, so a place is free one window after the answer and not before. Of all requests in one window the last that was
- * admitted found fewer than `limit` of them under way or ended within a window: never more than `limit` are seen. Pure.
+ * Returns when this ticket may be used. A time in the future is the time of the next check. The service
+ * counts a request between its departure and its response, so a place becomes free one window after the
+ * response, not before. Each admitted request found fewer than `limit` requests that were active or had
+ * finished within a window, so the service never counts more than `limit`. Pure.
  */
 export const turnOf = (lines: readonly Line[], id: string, nowMs: number, rule: Rule): number => {
   const blocked = Math.max(0, ...lines.map((line) => (line.kind === 'blocked' ? line.untilMs : 0)));
@@ -81,15 +88,20 @@ export const turnOf = (lines: readonly Line[], id: string, nowMs: number, rule: 
   return Math.max(at === Number.POSITIVE_INFINITY ? nowMs + LOOK_AGAIN_MS : at, blocked);
 };
 
-/** How long a request of a process that nobody can ask is taken to be under way. */
+/** How long a request counts as active if its process cannot be queried. */
 const FOREIGN_MS = 10 * 60_000;
-/** Tickets of an hour would be a long file to read for each request: a new file is begun this often. */
+/**
+ * An hour of tickets would be a long file to read for each request. A new file is started at this interval.
+ */
 const EPOCH_MS = 3 * 60_000;
-/** A wait of more than a moment is told. */
+/** Longer waits are reported. */
 const TOLD_MS = 500;
 /** How often a ticket that is gone is written again. */
 const MOST_LOST = 3;
-/** The files of one key: lines are only added, so nothing is lost between processes; a new file begins every few minutes. */
+/**
+ * The files of one key. Lines are only appended, so concurrent processes lose no data. A new file starts
+ * every few minutes.
+ */
 export const ticketFiles = (host: Host, directory: string, key: string) => {
   const pathOf = (epoch: number): string => childPath(directory, pathPart(`rate-${key}-${epoch}`));
   const now = (): number => Math.floor(host.now() / EPOCH_MS);
@@ -108,7 +120,10 @@ export const ticketFiles = (host: Host, directory: string, key: string) => {
         return false;
       }
     },
-    /** A ticket is used until the end of the epoch after its own, and its place is taken for a window more. */
+    /**
+     * A ticket is used until the end of the epoch after its own, and it occupies its place for one more
+     * window.
+     */
     read: (epoch: number): Line[] =>
       parseLines(
         [epoch - 2, epoch - 1, epoch, epoch + 1].map((one) => host.files.readNow(pathOf(one)) ?? '').join(''),
@@ -125,7 +140,10 @@ export const ticketFiles = (host: Host, directory: string, key: string) => {
     },
   };
 };
-/** Process IDs are valid within one machine, boot and namespace; the host name alone names neither. */
+/**
+ * Process IDs are valid within one machine, boot and namespace. The host name identifies neither boot nor
+ * namespace.
+ */
 const placeOf = (host: Host): string => {
   const { machineId, bootId, pidNamespace } = host.processes.scope();
   const parts = [machineId, bootId, pidNamespace].map((part) => part ?? '').join('-');
@@ -161,7 +179,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
       const id = `${host.pid}/${placeOf(host)}/${Math.round(host.now())}/${nonce}${count}`;
       const ticket = { id, epoch: files.now() };
       if (!(await writeTicket(ticket))) return undefined;
-      // Whoever stands in a newer file does not see who comes into an older one.
+      // A process with a ticket in a newer file does not see tickets that are added to an older file.
       if (!files.exists(ticket.epoch + 1)) return ticket;
       note('x', ticket);
     }
@@ -184,11 +202,12 @@ export type Queue = ReturnType<typeof queueOf>;
 const waitOf = (host: Host, files: Files, { id, epoch }: Ticket, rule: Rule): number | undefined => {
   const lines = files.read(epoch);
   const isThere = lines.some((line) => line.kind === 'ticket' && line.id === id);
-  // One look at the clock: between two of them a process of a busy machine may stand still for longer than the pause, and no pause would let it pass.
+  // Read the clock once. On a busy machine, a process may be suspended between two reads for longer than the
+  // pause, and then no pause would ever end.
   const now = host.now();
   return isThere ? turnOf(lines, id, now, rule) - now : undefined;
 };
-/** The ticket whose turn it is; undefined where nothing limits. */
+/** The ticket whose turn it is; undefined if there is no limit. */
 export const turnIn = async (
   host: Host,
   { files, queue }: { readonly files: Files; readonly queue: Queue },
@@ -200,7 +219,7 @@ export const turnIn = async (
     const waitMs = waitOf(host, files, ticket, rule);
     if (waitMs === undefined) {
       lost += 1;
-      // A file that can be written and not read limits nothing, as one that cannot be written.
+      // A file that can be written but not read cannot limit requests, like a file that cannot be written.
       ticket = lost > MOST_LOST ? undefined : await queue.place();
     } else if (waitMs <= 0) return ticket;
     else {
@@ -211,14 +230,14 @@ export const turnIn = async (
   return undefined;
 };
 
-/** How long a service's word that it has no limit is taken for true. */
+/** How long a service's report that it has no limit remains valid. */
 const OPEN_MS = 10 * 60_000;
 /**
- * How a request came to its end here. `lost`: it was sent, and no answer came; the service may count it later, when it gets to it.
- * `unsent`: it never left.
+ * How a request finished on this side. `lost`: it was sent without a response; the service may still count it
+ * when it processes the request. `unsent`: it was never sent.
  */
 export type RequestEnd = 'answered' | 'lost' | 'unsent';
-/** Told to the bucket when the answer has begun or failed. */
+/** Reported to the bucket when the response has started or failed. */
 export type Ended = (end: RequestEnd) => unknown;
 export type Bucket = {
   /**
@@ -226,13 +245,16 @@ export type Bucket = {
    * moment.
    */
   admit(onWait?: (ms: number) => void): Promise<Ended>;
-  /** The service said no: nobody of this profile asks again before then. */
+  /** The service limits the rate: no process of this profile sends a request before this time. */
   block(untilMs: number): void;
-  /** The service says that it has no limit. */
+  /** The service reports that it has no limit. */
   open(): void;
 };
 type Options = { readonly signal?: AbortSignal | undefined; readonly windowMs?: number };
-/** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
+/**
+ * One bucket for all processes that use the same directory and key. A directory that cannot be written does
+ * not limit requests.
+ */
 export const makeBucket = (
   host: Host,
   directory: string,

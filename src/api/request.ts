@@ -6,7 +6,7 @@ import { type Problem, usageError } from '../core/problem.ts';
 
 /** Where requests go: base URL without the service's path prefix, and the headers that let the caller in. */
 export type Destination = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
-/** Exactly what goes over the wire; `--dry-run` prints this value and the transport sends it. */
+/** The exact request. `--dry-run` prints this value and the transport sends it. */
 export type WireRequest = {
   readonly method: string;
   readonly url: string;
@@ -44,7 +44,7 @@ const bodyOf = (operation: Operation, body: Readonly<Record<string, unknown>> = 
     pairs.map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
 };
-/** Joins base URL and path; a base URL that already ends with the service's prefix is taken as it is. */
+/** Joins base URL and path. A base URL that already ends with the service's prefix is used unchanged. */
 export const joinUrl = (baseUrl: string, prefix: string, path: string): string => {
   const base = baseUrl.replace(/\/+$/, '');
   return `${prefix !== '' && base.endsWith(prefix) ? base : base + prefix}${path}`;
@@ -123,7 +123,7 @@ export const dryRun = (request: WireRequest): DryRun => {
 /** How a real deployment differs from the documents (spec/program#settings): its path prefix, and its word for `planningtool`. */
 export type DeploymentWords = { readonly basePath?: string; readonly planningWord?: string };
 const NEUTRAL = 'planningtool';
-/** `v3`, `/api/v3/` and `/` as a prefix that stands before a path. */
+/** Normalizes `v3`, `/api/v3/` and `/` to a prefix for a path. */
 export const prefixOf = (text: string): string => {
   const path = text.replace(/^\/+|\/+$/g, '');
   return path === '' ? '' : `/${path}`;
@@ -152,6 +152,6 @@ export const inputInDialect = (input: LooseInput, { planningWord }: DeploymentWo
   isPlain(planningWord) || input.body === undefined
     ? input
     : { ...input, body: renameKey(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
-/** An answer in the words of the documents. Pure. */
+/** Converts a response into the terms of the documentation. Pure. */
 export const neutral = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
   isPlain(planningWord) ? answer : renameKey(answer, planningWord, NEUTRAL);

@@ -4,7 +4,10 @@ import { AppError, type Category, type Problem, problem } from '../core/problem.
 import { isRecord } from '../core/shape.ts';
 import { excerptOf } from '../core/text.ts';
 
-/** `/labels/{label-public-id}` and `/{name=labels/*}:publish`: the last part of the path names the record that the answer is. */
+/**
+ * `/labels/{label-public-id}` and `/{name=labels/*}:publish`: the last part of the path names the returned
+ * record.
+ */
 const NAMED = /\/\{([\w-]+)(?:=labels\/\*)?\}(:\w+)?$/;
 /** spec/tracker#webhooks: the documents do not show what a webhook reads as, so its id may be another kind of name. */
 const OF_OTHER_SHAPE = /^\/integrations\//;
@@ -14,8 +17,8 @@ const idIn = (given: unknown): string =>
     .replace(/^labels\/([^@/]+).*$/, '$1')
     .toLowerCase();
 /**
- * The record that a request names by its path. A POST without a verb makes another one below it (a reply to a comment), and what comes with the
- * answer to a DELETE may be anything.
+ * Returns the record that the path of a request names. A POST without a verb creates another record below it
+ * (a reply to a comment), and the response to a DELETE may contain any record.
  */
 const askedFor = ({ method, path }: Operation, { params = {} }: LooseInput): string | undefined => {
   const [, name = '', verb] = NAMED.exec(path) ?? [];
@@ -23,7 +26,7 @@ const askedFor = ({ method, path }: Operation, { params = {} }: LooseInput): str
   if (given === undefined || OF_OTHER_SHAPE.test(path)) return undefined;
   return method === 'DELETE' || (method === 'POST' && verb === undefined) ? undefined : idIn(given);
 };
-/** The id that should have come, when the answer is another record than the one that was asked for. Pure. */
+/** Returns the expected ID if the response is about another record than the requested one. Pure. */
 export const otherThanAsked = (
   operation: Operation,
   input: LooseInput,
@@ -31,12 +34,15 @@ export const otherThanAsked = (
 ): string | undefined => {
   const asked = askedFor(operation, input);
   if (asked === undefined || !isRecord(value)) return undefined;
-  // The answer to a delta holds the label beside the answers to its edits.
+  // The response to a delta contains the label, in addition to the results of its edits.
   const { id } = isRecord(value.updatedLabel) ? value.updatedLabel : value;
   return id === undefined || id === null || idIn(id) === asked ? undefined : asked;
 };
 type Sent = { readonly name: string; readonly items: readonly unknown[] };
-/** The list that a request is about: each of its items is answered for. A search has filters, and none of them is required. */
+/**
+ * The list in the body of a request. The response has an entry for each of its items. A search has filters,
+ * and no filter is required.
+ */
 const sentIn = ({ body = {} }: Operation, input: LooseInput): Sent | undefined => {
   const name = Object.keys(body).find((key) => {
     const field = body[key];
@@ -49,8 +55,8 @@ const sentIn = ({ body = {} }: Operation, input: LooseInput): Sent | undefined =
 const idsOf = (records: readonly unknown[]): ReadonlySet<string> =>
   new Set(records.map((one) => (isRecord(one) ? idIn(one.id) : '')));
 /**
- * What is missing in the answer to a request about many: a record for each that was sent, and for each id the record with
- * that id. An id that was sent twice is one record. Pure.
+ * Returns what is missing in the response to a batch request: a record for each sent record, and for each ID
+ * the record with that ID. A repeated ID counts as one record. Pure.
  */
 export const missingOfMany = (
   operation: Operation,
@@ -70,7 +76,10 @@ export const missingOfMany = (
     ? undefined
     : `${sent.items.length} records, one for each of \`${sent.name}\`; there are ${records.length}`;
 };
-/** The same where the answers are a member of a record: spec/labels#permissions, spec/labels#edits: one for each request, in their order. */
+/**
+ * Like the function above, for results in a field of a record: spec/labels#permissions, spec/labels#edits:
+ * one result per request, in the same order.
+ */
 export const missingOfRequests = (
   operation: Operation,
   input: LooseInput,
@@ -85,17 +94,20 @@ type Reply = { readonly status: number; readonly text: string };
 type Row = Readonly<Record<string, unknown>>;
 const isText = (value: unknown): boolean =>
   (typeof value === 'string' && value !== '') || typeof value === 'number';
-/** The key that tells one record of a row from another: `id`, or `name` where the row has no id. */
+/** The key that identifies a record of a row: `id`, or `name` if the row has no ID. */
 const identityOf = ({ fields }: ObjectField): 'id' | 'name' | undefined =>
   Object.hasOwn(fields, 'id') ? 'id' : Object.hasOwn(fields, 'name') ? 'name' : undefined;
-/** A record without identity (a list of permissions) has at least one of its keys; one that has no keys is empty. */
+/**
+ * A record without identity (a list of permissions) has at least one of its keys. A record without keys
+ * counts as empty.
+ */
 const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
   const keys = Object.keys(value);
   return Object.keys(fields).length === 0
     ? keys.length === 0
     : keys.some((key) => Object.hasOwn(fields, key));
 };
-/** spec/tracker#webhooks: real services may send the record where the document says 204. */
+/** spec/tracker#webhooks: real services may send the record if the document specifies 204. */
 const missingOfNothing = (ok: number, status: number, value: unknown): string | undefined =>
   ok !== 204 || status === 204 || (isRecord(value) && isText(value.id)) ? undefined : 'a 204 or the record';
 const missingOfObject = (returns: ObjectField, value: unknown): string | undefined => {
@@ -118,7 +130,7 @@ const missingOfList = (
     item.type !== 'object' || missingOfObject(item, one) === undefined;
   return value.every(isProven) ? missingOfMany(operation, input, value) : 'a list of records';
 };
-/** What would have proved the write, in words; undefined when the answer does. */
+/** Describes the response that would confirm the write; undefined if this response confirms it. */
 const missingProof = (
   operation: Operation,
   status: number,
@@ -135,8 +147,9 @@ const missingProof = (
   return value === undefined ? 'a value' : undefined;
 };
 /**
- * A write succeeded when the record that its row returns has arrived, or its 204. Nothing else proves it: a cache answers
- * 304, a gateway `null`, a sign-in page 200. The record is the one that was named, and there is one for each that was sent.
+ * A write succeeded if the record that its row returns has arrived, or its 204. Other responses do not
+ * confirm it: a cache returns 304, a gateway `null`, a sign-in page 200. The record must be the requested
+ * one, and there must be one for each record of the request.
  */
 export const expectProof = (
   operation: Operation,
@@ -150,13 +163,13 @@ export const expectProof = (
   const got = reply.text === '' ? 'is empty' : `reads ${excerptOf(reply.text)}`;
   throw new AppError(
     'network',
-    `${operation.method} ${new URL(url).pathname}: the answer (${reply.status}) does not prove that the change was made: it ${got}; expected ${missing}`,
+    `${operation.method} ${new URL(url).pathname}: the response (${reply.status}) does not confirm the change: it ${got}; expected ${missing}`,
     {
       code: 'NOT_PROVEN',
       httpStatus: reply.status,
       tryThis: [
         'check the base URL: a proxy or another service may be answering',
-        'look whether the change was made before you send it again',
+        'check whether the change was applied before you send it again',
       ],
     },
   );
@@ -203,7 +216,7 @@ const problemsOf = (body: Record<string, unknown> | undefined): Problem[] => {
     ),
   ];
 };
-/** The service's own words, whatever shape they have (spec/program#choices: the client accepts any). */
+/** The service's own error message, in any shape (spec/program#choices: the client accepts any). */
 const messageOf = (body: Record<string, unknown> | undefined, reply: WireReply): string | undefined => {
   const inner = object(body?.error);
   const found =
@@ -229,7 +242,7 @@ const hintsFor = (category: Category, { headers }: WireReply): readonly string[]
         `the service asks for a pause (Retry-After: ${headers['retry-after'].slice(0, 60)}); run it again after it`,
       ]
     : hints[category];
-/** What an answer that is not a success means. Pure. */
+/** Converts an unsuccessful response into an error. Pure. */
 export const errorFrom = (reply: WireReply, what: string): AppError => {
   const body = object(parseBody(reply));
   const category = categoryOf(reply.status);
@@ -261,27 +274,34 @@ export const refuseRedirect = (reply: WireReply, what: string): void => {
 const notJson = (reply: WireReply, what: string): AppError =>
   new AppError(
     'network',
-    `${what}: the answer (${reply.status}) is not JSON but ${isJson(reply) ? 'broken off' : (reply.headers['content-type'] ?? 'of no stated type')}: ${excerptOf(reply.text)}`,
+    `${what}: the response (${reply.status}) is not valid JSON (${isJson(reply) ? 'incomplete' : (reply.headers['content-type'] ?? 'without a content type')}): ${excerptOf(reply.text)}`,
     {
       httpStatus: reply.status,
       code: 'NOT_JSON',
       tryThis: [WRONG_SERVER],
     },
   );
-/** RFC 9110 15: only 2xx says that a request was carried out. 304 answers a question that was never asked; 000 is no status. */
+/**
+ * RFC 9110 15: only 2xx means that a request succeeded. 304 responds to a conditional request, which opsctl
+ * never sends; 000 is not a status.
+ */
 const noSuccess = (reply: WireReply, what: string): AppError =>
-  new AppError('network', `${what}: the service answered ${reply.status}, which is no success`, {
-    httpStatus: reply.status,
-    code: 'NO_SUCCESS',
-    tryThis: [WRONG_SERVER],
-  });
-/** Whatever is no refusal has to be a success: a redirect and an odd status are none. */
+  new AppError(
+    'network',
+    `${what}: the service responded with status ${reply.status}, which does not indicate success`,
+    {
+      httpStatus: reply.status,
+      code: 'NO_SUCCESS',
+      tryThis: [WRONG_SERVER],
+    },
+  );
+/** A response that is not an error must be a success. A redirect or an unknown status is not a success. */
 export const refuseNoSuccess = (reply: WireReply, what: string): void => {
   refuseRedirect(reply, what);
   if (!isSuccess(reply)) throw noSuccess(reply, what);
 };
 const emptyAnswer = (reply: WireReply, what: string): AppError =>
-  new AppError('network', `${what}: the answer (${reply.status}) is empty`, {
+  new AppError('network', `${what}: the response (${reply.status}) is empty`, {
     httpStatus: reply.status,
     code: 'NOT_JSON',
     tryThis: [WRONG_SERVER],
@@ -293,8 +313,8 @@ export const jsonOf = (reply: WireReply, what: string): unknown => {
   return value;
 };
 /**
- * spec/program#choices: a registration answers 204, and `Location` carries the id that a 204 cannot. spec/tracker#webhooks: real services
- * may send the record all the same.
+ * spec/program#choices: a registration returns 204, and `Location` contains the ID that a 204 cannot contain.
+ * spec/tracker#webhooks: real services may still send the record.
  */
 const madeWithoutBody = (reply: WireReply): unknown => {
   const record = object(parseBody(reply));
@@ -312,7 +332,10 @@ const unusual = (operation: Operation, reply: WireReply, what: string): unknown 
   return reply.text === '' ? undefined : jsonOf(reply, what);
 };
 const isSuccess = ({ status }: WireReply): boolean => status >= 200 && status < 300;
-/** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
+/**
+ * Returns the value of a successful response, or throws the error that the response means. The error names
+ * the requested path. Pure.
+ */
 export const answerFrom = (
   operation: Operation,
   reply: WireReply,
@@ -323,7 +346,7 @@ export const answerFrom = (
   const answer =
     value === undefined ? unusual(operation, reply, `${operation.method} ${new URL(url).pathname}`) : value;
   if (operation.method !== 'GET') expectProof(operation, reply, answer, url, input);
-  // What a deleted or switched record was is no result of these.
+  // For these operations, the previous record in the response is not a result.
   return operation.ok === 204 && operation.method !== 'POST' ? undefined : answer;
 };
 
@@ -335,13 +358,16 @@ const shapeOf = (value: unknown): 'list' | 'object' | 'null' | 'a plain value' =
       : typeof value === 'object'
         ? 'object'
         : 'a plain value';
-/** A cache that mixes answers up shows the record of another question; a change that is based on it would go wrong. */
+/**
+ * A cache that confuses responses returns a record for another request. A change that is based on it would be
+ * wrong.
+ */
 const expectRecord = (operation: Operation, value: unknown, url: string, input: LooseInput): void => {
   const asked = otherThanAsked(operation, input, value);
   if (asked === undefined) return;
   throw new AppError(
     'network',
-    `GET ${new URL(url).pathname}: the answer is another record (${String((value as { id: unknown }).id).slice(0, 80)}), not ${asked}`,
+    `GET ${new URL(url).pathname}: unexpected record ${String((value as { id: unknown }).id).slice(0, 80)} in the response (expected ${asked})`,
     {
       code: 'OTHER_RECORD',
       tryThis: ['check the base URL: a proxy or another service may be answering'],
@@ -349,9 +375,9 @@ const expectRecord = (operation: Operation, value: unknown, url: string, input: 
   );
 };
 /**
- * A list where the row has a list, an object where it has an object: JSON of something else that answers 200 (a sign-in
- * page's error, a gateway's `null`) must not pass for an empty list. What stands inside is the service's affair, and so is
- * what comes back of a change: that was made.
+ * The response must be a list if the row defines a list, and an object if it defines an object. Other JSON
+ * with status 200 (the error of a sign-in page, a gateway's `null`) must not count as an empty list. The
+ * content is not checked, and neither is the response to a change, because the change has already been made.
  */
 export const expectShape = (
   operation: Operation,
@@ -369,7 +395,7 @@ export const expectShape = (
   }
   throw new AppError(
     'network',
-    `GET ${new URL(url).pathname}: the answer is ${got === 'object' ? 'an object' : got === 'list' ? 'a list' : got}, not the ${wanted} that this endpoint gives`,
+    `GET ${new URL(url).pathname}: the response is ${got === 'object' ? 'an object' : got === 'list' ? 'a list' : got}, not the ${wanted} that this endpoint returns`,
     {
       code: 'OTHER_SHAPE',
       tryThis: ['check the base URL: another service may be answering'],

@@ -5,7 +5,7 @@ import type { Operation } from '../core/operation.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 
-/** A record that TAB can offer: what is typed to name it, and what it is called. */
+/** A record that shell completion can offer: the text to type, and its title. */
 export type Seen = { readonly id: string; readonly names: readonly string[] };
 /** What one run has seen of one kind: `whole` when it was the full list. */
 export type SeenKind = { isWhole: boolean; readonly known: Map<string, Seen>; readonly gone: Set<string> };
@@ -37,7 +37,7 @@ const rowsIn = (answer: unknown): unknown[] => {
   const lists = Object.values(answer).filter(Array.isArray);
   return 'entity_type' in answer || 'id' in answer ? [answer, ...listNested(answer)] : lists.flat();
 };
-/** States of a workflow are records of their own. */
+/** Workflow states are separate records. */
 const listNested = (row: Row): unknown[] =>
   ['states', 'epic_states'].flatMap((name) => (Array.isArray(row[name]) ? (row[name] as unknown[]) : []));
 /** What the argument of an operation is called: `{label-public-id}` names a label. */
@@ -57,7 +57,10 @@ const add = (at: (kind: string) => SeenKind, value: Row): void => {
   kind.known.set(found.seen.id, found.seen);
   kind.gone.delete(found.seen.id);
 };
-/** Records that the answers of one run hold. They are written when the run ends, so that a bulk change writes once. */
+/**
+ * Records in the responses of one run. They are written when the run finishes, so that a bulk change writes
+ * once.
+ */
 export const seenRecords = () => {
   const kinds = new Map<string, SeenKind>();
   const at = (kind: string): SeenKind => {
@@ -102,7 +105,10 @@ const parse = (text: string | undefined): Entry[] =>
     .split('\n')
     .map((line) => line.split('\t'))
     .flatMap(([id = '', at = '', ...names]): Entry[] => (id === '' ? [] : [[id, Number(at), ...names]]));
-/** The list after a run: what was seen is new, what was deleted is gone, and a full list leaves nothing else. Pure. */
+/**
+ * The list after a run: adds seen records, removes deleted ones, and after a complete list removes all
+ * others. Pure.
+ */
 export const mergeSeen = (before: readonly Entry[], seen: SeenKind, now: number): Entry[] => {
   const fresh = [...seen.known.values()].map(({ id, names }): Entry => [id, now, ...names.map(oneLine)]);
   const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));

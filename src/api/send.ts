@@ -45,7 +45,10 @@ export const retryDelay = (
 export type SendOptions = {
   readonly policy?: RetryPolicy;
   readonly signal?: AbortSignal;
-  /** Waits for a free place in the rate window before each try; calls back what it gave when the answer has begun or failed, and waits for that. */
+  /**
+   * Waits for a free place in the rate window before each attempt. Calls the returned function when the
+   * response has started or failed, and waits for it.
+   */
   readonly admit?: () => Promise<Ended>;
   readonly onRetry?: (delayMs: number, why: string) => void;
 };
@@ -72,7 +75,7 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
     },
   );
 };
-/** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
+/** A retry does not change a certificate, a proxy's decision or the size of a response. */
 const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'PLAIN_HTTP', 'TOO_LARGE']);
 type Result = { readonly reply: HttpReply } | { readonly error: NetworkError };
 const outcomeOf = (result: Result): Outcome =>
@@ -114,7 +117,10 @@ const askedOnce = async (host: Host, request: HttpRequest, ended: Ended | undefi
   await ended?.('answered');
   return reply;
 };
-/** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
+/**
+ * Sends with safe retries. Returns the last response, with any status, or throws AppError if no response
+ * arrived.
+ */
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {

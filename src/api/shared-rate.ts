@@ -8,9 +8,9 @@ type Options = {
   readonly open: () => Promise<RateStore>;
   readonly key: string;
   readonly limit: number;
-  /** What this machine keeps to by itself when the store cannot be reached. */
+  /** The limit of this machine if the store is unreachable. */
   readonly own: () => Bucket;
-  /** Told once why the store is not used. */
+  /** Receives, once, the reason why the store is not used. */
   readonly onLost: (why: string) => void;
   readonly signal?: AbortSignal | undefined;
   readonly windowMs?: number;
@@ -69,12 +69,12 @@ export type RateStore = {
   take(key: string, limit: number): Promise<Taken>;
   /** The request has ended: its place is free again so long from now. */
   answered(key: string, place: string, ms: number): Promise<void>;
-  /** The service said no: nobody takes a place for so long. */
+  /** The service limits the rate: no process takes a place for this time. */
   block(key: string, ms: number): Promise<void>;
 };
-/** How long a place is held whose process died: no request is under way for longer. */
+/** How long the place of an exited process stays occupied. No request takes longer. */
 export const LEASE_MS = 10 * 60_000;
-/** How soon to ask again when all places are taken and none has an end yet. */
+/** The interval of checks if all places are occupied and no place has a known end. */
 export const AGAIN_MS = 250;
-/** A store that does not answer must not hold a run up. */
+/** An unresponsive store must not delay a run. */
 export const CALL_MS = 5000;

@@ -5,11 +5,14 @@ import { NetworkError } from '../platform/host.ts';
 import { unreachable } from './send.ts';
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** A search is a POST that changes nothing. */
+/** A search is a POST without changes. */
 const mayChange = (method: string, path: string): boolean =>
   !READS.has(method) && !/\/search([?#]|$)/.test(path);
 
-/** False for a request of which no byte can have reached the service. A refusal (4xx) is an answer: nothing was applied. */
+/**
+ * False for a request of which no byte can have reached the service. A rejection (4xx) is a definite
+ * response: no change was applied.
+ */
 const mayBeApplied = (error: AppError): boolean => {
   const { cause } = error.detail;
   return error.category === 'network' && (!(cause instanceof NetworkError) || cause.sent);

@@ -74,7 +74,7 @@ class Copies {
 
   async load(): Promise<void> {
     const text = await this.#host.files.read(manifestFile(this.#directory));
-    if (text === undefined) throw usageError('--approved-files names no directory of an earlier dry run');
+    if (text === undefined) throw usageError('--approved-files is not the directory of an earlier dry run');
     const { found } = JSON.parse(text) as Manifest;
     for (const [path, one] of Object.entries(found)) this.#found.set(path, one);
   }

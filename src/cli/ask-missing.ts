@@ -29,7 +29,10 @@ const wantedAt = ({ flags = {}, args = [] }: Command, path: string): Wanted[] =>
   return found === undefined ? [] : [{ ...found, isFlag: false }];
 };
 
-/** What an error asks for, when it says nothing but that values are missing; a wrong value is the typist's to put right. Pure. */
+/**
+ * Returns the values that an error requests, if the error only reports missing values. Users correct invalid
+ * values themselves. Pure.
+ */
 export const wantedOf = (command: Command, error: unknown): readonly Wanted[] => {
   if (!(error instanceof AppError) || error.category !== 'usage') return [];
   const problems: readonly Problem[] = error.detail.problems ?? [];
@@ -37,7 +40,7 @@ export const wantedOf = (command: Command, error: unknown): readonly Wanted[] =>
   return found.length === problems.length ? found : [];
 };
 
-/** Questions need a person: both ends a terminal, no CI, and nobody said that nothing is to be asked. */
+/** Prompts need a person: both ends are terminals, CI is not set, and prompts are not disabled. */
 export const mayAsk = ({ env, terminal }: Host, tokens: readonly string[]): boolean => {
   const given = normalize(tokens, globalFlags);
   return (
@@ -90,7 +93,10 @@ const answerTo = async ({ host }: Run, wanted: Wanted, choices: readonly Choice[
   }
 };
 
-/** The line with the answers: flags before what was typed, arguments behind it. Pure. */
+/**
+ * Returns the command line with the entered values: flags before the typed tokens, arguments after them.
+ * Pure.
+ */
 export const withAnswers = (
   tokens: readonly string[],
   answers: readonly (readonly [Wanted, string])[],
@@ -105,7 +111,10 @@ export const withAnswers = (
   return [...flags, ...tokens, ...(needsEnd ? ['--'] : []), ...words];
 };
 
-/** The tokens of a line made whole by questions; undefined when nobody can be asked, or something else is wrong with it. */
+/**
+ * Returns the tokens of a line that prompts completed; undefined if prompts are impossible or the line has
+ * another error.
+ */
 export const completeTokens = async (
   run: Run,
   command: Command,

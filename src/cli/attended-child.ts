@@ -3,8 +3,9 @@ import type { Finished, Host } from '../platform/host.ts';
 type Given = { readonly env?: Readonly<Record<string, string>>; readonly signal?: AbortSignal };
 
 /**
- * As a shell does: Ctrl-C at a terminal reaches the command and this program alike, and the command decides what it means (an
- * interactive one goes on). Every other signal was sent to this program alone and is handed on. This program ends after it.
+ * Handles signals like a shell: Ctrl-C at a terminal reaches the child and this program, and the child
+ * decides how to react (an interactive program continues). Every other signal was sent only to this program,
+ * so it is forwarded. This program exits after the child.
  */
 export const runAttended = async (
   host: Host,

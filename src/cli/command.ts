@@ -33,7 +33,10 @@ type CommandBody<F, A, V> = CommandText & {
   run(context: Context, values: V): Promise<Result>;
 };
 
-/** A command as the dispatcher sees it; what a row of a table becomes. A command written by hand is made by `defineCommand`. */
+/**
+ * A command as the dispatcher sees it. Rows of a table are converted into commands; `defineCommand` creates
+ * hand-written ones.
+ */
 export type Command = CommandBody<Flags, readonly Argument[], Values>;
 
 /** A command whose values have the types of its flags and arguments. */

@@ -1,12 +1,12 @@
 import type { Root, Tree, TreeFlag } from './list-commands.ts';
 
 export type Candidate = { readonly word: string; readonly about?: string };
-/** What the shell may add of its own; nothing by default. */
+/** Completions that the shell itself may add; none by default. */
 export type Found = { readonly candidates: readonly Candidate[]; readonly files?: 'file' | 'directory' };
-/** What TAB may read besides the tree: nothing here ever touches the network. */
+/** What completion may read in addition to the tree. Completion never uses the network. */
 export type Sources = {
   cached(source: string): readonly Candidate[];
-  /** What is below these words, where it stands in a file of its own. */
+  /** The commands below these words, if they are in a separate file. */
   tree(path: readonly string[]): Tree;
 };
 
@@ -111,7 +111,10 @@ const argumentValues = ({ at, args }: Walked, current: string, sources: Sources)
     : { candidates: starting(plain(source), current) };
 };
 
-/** The words that may stand at the end of a line. `line` ends with the one under the cursor, maybe empty. Pure. */
+/**
+ * Returns the candidates for the last word of a line. `line` ends with the word under the cursor, which may
+ * be empty. Pure.
+ */
 export const completions = (root: Root, line: readonly string[], sources: Sources): Found => {
   const current = line.at(-1) ?? '';
   if (line[0] === 'help' && line.length > 1) return helpWords(root, line.slice(1), sources);

@@ -20,6 +20,9 @@ const isHarmless = (field: Field): boolean => {
   }
 };
 
-/** The declared effects of a flag or an argument. Undefined: the kind of the value needs a declaration and has none. */
+/**
+ * Returns the declared effects of a flag or an argument. Undefined: this kind of value needs a declaration
+ * that is missing.
+ */
 export const effectsOf = ({ effects, field }: Flag | Argument): readonly Effect[] | undefined =>
   effects ?? (isHarmless(field) ? [] : undefined);

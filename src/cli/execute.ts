@@ -52,8 +52,8 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
 /** One key press may arrive twice: from the terminal, and handed on by the program that started this one (npm run). */
 const samePressMs = 500;
 /**
- * The first signal asks to stop; a second one ends the process at once. A terminal that goes away sends its SIGHUP to the
- * shell, which sends another: that is never a person who insists.
+ * The first signal requests a stop; a second one ends the process immediately. A closing terminal sends
+ * SIGHUP to the shell, which sends another. Two SIGHUPs therefore do not count as a second request.
  */
 export type Stopper = {
   readonly signal: AbortSignal;
@@ -79,7 +79,7 @@ export const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stop
 /** For a command that leaves signals to the program it runs: only --max-time stops it. */
 export const deafStopper = (host: Host): Stopper =>
   stopper({ onSignal: () => () => undefined, elapsed: host.elapsed, exit: host.exit });
-/** --max-time has ended the run; what can be resumed, or is done in part, says that itself. */
+/** --max-time stopped the run. A run that can be resumed or is partly done reports that itself. */
 const afterMaxTime = (reason: unknown, error: unknown): unknown =>
   error instanceof AppError && ['stopped', 'partial'].includes(error.category) ? error : reason;
 /** Stops a run that takes longer than --max-time. */
@@ -92,7 +92,10 @@ export const limitRunTime = (host: Host, stopper: Stopper, maxMs: number | undef
   void host.sleep(maxMs).then(() => stopper.stop(reason));
   return stopper;
 };
-/** What a signal has ended says so, with the code of that signal: a cut request alone does not know which one it was. */
+/**
+ * A run that a signal stopped reports that signal with its exit code. The aborted request does not know the
+ * signal.
+ */
 export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
   const category = ended();
   if (category === undefined) return signal.aborted ? afterMaxTime(signal.reason, error) : error;
@@ -104,10 +107,12 @@ export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => 
 
 /** What every step of one run needs. */
 export type Run = { readonly host: Host; readonly redactor: Redactor; readonly program: Program };
-/** A flag that promises to change nothing is never taken in silence by a command that would. */
+/**
+ * A command must not silently accept a flag that promises a run without changes if the command makes changes.
+ */
 const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Globals): void => {
   if (isDryRun === true && noDryRun !== undefined)
-    throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
+    throw usageError(`${path.join(' ')} does not support a dry run; no changes were made`, [], [noDryRun]);
 };
 /** A service is reached when a command asks for one; what was started for it is closed with the command. */
 const lazyReach = (program: Program, runtime: Runtime): Reach => {
@@ -120,7 +125,7 @@ const lazyReach = (program: Program, runtime: Runtime): Reach => {
     close: async () => (await made)?.close(),
   };
 };
-/** The trace that was asked for; without one nothing is in the way of the requests. */
+/** The requested trace. Without a trace, requests are sent directly. */
 const tracingOf = async (
   host: Host,
   globals: Globals,

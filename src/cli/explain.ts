@@ -137,7 +137,10 @@ const services = async (): Promise<Service[]> => [
 ];
 const inputs = ({ params, query, body }: Operation): [string, Field][] =>
   Object.entries({ ...params, ...query, ...body });
-/** `tracker labels create name`, `tracker labels name` or `labels.name`: where each operation takes it. */
+/**
+ * `tracker labels create name`, `tracker labels name` or `labels.name`: lists how each operation uses the
+ * field.
+ */
 export const fieldsNamed = async (words: readonly string[]): Promise<ExplainedField[]> => {
   const path = words.flatMap((word) => word.split('.'));
   const name = path.at(-1) ?? '';

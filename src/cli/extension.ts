@@ -3,8 +3,8 @@ import { codeOf, runAttended } from './attended-child.ts';
 import type { Group } from './program.ts';
 
 /**
- * The word of an unknown command as the program `opsctl-WORD` on PATH, as git and kubectl have it; its exit code, or undefined
- * where there is none. A command of this program is never replaced: only what it does not know is looked for.
+ * Runs the unknown command WORD as the program `opsctl-WORD` on PATH, as git and kubectl do. Returns its exit
+ * code, or undefined if there is no such program. Commands of this program are never replaced.
  */
 export const extensionCode = async (
   host: Host,

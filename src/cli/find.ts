@@ -52,7 +52,9 @@ export const findGroup = (groups: readonly Group[], word: string): Group => {
     );
   return group;
 };
-/** The command that the words name: the longest path that matches; what is left over are its arguments. */
+/**
+ * Returns the command for the words: the longest path that matches. The remaining words are its arguments.
+ */
 export const findCommand = (commands: readonly Command[], words: readonly string[]): Found => {
   let best: Command | undefined;
   for (const command of commands) {

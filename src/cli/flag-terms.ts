@@ -2,7 +2,7 @@ import { bare } from '../core/field.ts';
 import { type Block, terms } from '../core/page.ts';
 import type { Flag, Flags } from '../core/flag.ts';
 
-/** A list of words is longer than a line leaves room for: then they stand in the text. */
+/** A list that is too long for one line goes into the text. */
 const LONGEST_VALUE = 24;
 
 const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';

@@ -69,7 +69,7 @@ function wordFor(name: string, field: Field, at: number): string {
   const { enum: allowed, format } = plain as { readonly enum?: readonly string[]; readonly format?: string };
   return allowed?.[0] ?? byFormat[format ?? ''] ?? words[name] ?? name.toUpperCase();
 }
-/** Where a row takes a record by name or id, the field of its path says what an id looks like. */
+/** If a row accepts a record by name or ID, the field of its path describes the format of an ID. */
 const argumentWord = ({ operation }: Command, { name, field, complete }: Argument, at: number): string => {
   if (complete !== undefined && named[complete] !== undefined) return named[complete];
   const params = Object.entries(operation?.operation.params ?? {});
@@ -201,7 +201,7 @@ export const rootPage = (groups: readonly Group[], version: string): Page => ({
     heading('Help topics'),
     terms(topics.map(({ name, summary }): [string, string] => [`help ${name}`, summary])),
     ...globalSummary(),
-    prose('Start with `opsctl tour`. With nothing configured nothing real is touched.'),
+    prose('Start with `opsctl tour`. Without configuration, opsctl uses only the built-in mock services.'),
   ],
 });
 

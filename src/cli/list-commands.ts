@@ -107,9 +107,9 @@ export type Tree = {
   readonly flags?: Readonly<Record<string, TreeFlag>>;
   /** For each place its values, or the word that names a source of them. */
   readonly args?: readonly (string | readonly string[])[];
-  /** The last place takes any number of words. */
+  /** The last argument accepts any number of words. */
   readonly rest?: true;
-  /** What is below stands in a file of its own. */
+  /** The commands below are in a separate file. */
   readonly more?: true;
 };
 export type Root = {
@@ -118,12 +118,12 @@ export type Root = {
   readonly topics: { readonly [name: string]: string };
 };
 const LONGEST = 70;
-/** The first sentence, short enough to stand beside a word. */
+/** The first sentence, shortened to fit next to a command name. */
 const brief = (text: string): string => {
   const first = text.split(/[.;:](?= )|\n/)[0] ?? '';
   return first.length <= LONGEST ? first : `${first.slice(0, LONGEST - 1)}…`;
 };
-/** Where a value without a list comes from: names of files where the flag says that it takes one. */
+/** The source of completions for a value without a list: file names if the flag accepts a file. */
 const sourceOf = ({ complete, value = '' }: Flag): string | undefined => {
   if (/^(director(y|ies)|dir)$/.test(value)) return 'directory';
   if (complete === undefined && /^(file|path)(\||$)/.test(value)) return 'file';
@@ -157,7 +157,7 @@ const treeArgument = ({ field, complete, suggest, name }: Argument): string | re
   const { enum: values } = bare(field) as { readonly enum?: readonly string[] };
   return values ?? suggest ?? complete ?? name;
 };
-/** Columns of an answer, one level deep: `id`, `stats.num_stories_total`. */
+/** Columns of a result, one level deep: `id`, `stats.num_stories_total`. */
 const columnNames = (row: Field): string[] => {
   const inner = bare(row);
   if (inner.type !== 'object') return [];
@@ -191,7 +191,7 @@ const place = (root: { sub: { [word: string]: Tree } }, command: Command): void 
   at.sub ??= {};
   at.sub[command.path.at(-1) ?? ''] = { ...at.sub[command.path.at(-1) ?? ''], ...leaf(command) };
 };
-/** Words in the middle of a command say what is below them. */
+/** Commands with subcommands show the list of their subcommands. */
 const describeTree = (tree: Tree): Tree => {
   if (tree.sub === undefined) return tree;
   const sub = Object.fromEntries(

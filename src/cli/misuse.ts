@@ -13,14 +13,14 @@ import type { Command } from './command.ts';
 import { globalFlags } from './options.ts';
 import { normalize, unknownFlag, unknownOption, type Words } from './parse.ts';
 
-/** Flags that only stand alone, without a command. */
+/** Flags that are used without a command. */
 const rootFlags: Flags = {
   ...globalFlags,
   version: { field: { type: 'boolean' }, short: 'V', summary: 'Show the version' },
 };
 const names = (flags: Flags): string[] =>
   Object.entries(flags).flatMap(([name, { negated }]) => (negated ? [name, `no-${name}`] : [name]));
-/** Rule: an unknown flag never leaves a command line green, whatever else the line asks for. */
+/** Rule: a command line with an unknown flag never succeeds, whatever its other flags are. */
 export const refuseUnknownFlags = (
   words: readonly string[],
   tokens: readonly string[],
@@ -29,7 +29,7 @@ export const refuseUnknownFlags = (
   const unknown = unknownFlag(normalize(tokens, flags), flags);
   if (unknown !== undefined) throw unknownOption(words, unknown, names(flags));
 };
-/** A flag of the command that stands before the command's last word. */
+/** A flag of the command that precedes the last word of the command. */
 const findMisplacedFlag = (
   { words, stop = '' }: Words,
   tokens: readonly string[],
@@ -41,12 +41,12 @@ const findMisplacedFlag = (
   if (command === undefined || !Object.hasOwn(command.flags ?? {}, name)) return undefined;
   const line = `opsctl ${command.path.join(' ')} --${name} …`;
   return usageError(
-    `opsctl ${words.join(' ')}: ${stop} is a flag of \`${command.path.join(' ')}\` and stands before the command`,
-    [problem(stop, 'rule', 'must stand after the words of the command')],
+    `opsctl ${words.join(' ')}: ${stop} is a flag of \`${command.path.join(' ')}\` and must follow the command`,
+    [problem(stop, 'rule', 'must follow the words of the command')],
     [line],
   );
 };
-/** Words that name a group: help is the answer when nothing else was asked for; flags alone do nothing. */
+/** Words that name a group: without flags, print its help. Flags without a command have no meaning. */
 export const groupIsAsked = (
   found: Words,
   tokens: readonly string[],
@@ -61,7 +61,7 @@ export const groupIsAsked = (
   if (asksForHelp || tokens.length === 0) return;
   const at = ['opsctl', ...words].join(' ');
   throw usageError(
-    `${at}: flags alone do nothing: <command> is required`,
+    `${at}: flags without a command have no effect: <command> is required`,
     [problem('<command>', 'required', 'is required')],
     [`${at} --help`],
   );
@@ -69,7 +69,7 @@ export const groupIsAsked = (
 /** `--version` among flags that are all known. */
 export const asksForVersion = (tokens: readonly string[]): boolean =>
   tokens.some((token) => token === '--version' || token === '-V');
-/** What --report is told by a command that checks nothing. */
+/** The error for --report with a command that makes no checks. */
 export const refuseReport = (): InvalidArguments =>
   invalidArguments(
     [problem('--report', 'rule', 'is for commands that check something')],
@@ -82,7 +82,7 @@ const fieldsOf = (field: Field): Readonly<Record<string, Field>> | undefined => 
   if (inner.type === 'object') return inner.fields;
   return inner.type === 'any' || inner.type === 'map' || inner.type === 'file' ? undefined : {};
 };
-/** The first part of a dotted path that the answer cannot have. Pure. */
+/** Returns the first part of a dotted path that the response cannot contain. Pure. */
 const unknownPart = (row: Field, column: string): { part: string; known: readonly string[] } | undefined => {
   let at: Field = row;
   for (const part of column.split('.')) {
@@ -108,12 +108,12 @@ const columnProblem = (row: Field, column: string): Problem[] => {
     problem(
       '--columns',
       'unknown',
-      `names \`${column}\`, which the answer does not have`,
+      `names \`${column}\`, which the result does not have`,
       fixed === undefined ? `it has ${wrong.known.slice(0, 12).join(', ')}` : `did you mean ${fixed}?`,
     ),
   ];
 };
-/** One row of the answer of a command made from a table. */
+/** Returns one row of the response of a generated command. */
 export const rowOf = ({ operation }: Command): Field | undefined => {
   const returns = operation?.operation.returns;
   if (returns === undefined) return undefined;
@@ -126,7 +126,9 @@ export const rowOf = ({ operation }: Command): Field | undefined => {
     .find(({ type }) => type === 'array');
   return pages?.type === 'array' ? pages.items : inner;
 };
-/** Before anything is sent: a column that no answer has. True when every column is known to be one. */
+/**
+ * Checks the columns before a request is sent. Returns true if the response is known to have every column.
+ */
 export const checkColumnNames = (command: Command, columns: readonly string[]): boolean => {
   const row = rowOf(command);
   if (row === undefined || fieldsOf(row) === undefined || bare(row).type !== 'object') return false;

@@ -11,7 +11,9 @@ import { sh } from '../core/shell.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
 
-/** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
+/**
+ * Parses the output options before the other flags, so that a flag error is reported in the requested format.
+ */
 export const early = (argv: readonly string[]): OutputOptions => {
   const asked = argv.flatMap((token, i) => {
     const word =
@@ -77,7 +79,7 @@ const rateOf = (settings: Settings): number | undefined => {
     { code: 'RATE', tryThis: [removalOf(rate)] },
   );
 };
-/** For a command that sends nothing. */
+/** For a command that sends no request. */
 export const noPace = {
   timeoutMs: undefined,
   ratePerMinute: undefined,

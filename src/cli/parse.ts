@@ -38,7 +38,10 @@ export const normalize = (argv: readonly string[], flags: Flags): string[] => {
   }
   return out;
 };
-/** A token as a flag with its value, which may be the next of the queue; what is no known flag stays as it is. */
+/**
+ * Parses a token as a flag with its value, which may be the next token. A token that is not a known flag
+ * stays unchanged.
+ */
 const withValue = (token: string, queue: string[], flags: Flags): string => {
   if (!token.startsWith('--') || token.includes('=')) return token;
   const name = token.slice(2);
@@ -52,7 +55,7 @@ const withValue = (token: string, queue: string[], flags: Flags): string => {
   // A value may start with a dash: `--name -5`, `--body -`.
   return flag && queue.length > 0 ? `${token}=${queue.shift()}` : token;
 };
-/** How many tokens a global flag takes here: 0 when it is none. */
+/** Returns the number of tokens of a global flag at this position; 0 if there is none. */
 const globalWidth = (token: string, next: string | undefined, globals: Flags): number => {
   const known = normalize([token], globals);
   const last = known[known.length - 1] ?? '';
@@ -63,7 +66,7 @@ const globalWidth = (token: string, next: string | undefined, globals: Flags): n
 };
 export type Words = {
   readonly words: readonly string[];
-  /** Where each word stands in the line. */
+  /** The position of each word in the line. */
   readonly places: readonly number[];
   /** The flag at which the words end because it is not a global one. */
   readonly stop?: string;
@@ -92,7 +95,10 @@ export const without = (argv: readonly string[], { places }: Words, used: number
   const gone = new Set(places.slice(0, used));
   return argv.filter((_, i) => !gone.has(i));
 };
-/** The first flag of a line that nobody knows, as it was typed and without its value. Expects what `normalize` made. */
+/**
+ * Returns the first unknown flag of a line, as typed but without its value. Expects the output of
+ * `normalize`.
+ */
 export const unknownFlag = (tokens: readonly string[], flags: Flags): string | undefined => {
   for (const token of tokens) {
     if (token === '--') return undefined;
@@ -114,7 +120,7 @@ const alsoCalled: Readonly<Record<string, string>> = {
   force: 'yes',
   'no-color': 'color never',
 };
-/** One sentence about a flag that nobody knows, with the one that it most likely means. Pure. */
+/** Returns one sentence about an unknown flag, with the most similar known flag. Pure. */
 export const unknownOption = (
   words: readonly string[],
   token: string,
@@ -198,7 +204,7 @@ export const parseValue = (
       : one(field, texts[texts.length - 1] ?? '', path, problems);
   if (problems.length === before) {
     const isFlat = !isJson(bare(bare(field).type === 'array' ? (bare(field) as ListField).items : field));
-    // Nobody numbers the values of a flag: `--unset[0]` is `--unset`.
+    // Values of a flag have no numbers: `--unset[0]` becomes `--unset`.
     const nameProblem = (one: Problem): Problem =>
       isFlat ? { ...one, path: one.path.replace(/\[\d+\]$/, '') } : one;
     problems.push(...check(field, value, path).map(nameProblem));
@@ -221,7 +227,10 @@ const plain = (tokens: readonly string[], flags: Flags): Given | undefined => {
   }
   return given;
 };
-/** commander reads the tokens that are not plain, and finds the words for those that are wrong; all knowledge about flags stays in their fields. */
+/**
+ * commander parses the tokens that are not plain and writes the errors for invalid ones. The fields contain
+ * all other knowledge about flags.
+ */
 const read = async (command: Command, tokens: readonly string[], flags: Flags): Promise<Given> => {
   const { Command: Engine, Option } = await import('commander');
   const engine = new Engine(command.path.join(' '))
@@ -336,7 +345,10 @@ const split = async (command: Command, tokens: readonly string[]): Promise<Split
 /** The flags of every command on a line whose other values are not all there. */
 export const globalsOf = async (command: Command, tokens: readonly string[]): Promise<Globals> =>
   parseFlags(globalFlags, (await split(command, tokens)).globals, []);
-/** Tokens after the command's words as checked values; all problems at once as one usage error. */
+/**
+ * Returns the tokens after the words of the command as checked values. Throws one usage error with all
+ * problems.
+ */
 export const parseCommand = async (command: Command, tokens: readonly string[]): Promise<Parsed> => {
   const own: Flags = command.flags ?? {};
   const given = await split(command, tokens);

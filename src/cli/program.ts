@@ -8,7 +8,7 @@ export type Group = {
   readonly section: 'Work' | 'Cluster' | 'Tools';
   /** The commands that the words may name; without words, all. */
   readonly load: (words?: readonly string[]) => Promise<readonly Command[]>;
-  /** What a person can do about an error answer of the service of this name. */
+  /** Returns the actions that fix an error response of the named service. */
   readonly explain?: () => Promise<Explain>;
 };
 

@@ -79,7 +79,7 @@ const ANSWERED = `
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 return redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[2]) + 1, ARGV[1])`;
 const BLOCK = `redis.call('SET', KEYS[1], '1', 'PX', ARGV[1]); return 1`;
-/** The longest wait between two looks: a place whose request is under way becomes free earlier than its lease says. */
+/** The longest wait between two checks. A place with an active request becomes free before its lease ends. */
 const LOOK_MS = 4 * AGAIN_MS;
 export const redisRateStore = async (host: Host, url: URL): Promise<RateStore> => {
   const run = await host.redis(url.href, CALL_MS);

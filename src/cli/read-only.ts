@@ -1,4 +1,7 @@
-/** Commands written by hand that only look: nothing changes, here or in a service. `api` looks with GET only. */
+/**
+ * Hand-written read-only commands: they change no data on this machine or in a service. `api` is read-only
+ * with GET.
+ */
 const looking: ReadonlySet<string> = new Set([
   'auth status',
   'whoami',
@@ -70,7 +73,7 @@ const looking: ReadonlySet<string> = new Set([
 
 export const onlyLooks = (words: string): boolean => looking.has(words);
 
-/** Commands written by hand that show with --dry-run what they would do. What is in neither list refuses --dry-run. */
+/** Hand-written commands that support --dry-run. A command in neither list rejects --dry-run. */
 const showing: ReadonlySet<string> = new Set([
   'logout',
   'auth logout',

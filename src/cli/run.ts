@@ -13,7 +13,9 @@ import { early, globalFlags, outputOptions } from './options.ts';
 import type { Group, Program } from './program.ts';
 import { onlyLooks } from './read-only.ts';
 
-/** `--help` before `--`: answered without reading the other flags, so that it helps with those that are wrong. */
+/**
+ * Handles `--help` before `--` without parsing the other flags, so that help works even if they are invalid.
+ */
 const asksForHelp = (tokens: readonly string[]): boolean => {
   const own = tokens.includes('--') ? tokens.slice(0, tokens.indexOf('--')) : tokens;
   return own.includes('--help') || own.includes('-h');
@@ -55,7 +57,7 @@ const answerHelp = async (
   return (await import('./help.ts')).helpPage(program.groups, line.words.slice(1), host);
 };
 
-/** A mistyped column is refused before anything is sent, where the table of the service says what comes. */
+/** Rejects a mistyped column before a request is sent, if the table of the service defines the response. */
 const withKnownColumns = async (command: Command, options: OutputOptions): Promise<OutputOptions> => {
   if (options.columns === undefined) return options;
   const { checkColumnNames } = await import('./misuse.ts');
@@ -103,7 +105,7 @@ const earlyReports = async (
   return { ...options, title: path.join(' '), version: OPSCTL_VERSION, reports: reportsOnLine(tokens) };
 };
 
-/** --report is for commands that check something; elsewhere it would promise a file that never comes. */
+/** --report applies to commands that check something. Other commands would never write the promised file. */
 const withReports = async (
   command: Command,
   options: OutputOptions,
@@ -123,7 +125,7 @@ const withReports = async (
   }
 };
 
-/** Only what people read goes through a pager; a change shows what it did and ends. */
+/** Only output for people goes through a pager. A change prints its result and exits. */
 const reads = ({ path, operation }: Command): boolean =>
   operation?.operation.method === 'GET' || path.at(-1) === 'search' || onlyLooks(path.join(' '));
 
@@ -164,7 +166,7 @@ const attempt = async (
   });
 };
 
-/** A person at a terminal is asked for values that are missing, and shown the whole line afterwards. */
+/** On a terminal, prompts for missing values and then prints the complete command line. */
 const runInteractively = async (
   run: Run,
   command: Command,

@@ -9,7 +9,7 @@ import type { Group } from './program.ts';
 
 type Known = { readonly path: string; readonly flags: Flags };
 
-/** Commands of this program named in a text get these flags behind their words, where they take them. Pure. */
+/** Adds these flags to the opsctl commands in a text, if the commands accept them. Pure. */
 export const withFlags = (
   text: string,
   flags: Readonly<Record<string, string>>,
@@ -75,7 +75,10 @@ const chunksWith = (chunks: Chunks, words: Words): Chunks => {
   return pieces.map((one) => (typeof one === 'string' ? words(one) : one));
 };
 
-/** What the store holds stays as it is: only a message, and a text that is said to name commands, are completed. */
+/**
+ * Data from the store stays unchanged. Only messages, and texts that are marked as containing commands, are
+ * completed.
+ */
 const resultWith = (result: Result, words: Words): Result => {
   const { view } = result;
   const namesCommands = view?.namesCommands === true;
@@ -111,7 +114,7 @@ const speaking = (context: Context, words: Words): Context => ({
   },
 });
 
-/** What this command says to type next acts on what this line acted on, so that it can be pasted. */
+/** Suggested commands act on the same target as this command, so that users can paste them. */
 export const withSameTarget = (
   command: Command,
   names: readonly string[],

@@ -1,6 +1,6 @@
 import type { Page } from '../core/page.ts';
 
-/** A page of help that belongs to no single command. Its text is loaded when it is asked for. */
+/** A help page that belongs to no single command. Its text is loaded on demand. */
 export type Topic = {
   readonly name: string;
   readonly summary: string;

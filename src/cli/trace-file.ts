@@ -28,7 +28,10 @@ const trace = obj({
   services: req(map(service)),
   exchanges: req(list(exchange)),
 });
-/** What `--record` writes: the requests of one run in their order, with their answers and without secrets. */
+/**
+ * The file that `--record` writes: the requests of one run in order, with their responses and without
+ * secrets.
+ */
 export type TraceFile = Value<typeof trace>;
 export const traceText = (file: Omit<TraceFile, 'format'>): string =>
   `${JSON.stringify({ format: FORMAT, ...file }, null, 1)}\n`;
@@ -41,16 +44,16 @@ const parseText = (path: string, text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw makeRefusal(path, `is no JSON: ${messageOf(error)}`);
+    throw makeRefusal(path, `is not valid JSON: ${messageOf(error)}`);
   }
 };
-/** More than the form of an address: it is taken apart when it is compared. */
+/** Checks more than the format of the URL, because a comparison parses it. */
 const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
   const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
   const wrong = all.find((address) => !URL.canParse(address));
-  if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${wrong.slice(0, 200)} is no address`);
+  if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${wrong.slice(0, 200)} is not a URL`);
 };
-/** A file that may come from anybody: its size, its form and every value are checked. */
+/** The file may come from any source: its size, its format and every value are checked. */
 export const readTrace = async ({ files }: Host, path: string): Promise<TraceFile> => {
   const info = await files.info(path);
   if (info === undefined) throw makeRefusal(path, 'does not exist');
@@ -58,7 +61,7 @@ export const readTrace = async ({ files }: Host, path: string): Promise<TraceFil
     throw makeRefusal(path, `has ${info.sizeBytes} bytes; at most ${limits.traceBytes} are read`);
   const value = parseText(path, (await files.read(path)) ?? '');
   if ((value as { format?: unknown } | null)?.format !== FORMAT)
-    throw makeRefusal(path, `is no trace: its format must be ${FORMAT}`);
+    throw makeRefusal(path, `is not a trace: its format must be ${FORMAT}`);
   const [first] = check(trace, value, '');
   if (first !== undefined) throw makeRefusal(path, `is damaged: ${first.path} ${first.message}`);
   refuseNoAddress(path, value as TraceFile);
@@ -67,16 +70,18 @@ export const readTrace = async ({ files }: Host, path: string): Promise<TraceFil
 
 type Exchange = TraceFile['exchanges'][number];
 const notRecorded = (what: string): AppError =>
-  new AppError('network', `${what} is not in the trace; nothing was sent`, {
+  new AppError('network', `${what} is not in the trace; no request was sent`, {
     code: 'NOT_RECORDED',
-    tryThis: ['replay the trace with the command that it was recorded with; its first lines name it'],
+    tryThis: [
+      'replay the trace with the command that recorded it; the first lines of the file name that command',
+    ],
   });
-/** The same words for one request, whatever port the service had. */
+/** The key of a request, independent of the port of the service. */
 const keyOf = ({ method, url }: Pick<HttpRequest, 'method' | 'url'>): string => {
   const { pathname, search } = new URL(url);
   return `${method} ${pathname}${search}`;
 };
-// The body is what was decoded, and maybe redacted: these no longer say how long it is, or how it is packed.
+// The body was decoded and may be redacted, so these headers no longer describe its length and encoding.
 const GONE = new Set(['content-length', 'content-encoding', 'transfer-encoding']);
 const replyOf = ({ status, responseHeaders, responseBody }: Exchange): HttpReply => {
   const bytes: Bytes = new TextEncoder().encode(responseBody);
@@ -90,7 +95,9 @@ const replyOf = ({ status, responseHeaders, responseBody }: Exchange): HttpReply
     },
   };
 };
-/** The same machine, whose network is the trace: each request gets the answers that it got, one after the other. */
+/**
+ * Returns the same machine with the trace as its network: each request gets its recorded responses in order.
+ */
 export const replayingHost = (host: Host, { exchanges }: TraceFile): Host => {
   const waiting = new Map<string, Exchange[]>();
   for (const one of exchanges) waiting.set(keyOf(one), [...(waiting.get(keyOf(one)) ?? []), one]);
@@ -107,13 +114,13 @@ export const replayingHost = (host: Host, { exchanges }: TraceFile): Host => {
     canConnect: async () => false,
     probe: async () => ({}),
     listen: async () => {
-      throw notRecorded('a server of its own');
+      throw notRecorded('a separate server');
     },
   };
   const refuse = async (command: string): Promise<never> => {
     throw notRecorded(`the program ${command}`);
   };
-  // A replay never acts on the machine: no program is started or stopped by answers that are not of now.
+  // A replay never acts on the machine: recorded responses do not start or stop programs.
   const processes: Host['processes'] = { ...host.processes, run: refuse, start: refuse, signal: () => false };
   // Waits of the recorded run are over.
   return Object.create(host, {
@@ -122,7 +129,7 @@ export const replayingHost = (host: Host, { exchanges }: TraceFile): Host => {
     sleep: { value: async () => {} },
   }) as Host;
 };
-/** Where the services were when the trace was made. No setting and no token of this machine has a part in it. */
+/** The service URLs from the recording. Settings and tokens of this machine are not used. */
 export const replayingReach = ({ services }: TraceFile): Reach => ({
   reach: async (service: ServiceName): Promise<Target> => {
     const found = services[service];

@@ -15,7 +15,7 @@ export type Exchange = {
   readonly status: number;
   readonly responseHeaders: Readonly<Record<string, string>>;
   readonly responseBody: string;
-  /** Only the beginning of the body was kept, or nothing of it because it is no text. */
+  /** Only the start of the body was kept, or the body was dropped because it is not text. */
   readonly isCut?: true;
   readonly error?: string;
 };
@@ -104,7 +104,10 @@ const watchReply = (
   };
 };
 
-/** What is kept of a response body: the redacted text, or its size when it is no text or cannot be searched for secrets. */
+/**
+ * Returns the part of a response body to keep: the redacted text, or its size if it is not text or cannot be
+ * searched for secrets.
+ */
 const keptResponse = (
   headers: Readonly<Record<string, string>>,
   body: Uint8Array,
@@ -130,7 +133,10 @@ const attempts = () => {
   };
 };
 
-/** The same host, whose requests are handed to `note` when their answers have been read; `isWhole` keeps bodies for a replay, and `hide` gets the secrets of responses. */
+/**
+ * Returns the same host, which passes requests to `note` after their responses were read. `isWhole` keeps
+ * bodies for a replay, and `hide` receives the secrets of responses.
+ */
 export const tracedHost = (
   host: Host,
   note: (exchange: Exchange) => void,

@@ -10,9 +10,9 @@ import { type Exchange, harOf, traceLines, tracedHost } from './trace.ts';
 
 export type Tracing = {
   readonly host: Host;
-  /** Where the services are: as given, noted for a trace, or those of the trace that is replayed. */
+  /** Resolves the service URLs: as configured, recorded for a trace, or taken from the replayed trace. */
   readonly reach: (given: Reach) => Reach;
-  /** What earlier runs left on this machine has no part in a trace, and a replay leaves nothing for later ones. */
+  /** Files of earlier runs are not part of a trace, and a replay leaves no files for later runs. */
   readonly settings: (given: Settings) => Settings;
   readonly end: () => Promise<void>;
 };
@@ -27,7 +27,7 @@ const noteServices = (given: Reach, services: Services): Reach => ({
   },
 });
 
-/** The answers of a trace in place of the network. */
+/** Uses the responses of a trace instead of the network. */
 const replaying = async (host: Host, file: string): Promise<Pick<Tracing, 'host' | 'reach'>> => {
   const [{ readTrace }, { replayingHost, replayingReach }] = await Promise.all([
     import('./trace-file.ts'),
@@ -37,7 +37,7 @@ const replaying = async (host: Host, file: string): Promise<Pick<Tracing, 'host'
   return { host: replayingHost(host, trace), reach: () => replayingReach(trace) };
 };
 
-/** Where a run finds nothing of earlier ones; removed at its end. */
+/** An empty home for a run that must not see earlier runs. It is removed at the end. */
 const emptyDirectory = ({ files, pid, random }: Host): string =>
   childPath(
     files.temporaryDirectory(),
@@ -73,7 +73,7 @@ const writeTraces = async (
   );
 };
 
-/** Judged before anything is sent: at the end it would be too late to say so. */
+/** Checked before a request is sent, because at the end it would be too late for an error. */
 const refuseMissingDirectories = async ({ files, cwd }: Host, { har, record }: Globals): Promise<void> => {
   for (const [flag, file] of Object.entries({ '--har': har, '--record': record })) {
     if (file === undefined) continue;
@@ -86,8 +86,8 @@ const refuseMissingDirectories = async ({ files, cwd }: Host, { har, record }: G
 };
 
 /**
- * `--debug` prints each exchange as it ends; `--har` and `--record` write all of them at the end. Every secret of the run is
- * replaced in all three. `--replay` takes the answers from such a record.
+ * `--debug` prints each exchange when it finishes. `--har` and `--record` write all exchanges at the end. All
+ * three mask every secret of the run. `--replay` reads responses from such a recording.
  */
 export const traceHost = async (
   given: Host,
@@ -112,7 +112,7 @@ export const traceHost = async (
   return {
     host: tracedHost(from?.host ?? given, note, {
       isWhole: record !== undefined,
-      // A log of --debug is shown to others, with the result that stands between its lines.
+      // Users share a log of --debug, and it contains the result between its lines.
       ...(debug ? { hide: redactor.hide } : {}),
     }),
     reach: from?.reach ?? ((reach) => noteServices(reach, services)),

@@ -10,7 +10,7 @@ export type Key = {
   readonly fallback?: string;
   /** Masked in every listing and refused as an argument, where other users of the machine could read it. */
   readonly secret?: true;
-  /** The value may be a path instead of the secret; a path is no secret, and messages name it. */
+  /** The value may be a path instead of the secret. A path is not secret, and messages name it. */
   readonly orPath?: true;
   readonly kind?: 'url' | 'file' | 'duration' | 'header' | 'count' | 'rate';
   /** The only values there are. */
@@ -109,7 +109,7 @@ export const keys: readonly Key[] = [
     env: 'OPSCTL_SERVICE_ACCOUNT_KEY',
     secret: true,
     orPath: true,
-    summary: 'Key file of a service account: a path or the content (JSON, also in base64)',
+    summary: 'Key file of a service account: a path, or the content as JSON or base64',
   },
   {
     key: 'auth.identity_token',

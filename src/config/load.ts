@@ -6,7 +6,7 @@ import type { Host } from '../platform/host.ts';
 import { keyNamed, keys } from './keys.ts';
 import { configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
 
-/** The configuration file: profiles by name, each a flat map of keys, and the one used when nothing names another. */
+/** The configuration file: profiles by name, each a flat map of keys, and the default profile. */
 export type Profiles = {
   readonly current?: string;
   readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -17,7 +17,7 @@ const makeBrokenFileError = (file: string, why: string): AppError =>
     code: 'CONFIG_FILE',
     tryThis: [`fix it, or move it away: mv ${file} ${file}.old`],
   });
-/** Checks what an editor may have broken, and says where. Pure. */
+/** Checks for mistakes of manual edits and reports their position. Pure. */
 const parseProfiles = (text: string, file: string): Profiles => {
   let value: unknown;
   try {
@@ -37,7 +37,7 @@ const parseProfiles = (text: string, file: string): Profiles => {
   }
   return { ...(current === undefined ? {} : { current }), profiles: profiles as Profiles['profiles'] };
 };
-/** Plain and synchronous: this is on the way of every command, and `conf` costs 100 ms to load. */
+/** Plain and synchronous, because every command runs this and `conf` takes 100 ms to load. */
 export const readProfiles = (host: Host): Profiles => {
   const file = configFile(host);
   const text = host.files.readNow(file);
@@ -49,7 +49,7 @@ export const profileNames = (profiles: Profiles): string[] =>
 type Flags = Readonly<Record<string, string | undefined>>;
 type Env = Host['env'];
 const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** The name becomes a directory's, so that it must be nothing that leads elsewhere. */
+/** The name becomes part of a directory name, so it must not lead to another directory. */
 const checkProfileName = (name: string, origin: string): void => {
   if (PROFILE_NAME.test(name)) return;
   const shape =
@@ -74,7 +74,7 @@ const find = (
   const known = keyNamed(name);
   const flag = flags[name];
   if (flag !== undefined) return { key: name, value: flag, origin: `flag --${known?.flag ?? name}` };
-  // An empty variable is how a shell says "not set"; files and secrets end with a line end that nobody meant.
+  // In a shell, an empty variable means "not set". Files and secrets often end with an unintended line end.
   const variable = known?.env === undefined ? undefined : env[known.env]?.trim();
   if (variable) return { key: name, value: variable, origin: `environment ${known?.env}` };
   const own = Object.hasOwn(stored.profiles, profile) ? stored.profiles[profile]?.[name] : undefined;
@@ -99,14 +99,17 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
     profiles,
   };
 };
-/** A setting that is no secret of any service: named before it is sent, while `config unset` can still remove it. */
+/**
+ * A setting that does not belong to any service. It is named before it is sent, and `config unset` can still
+ * remove it.
+ */
 export const refuseLongSecrets = (settings: Settings): void => {
   for (const { key, secret } of keys) {
     const found = secret ? settings.get(key) : undefined;
     if (found !== undefined) refuseLongSecret('config', `${key} (${found.origin})`, found.value);
   }
 };
-/** Values that must never be shown, from wherever they came. */
+/** Values that must never be shown, from any source. */
 export const secretsOf = (settings: Settings): string[] =>
   keys.flatMap(({ key, secret, orPath }) => {
     const found = secret ? settings.get(key)?.value : undefined;
@@ -118,7 +121,7 @@ const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_HOME', 'One directory for configuration, state and cache; else the XDG directories'],
   ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
   ['OPSCTL_PLAIN_HTTP_HOSTS', 'Hosts that may get secrets over plain HTTP, separated by commas (insecure)'],
-  ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts beside its own'],
+  ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts in addition to its own'],
   ['NODE_COMPILE_CACHE', 'Directory for compiled code of the program, instead of the cache directory'],
   ['NODE_DISABLE_COMPILE_CACHE', 'When set, compiled code of the program is neither kept nor used'],
   ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],
@@ -127,11 +130,11 @@ const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_KV_PASSWORD', "Password of the store's user, when no file is given"],
   ['OPSCTL_MOCK_URL', 'Running mock server that the mock commands talk to'],
   ['OPSCTL_WEBHOOK_SECRET', 'Secret of `tracker webhooks listen`, when no file is given'],
-  ['OPSCTL_PAGER, PAGER', 'Pager for long answers on a terminal; empty or `cat` for none'],
+  ['OPSCTL_PAGER, PAGER', 'Pager for long output on a terminal; empty or `cat` disables it'],
   ['LC_ALL, LC_CTYPE, LANG', 'Without UTF-8 in it, lines and ticks are drawn in ASCII'],
   ['COLUMNS', 'Width of help where the output is not a terminal'],
-  ['CI', 'When set, nothing is asked and nothing turns'],
-  ['ACCESSIBLE', 'When set, questions are plain lines with numbered choices, and nothing is drawn over'],
+  ['CI', 'When set, opsctl does not prompt and shows no spinner'],
+  ['ACCESSIBLE', 'When set, prompts are plain lines with numbered choices, and opsctl never redraws a line'],
   ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],
 ];
 /** Every variable that changes what the program does, with what it sets. */

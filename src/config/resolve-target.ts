@@ -7,7 +7,7 @@ import type { Setting, Settings } from './settings.ts';
 export type Endpoint = {
   readonly url: string;
   readonly secrets: readonly string[];
-  /** A secret of another service that is taken when there is no own one; `home` is that service's URL. */
+  /** A secret of another service that is used if this service has none; `home` is the URL of that service. */
   readonly borrowed?: { readonly secret: string; readonly home: string };
 };
 /** What one guard finds wrong when a service has no URL; undefined when all is well. Pure. */
@@ -65,12 +65,15 @@ const mockIsNotOff: Guard = (settings, { url }) => {
     `opsctl config set ${url} https://…`,
   );
 };
-/** spec/program#settings: a script must never believe that it changed a real service when it changed the mock. The first that refuses is said. */
+/**
+ * spec/program#settings: a script must never assume that it changed a real service when it changed the mock.
+ * The first failed check is reported.
+ */
 export const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
 /** A host name that leads to this machine. Pure. */
 export const loopback = (host: string): boolean =>
   host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
-/** What is wrong with a base URL: the sentence after its name, and how to write it. */
+/** The problem of a base URL, as a phrase to put after its name, and how to write the URL. */
 export type UrlFault = { readonly code: string; readonly why: string; readonly tryThis: string };
 /** An absolute http or https URL without the parts that a base URL cannot have. A password in it is not repeated. */
 const formFault = (value: string): UrlFault | undefined => {
@@ -94,13 +97,13 @@ const transportFault = (value: string): UrlFault | undefined => {
 };
 /** The first thing that speaks against a base URL; undefined for a good one. Pure. */
 export const urlFault = (value: string): UrlFault | undefined => formFault(value) ?? transportFault(value);
-/** The same for a setting, as an error that says where the setting comes from. */
+/** Returns an error that names the source of the setting if the URL of the setting has a fault. */
 export const urlIsUsable = ({ key, value, origin }: Setting): AppError | undefined => {
   const fault = urlFault(value);
   return fault && configError(fault.code, `${key} (${origin}) ${fault.why}`, fault.tryThis);
 };
 
-/** Where a service is by configuration, or that the embedded mock is meant. */
+/** The configured URL of a service, or a mark for the embedded mock server. */
 export type Resolved =
   | {
       readonly kind: 'configured';
@@ -147,7 +150,7 @@ const checkedToken = (setting: Setting): Setting => {
   const where = found === '\n' || found === '\r' ? 'a line end inside' : `the character ${code}`;
   throw new AppError(
     'config',
-    `${setting.key} (${setting.origin}) holds ${where}, which no HTTP header can carry; nothing was sent`,
+    `${setting.key} (${setting.origin}) contains ${where}, which is not allowed in HTTP headers; no request was sent`,
     {
       code: 'TOKEN_MALFORMED',
       tryThis: [`set ${setting.key} again: opsctl config set ${setting.key} --stdin`],
@@ -172,7 +175,7 @@ const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting |
     .find((one) => one !== undefined);
   return setting && checkedToken(setting);
 };
-/** A profile that is named and in no file is mistyped, whatever URL the environment holds. */
+/** A named profile that no file defines is a typing mistake, whatever URL the environment sets. */
 const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
   if (!profile.isNew) return;
   const close = nearest(profile.name, profiles);

@@ -17,7 +17,10 @@ export type Directories = {
   readonly config: string;
   readonly state: string;
   readonly cache: string;
-  /** Runs of cluster upgrades and their locks. They belong to no profile: a resume at night must find them whatever profile is set. */
+  /**
+   * Runs of cluster upgrades and their locks. They do not belong to a profile, because a resume must find
+   * them under any profile.
+   */
   readonly clusters: string;
 };
 export type Settings = {
@@ -58,7 +61,7 @@ export const settingRows = (
 };
 
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
-/** Below an empty or relative HOME, files would lie in whatever directory a command is started in. */
+/** With an empty or relative HOME, files would be written to the current directory. */
 export const homeOf = ({ env, files }: World): string => {
   const home = env.HOME && isAbsolute(env.HOME) ? env.HOME : files.homeDirectory();
   if (home !== undefined) return home;
@@ -116,7 +119,10 @@ const readAuthorities = (host: Host, setting: Setting): string => {
     tryThis: [removalOf(setting)],
   });
 };
-/** The same host, trusting the authorities of `ca_file` beside the usual ones wherever a request does not name its own. */
+/**
+ * Returns the same host, which trusts the authorities of `ca_file` in addition to the default ones unless a
+ * request names its own.
+ */
 export const withCaFile = (host: Host, settings: Settings): Host => {
   const setting = settings.get('ca_file');
   if (setting === undefined) return host;

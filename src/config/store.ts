@@ -51,7 +51,7 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
   };
   Object.defineProperty(file, '_write', { value: keep });
   file.store = { ...next };
-  if (text === undefined) throw new Error('conf wrote the configuration by itself');
+  if (text === undefined) throw new Error('conf did not call the write function of this module');
   return text;
 };
 /** Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles hold tokens. */
@@ -65,7 +65,7 @@ const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError =>
     tryThis: waysPast(host, by, path),
   });
 };
-/** Two commands that change settings at once must not lose one of the changes. */
+/** Two concurrent commands that change settings must not lose a change. */
 const withLock = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const me = thisProcess(host);
   let by: Holder | undefined;
@@ -93,12 +93,12 @@ const withLock = async (host: Host, path: string, act: () => Promise<void>): Pro
 export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   const file = configFile(host);
   await host.files.makeDirectory(dirname(file), 0o700);
-  // Loading it takes longer than the change, and whoever else changes settings would wait for it.
+  // Loading takes longer than the change, and other commands that change settings would wait for it.
   const conf = await import('conf');
   await withLock(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
 };
 
-/** What is wrong with a value: the sentence after the name of its setting, and what to type instead. */
+/** The problem of a value, as a phrase to put after the name of its setting, and a correct value. */
 type Fault = { readonly why: string; readonly tryThis: string; readonly code?: string };
 type Rule = (value: string, key: Key) => Fault | undefined;
 const quoteText = (value: string): string => JSON.stringify(value);
@@ -146,7 +146,10 @@ const faultOf = (key: Key, value: string): Fault | undefined => {
   if (key.words !== undefined) return isOneOf(key.words, value, key);
   return key.kind === undefined ? undefined : rules[key.kind](value, key);
 };
-/** A value that was typed just now is a wrong argument. A secret is refused elsewhere and never repeated. Pure; throws a usage error. */
+/**
+ * An invalid value on the command line is an invalid argument. Secrets are rejected in another place and
+ * never repeated. Pure; throws a usage error.
+ */
 export const refuseWrongValue = (key: Key, value: string): void => {
   const fault = faultOf(key, value);
   if (fault === undefined) return;
@@ -176,8 +179,8 @@ export const knownKey = (name: string): Key => {
 const isOfService = ({ key }: Key): boolean =>
   key === 'access_token' || /^(tracker|labels|auth|api)\./.test(key);
 /**
- * The profile that a change goes to. The built-in `mock` never leads to a real service: a named one is refused,
- * and where nobody named any, the profile `default` takes its place.
+ * Returns the profile to change. The built-in `mock` profile never leads to a real service: if it was named,
+ * it is rejected. If no profile was named, `default` is used instead.
  */
 export const profileToChange = ({ profile }: Settings, key: Key): string => {
   if (profile.name !== MOCK_PROFILE || !isOfService(key)) return profile.name;
@@ -206,7 +209,7 @@ export const withoutSetting = (stored: Profiles, profile: string, key: Key): Pro
   const { [key.key]: _, ...rest } = stored.profiles[profile] ?? {};
   return { ...stored, profiles: { ...stored.profiles, [profile]: rest } };
 };
-/** The stored settings with another profile in use. Pure; throws for one that is not there. */
+/** Returns the stored settings with another default profile. Pure; throws if the profile does not exist. */
 export const withCurrent = (stored: Profiles, name: string): Profiles => {
   const known = profileNames(stored);
   if (known.includes(name)) return { ...stored, current: name };
@@ -236,7 +239,7 @@ export const secretProblems = (values: Given): Problem[] => {
       problem(
         '<value>',
         'rule',
-        `of ${key.key} is a secret and is not taken from the command line`,
+        `of ${key.key} is a secret and is not accepted on the command line`,
         'use --stdin',
       ),
     ];

@@ -35,7 +35,7 @@ export const characters = (text: string): number => {
   return count;
 };
 
-/** Patterns that people meet, said for people. */
+/** Descriptions of common patterns for error messages. */
 const inWords: Readonly<Record<string, string>> = {
   '^[A-Za-z0-9._-]+$': 'may hold letters A-Z and a-z, digits, ".", "_" and "-" only',
   '^[A-Za-z0-9_][A-Za-z0-9._-]*$':
@@ -43,7 +43,7 @@ const inWords: Readonly<Record<string, string>> = {
   '^\\d+\\.\\d+$': 'must be a version such as 3.4',
   '^\\d+\\.\\d+\\.\\d+$': 'must be a version such as 3.5.32',
 };
-/** A value that is none of a closed list. */
+/** A value that is not in a closed list. */
 const isChoice = ({ enum: choices, open }: StringField, text: string): boolean =>
   choices === undefined || open === true || choices.includes(text);
 const wrongChoice = (choices: readonly string[], text: string, path: string): Problem => {
@@ -71,7 +71,7 @@ const checkCharacters = ({ min, max }: StringField, text: string, path: string, 
   }
 };
 
-/** The tables have few patterns, and a value is checked by the same one again and again. */
+/** Compiled patterns. The tables contain few patterns, and each one checks many values. */
 const compiled = new Map<string, RegExp>();
 const matches = (pattern: string, text: string): boolean => {
   const known = compiled.get(pattern);
@@ -80,7 +80,7 @@ const matches = (pattern: string, text: string): boolean => {
   return regex.test(text);
 };
 
-/** Half of a pair is no character: UTF-8 cannot hold it, and it would be stored as a question mark. */
+/** UTF-8 cannot encode half of a surrogate pair. It would be stored as a question mark. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 const checkString = (field: StringField, text: string, path: string, found: Found): void => {

@@ -6,7 +6,10 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Escapes text for the content and the quoted attributes of HTML and SVG; nothing for undefined. */
+/**
+ * Escapes text for the content and the quoted attributes of HTML and SVG. Returns an empty string for
+ * undefined.
+ */
 export const escapeHtml = (text: string | number | undefined): string =>
   String(text ?? '').replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
 

@@ -69,7 +69,7 @@ export const exitCodes: Readonly<Record<Category | 'done', Row>> = {
 
 export const exitCode = (category: Category | 'done'): number => exitCodes[category].code;
 
-/** Why a run of this program ended as it did, by its exit code. */
+/** The reason for the end of a run, by exit code. */
 export const categoryOfExit = (code: number | null): Category =>
   (Object.keys(exitCodes) as (Category | 'done')[]).find(
     (category): category is Category => category !== 'done' && exitCodes[category].code === code,

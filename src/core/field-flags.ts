@@ -128,14 +128,14 @@ export const requiredAreGiven = (operation: Operation, input: LooseInput, words:
   const problems = [...missing(operation.query, input.query), ...missing(operation.body, input.body)];
   if (problems.length > 0) throw usageError(`${words}: invalid arguments`, problems, [`${words} --help`]);
 };
-/** A change of a record names what changes: an empty one is most likely a flag that was forgotten. */
+/** An update of a record needs at least one change. An empty update usually means a forgotten flag. */
 export const somethingChanges = (operation: Operation, input: LooseInput, words: string): void => {
   const names = Object.keys(operation.body ?? {});
   if (operation.method !== 'PUT' || names.length === 0 || Object.keys(input.body ?? {}).length > 0) return;
   const [name = ''] = names.includes('name') ? ['name'] : names;
   const record = shellLine(Object.values(input.params ?? {}).map(String));
   throw usageError(
-    `${words}: nothing to change; nothing was sent`,
+    `${words}: no change specified; no request was sent`,
     [],
     [`${words} ${record} --${flagName(name)} …`, `${words} --help`],
   );

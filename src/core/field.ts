@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { limits } from './limits.ts';
 import { AppError, type Category } from './problem.ts';
 
-/** What one value may be. Everything the suite says about a value (flag, check, schema, help) is read from here. */
+/** The rules for one value. Flags, checks, schemas and help all read them from here. */
 export type Format =
   | 'color'
   | 'date'
@@ -17,19 +17,22 @@ export type Format =
 type Meta = {
   readonly required?: true;
   readonly nullable?: true;
-  /** In a record: the key may be absent from an answer. */
+  /** In a record: the key may be absent from a response. */
   readonly optional?: true;
   readonly summary?: string;
   readonly default?: unknown;
-  /** Replacement to name in the warning; '' when there is none. */
+  /** Replacement to name in the warning; empty if there is no replacement. */
   readonly deprecated?: string;
   /** Set by the service; a client that sends it is refused. */
   readonly readOnly?: true;
   /** Set by the service; ignored when a client sends it (spec/labels#errors). */
   readonly outputOnly?: true;
-  /** Never in an answer. */
+  /** Never present in a response. */
   readonly inputOnly?: true;
-  /** Documented as required, but only where the request touches it (a field mask may leave it out): the service checks it. */
+  /**
+   * Documented as required, but the service checks it only if the request touches it. A field mask may omit
+   * it.
+   */
   readonly needed?: true;
 };
 export type StringField = Meta & {
@@ -38,7 +41,7 @@ export type StringField = Meta & {
   readonly min?: number;
   readonly format?: Format;
   readonly enum?: readonly string[];
-  /** Other words than those of `enum` may come and pass unchanged. */
+  /** Values outside `enum` are accepted and pass unchanged. */
   readonly open?: true;
   readonly pattern?: string;
 };
@@ -60,7 +63,7 @@ export type ObjectField = Meta & {
   readonly fields: Fields;
   /** The component name in OpenAPI and the reference. */
   readonly name?: string;
-  /** A record: every key is present in an answer unless `optional`. */
+  /** A record: a response contains every key unless the key is `optional`. */
   readonly complete?: true;
   /** Groups of keys of which at most one may be set. */
   readonly exclusive?: readonly (readonly string[])[];
@@ -155,7 +158,7 @@ export const obj = <const O extends Fields, const M extends Omit<ObjectField, 't
   fields: O,
   more?: M,
 ) => ({ type: 'object', fields, ...more }) as { type: 'object'; fields: O } & NoInfer<M>;
-/** An answer of the service: all keys present unless `maybe`. */
+/** A response of the service: all keys are present unless `maybe` is set. */
 export const record = <const O extends Fields>(name: string, fields: O) =>
   ({ type: 'object', name, complete: true, fields }) as const;
 export const ref = <T>(name: string, to: () => Field): RefField<T> => ({ type: 'ref', name, to });
@@ -186,14 +189,20 @@ export const help = <const F extends Field>(field: F, summary: string) =>
 export const bare = (field: Field): Exclude<Field, RefField> =>
   field.type === 'ref' ? bare(field.to()) : field;
 
-/** Whether a setting that takes a path or the content of a key is the content: JSON, PEM, or one of them in base64 or in quotes. */
+/**
+ * True if a setting that accepts a path or the content of a key contains the content: JSON, PEM, or either of
+ * them in base64 or in quotes.
+ */
 export const isKeyContent = (value: string): boolean => {
   const text = value.trim();
   return (
     /^["'\ufeff]*[{[]/.test(text) || text.includes('-----BEGIN') || /^["']*[\w+/=\s-]{200,}["']*$/.test(text)
   );
 };
-/** Refuses a secret that is too long to be one; nothing of it is repeated. `name` is the flag, variable or file. */
+/**
+ * Rejects a secret that is too long. The message never repeats the secret. `name` is the flag, variable or
+ * file.
+ */
 export const refuseLongSecret = (category: Category, name: string, secret: string): void => {
   const bytes = Buffer.byteLength(secret);
   if (bytes <= limits.secretBytes) return;

@@ -4,16 +4,17 @@ import { AppError } from './problem.ts';
 
 declare const fileNameBrand: unique symbol;
 /**
- * One part of a path that stays in its directory: no separator, no NUL, not `.` and not `..`. Only this file makes values of
- * this type, and `childPath` accepts nothing else, so that text from outside cannot lead out of a directory.
+ * One part of a path that stays in its directory: no separator, no NUL, not `.` and not `..`. Only this file
+ * creates values of this type, and `childPath` accepts no other text. Text from outside therefore cannot lead
+ * out of a directory.
  */
 export type FileName = string & { readonly [fileNameBrand]: true };
 
-/** Names of devices, whatever extension follows: Windows opens the device, not a file. */
+/** Device names. Windows opens the device even if the name has an extension. */
 const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)/i;
 /** Control characters, bidi marks, characters without a shape, and unpaired surrogates. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
-/** Characters that no file name of Windows may contain. The separators are gone by then. */
+/** Characters that Windows does not allow in a file name. The separators have already been removed. */
 const FORBIDDEN = /[<>:"|?*]/g;
 const LONGEST_EXTENSION_BYTES = 20;
 
@@ -56,10 +57,10 @@ const shortenName = (name: string): string => {
 };
 
 /**
- * Turns text from a service, a cluster, an archive or another host into the name of a file. Only its last part counts. The
- * name has no leading dot, dash or space, so that it is neither a settings file nor a flag; no character that a terminal
- * obeys or nobody sees; it is not a device; and it is not longer than a name can be. `otherwise` names a text of which
- * nothing is left.
+ * Converts text from a service, a cluster, an archive or another host into a file name. Only the last part of
+ * a path counts. The name has no leading dot, dash or space, so that it is neither a settings file nor a
+ * flag. It contains no control characters and no invisible characters, is not a device name, and has a valid
+ * length. `otherwise` is the name for a text of which no characters remain.
  */
 export const safeFileName = (text: string, otherwise: string): FileName => {
   const safe = withoutEnd(
@@ -74,7 +75,7 @@ export const safeFileName = (text: string, otherwise: string): FileName => {
   return (otherwise === '' ? 'file' : safeFileName(otherwise, '')) as FileName;
 };
 
-/** True for text that is a safe name as it is. */
+/** True if the text is already a safe name. */
 export const isSafeFileName = (text: string): text is FileName => safeFileName(text, 'x') === text;
 
 /** Two names with the same key are one file on a file system that ignores case or normalizes Unicode (macOS, Windows). */

@@ -21,7 +21,9 @@ export type Flag = {
   /** `--no-browser` style: true unless given. */
   readonly negated?: true;
   readonly hidden?: true;
-  /** Says what the line acts on: the commands that its messages name are written with it. */
+  /**
+   * Marks a flag that selects the target of the command. Suggested commands in its messages repeat this flag.
+   */
   readonly isRepeated?: true;
   /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`, `kv-member`). */
   readonly complete?: string;

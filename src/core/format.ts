@@ -2,7 +2,7 @@ import type { Format } from './field.ts';
 import { AppError, problem } from './problem.ts';
 
 const UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** Timers of the platform hold 32 bits of milliseconds: a longer one would end at once. */
+/** Timers of the platform hold 32 bits of milliseconds. A longer timer would fire immediately. */
 export const longestMs = 2 ** 31 - 1;
 /** `90s`, `1h30m`, `500ms`, or a bare number of seconds, as milliseconds; undefined for anything else. */
 export const durationMs = (text: string): number | undefined => {
@@ -11,7 +11,10 @@ export const durationMs = (text: string): number | undefined => {
   if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) return undefined;
   return parts.reduce((sum, part) => sum + Number(part[1]) * (UNIT[part[2] ?? ''] ?? 0), 0);
 };
-/** The same for a text that must be one. `longest` is for spans that no timer waits for. Throws a usage error that names where it came from. */
+/**
+ * Like `durationMs`, but throws a usage error that names the source of the text. `longest` is for spans
+ * without a timer.
+ */
 export const parseDuration = (text: string, from?: string, longest = longestMs): number => {
   const ms = durationMs(text);
   if (ms !== undefined && ms <= longest) return ms;
@@ -129,7 +132,7 @@ export const outputFormats = {
 export type OutputFormat = keyof typeof outputFormats;
 export const formatNames = Object.keys(outputFormats) as OutputFormat[];
 export const formatRow = (format: OutputFormat): FormatRow => outputFormats[format];
-/** Each row or event is a JSON line of its own as soon as it is known. */
+/** Each row or event is a separate JSON line, written as soon as it is available. */
 export const isJsonStream = (format: OutputFormat): boolean => {
   const { isJson, isByRow } = formatRow(format);
   return isJson === true && isByRow === true;

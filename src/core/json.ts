@@ -103,7 +103,10 @@ const firstRepeated = (text: string): string | undefined => {
   return undefined;
 };
 
-/** A key that stands twice in one object of a JSON text, of which `JSON.parse` drops one value silently. `value` is the parsed text. */
+/**
+ * A key that appears twice in one object of a JSON text. `JSON.parse` silently drops one of the values.
+ * `value` is the parsed text.
+ */
 export const repeatedKeyIn = (text: string, value: unknown): string | undefined => {
   let colons = 0;
   for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) colons += 1;

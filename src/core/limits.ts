@@ -4,26 +4,29 @@ export const limits = {
   fileBytes: 512 * 1024 * 1024,
   /** Standard input that is read whole. */
   inputBytes: 64 * 1024 * 1024,
-  /** An answer that is read whole. */
+  /** A response that is read completely. */
   replyBytes: 64 * 1024 * 1024,
-  /** An answer that is read whole may take so many times the time to its next byte. */
+  /** The total time for such a response, as a multiple of the time to its next byte. */
   replyTimeouts: 10,
   /** No token, password or client secret of a known service is longer; what is longer is a wrong file. */
   secretBytes: 8192,
   /** One row of a list; the list may have any number of them. */
   rowBytes: 64 * 1024 * 1024,
-  /** What an answer has beside the list that was asked for. */
+  /** The data in a response in addition to the requested list. */
   besideRowsBytes: 64 * 1024 * 1024,
-  /** Status line and headers of an answer. */
+  /** Status line and headers of a response. */
   replyHeadBytes: 64 * 1024,
-  /** The line of a size or a trailer in a chunked answer: without a limit a server could fill the memory with one. */
+  /**
+   * The line of a size or a trailer in a chunked response. Without a limit, a server could fill the memory
+   * with one line.
+   */
   chunkLineBytes: 16 * 1024,
   /** What a program prints, when all of it is read. */
   programBytes: 64 * 1024 * 1024,
   /** What a command prints when a program asked for it as a tool, and its time. */
   toolReplyBytes: 4 * 1024 * 1024,
   toolMs: 15 * 60_000,
-  /** A larger trace is none of one command. */
+  /** A larger trace cannot come from one command. */
   traceBytes: 64 * 1024 * 1024,
   /** A crash report holds places in the program and no message; a larger one is not ours. */
   crashReportBytes: 64 * 1024,
@@ -37,21 +40,24 @@ export const limits = {
   gatewayDepth: 1_000,
   /** Enough for any file written by hand; a file of aliases of aliases would fill the memory. */
   yamlAliases: 1_000,
-  /** YAML that this program did not write; what it wrote itself is read in another way, whatever its size. Twice this takes a gigabyte and a half. */
+  /**
+   * YAML that this program did not write. A separate reader parses the YAML that it wrote, of any size. Twice
+   * this size needs 1.5 GB of memory.
+   */
   yamlBytes: 16 * 1024 * 1024,
   /** Lines, keys and items of such YAML: up to a kilobyte of memory each. */
   yamlParts: 1_500_000,
-  /** Brackets and `?` keys in each other: the YAML parser takes minutes for some hundred of them. */
+  /** Nested brackets and `?` keys. The YAML parser needs minutes for a few hundred levels. */
   yamlDepth: 200,
-  /** Hops of a download: services keep contents elsewhere and point there. */
+  /** Redirects of a download. Services store contents in other places and redirect to them. */
   redirects: 5,
   /** The address that a browser comes back with after a sign-in. */
   callbackBytes: 8192,
-  /** The manifest beside a stored snapshot. */
+  /** The manifest that is stored with a snapshot. */
   manifestBytes: 1024 * 1024,
   /** A file of versions of the store. */
   versionFileBytes: 1024 * 1024,
-  /** What a monitoring service answers to a query. */
+  /** The response of a monitoring service to a query. */
   metricReplyBytes: 1024 * 1024,
   /** What the check of a stopped member's data prints. */
   checkOutputBytes: 64 * 1024,
@@ -73,7 +79,7 @@ export const limits = {
   uploadBytes: 256 * 1024 * 1024,
   /** A request to the mock server that is still arriving is held in memory so far; the rest goes to a file. */
   arrivingBytes: 256 * 1024,
-  /** Uploads to the mock server that are held in memory at once, after they have arrived; the next one waits. */
+  /** Received uploads that the mock server keeps in memory at the same time. The next upload waits. */
   uploadsAtOnceBytes: 256 * 1024 * 1024,
   /** Request line and headers. */
   urlBytes: 16 * 1024,
@@ -81,16 +87,16 @@ export const limits = {
   /** Time a client has for the head of a request, and for the whole of it. */
   headMs: 15_000,
   requestMs: 60_000,
-  /** Clients of one mock server at once. */
+  /** Concurrent clients of one mock server. */
   connections: 2_000,
-  /** What file systems take for one name, less what a temporary file beside it adds. */
+  /** The limit of file systems for one name, minus the suffix of a temporary file. */
   fileNameBytes: 200,
   /** Pages without a row, one after the other: a filter leaves some empty, and no service so many. */
   emptyPages: 1_000,
   /** Pages of one list: a million rows at the smallest page size. Something of each page is held, to know it again. */
   pages: 1_000_000,
-  /** Rows that a command holds or looks through before it goes on, some 2 GB. What is printed row by row has no limit. */
+  /** Rows that a command holds or searches, about 2 GB. Commands that print row by row have no limit. */
   heldRows: 1_000_000,
-  /** A service that asks for a longer pause is not waited for. */
+  /** If a service requests a longer pause, the request fails instead. */
   retryAfterMs: 10 * 60_000,
 } as const;

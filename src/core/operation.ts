@@ -11,18 +11,21 @@ export type CommandHints = {
   /** Question before an act that cannot be undone; `{id}` is replaced. */
   readonly confirm?: string;
   readonly examples?: readonly string[];
-  /** No command of its own: a hand-written one covers it. */
+  /** No generated command, because a hand-written command covers this operation. */
   readonly hidden?: true;
 };
 
-/** One endpoint and everything the documents say about it. */
+/** One endpoint with all documented facts. */
 export type Operation = {
   readonly method: Method;
   readonly path: string;
-  /** Its name in the discovery document, where it is not the one of the table: `labels.revisions.permissions.list`. */
+  /**
+   * Name in the discovery document if it differs from the name in the table:
+   * `labels.revisions.permissions.list`.
+   */
   readonly id?: string;
   readonly summary: string;
-  /** The document line this row was taken from. */
+  /** The line of the document that this row transcribes. */
   readonly cites: string;
   readonly params?: Fields;
   readonly query?: Fields;
@@ -36,7 +39,7 @@ export type Operation = {
   readonly returns?: Field;
   /** Names of errors beyond the service's common ones. */
   readonly errors?: readonly string[];
-  /** Names the replacement; '' when there is none. */
+  /** Replacement; empty if there is no replacement. */
   readonly deprecated?: string;
   /** Not in the documents; the real service has it and the mock needs it. */
   readonly extension?: true;
@@ -47,19 +50,19 @@ export type Table = { readonly [resource: string]: Resource };
 
 export type NamedError = { readonly status: number; readonly meaning: string; readonly body: Field };
 
-/** What every request to a service needs, whatever the endpoint. */
+/** Data for every request to a service, for any endpoint. */
 export type ServiceInfo = {
   readonly name: string;
   readonly title: string;
   readonly version: string;
   /** Path prefix of every operation: `/api/v3`. */
   readonly basePath: string;
-  /** Default request header that carries the token, and how the token stands in it. */
+  /** Default request header for the token, and the format of its value. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
   /** What each status of a refusal means, and the body that comes with it. */
   readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
-  /** Errors with a name, a status and a body of their own, which rows refer to in `errors`. */
+  /** Errors with a specific name, status and body. Rows refer to them in `errors`. */
   readonly namedErrors?: Readonly<Record<string, NamedError>>;
   /** Query parameters that every operation takes. */
   readonly everywhere?: Fields;

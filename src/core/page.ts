@@ -7,7 +7,7 @@ export type Block =
   | { readonly kind: 'text'; readonly text: string }
   /** Terms with what they mean: flags, arguments, commands. */
   | { readonly kind: 'terms'; readonly rows: readonly (readonly [string, string])[] }
-  /** Lines for a shell; `note` says what they are for. */
+  /** Shell commands; `note` states their purpose. */
   | { readonly kind: 'shell'; readonly lines: readonly string[]; readonly note?: string };
 export type Page = {
   /** `opsctl tracker labels create`, `opsctl help output`. */
@@ -21,13 +21,15 @@ export const terms = (rows: readonly (readonly [string, string])[]): Block => ({
 export const shell = (note: string | undefined, ...lines: string[]): Block =>
   note === undefined ? { kind: 'shell', lines } : { kind: 'shell', lines, note };
 
-/** An answer that can be no page: another service answers, or this one goes round in a circle. */
+/**
+ * A response that cannot be a page: it comes from another service, or the service returns pages in a cycle.
+ */
 export const brokenPage = (what: string, why: string): AppError =>
   new AppError('network', `${what}: ${why}`, {
     code: 'OTHER_SHAPE',
     tryThis: ['check the base URL: another service may be answering'],
   });
-/** Rows without end are printed until somebody ends it; pages without end also fill the memory with their marks. */
+/** The user can stop an endless list of rows. Endless pages also fill the memory with their marks. */
 const tooManyPages = (what: string): AppError =>
   new AppError('network', `${what}: the list has more than ${limits.pages} pages`, {
     code: 'TOO_MANY_PAGES',
@@ -44,23 +46,25 @@ export const pageWatch = (what: string, named = 'page') => {
   return {
     refuseAgain: (next: string | number): void => {
       const key = String(next);
-      if (seen.has(key)) throw brokenPage(what, `the service gave the ${named} ${key.slice(0, 200)} twice`);
+      if (seen.has(key))
+        throw brokenPage(what, `the service returned the ${named} ${key.slice(0, 200)} twice`);
       seen.add(key);
     },
-    /** Pages by offset carry no mark of their own: one that begins as an earlier one did is that one. */
+    /** Pages by offset have no mark. A page that starts like an earlier page counts as a repetition. */
     refuseSameBeginning: ([first]: readonly unknown[]): void => {
       if (typeof first !== 'object' || first === null) return;
       const key = JSON.stringify(first);
       if (seen.has(key))
-        throw brokenPage(what, `the service gave the page that begins with ${key.slice(0, 200)} twice`);
+        throw brokenPage(what, `the service returned the page that starts with ${key.slice(0, 200)} twice`);
       seen.add(key);
     },
-    /** Told of each page how many rows it has. */
+    /** Receives the number of rows of each page. */
     refuseForEver: (rows: number): void => {
       pages += 1;
       if (pages > limits.pages) throw tooManyPages(what);
       empty = rows === 0 ? empty + 1 : 0;
-      if (empty > limits.emptyPages) throw brokenPage(what, `the service gave ${empty} pages without a row`);
+      if (empty > limits.emptyPages)
+        throw brokenPage(what, `the service returned ${empty} pages without a row`);
     },
   };
 };
@@ -94,8 +98,8 @@ export const watchRows = (what: string) => {
 };
 
 /**
- * Counts the rows of a list that a command holds, or looks through, before it goes on: a service that gives rows without
- * end would fill the memory. `refuseMore` takes how many came.
+ * Counts the rows of a list that a command holds or searches before it continues, because an endless list
+ * would fill the memory. `refuseMore` receives the number of new rows.
  */
 export const heldRows = (what: string) => {
   let rows = 0;

@@ -1,7 +1,7 @@
 /** One thing that is wrong with one value. `path` is dotted and indexed: `labels[2].name`; '' is the whole. */
 export type Problem = {
   readonly path: string;
-  /** What is wrong, as a sentence without the path: `must have at most 128 characters, has 129`. */
+  /** The problem as a sentence without the path: `must have at most 128 characters, has 129`. */
   readonly message: string;
   readonly rule:
     | 'type'
@@ -16,7 +16,7 @@ export type Problem = {
     | 'rule';
   /** What to try, when that is not obvious from the message. */
   readonly hint?: string;
-  /** The file that the value stands in, with the place in it. */
+  /** The file that contains the value, with the position in the file. */
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
@@ -63,7 +63,7 @@ export type ErrorDetail = {
   readonly data?: unknown;
   readonly cause?: unknown;
 };
-/** An expected failure: one message, one category, a way out. Everything else that is thrown is a bug. */
+/** An expected failure with one message, one category and a hint. Every other thrown value is a bug. */
 export class AppError extends Error {
   readonly category: Category;
   readonly detail: ErrorDetail;
@@ -74,7 +74,10 @@ export class AppError extends Error {
     this.detail = detail;
   }
 }
-/** Wrong values of flags or arguments. The dispatcher says of which command they are, as it does for what its parser finds. */
+/**
+ * Invalid values of flags or arguments. The dispatcher adds the name of the command, as it does for parser
+ * errors.
+ */
 export class InvalidArguments extends AppError {
   constructor(detail: ErrorDetail) {
     super('usage', 'invalid arguments', detail);
@@ -89,14 +92,14 @@ export const reword = (error: AppError, detail: ErrorDetail, message = error.mes
   error instanceof InvalidArguments
     ? new InvalidArguments(detail)
     : new AppError(error.category, message, detail);
-/** A usage error that lists every problem at once. */
+/** A usage error that lists all problems. */
 export const usageError = (
   message: string,
   problems: readonly Problem[] = [],
   tryThis: readonly string[] = [],
 ): AppError => new AppError('usage', message, { problems, tryThis });
 
-/** What a thrown value says. */
+/** Returns the message of a thrown value. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const reasons: Readonly<Record<string, string>> = {
@@ -108,10 +111,12 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: 'no permission',
   EIO: 'the disk fails',
 };
-/** Why a file cannot be written, in words; undefined when the error says something else. */
+/** Returns why a file cannot be written, or undefined if the error has another cause. */
 export const writeFailure = (error: unknown): string | undefined =>
   reasons[(error as { code?: string } | null)?.code ?? ''];
-/** The same in a sentence that names the file: the error of the system would name it once more. */
+/**
+ * Returns the same reason in a sentence that names the file. The system's own message would repeat the name.
+ */
 export const whyUnwritable = (error: unknown): string => writeFailure(error) ?? messageOf(error);
 /** There is no reader any more (`| head`): that is the reader's wish, and no error. */
 export const isClosedPipe = (error: unknown): boolean =>

@@ -92,7 +92,7 @@ const readValue = (kind: Kind, raw: bigint | Buffer, depth: number): unknown => 
   return Array.isArray(kind) ? (kind[Number(raw)] ?? String(raw)) : raw.toString();
 };
 
-/** The JSON that the gateway would answer. Fields that the shape does not know are left out. */
+/** The JSON form that the gateway would return. Fields that the shape does not define are left out. */
 export const decode = (shape: Shape, bytes: Buffer, depth = 0): Json => {
   if (depth > limits.messageDepth)
     throw new Error(`a message of the store is nested more than ${limits.messageDepth} deep`);

@@ -7,7 +7,10 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
 const SECRET_END = /_(token|secret|password|authorization|assertion|api_key|apikey|private_key)$/;
 /** Places in a list, which a replay needs. */
 const NO_SECRETS = /(^|_)(page|sync|continuation|next|continue)_token$/;
-/** Secrets of a sign-in that are ordinary words elsewhere: a plain challenge is the verifier. */
+/**
+ * Secrets of a sign-in whose names are ordinary words in other contexts. A plain challenge equals the
+ * verifier.
+ */
 const FORM_NAMES: ReadonlySet<string> = new Set(['state', 'code_challenge', 'proof', 'key']);
 const MASK = '***';
 
@@ -30,7 +33,7 @@ const decodeText = (text: string): string => {
   }
 };
 
-/** Masks the secrets of a query or a form body; every other pair stays exactly as it was sent. */
+/** Masks the secrets of a query or a form body. Every other pair keeps its exact text. */
 export const redactedForm = (text: string): string =>
   text
     .split('&')
@@ -105,14 +108,17 @@ const redactedLines = (text: string): string | undefined => {
     .join('\n');
 };
 
-/** A text body without its secrets: JSON, JSON lines or a form. Undefined for every other text, which nobody can judge. */
+/**
+ * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats,
+ * which cannot be checked.
+ */
 export const redactedBody = (text: string, type = ''): string | undefined => {
   if (text === '') return text;
   if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
   const whole = parseText(text);
   if (whole === undefined) return redactedLines(text);
   const [before, after] = [JSON.stringify(whole.json), JSON.stringify(redactedJson(whole.json))];
-  // The text as it came is worth more to a reader than the same value written in another way.
+  // The original text is more useful to a reader than the same value in another notation.
   return before === after ? text : after;
 };
 

@@ -1,6 +1,6 @@
 import type { Category } from './problem.ts';
 
-/** How a table shows data; `-o json` and the like never look at it. */
+/** The table layout of the data. Other formats, such as `-o json`, ignore it. */
 export type View = {
   /** Dotted paths into a record: `id`, `stats.num_stories`. The most important column is the first: a narrow terminal drops the last. */
   readonly columns?: readonly string[];
@@ -10,13 +10,16 @@ export type View = {
   readonly toTableRows?: (batch: readonly unknown[]) => Promise<readonly unknown[]>;
   /** Draws a record for a person. Tables call it unless --columns or --all-fields asks for fields. */
   readonly drawRecord?: (data: unknown, width: number) => Promise<string>;
-  /** One line on stderr that says what happened: `label 4711 created`. Not printed with --quiet. */
+  /** One line on stderr with the result: `label 4711 created`. Not printed with --quiet. */
   readonly message?: string;
-  /** What a terminal shows instead of the table, when a drawing says more. */
+  /** The drawing that a terminal shows instead of the table. */
   readonly text?: string;
   /** The field that `-o name` prints; `id` unless given. */
   readonly name?: string;
-  /** `text` names commands to type next, as every message does: they get the flags that say what this line acted on. */
+  /**
+   * `text` names commands to run next. As in every message, opsctl adds the flags that select the current
+   * target.
+   */
   readonly namesCommands?: true;
   /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */
   readonly findings?: () => readonly CheckFinding[];
@@ -30,11 +33,11 @@ export type Result =
       readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
       /** `rows` gives lists instead: of rows that came together and are written in one piece. */
       readonly inBatches?: true;
-      /** Each row is its JSON text in UTF-8, read by whoever needs its value. */
+      /** Each row is its JSON text in UTF-8. A consumer parses it if it needs the value. */
       readonly encoded?: true;
       readonly view?: View;
       readonly exit?: () => Category | 'done';
-      /** What counts when the reader went away before the last row (default done). */
+      /** The status if the reader stopped before the last row (default done). */
       readonly unread?: () => Category | 'done';
     }
   /** Ready-made bytes: a script, a document, a file. */
@@ -67,7 +70,7 @@ export const nothing = (message?: string): Result => ({
   view: message === undefined ? undefined : { message },
 });
 
-/** One thing that a check looked at, as reports of CI services show it. */
+/** One finding of a check, as reports of CI services show it. */
 export type CheckFinding = {
   /** The rule: `no-alarms`, `badge_contrast`, `difference`. */
   readonly rule: string;
@@ -81,5 +84,8 @@ export type CheckFinding = {
   readonly column?: number;
 };
 
-/** What a check says about what it looked at: the same words in every doctor and every preflight check. `unknown`: it could not be seen. */
+/**
+ * The result of a check. All doctors and preflight checks use these values. `unknown`: the check could not be
+ * made.
+ */
 export type Level = 'pass' | 'unknown' | 'warn' | 'fail';

@@ -8,7 +8,7 @@ export type Components = Map<string, JsonSchema>;
 export type Dialect = { readonly version: '3.1' | '2.0'; readonly refPrefix: string };
 
 const nullable = (schema: JsonSchema, dialect: Dialect): JsonSchema => {
-  // Swagger 2.0 ignores whatever stands beside a $ref.
+  // Swagger 2.0 ignores the siblings of a $ref.
   if (dialect.version === '2.0')
     return '$ref' in schema ? { allOf: [schema], 'x-nullable': true } : { ...schema, 'x-nullable': true };
   return '$ref' in schema
@@ -25,7 +25,7 @@ const bounds = (field: { min?: number; max?: number }, low: string, high: string
   ...(field.max === undefined ? {} : { [high]: field.max }),
 });
 
-/** The words of JSON Schema for our own; `color` has none and becomes a pattern. */
+/** JSON Schema keywords for the rules of a field. `color` has no keyword and becomes a pattern. */
 const formatOf = (format: StringField['format']): JsonSchema => {
   if (format === undefined || format === 'color' || format === 'duration') return {};
   return { format: format === 'datetime' ? 'date-time' : format === 'url' ? 'uri' : format };

@@ -1,4 +1,4 @@
-/** What a value that was stored or sent must hold before its readers take it as what it is. Further fields may be there. */
+/** The required form of a stored or received value. Additional fields are allowed. */
 type Word = 'text' | 'number' | 'flag' | 'list' | 'record';
 export type Shape =
   | Word
@@ -43,14 +43,17 @@ export const misfit = (value: unknown, shape: Shape, path = ''): string | undefi
   }
   return undefined;
 };
-/** The shape of a line by what its field `name` says; lines of which nothing is known must be objects. */
+/** Selects the shape of a line by the value of its field `name`. Unknown lines must be objects. */
 export const shapeBy =
   (name: string, shapes: Readonly<Record<string, Shape>>) =>
   (line: unknown): Shape => {
     const kind = isRecord(line) ? String(line[name]) : '';
     return (Object.hasOwn(shapes, kind) ? shapes[kind] : undefined) ?? {};
   };
-/** The value of a JSON text; undefined when it is no JSON or has another shape: for files that are made again when they are damaged. */
+/**
+ * Returns the value of a JSON text, or undefined if it is not valid JSON or has another shape. For files that
+ * are recreated when they are damaged.
+ */
 export const fittingJson = <T>(text: string | undefined, shape: Shape): T | undefined => {
   try {
     const value: unknown = JSON.parse(text ?? '');

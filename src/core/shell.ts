@@ -1,4 +1,6 @@
-/** One word for a POSIX shell: as it is, or in single quotes. `#` begins a comment, so it is never left bare. */
+/**
+ * Quotes one word for a POSIX shell if necessary. `#` starts a comment, so a word with `#` is always quoted.
+ */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 

@@ -38,7 +38,10 @@ export type StoredLines = {
   /** The last line was cut off by a kill, a full disk or a loss of power; it is left out. */
   readonly isTorn: boolean;
 };
-/** The objects of a file of JSON lines. A line in the middle that is none is damage; the last one may be torn. */
+/**
+ * Returns the objects of a file of JSON lines. An invalid line in the middle is damage. The last line may be
+ * incomplete.
+ */
 export const storedLines = (
   path: string,
   text: string,
@@ -61,7 +64,10 @@ export const storedLines = (
   return { values, isTorn: end < text.length };
 };
 
-/** Breaks a text between words so that no line has more than `width` characters; further lines begin with `indent`. A longer word stays whole. */
+/**
+ * Wraps a text at word boundaries to at most `width` characters per line. Additional lines start with
+ * `indent`. A longer word stays whole.
+ */
 export const wrap = (text: string, width: number, indent: string): string => {
   const lines: string[] = [];
   let line = '';
@@ -108,7 +114,7 @@ const distance = (a: string, b: string, limit: number): number => {
   }
   return previous[b.length] ?? limit + 1;
 };
-/** `desc` is the beginning of `description`, and `members` of `member_ids` but for its last letter. */
+/** `desc` is a prefix of `description`; `members` matches `member_ids` without its last letter. */
 const findByStart = (typed: string, known: readonly string[]): string | undefined => {
   const stem = typed.toLowerCase().replace(/s$/, '');
   if (stem.length < 3) return undefined;

@@ -48,7 +48,7 @@ const faultOf = (bytes: Uint8Array, before: Omit<Utf8Fault, 'what'>): Utf8Fault 
   return { byte, line, what: `not UTF-8: byte ${byte} is ${hex(bytes[at])}` };
 };
 
-/** The way out: the encodings that programs write instead of UTF-8. */
+/** The hint: the encodings that programs write instead of UTF-8. */
 export const utf8Remedy = (name: string, { what }: Utf8Fault): string => {
   const from = what.includes('UTF-16') ? 'UTF-16' : 'WINDOWS-1252';
   const isFile = name !== '-' && name !== 'standard input';

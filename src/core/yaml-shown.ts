@@ -49,7 +49,7 @@ function* nodesIn(root: unknown): Generator<Visit> {
   }
 }
 
-/** The scalars of a parsed document that a reader of the file would take for other text. Pure. */
+/** The scalars of a parsed document that a reader of the file would misread. Pure. */
 export const shownTexts = (root: unknown): ShownTexts => {
   const found = new Map<string, string>();
   for (const { node, path } of nodesIn(root)) if (differs(node)) found.set(path, String(node.source));

@@ -2,13 +2,13 @@ import { limits } from './limits.ts';
 import { messageOf } from './problem.ts';
 
 /**
- * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON scalars, blocks of
- * text. Such files are read by the thousand, and a general reader takes ten times as long for them. Whatever else stands
- * in a text (comments between the lines, anchors, flow style, a repeated key, a mistake) makes the answer undefined, and
- * the general reader decides.
+ * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON
+ * scalars, blocks of text. A run may read thousands of such files, and a general reader is ten times slower.
+ * For any other content (comments between lines, anchors, flow style, repeated keys, mistakes) it returns
+ * undefined, and the caller uses the general reader.
  */
 export type PlainYaml = { readonly value: unknown };
-/** A letter first, and nothing to which YAML gives a meaning. */
+/** The first character is a letter, and no character has a meaning in YAML. */
 const plainText = /^[\p{L}_][\p{L}\p{N}_ .,()/&+'-]*$/u;
 /** Words that some version of YAML reads as something other than text. */
 const reserved = /^(true|false|null|yes|no|on|off|y|n)$/i;
@@ -18,14 +18,14 @@ const words: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['null', null],
 ]);
 const number = /^(0|-?[1-9]\d{0,14})$/;
-/** A key that every reader takes as text without quotes. */
+/** A key that every reader accepts as text without quotes. */
 export const isPlainKey = (key: string): boolean =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key);
 const plainMember = /^([A-Za-z_][A-Za-z0-9_-]*):(?: (\S.*))?$/;
 const quotedMember = /^("(?:[^"\\]|\\.)*"):(?: (\S.*))?$/;
 /** Control characters, marks of the byte order and ends of lines of other kinds, which YAML allows in some places only. */
 const unusual = /[^\P{Cc}\n]|[\u2028\u2029\ufeff]/u;
-/** Definitions are five levels deep; nothing written by hand is much deeper. */
+/** Definitions have five levels. Hand-written files are not much deeper. */
 const MAX_DEPTH = 20;
 /** Ends the attempt: the text is of another kind. */
 class Unusual extends Error {}
@@ -53,7 +53,7 @@ const scalar = (text: string): unknown => {
   if (number.test(text)) return Number(text);
   return plainText.test(text) && !reserved.test(text) && !text.endsWith(' ') ? text : unusualText();
 };
-/** The lines below `|` or `|-`, which stand at one indent. */
+/** The lines below `|` or `|-`, with equal indentation. */
 const block = (input: Lines, indent: number, isEnded: boolean): string => {
   const found: string[] = [];
   for (; input.at < input.lines.length; input.at += 1) {
@@ -66,7 +66,7 @@ const block = (input: Lines, indent: number, isEnded: boolean): string => {
     ? unusualText()
     : found.join('\n') + (isEnded ? '\n' : '');
 };
-/** What stands behind a key or a dash; `indent` is that of what is inside. */
+/** The content after a key or a dash; `indent` is the indentation of the content. */
 const valueFrom = (input: Lines, rest: string, indent: number): unknown => {
   input.at += 1;
   return rest === '|' || rest === '|-' ? block(input, indent, rest === '|') : scalar(rest);
@@ -82,7 +82,7 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
   const key = String(fromJson(quoted[1] ?? ''));
   return key === '__proto__' ? unusualText() : { key, rest: quoted[2] };
 };
-/** A map at `indent`; its first line may have begun behind a dash. */
+/** A map at `indent`. Its first line may follow a dash. */
 const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {
   const found: Record<string, unknown> = {};
   let line: string | undefined = first;
@@ -112,7 +112,7 @@ const list = (input: Lines, indent: number, first: string, depth: number): unkno
   }
   return found;
 };
-/** The next line when it stands at this indent; undefined when it belongs to something further out. */
+/** Returns the next line if it has this indentation, or undefined if it belongs to an outer level. */
 const nextAt = ({ lines, at }: Lines, indent: number): string | undefined => {
   const line = lines[at];
   if (line === undefined) return undefined;
@@ -140,14 +140,14 @@ export const plainYaml = (text: string): PlainYaml | undefined => {
     throw error;
   }
 };
-/** One of several: its own text, and how many lines of the whole stand before it. */
+/** One document of several: its text, and the number of lines before it. */
 export type PlainDocument = PlainYaml & { readonly text: string; readonly before: number };
 /** The documents of a text, divided as `labels export` does it; undefined when one of them is of another kind. Pure. */
 export const plainDocuments = (text: string): PlainDocument[] | undefined => {
   const found: PlainDocument[] = [];
   let before = 0;
   for (const part of text.split(/^---\n/m)) {
-    // The line of dashes may stand above the first one, too.
+    // A line of dashes may also precede the first document.
     const read = part === '' && before === 0 ? undefined : plainYaml(part);
     if (read !== undefined) found.push({ ...read, text: part, before });
     else if (part !== '' || before > 0) return undefined;
@@ -156,11 +156,12 @@ export const plainDocuments = (text: string): PlainDocument[] | undefined => {
   return found.length === 0 ? undefined : found;
 };
 
-/** Brackets, and lines that begin with keys that are marked with `?`. */
+/** Brackets, and lines that start with a `?` key. */
 const NESTING = /[[{]|[\]}]|^(?:[ \t]*[-?:][ \t])*[ \t]*\?(?=\s)/gm;
 /**
- * Where a YAML text gets deeper than any that was written by hand; undefined for all others. The parser needs time without
- * end for such a text (a kilobyte of `? ` is enough), so this looks before it. Pure.
+ * Returns the position at which a YAML text is nested deeper than any hand-written file, or undefined. The
+ * parser does not finish such a text in acceptable time (a kilobyte of `? ` is enough), so this check runs
+ * first. Pure.
  */
 export const tooDeepAt = (text: string): number | undefined => {
   let open = 0;
@@ -183,7 +184,7 @@ export type YamlPlace = { readonly line: number; readonly col: number };
 const SHOWN = 80;
 const cut = (text: string, from: number, end: number): string =>
   end > from + SHOWN ? `${text.slice(from, from + SHOWN)}…` : text.slice(from, end).trimEnd();
-/** The line that ends before this one begins. */
+/** The line that ends at this position. */
 const lineBefore = (text: string, start: number): string =>
   start === 0 ? '' : `${cut(text, text.lastIndexOf('\n', start - 2) + 1, start - 1)}\n`;
 /** The line with a mark below the place, as it follows a message; of a long line what is near it. Pure. */
@@ -192,12 +193,12 @@ export const excerptAt = (text: string, at: number, { col }: YamlPlace): string 
   const from = col > SHOWN ? at - SHOWN / 2 : start;
   const end = text.indexOf('\n', at);
   const line = `${from > start ? '…' : ''}${cut(text, from, end < 0 ? text.length : end)}`;
-  // Where a line begins, the mistake is mostly in the one before.
+  // If an error is at the start of a line, its cause is usually in the previous line.
   const shown = `${text.slice(from, at).trim() === '' ? lineBefore(text, start) : ''}${line}`;
   const mark = ' '.repeat(at - from + (from > start ? 1 : 0));
   return shown.trim() === '' ? '' : `:\n\n${shown}\n${mark}^\n`;
 };
-/** A map's pairs by key, as `items` of the package. Each list is gone through once, however many of its keys are looked for. */
+/** Indexes the pairs of a map (`items` of the package) by key. Each list is scanned only once. */
 type Pairs = readonly { readonly key: unknown }[];
 const indexes = new WeakMap<Pairs, ReadonlyMap<string, unknown>>();
 const indexOf = (items: Pairs): ReadonlyMap<string, unknown> => {
@@ -224,7 +225,7 @@ const hasMoreParts = (text: string): boolean => {
   while (parts <= limits.yamlParts && part.test(text)) parts += 1;
   return parts > limits.yamlParts;
 };
-/** Why a text is too large for the package, as what follows its name; undefined for all others. Pure. */
+/** Returns why a text is too large for the package, as a phrase to put after its name, or undefined. Pure. */
 export const tooLargeYaml = (text: string): string | undefined => {
   const size = Buffer.byteLength(text);
   if (size > limits.yamlBytes) return `has ${size} bytes; at most ${limits.yamlBytes} are read`;
@@ -247,8 +248,9 @@ type Parser<E, D> = {
   readonly parse: (text: string) => D[];
 };
 /**
- * How the package is asked. By itself it compares each key with all keys before it, and cuts the whole line out for each
- * error: a quarter of a megabyte of `a, a` in braces took 40 s. `documentsFrom` does both, once.
+ * Options of the package. By default it compares each key with all previous keys and copies the whole line
+ * for each error: a quarter of a megabyte of `a, a` in braces took 40 s. `documentsFrom` does both checks
+ * once.
  */
 export const yamlOptions = { prettyErrors: false, uniqueKeys: false, merge: true } as const;
 type Refusal = { readonly at: number; readonly why: string };
@@ -275,7 +277,7 @@ const isCollection = (node: unknown): node is { readonly items: readonly unknown
   typeof node === 'object' && node !== null && 'items' in node;
 const isScalar = (node: unknown): node is Scalar =>
   typeof node === 'object' && node !== null && 'value' in node && !('key' in node);
-/** Where the keys stand that their map has already. */
+/** Positions of keys that already occurred in the map. */
 const repeatedIn = (items: readonly unknown[]): number[] => {
   const seen = new Set<unknown>();
   return items.flatMap((item) => {
@@ -325,26 +327,29 @@ export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
   }
   return documents;
 };
-/** The same for a text that holds one document. */
+/** Like `documentsFrom`, for a text with a single document. */
 export const documentFrom = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
   { parse, ...rest }: Omit<Parser<E, D>, 'parse'> & { readonly parse: (text: string) => D },
 ): D => documentsFrom(text, { ...rest, parse: (given) => [parse(given)] })[0] as D;
 
 type ParsedYaml = { toJS(options?: { maxAliasCount: number }): unknown };
-/** The value of a YAML document, or why it has none: an alias without an anchor, or too many aliases. */
+/**
+ * Returns the value of a YAML document, or the reason for the failure: an alias without an anchor, or too
+ * many aliases.
+ */
 export const yamlValue = (
   document: ParsedYaml,
 ): { readonly value: unknown } | { readonly problem: string } => {
   try {
-    // The anchor itself is counted as one of them.
+    // The count includes the anchor.
     return { value: document.toJS({ maxAliasCount: limits.yamlAliases + 1 }) };
   } catch (error) {
     return { problem: messageOf(error) };
   }
 };
 
-/** Text that needs no quotes: it begins with a letter and has nothing that YAML gives a meaning. */
+/** Text that needs no quotes: it starts with a letter and contains no character with a meaning in YAML. */
 const plain = /^[\p{L}_][\p{L}\p{N}_ .,()/&+'-]*$/u;
 /** Lines that a block of text keeps as they are. */
 const keptLine = /^(\S(.*\S)?)?$/;
@@ -359,7 +364,7 @@ const blockText = (text: string, indent: string): string => {
   const lines = (isEnded ? text.slice(0, -1) : text).split('\n');
   return `${isEnded ? '|' : '|-'}\n${lines.map((line) => (line === '' ? '' : `${indent}${line}`)).join('\n')}`;
 };
-/** What JSON leaves as it is and YAML does not: control characters, ends of lines of other kinds, marks of the byte order. */
+/** Characters that JSON allows and YAML does not: control characters, other line ends, byte order marks. */
 const yamlTextUnusual = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
 const quoteText = (text: string): string =>
   JSON.stringify(text).replace(
@@ -383,8 +388,8 @@ const item = (value: unknown, indent: string): string => {
   return `${indent}- ${yamlText(value, `${indent}  `).slice(indent.length + 2)}`;
 };
 /**
- * A plain value as YAML in block style, keys in their order. Definitions are written by the thousand, and a general
- * writer takes several times the memory for them. Every text is read back as it was.
+ * Writes a plain value as YAML in block style with the given order of keys. A run may write thousands of
+ * definitions, and a general writer needs several times the memory. Every text is read back unchanged.
  */
 export const yamlText = (value: object, indent = ''): string =>
   Array.isArray(value)

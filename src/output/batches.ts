@@ -1,6 +1,6 @@
 import { jsonRow } from '../core/json.ts';
 
-/** Turns of the microtask queue after which a row is taken to be still on its way: longer than any chain of generators. */
+/** Turns of the microtask queue after which a row counts as pending: longer than any chain of generators. */
 const PATIENCE = 50;
 const LARGEST = 500;
 
@@ -39,7 +39,7 @@ export async function* inBatches(
       burst.push(step.value);
     }
     isDone = true;
-    // What came before a failure was read and is shown.
+    // Rows that arrived before a failure are shown.
     if (burst.length > 0) yield burst;
     if (failure !== undefined) throw failure.error;
   } finally {

@@ -39,8 +39,8 @@ export const outputProblems = ({ format, columns, jq, template }: OutputOptions)
 };
 
 /**
- * Before a command runs: what is wrong with its output must not come to light after something was changed. The jq that
- * compiled the program waits for its input then.
+ * Runs before a command: problems with its output must be found before a change is made. The jq process that
+ * compiled the program then waits for its input.
  */
 export const checkOutput = async (options: OutputOptions, host: Host): Promise<void> => {
   const problems = outputProblems(options);

@@ -21,18 +21,21 @@ const systemErrors: Readonly<Record<string, { readonly category: Category; reado
   ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },
   ENOTFILE: { category: 'usage', advice: 'name a file, or hand a pipe over as <(command) or -' },
   EFBIG: { category: 'usage', advice: 'that is too large to be the right file' },
-  EROFS: { category: 'config', advice: 'the file system is read-only; name a file or directory elsewhere' },
+  EROFS: {
+    category: 'config',
+    advice: 'the file system is read-only; use a file or directory on another file system',
+  },
   ENOSPC: {
     category: 'config',
     advice: 'the disk is full; free some space, or name a file or directory on another one',
   },
   EDQUOT: {
     category: 'config',
-    advice: 'the quota of this user is used up; free some space, or name a directory elsewhere',
+    advice: 'the quota of this user is used up; free some space, or use a directory on another file system',
   },
   EIO: {
     category: 'config',
-    advice: 'the disk fails; look at the log of the system, or name a directory on another disk',
+    advice: 'the disk fails; check the system log, or use a directory on another disk',
   },
   EMFILE: { category: 'config', advice: 'too many files are open; raise `ulimit -n`' },
 };
@@ -53,7 +56,9 @@ const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): stri
   return isOwn ? `${usual.split(';')[0]}; OPSCTL_HOME names another directory for opsctl's own files` : usual;
 };
 
-/** Whatever was thrown, as an error with a category and a way out. Only what nobody expected is a bug. */
+/**
+ * Converts any thrown value into an error with a category and a hint. Only unexpected values count as bugs.
+ */
 export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError => {
   if (thrown instanceof AppError) return thrown;
   if (thrown instanceof NetworkError) {
@@ -143,7 +148,7 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
   return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');
 };
 
-/** Problems in files stand beside their lines in a CI service that shows them there. */
+/** A CI service shows problems in files next to the affected lines. */
 const annotate = async (error: AppError, host: Host, redactor: Redactor): Promise<void> => {
   const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
   if (!GITHUB_ACTIONS && !GITLAB_CI) return;
@@ -155,7 +160,7 @@ const annotate = async (error: AppError, host: Host, redactor: Redactor): Promis
     await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
 };
 
-/** Writes the files of --report for a check that ended with an error. Returns why one of them could not be written. */
+/** Writes the --report files for a check that failed. Returns why one of them could not be written. */
 const reportedError = async (
   error: AppError,
   options: OutputOptions,

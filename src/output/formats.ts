@@ -22,10 +22,13 @@ import { yamlRows, yamlText } from './yaml.ts';
 /** RFC 4180: quotes around a field with a comma, a quote or a line end, quotes doubled. Spaces at an end would be trimmed by some readers. */
 const csvField = (text: string): string =>
   /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-/** OWASP CSV injection: a text that begins like this is a formula to a spreadsheet; an apostrophe makes it text. Numbers stay. */
+/**
+ * OWASP CSV injection: a spreadsheet treats a text with this prefix as a formula. An apostrophe makes it
+ * text. Numbers stay unchanged.
+ */
 const harmless = (value: unknown): unknown =>
   typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-/** Lists and records as JSON, so that nothing is lost. */
+/** Lists and records as JSON, so that no data is lost. */
 const csvText = (value: unknown): string => {
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? jsonOfAnyDepth(value) : String(value);
@@ -61,7 +64,7 @@ const nameOf = (row: Row, field: string): string => {
   const known = isRecord(row) ? Object.keys(row).slice(0, 8).join(', ') : 'none';
   throw new AppError(
     'usage',
-    `-o name prints the field \`${field}\`, which this answer does not have; it has: ${known}`,
+    `-o name prints the field \`${field}\`, which this result does not have; it has: ${known}`,
     {
       code: 'NO_NAME',
       tryThis: ["-o json --jq '…'", '-o csv --no-header --columns …'],
@@ -94,7 +97,7 @@ export const tableOptions = async (
   };
 };
 type Renderer = {
-  /** The formatter of rows. Only tables look at the view's columns: other formats hold the data whole. */
+  /** The formatter of rows. Only tables use the view's columns. Other formats contain all data. */
   rows(view: View, options: OutputOptions, host: Host): Formatter | Promise<Formatter>;
   /** One result as one document. */
   document?(data: unknown): string | Promise<string>;
@@ -123,6 +126,6 @@ export const formatterFor = async (
   options: OutputOptions,
   host: Host,
 ): Promise<Formatter> => renderers[format].rows(view, options, host);
-/** How a format writes one result as a document; undefined for formats that are made of rows. */
+/** Writes one result as a document; undefined for formats that consist of rows. */
 export const documentWriter = (format: OutputFormat): Renderer['document'] =>
   formatRow(format).isByRow ? undefined : renderers[format].document;

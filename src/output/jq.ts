@@ -4,7 +4,7 @@ import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf } from './batches.ts';
 import { type OutputFormat, isJsonStream } from '../core/format.ts';
 
-/** Text as it is, everything else as JSON on one line. */
+/** Text without quotes, any other value as JSON on one line. */
 const FLAGS = ['-M', '-c', '-r'];
 const MOST_ERRORS = 3;
 
@@ -39,7 +39,7 @@ const makeEndedError = (
   return isFailure(code, stderr) ? failure(hasOutput ? 'partial' : 'usage', stderr) : undefined;
 };
 
-/** Results that are out cannot be taken back: the exit code says that they are not all. */
+/** Printed results cannot be undone. The exit code shows that they are incomplete. */
 const partial = (error: unknown, hasOutput: boolean): unknown =>
   hasOutput && error instanceof AppError && !['stopped', 'interrupted', 'terminated'].includes(error.category)
     ? new AppError('partial', error.message, error.detail)
@@ -47,7 +47,7 @@ const partial = (error: unknown, hasOutput: boolean): unknown =>
 
 /** Starts jq; a program that does not compile is refused in jq's words, before anything is sent. */
 export const startFilter = async (host: Host, program: string, format?: OutputFormat): Promise<JqRun> => {
-  // --unbuffered: each result is seen as soon as it is known.
+  // --unbuffered: each result is printed as soon as it is available.
   const run = await host.jq(
     program,
     format !== undefined && isJsonStream(format) ? [...FLAGS, '--unbuffered'] : FLAGS,

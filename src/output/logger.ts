@@ -18,7 +18,7 @@ const silent: Spinner = { update: () => {}, stop: () => {} };
 
 /** A turning line is drawn over by anything else on the terminal, so that it steps aside for each message. */
 const spinning = (host: Host, clean: (text: string) => string) => {
-  // No text: nothing is to turn. No line: it has stepped aside, or is being made.
+  // No text: no spinner is wanted. No line: it is hidden, or is being created.
   let text: string | undefined;
   let line: Spinner | undefined;
   const draw = async (): Promise<void> => {

@@ -1,18 +1,18 @@
 import type { Block, Page } from '../core/page.ts';
 import { wrap } from '../core/text.ts';
 
-/** Lines are laid out for this many places where nothing says how wide the reader's terminal is. */
+/** The line width if the width of the reader's terminal is unknown. */
 export const USUAL_WIDTH = 80;
 /** Longer lines of prose are hard to read. */
 const WIDEST = 120;
 const NARROWEST = 40;
 const LEFT = 34;
-/** Below this, text stands under its term instead of beside it. */
+/** Below this width, text appears under its term instead of next to it. */
 const LEAST_RIGHT = 30;
 
 export const helpWidth = (columns: number): number => Math.max(NARROWEST, Math.min(WIDEST, columns));
 
-/** Two columns, the second wrapped below itself; on a narrow terminal the text stands under its term. */
+/** Two columns, with the second one wrapped. On a narrow terminal the text appears under its term. */
 const twoColumns = (rows: readonly (readonly [string, string])[], width: number): string[] => {
   const longest = Math.max(0, ...rows.map(([left]) => left.length));
   const left = Math.min(LEFT, longest, Math.max(8, width - LEAST_RIGHT - 4));
@@ -33,7 +33,7 @@ const stackTerm = (term: string, text: string, width: number): string[] => [
   ...(text === '' ? [] : [`      ${wrap(text, width - 6, '      ')}`]),
 ];
 
-/** Words of a shell line; what stands in quotes is one of them. */
+/** Words of a shell line. A quoted string is one word. */
 const shellWords = (line: string): string[] =>
   line.match(/(?:'[^']*'|"(?:\\.|[^"])*"|[^\s'"]|\\.)+/g) ?? [line];
 
@@ -57,7 +57,7 @@ const noteLine = (note: string | undefined, width: number): string[] =>
 
 /** `slow: every answer waits`. */
 const isTerm = (line: string): boolean => /^\S[^.]{0,40}: /.test(line);
-/** Lines of a list of terms are told apart from the lines that they go on in; sentences are not indented. */
+/** A new list entry has less indentation than the continuation lines. Sentences are not indented. */
 const proseLines = (text: string, width: number): string[] => {
   const lines = text.split('\n');
   return lines.length > 1 && lines.every(isTerm)

@@ -4,8 +4,9 @@ import type { OutputOptions } from './types.ts';
 const USUAL_ROWS = 24;
 
 /**
- * The pager of this run, by git's rules: a terminal only, OPSCTL_PAGER beats PAGER beats `less`; empty or `cat` means none.
- * None in CI, where a pager would hang, and none on a terminal that cannot move its cursor.
+ * The pager of this run, by git's rules: only on a terminal, and OPSCTL_PAGER beats PAGER beats `less`. Empty
+ * or `cat` disables it. There is no pager in CI, where it would hang, or on a terminal that cannot move its
+ * cursor.
  */
 export const pagerOf = (
   { terminal, env }: Pick<Host, 'terminal' | 'env'>,

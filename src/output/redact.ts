@@ -3,15 +3,15 @@ import type { Redactor, RedactStream } from './types.ts';
 const MASK = '***';
 
 /**
- * `test`, `token` or `1234` as a token of a trial must not blank out the same word or number in data and in the names of
- * fields. What services hand out is longer, or at least mixes letters and digits. Pure.
+ * Test tokens such as `test`, `token` or `1234` must not mask the same word or number in data and field
+ * names. Issued secrets are longer, or at least mix letters and digits. Pure.
  */
 const isHideable = (secret: string): boolean =>
   secret.length >= 8 || (secret.length >= 4 && /[a-z]/i.test(secret) && /\d/.test(secret));
 
 /**
- * The part of base64 that a secret produces whatever stands around it. At each of three offsets the first and last
- * characters mix with the neighbours and are left out; too short a rest would match by chance.
+ * The part of the base64 text that depends only on the secret. At each of three offsets, the first and last
+ * characters mix with the neighbors and are left out. A short rest would match by chance.
  */
 const base64Cores = (secret: Buffer): string[] =>
   [0, 1, 2].flatMap((offset) => {
@@ -23,7 +23,7 @@ const base64Cores = (secret: Buffer): string[] =>
     return core.length >= 8 ? [core, core.replaceAll('+', '-').replaceAll('/', '_')] : [];
   });
 
-/** Every way a secret may be spelled in output: as it is, in JSON, CSV, a URL, a form, base64 and base64url. Pure. */
+/** All encodings of a secret in output: plain, JSON, CSV, URL, form, base64 and base64url. Pure. */
 const formsOf = (secret: string): string[] => {
   const bytes = Buffer.from(secret);
   const encoded = encodeURIComponent(bytes.toString());
@@ -71,8 +71,9 @@ const leftmost = (places: readonly number[]): number => {
 };
 
 /**
- * Where the forms stand in the text, from left to right and without overlap; at one place the longest. It searches: a pattern
- * of long secrets is more than a RegExp can hold, and its error would quote it.
+ * Positions of the forms in the text, from left to right and without overlap; the longest match wins. Uses a
+ * search, because a pattern of long secrets exceeds the limits of RegExp, and its error would quote the
+ * secret.
  */
 const matchesIn = (text: string, forms: readonly string[]): Match[] => {
   const next = forms.map((form) => text.indexOf(form));
@@ -106,7 +107,10 @@ const maskForms = (
   return { done, at };
 };
 
-/** What of `text` is decided, masked, and the rest, which may begin a form. A match that starts before that rest stands. */
+/**
+ * Splits `text` into the masked part and the rest, which may be the start of a form. A match that starts
+ * before the rest is kept.
+ */
 const settle = (text: string, forms: readonly string[]): [done: string, open: string] => {
   const border = text.length - openEnd(text, forms);
   const { done, at } = maskForms(text, forms, border);

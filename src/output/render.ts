@@ -20,12 +20,12 @@ import {
   signsFor,
 } from './types.ts';
 
-/** A command that takes longer is watched by somebody: its messages are written as they come. */
+/** A user watches a command that takes longer, so its messages are then written immediately. */
 const HOLD_MS = 1000;
 /** Whether a message is to wait; the time counts from the start of the command. */
 export const isHeld = ({ format, notes }: OutputOptions, elapsedMs: number): boolean =>
   notes !== undefined && format !== undefined && formatRow(format).isJson === true && elapsedMs < HOLD_MS;
-/** Keeps a message back until the command has ended with it, or has gone on for so long that somebody watches. */
+/** Holds a message back until the command finishes or has run long enough for a user to watch. */
 export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, elapsedMs: number): void => {
   notes?.push(text);
   if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
@@ -42,7 +42,7 @@ type Environment = {
   readonly warn: (text: string) => Promise<void>;
   /** Before the first row is written: are there such columns? */
   readonly checkColumns: (rows: readonly Row[]) => Promise<void>;
-  /** A line for a person, after the answer. */
+  /** A line for a person, after the result. */
   readonly hint: (text: string) => void;
 };
 async function* rowPieces(
@@ -127,7 +127,10 @@ async function* pieces(result: Result, view: View, around: Environment): AsyncGe
     yield* rowPieces(result, await formatterFor(format, view, options, host), around, view);
   else yield* recordPieces(result.data, view, around);
 }
-/** Ready-made output is written as it is: a command that prints a token on purpose prints it. Only a terminal is protected. */
+/**
+ * Raw output is written unchanged: a command that prints a token on purpose prints it. Only a terminal is
+ * protected.
+ */
 const writeRaw = async (
   chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
   host: Host,
@@ -182,10 +185,10 @@ const writeAnswer = async (
   await write(collector.host);
   await writePaged(collector.text(), host, options);
 };
-/** An answer that is there whole may be longer than the screen; rows that come one by one are shown as they come. */
+/** A complete result may be longer than the screen. Rows that arrive one by one are shown immediately. */
 const isWhole = (result: Result): boolean =>
   result.kind === 'record' || (result.kind === 'rows' && Array.isArray(result.rows));
-/** Collects what is written, to show it in a pager. */
+/** Collects the output to show it in a pager. */
 const collecting = (host: Host): { readonly host: Host; readonly text: () => string } => {
   const texts: string[] = [];
   const { stdout } = host.terminal;
@@ -214,7 +217,7 @@ const exitOf = (result: Result): Category | 'done' => {
   if (result.kind === 'rows') return result.exit?.() ?? 'done';
   return 'exit' in result ? (result.exit ?? 'done') : 'done';
 };
-/** Keeps what was found before the error, for the report of the error. */
+/** Keeps the findings made before the error, for the report of the error. */
 const withFindings = (error: unknown, { checked }: OutputOptions, { findings }: View): unknown => {
   if (checked !== undefined) checked.findings = findings?.() ?? [];
   return error;
@@ -240,7 +243,10 @@ const withDrawing = async (
   const width = stdout.isTty ? (stdout.columns ?? 80) : 100;
   return { ...view, text: await view.drawRecord?.(result.data, width) };
 };
-/** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
+/**
+ * Writes a result to stdout and its message to stderr. If the reader closes the pipe (`| head`), it stops
+ * quietly.
+ */
 export const render = async (
   result: Result,
   options: OutputOptions,
@@ -279,7 +285,7 @@ export const render = async (
   return exitOf(result);
 };
 const isInCi = ({ env }: Host): boolean => !!env.GITHUB_ACTIONS || !!env.GITLAB_CI;
-/** A result without findings, in a report: what was asked for did not run, or its verdict is all that is known. */
+/** A result without findings, in a report: the check did not run, or only its verdict is known. */
 const resultFinding = (exit: Category | 'done', { message }: View): CheckFinding => ({
   rule: 'check',
   level: exit === 'done' ? 'pass' : 'fail',

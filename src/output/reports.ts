@@ -13,7 +13,7 @@ const data = (text: string): string =>
   text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 const property = (text: string): string => data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 const commands = { fail: 'error', warn: 'warning', unknown: 'notice', pass: undefined } as const;
-/** Lines that GitHub puts beside the line of the file. Pure. */
+/** Annotations that GitHub shows next to the line of the file. Pure. */
 export const annotations = (findings: readonly CheckFinding[]): string[] =>
   findings
     .flatMap((one) => {
@@ -31,12 +31,12 @@ export const annotations = (findings: readonly CheckFinding[]): string[] =>
     .slice(0, MOST);
 
 const severities = { fail: 'major', warn: 'minor', unknown: 'info', pass: 'info' } as const;
-/** The same finding has the same fingerprint in the next run, wherever its line has moved to. */
+/** A finding keeps its fingerprint in later runs, even if its line moves. */
 const fingerprintOf = ({ rule, file, subject, message }: CheckFinding): string =>
   createHash('sha256')
     .update(JSON.stringify([rule, file ?? '', subject ?? '', message]))
     .digest('hex');
-/** Findings in the changes of a merge request. What passed is no finding there. Pure. */
+/** Findings in the changes of a merge request. Passed checks are not findings there. Pure. */
 export const codeQualityText = (findings: readonly CheckFinding[]): string => {
   const rows = findings
     .filter(({ level }) => level !== 'pass')
@@ -54,7 +54,7 @@ const outcomeOf = ({ level, message, hint, rule }: CheckFinding): string => {
   const text = escapeXml(hint === undefined ? message : `${message} (${hint})`);
   if (level === 'fail')
     return `<failure message="${escapeXml(message)}" type="${escapeXml(rule)}">${text}</failure>`;
-  // Not looked at is neither passed nor failed.
+  // A check that was not made has neither passed nor failed.
   if (level === 'unknown') return `<skipped message="${escapeXml(message)}"/>`;
   return level === 'warn' ? `<system-out>warning: ${text}</system-out>` : '';
 };
@@ -64,7 +64,7 @@ const caseOf = (suite: string, one: CheckFinding): string => {
   const line = one.line === undefined ? '' : ` line="${one.line}"`;
   return `    <testcase classname="${escapeXml(suite)}" name="${escapeXml(name)}"${file}${line}>${outcomeOf(one)}</testcase>`;
 };
-/** Test results: a finding is a test case, and what could not be looked at was skipped. Pure. */
+/** Test results: each finding is a test case, and a check that could not be made is skipped. Pure. */
 export const junitText = (suite: string, findings: readonly CheckFinding[]): string => {
   const count = (level: CheckFinding['level']): number =>
     findings.filter((one) => one.level === level).length;
@@ -110,7 +110,7 @@ export const markdownText = (title: string, findings: readonly CheckFinding[]): 
   ].join('\n');
 };
 
-/** A result that is no failure has no level (SARIF 2.1.0, 3.27.10). */
+/** A result that is not a failure has no level (SARIF 2.1.0, 3.27.10). */
 const states = {
   fail: { kind: 'fail', level: 'error' },
   warn: { kind: 'fail', level: 'warning' },
@@ -221,7 +221,9 @@ const section = (lines: readonly string[], now: number): string[] => {
     `${start}[0Ksection_end:${at}:opsctl_findings${back}${start}[0K`,
   ];
 };
-/** In the words of the CI service in which this runs; nothing elsewhere, and nothing where all is well. */
+/**
+ * Writes annotations in the format of the current CI service; writes none outside CI or if all checks pass.
+ */
 export const ciLines = (
   { env, now }: Pick<Host, 'env' | 'now'>,
   findings: readonly CheckFinding[],
@@ -278,7 +280,7 @@ export const writeReports = async (
   await appendSummary(host, redactor.clean(markdownText(title, findings)));
 };
 
-/** The findings of a check that ended with an error. */
+/** The findings of a check that failed. */
 
 const isPlaced = ({ file }: Problem): boolean => file !== undefined;
 const problemFinding = ({ detail, message }: AppError, one: Problem): CheckFinding => ({

@@ -10,10 +10,13 @@ const words = (part: string): string =>
     .replaceAll(/[_-]+/g, ' ')
     .trim()
     .toUpperCase();
-/** Headings in words: the last part of a path, with the parts before it only where two columns would look the same. Pure. */
+/**
+ * Column headings: the last part of a path, with the previous parts only if two columns would have the same
+ * heading. Pure.
+ */
 export const columnTitles = (columns: readonly string[]): string[] => {
   const paths = columns.map((column) => column.split('.'));
-  // A number is a place in a list and says nothing alone.
+  // A number is a position in a list and has no meaning without its list.
   const depths: number[] = paths.map((path) => (/^\d+$/.test(path.at(-1) ?? '') ? 2 : 1));
   const titleOf = (i: number): string =>
     (paths[i] ?? [])
@@ -49,9 +52,11 @@ export type Column = {
 /** How wide each column is; `block` when no table fits and each row is a list of lines. */
 export type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { readonly kind: 'block' };
 const KEY = /(^|[._])(id|ids|key|uuid|name|title|version|digest|url)$|(Id|Ids|Key|Name)$/;
-/** What people copy or act on is never cut: it continues in the line below. */
+/** Values that users copy or act on are never truncated. They continue on the next line. */
 const NAME = /(^|[._])(name|title|remedy|hint)$/;
-/** What a column holds, from its name and its cells: ids and names are what people copy, so that they are never cut. */
+/**
+ * The kind of a column, from its name and its cells. Users copy IDs and names, so they are never truncated.
+ */
 export const kindOf = (column: string, cells: readonly string[]): Column['kind'] => {
   if (NAME.test(column)) return 'name';
   if (KEY.test(column)) return 'key';
@@ -154,12 +159,12 @@ export const clip = (text: string, columns: number, measure: Measure): string =>
 export type TableOptions = {
   readonly columns: readonly string[] | undefined;
   readonly hasHeader: boolean;
-  /** Places across, or undefined where nothing is cut (a file, a pipe). */
+  /** Width in characters, or undefined if lines are not truncated (a file, a pipe). */
   readonly width: number | undefined;
   readonly theme: Theme;
   /** A record with every field it has. */
   readonly allFields?: boolean;
-  /** The least important columns, which are the last, may be left out if the line is too long. */
+  /** The last columns are the least important. They may be left out if the line is too long. */
   readonly canDropColumns?: boolean;
 };
 type Kinds = readonly ReturnType<typeof kindOf>[];
@@ -203,7 +208,10 @@ const headerLines = (titles: readonly string[], widths: readonly number[], measu
     ),
   );
 };
-/** Where no table fits: a line for each field, long values going on below, an empty line between rows. */
+/**
+ * The layout if no table fits: one line per field, continuation lines for long values, an empty line between
+ * rows.
+ */
 const blockText = (
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -228,7 +236,7 @@ type Field = {
 };
 const fieldLines = (name: string, value: string, { wide, width, measure, theme }: Field): string[] => {
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - wide - GAP;
-  // A long name may leave no room beside it, and an id that fits a line of its own is not broken.
+  // A long name may leave no space next to it, and an ID that fits on a separate line is not broken.
   const size = measure(value);
   const isBelow = room < 12 || (size > room && size <= (width ?? 0) - GAP && !/\s/.test(value));
   const lines = foldText(value, isBelow ? Math.max(1, (width ?? 80) - GAP) : room, measure);
@@ -239,10 +247,10 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
     (i === 0 ? `${label}${' '.repeat(wide - measure(name) + GAP)}${line}` : indent + line).trimEnd(),
   );
 };
-/** A table of fewer columns says less than a list of fields. */
+/** A table with fewer columns has less information than a list of fields. */
 const FEWEST_COLUMNS = 2;
 type Layout = { readonly names: readonly string[]; readonly kinds: Kinds; readonly fit: Fit };
-/** The layout of these columns, without as many of the last ones as the line has no room for. */
+/** The layout of these columns, without the last columns that do not fit on the line. */
 const layOut = (
   names: readonly string[],
   kinds: Kinds,
@@ -259,8 +267,9 @@ const layOut = (
   return { names, kinds, fit: { kind: 'block' } };
 };
 /**
- * On a terminal the first rows choose the columns, their widths and the layout, and later rows keep them: a longer cell
- * continues below itself. Elsewhere a later row is written whole, and the rows after it have its width.
+ * On a terminal, the first rows determine the columns, their widths and the layout, and later rows keep them:
+ * a longer cell continues on the next line. In other output, a wider row is written completely, and the
+ * following rows use its width.
  */
 export const tableRows = (options: TableOptions): Formatter => {
   let columns = options.columns;
@@ -332,9 +341,9 @@ const fitTable = (
     })),
     width ?? Number.POSITIVE_INFINITY,
   );
-/** A record with more fields than these is shown without those that nobody looks at. */
+/** A record with more fields is shown without its least relevant fields. */
 const MANY = 12;
-/** JSON text of this many characters is no line that a person reads. */
+/** JSON text beyond this length is not readable on one line. */
 const LONG = 200;
 const isLongJson = (value: unknown): boolean =>
   typeof value === 'object' &&

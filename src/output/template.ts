@@ -7,7 +7,7 @@ const makeTemplateError = (error: unknown): Error => {
     problem(
       '--template',
       'format',
-      `is no Mustache template: ${text}`,
+      `is not a valid Mustache template: ${text}`,
       "write fields like '{{name}} ({{id}})'",
     ),
   ]);
@@ -26,7 +26,7 @@ export const checkTemplate = async (template: string): Promise<void> => {
 /** `\n` and `\t` as people type them in single quotes. */
 const readEscapes = (template: string): string => template.replaceAll('\\n', '\n').replaceAll('\\t', '\t');
 
-/** One value through the template, a line of its own. Nothing is escaped for HTML: this is text. */
+/** Renders one value with the template, one line per value. The text is not escaped for HTML. */
 export const templateText = async (data: unknown, template: string): Promise<string> => {
   const { render } = await import('./mustache-package.ts');
   const text = render(readEscapes(template), data, undefined, { escape: cellText });

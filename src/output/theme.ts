@@ -8,7 +8,7 @@ export type Theme = {
 };
 const plain: Paint = (text) => text;
 const none: Theme = { bold: plain, dim: plain, red: plain, yellow: plain, green: plain };
-/** chalk is loaded only where colour is on, with the level given instead of guessed. */
+/** chalk is loaded only if color is on. The level is passed, so that chalk does not guess it. */
 export const themeFor = async (colored: boolean): Promise<Theme> => {
   if (!colored) return none;
   const { Chalk } = await import('chalk');
@@ -21,8 +21,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 const isOn = (value: string | undefined): boolean =>
   value !== undefined && value !== '' && value !== '0' && value !== 'false';
 /**
- * spec/program#output: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > CLICOLOR=0, TERM=dumb > is a terminal.
- * Decided here because chalk ignores NO_COLOR and looks at the wrong stream. Pure.
+ * spec/program#output: determines whether one stream has color: --color > NO_COLOR > FORCE_COLOR,
+ * CLICOLOR_FORCE > CLICOLOR=0, TERM=dumb > is a terminal. Decided here because chalk ignores NO_COLOR and
+ * checks the wrong stream. Pure.
  */
 export const isColored = (
   mode: 'auto' | 'always' | 'never' | undefined,

@@ -8,7 +8,7 @@ import type { Host, JqRun } from '../platform/host.ts';
 
 /** What the flags and the environment decided, once for a run. */
 export type OutputOptions = {
-  /** Undefined: table on a terminal, json elsewhere. */
+  /** Undefined: table on a terminal, JSON otherwise. */
   readonly format?: OutputFormat;
   readonly columns?: readonly string[];
   /** The names in `columns` are those of the table of the service: one that no row has is only left out. */
@@ -17,7 +17,10 @@ export type OutputOptions = {
   readonly template?: string;
   /** Files of --report. */
   readonly reports?: readonly { readonly format: ReportFormat; readonly path: string }[];
-  /** What a check found before it ended with an error, and whether its reports are written already. One object for a run. */
+  /**
+   * The findings of a check before it failed, and whether its reports are already written. One object per
+   * run.
+   */
   readonly checked?: { findings: readonly CheckFinding[]; isReported: boolean };
   /** The command whose report it is, and the version that made it. */
   readonly title?: string;
@@ -28,27 +31,30 @@ export type OutputOptions = {
   /** --all-fields: a record in a table with every field it has. */
   readonly allFields?: boolean;
   readonly header: boolean;
-  /** CSV: cells that a spreadsheet would take for a formula are made text. */
+  /** CSV: converts cells that a spreadsheet would treat as formulas into text. */
   readonly csvSafe?: boolean;
   readonly color?: 'auto' | 'always' | 'never';
   readonly quiet: boolean;
   readonly verbose: boolean;
   /**
-   * Under -o json: messages of the first moment, kept back so that an error can be the only thing on stderr.
-   * It then carries them; without an error they are written when the answer begins. One list for a run.
+   * With -o json: early messages, held back so that an error can be the only output on stderr. The error then
+   * contains them. Without an error they are written when the output starts. One list per run.
    */
   readonly notes?: string[];
   /** The jq of this run, once it was started with the program of --jq. */
   readonly filter?: { run?: JqRun };
 };
-/** Every secret of the run, replaced by `***` in whatever form it appears. */
+/** Replaces every secret of the run, in any encoding, with `***`. */
 export type Redactor = {
   hide(secret: string): void;
   clean(text: string): string;
   /** For text that comes in pieces: a secret that is cut in two is found too. */
   stream(): RedactStream;
 };
-/** `push` gives back what can be written; an end that may begin a secret is kept until more comes, or until `end`. */
+/**
+ * `push` returns the text that can be written. It keeps an end that may be the start of a secret until more
+ * text arrives or until `end`.
+ */
 export type RedactStream = { push(piece: string): string; end(): string };
 /** render.ts `render`: writes a result to stdout (its message to stderr); resolves with the exit category. EPIPE is 'done'. */
 export type Render = (
@@ -70,7 +76,7 @@ export type RenderError = (
 export type Formatter = {
   rows(burst: readonly Row[]): string | Promise<string>;
   close(): string;
-  /** Columns of the view that a narrow terminal had no room for. */
+  /** Columns of the view that did not fit on a narrow terminal. */
   droppedColumns?(): number;
 };
 
@@ -115,15 +121,21 @@ const nestedCell = (value: unknown, depth: number): string => {
       .join(', ');
   return recordCell(value as Readonly<Record<string, unknown>>, depth);
 };
-/** One value as text for a person: nothing for what is absent, lists with commas, records by their name or field by field. Never JSON. */
+/**
+ * Formats one value for a person: an empty string for a missing value, lists with commas, records by their
+ * name or field by field. Never JSON.
+ */
 export const cellText = (value: unknown): string => nestedCell(value, 0);
-/** All keys of the rows, in the order they are first seen; a row that is no record has the one column `value`. */
+/**
+ * All keys of the rows, in the order of their first occurrence. A row that is not a record has the one column
+ * `value`.
+ */
 export const keysOf = (rows: readonly Row[]): string[] => {
   const names = new Set<string>();
   for (const row of rows) for (const key of isRecord(row) ? Object.keys(row) : ['value']) names.add(key);
   return [...names];
 };
-/** A row that is no record is its own column. */
+/** A row that is not a record is its own column. */
 export const columnOf = (row: Row, column: string): unknown =>
   isRecord(row) || Array.isArray(row) ? valueAt(row, column) : row;
 /** Only these columns, under their dotted names: what `--columns` leaves of a record in JSON and YAML. */
@@ -133,7 +145,7 @@ export const project = (row: Row, columns: readonly string[] | undefined): unkno
     : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
 
 const indent = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
-/** A valid array as soon as it is closed; each row stands there before the next is known. */
+/** The array is valid as soon as it is closed. Each row is written before the next row is known. */
 export const jsonRows = (columns?: readonly string[]): Formatter => {
   let count = 0;
   return {
@@ -160,7 +172,7 @@ const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202
 const UNSAFE_IN_LINE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 /** Data on its way to a terminal: what would move the cursor, change colours or hide text is shown as `\u001b` instead. */
 export const printable = (text: string): string => text.replace(UNSAFE, escapeText);
-/** The same for what must stay on one line: a line end becomes `\n`. */
+/** Like the function above, for text on a single line: a line end becomes `\n`. */
 export const oneLine = (text: string): string =>
   text.replace(UNSAFE_IN_LINE, (c) =>
     c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escapeText(c),
@@ -176,7 +188,7 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): Probl
       return problem(
         '--columns',
         'unknown',
-        `names \`${oneLine(column)}\`, which the answer does not have`,
+        `names \`${oneLine(column)}\`, which the result does not have`,
         close === undefined ? `it has ${known.slice(0, 12).join(', ')}` : `did you mean ${close}?`,
       );
     });
@@ -184,7 +196,10 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): Probl
 /** A result that reports a change has happened: then a wrong column is only worth a warning. */
 const hasChanged = (result: Result): boolean =>
   result.kind === 'rows' ? result.exit !== undefined : 'view' in result && result.view?.message !== undefined;
-/** A mistyped column would be an empty one. Rows of a table in src/api-specs are checked before anything is sent; these by what came. */
+/**
+ * A mistyped column would be empty. Columns of tables in src/api-specs are checked before a request is sent;
+ * these columns are checked against the result.
+ */
 export const columnsAreKnown = async (
   { columns, areColumnsKnown }: OutputOptions,
   rows: readonly Row[],
@@ -197,7 +212,7 @@ export const columnsAreKnown = async (
   for (const { path, message, hint } of problems) await warn(`warning: ${path} ${message} (${hint})`);
 };
 
-/** Signs of the program's own drawings, each as wide as what takes its place, so that columns stay. */
+/** Drawing characters of this program, each as wide as its replacement, so that columns stay aligned. */
 const plain: Readonly<Record<string, string>> = {
   '✓': '+',
   '✔': '+',
@@ -235,13 +250,16 @@ const plain: Readonly<Record<string, string>> = {
 };
 const SIGNS = new RegExp(`[${Object.keys(plain).join('')}]`, 'gu');
 type Env = Readonly<Record<string, string | undefined>>;
-/** POSIX: LC_ALL beats LC_CTYPE beats LANG. A locale that is set and is not UTF-8 can show ASCII only; none set says nothing. */
+/**
+ * POSIX: LC_ALL beats LC_CTYPE beats LANG. A locale that is set and is not UTF-8 can show ASCII only. If no
+ * locale is set, the encoding is unknown.
+ */
 export const isAsciiOnly = ({ LC_ALL, LC_CTYPE, LANG }: Env): boolean => {
   const locale = LC_ALL || LC_CTYPE || LANG || '';
   return locale !== '' && !/utf-?8/i.test(locale);
 };
 /** The program's signs as ASCII; data of other scripts stays what it is. */
 export const asciiSigns = (text: string): string => text.replace(SIGNS, (sign) => plain[sign] ?? sign);
-/** What messages go through: nothing where the terminal shows every sign. */
+/** The filter for messages; undefined if the terminal can show every character. */
 export const signsFor = (env: Env): ((text: string) => string) =>
   isAsciiOnly(env) ? asciiSigns : (text) => text;

@@ -3,14 +3,15 @@ import { type Formatter, project, type Row } from './types.ts';
 
 /** A thread of some thousand replies: YAML would indent its last one by as many steps. */
 const tooDeep = (): AppError =>
-  new AppError('usage', 'the answer is nested too deep for YAML', {
+  new AppError('usage', 'the data is nested too deeply for YAML', {
     code: 'TOO_DEEP',
     tryThis: ['-o json has no such limit'],
   });
 
 const load = async (): Promise<(data: unknown) => string> => {
   const { stringify } = await import('../platform/yaml.ts');
-  // Words that readers of YAML 1.1 take for booleans or dates are quoted; long texts stay on one line; no aliases.
+  // Words that YAML 1.1 readers treat as booleans or dates are quoted. Long texts stay on one line. There are
+  // no aliases.
   return (data) => {
     try {
       return stringify(data, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });

@@ -21,7 +21,7 @@ export type Seen<T> =
   | { readonly kind: 'held'; readonly by?: T; readonly claim?: string }
   | { readonly kind: 'left'; readonly id: string; readonly by?: T };
 
-/** An empty file this old was left by a process that died between creating and writing it. */
+/** An empty file of this age belongs to a process that crashed between creating and writing it. */
 const writingMs = 1000;
 const writingPauseMs = 50;
 
@@ -54,9 +54,9 @@ export const lookAt = async <T extends Holder>(host: LockHost, path: string): Pr
 };
 
 /**
- * Takes the place of a holder that has gone. Whoever creates the claim named after it is the only one that may replace
- * its lock; when that one dies too, its own claim is named after it, and so on. A claim made from an old look at the
- * lock is seen to be late by looking again.
+ * Replaces a lock whose owner has exited. Only the process that creates the claim named after the lock may
+ * replace it. If that process also exits, the next claim is named after its claim, and so on. A claim that is
+ * based on an outdated read is detected by reading the lock again.
  */
 const takeOver = async <T extends Holder>(
   host: LockHost,
@@ -79,7 +79,7 @@ const takeOver = async <T extends Holder>(
       return { ...claimant, claim };
     if (claimant.kind !== 'left') return false;
     dead = claimant.id;
-    // Those that are named after the same moment are still different ones, wherever they stand in the row.
+    // Claims of the same millisecond are still different, at any position of the chain.
     while (claims.includes(`${path}.claim-${dead}`)) dead = `${dead}-again`;
   }
   const now = await lookAt<T>(host, path);
@@ -90,14 +90,18 @@ const takeOver = async <T extends Holder>(
   return isStillLeft;
 };
 
-/** One try: true when the lock is ours now, otherwise what was seen there. It waits only while a lock file has no content yet. */
+/**
+ * Makes one attempt. Returns true if this process now has the lock, otherwise the owner. It waits only while
+ * a lock file has no content.
+ */
 export const tryLock = async <T extends Holder>(
   host: LockHost & Pick<Host, 'sleep'>,
   path: string,
   mine: T,
 ): Promise<true | Seen<T>> => {
   let seen = await lookAt<T>(host, path);
-  // Nobody can be named yet: the file gets its content at once, or a process died before it wrote the file.
+  // The owner is not known yet: the file gets its content in a moment, or a process crashed before it wrote
+  // the file.
   while (seen.kind === 'held' && seen.by === undefined) {
     await host.sleep(writingPauseMs);
     seen = await lookAt<T>(host, path);
@@ -120,13 +124,19 @@ export const unlock = async (host: Pick<Host, 'files'>, path: string, { nonce }:
   if (text !== undefined && holderFrom(text)?.nonce === nonce) await host.files.remove(path);
 };
 
-/** One try of somebody who waits: what was wanted, or what is in the way. */
+/** The result of one attempt: the value, or the obstacle. */
 export type Try<R, B> = { readonly got: R } | { readonly busy: B };
 export type Wait<B> = {
   readonly waitMs: number | ((by: B) => number);
-  /** Whose name is given: then `waitMs` is for one holder, so that a queue that moves is waited for however long it is. */
+  /**
+   * The name of the owner. If it is set, `waitMs` applies to one owner, so that a queue that moves may take
+   * any time.
+   */
   holder?(by: B): string | undefined;
-  /** Time to the next try. It differs between processes, so that they do not all try at once. */
+  /**
+   * The time until the next attempt. It differs between processes, so that they do not all retry at the same
+   * time.
+   */
   pauseMs(): number;
   readonly signal?: AbortSignal;
   /** Called after each try that failed. */
@@ -146,7 +156,9 @@ export const waitFor = (host: LockHost, waitMs: number, by: Holder | undefined):
   return host.now() - by.sinceMs > leaseMs ? Math.min(waitMs, afterLeaseMs) : waitMs;
 };
 
-/** The one loop in which a lock is waited for. The first try comes at once; what a lock is, the caller's `attempt` says. */
+/**
+ * The loop that waits for a lock. The first attempt is immediate. The caller's `attempt` defines the lock.
+ */
 export const waitForLock = async <R, B>(
   host: Pick<Host, 'elapsed' | 'sleep'>,
   attempt: () => Promise<Try<R, B>>,
@@ -165,7 +177,8 @@ export const waitForLock = async <R, B>(
     const waitedMs = host.elapsed() - start;
     if (waitedMs >= (typeof waitMs === 'number' ? waitMs : waitMs(tried.busy))) throw expired(tried.busy);
     await onBusy?.(tried.busy, waitedMs);
-    // Without the signal: it is looked at each turn, and a hundred waiters in one process would each listen to it.
+    // The sleep does not listen to the signal, because a hundred waiters in one process would add a hundred
+    // listeners. The loop checks the signal in each turn.
     await host.sleep(pauseMs());
     signal?.throwIfAborted();
   }

@@ -1,9 +1,12 @@
 import type { ExternalUrl } from '../core/external-url.ts';
 
-/** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+/**
+ * The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it, and no other
+ * code accesses the machine.
+ */
 
 export type Bytes = Uint8Array;
-/** PEM texts. `ca` is trusted alone, in place of the usual authorities; `extraCa` beside them. */
+/** PEM texts. `ca` replaces the default authorities; `extraCa` extends them. */
 export type Tls = {
   readonly ca?: string;
   readonly extraCa?: string;
@@ -17,16 +20,22 @@ export type HttpRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   /** An iterable is streamed; give `content-length` when it is known. */
   readonly body?: string | Bytes | AsyncIterable<Bytes>;
-  /** Time to the first byte of the answer and between two bytes of it (default: 30,000). An answer that is read whole has ten times as long. */
+  /**
+   * Time to the first byte of the response and between two bytes (default: 30,000). A response that is read
+   * completely may take ten times as long.
+   */
   readonly timeoutMs?: number;
   readonly connectTimeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Reading the answer past this size fails with TOO_LARGE (default: 64 MiB); streams are not limited. */
+  /** Reading a response beyond this size fails with TOO_LARGE (default: 64 MiB). Streams are not limited. */
   readonly maxReplyBytes?: number;
   readonly tls?: Tls;
   /** The body carries a secret, or the response decides what is trusted (keys, metadata): never sent over plain HTTP, except on loopback. */
   readonly needsTls?: true;
-  /** `single`, the usual one, is node:http; `pooled` is lean and for thousands of requests (bulk); `http2` speaks HTTP/2 at once. A proxy takes the place of all. */
+  /**
+   * `single`, the default, is node:http. `pooled` is lean and for thousands of requests (bulk). `http2` uses
+   * HTTP/2 with prior knowledge. A proxy replaces all of them.
+   */
   readonly transport?: 'single' | 'pooled' | 'http2';
 };
 export type HttpReply = {
@@ -35,7 +44,7 @@ export type HttpReply = {
   readonly headers: Readonly<Record<string, string>>;
   /** The body as it arrives. Use one of the three, once. */
   stream(): AsyncIterable<Bytes>;
-  /** From here on the rest of a stream has as long as an answer that is read whole. */
+  /** From now on the rest of the stream has the total time limit of a response that is read completely. */
   limitWhole?(): void;
   bytes(): Promise<Bytes>;
   text(): Promise<string>;
@@ -86,10 +95,10 @@ export type Incoming = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly remoteAddress: string;
-  /** The client's port; absent where connections have none. */
+  /** The client's port; absent if the connection has no port. */
   readonly remotePort?: number | undefined;
   readonly isTls: boolean;
-  /** Aborted when the client has gone before the answer was written. */
+  /** Aborted if the client disconnects before the response was written. */
   readonly signal: AbortSignal;
   body(): AsyncIterable<Bytes>;
   /** Hands over the body piece by piece as it arrives; rejects with TOO_LARGE past the limit, and with what `take` throws. */
@@ -120,7 +129,7 @@ export type Address = {
   readonly http2?: true;
 };
 export type Listener = { readonly host: string; readonly port: number; close(): Promise<void> };
-/** `answer` is absent if there was none in time, or no connection. */
+/** `answer` is absent if no response arrived in time or the connection failed. */
 export type Probed = {
   readonly answer?: 'accepted' | 'rejected';
   /** PEM; only of a TLS server. It is not verified. */
@@ -154,7 +163,10 @@ export type RunOptions = {
   readonly onStart?: (kill: (signal: string) => void) => void;
   readonly stdio?: 'pipe' | 'inherit';
 };
-/** A finished child; a command that cannot be started has code null and `startError`, one that wrote more than `maxBytes` code null and `isCut`. */
+/**
+ * A finished child. A command that cannot be started has code null and `startError`. A command that wrote
+ * more than `maxBytes` has code null and `isCut`.
+ */
 export type Finished = Exit & {
   readonly stdout: string;
   readonly stderr: string;
@@ -173,7 +185,7 @@ export type ProcessScope = {
   /** A hash of the machine ID: systemd asks programs not to show the ID itself. */
   readonly machineId?: string | undefined;
   readonly bootId?: string | undefined;
-  /** As the kernel names it: `pid:[4026531836]`. */
+  /** The kernel's name: `pid:[4026531836]`. */
   readonly pidNamespace?: string | undefined;
 };
 export type Processes = {
@@ -191,9 +203,11 @@ export type Processes = {
   ): Promise<Started>;
   isAlive(pid: number): boolean;
   signal(pid: number, signal: string): boolean;
-  /** Something that differs when the pid was given to another process; undefined when there is none. */
+  /**
+   * A mark that differs if the pid was reused by another process; undefined if the system has no such mark.
+   */
   startMark(pid: number): string | undefined;
-  /** Where the process IDs of this process are valid. */
+  /** The scope in which the process IDs of this process are valid. */
   scope(): ProcessScope;
 };
 export type FileInfo = {
@@ -203,9 +217,12 @@ export type FileInfo = {
   readonly uid: number;
   readonly gid: number;
   readonly modifiedMs: number;
-  /** Where a link leads, as it is written in the link. */
+  /** The target of a link, as written in the link. */
   readonly target?: string;
-  /** Another text as soon as another file is there, or its content or rights were changed; absent where that cannot be told. */
+  /**
+   * A text that changes when the file is replaced or its content or permissions change; absent if the system
+   * cannot determine this.
+   */
   readonly change?: string;
 };
 /** A file that only grows. `write` returns when the operating system has all the bytes, or throws and leaves none; `sync` when the disk has them. */
@@ -226,16 +243,25 @@ export type FileParts = {
 export type Files = {
   read(path: string): Promise<string | undefined>;
   readBytes(path: string): Promise<Bytes | undefined>;
-  /** Small settings on the way of every command. */
+  /** Small settings that every command reads. */
   readNow(path: string): string | undefined;
   stream(path: string): AsyncIterable<Bytes>;
   /** Parts of a file of any size; undefined when it is missing. */
   openParts(path: string): FileParts | undefined;
-  /** Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new text. */
+  /**
+   * Writes a temporary file in the same directory, then fsync, rename and fsync of the directory: readers see
+   * the old text or the new text.
+   */
   replace(path: string, data: string | Bytes, mode?: number): Promise<void>;
-  /** Streams into a temporary file beside `path`, then as `replace`; returns the size. Nothing is left on failure. */
+  /**
+   * Streams into a temporary file next to `path`, then replaces `path` atomically. Returns the size. A
+   * failure leaves no file behind.
+   */
   replaceStream(path: string, data: AsyncIterable<Bytes>, mode?: number): Promise<number>;
-  /** False when the file exists already; nothing is left on failure. A `passing` file (a lock, a ticket) means nothing after a crash of the machine: it is not forced to the disk. */
+  /**
+   * Returns false if the file already exists. A failure leaves no file behind. A `passing` file (a lock, a
+   * ticket) has no meaning after a machine crash, so it is not synced to the disk.
+   */
   create(path: string, data: string, mode?: number, passing?: boolean): Promise<boolean>;
   append(path: string, mode?: number): AppendFile;
   truncate(path: string, sizeBytes: number): Promise<void>;
@@ -250,14 +276,17 @@ export type Files = {
   copy(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   freeBytes(path: string): Promise<number>;
-  /** The same text for paths whose room is one; undefined where that cannot be told. */
+  /** Equal texts for paths that share free space; undefined if this cannot be determined. */
   diskOf(path: string): Promise<string | undefined>;
   isWritable(path: string): Promise<boolean>;
   temporaryDirectory(): string;
   /** The one of HOME where that is a whole path, else the one that the system has for this user; undefined for a user without one. */
   homeDirectory(): string | undefined;
 };
-/** The keychain of the operating system. Each call ends within 3 s: it rejects when the keychain is locked or does not answer. */
+/**
+ * The keychain of the operating system. Each call finishes within 3 s. It rejects if the keychain is locked
+ * or does not respond.
+ */
 export type Keychain = {
   get(service: string, account: string): Promise<string | undefined>;
   set(service: string, account: string, secret: string): Promise<void>;
@@ -268,7 +297,7 @@ export type RunScript = (script: string, keys: string[], args: (string | number)
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: 'linux' | 'darwin' | 'win32' | string;
-  /** What runs this program: `Node v20.20.2`. */
+  /** The runtime of this program: `Node v20.20.2`. */
   readonly runtime: string;
   readonly pid: number;
   readonly uid: number;
@@ -281,7 +310,10 @@ export interface Host {
   elapsed(): number;
   /** Rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves when all that has arrived by now was handed on: what belongs together can then be done in one piece. */
+  /**
+   * Resolves after all data that has arrived so far was delivered. The caller can then process it in one
+   * batch.
+   */
   turn(): Promise<void>;
   random(bytes: number): Bytes;
   memoryBytes(): number;
@@ -291,19 +323,25 @@ export interface Host {
   readonly processes: Processes;
   readonly files: Files;
   readonly terminal: Terminal;
-  /** Absent where the system has none that could be asked without starting something. */
+  /** Absent if the system has no keychain that can be queried without starting a service. */
   readonly keychain?: Keychain;
-  /** Connects to a Redis server; throws when it does not answer in time. */
+  /** Connects to a Redis server. Throws if it does not respond in time. */
   redis(url: string, timeoutMs: number): Promise<RunScript>;
   /** A text that the build wrote for this program; undefined where it runs from its sources. */
   buildText(name: string): Promise<string | undefined>;
   jq(program: string, args: readonly string[]): Promise<JqRun>;
   bucket(place: BucketPlace): Promise<Bucket>;
-  /** Opens the system browser; resolves with false when no launcher could be started or it failed at once. */
+  /**
+   * Opens the system browser. Resolves with false if no launcher could be started or the launcher failed
+   * immediately.
+   */
   openBrowser(url: ExternalUrl): Promise<boolean>;
-  /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */
+  /**
+   * Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called. Until then, the
+   * default action is disabled.
+   */
   onSignal(listener: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void): () => void;
-  /** Ends the process at once: only for a second signal. */
+  /** Exits the process immediately. Only for a second signal. */
   exit(code: number): never;
 }
 
@@ -322,7 +360,7 @@ export type Prompts = {
   confirm(question: string, fallback: boolean): Promise<boolean>;
   text(
     question: string,
-    /** `signal`: takes the question back; then it rejects like a Ctrl-C. */
+    /** `signal` cancels the prompt, which then rejects as with Ctrl-C. */
     options?: { readonly secret?: boolean; readonly fallback?: string; readonly signal?: AbortSignal },
   ): Promise<string>;
   select(question: string, choices: readonly Choice[]): Promise<string>;
@@ -357,7 +395,7 @@ export type StoredObject = {
   readonly sizeBytes: number;
   readonly modifiedMs: number;
 };
-/** Thrown by a bucket: the service's own word for what is wrong, or the system's for a connection that failed. */
+/** Thrown by a bucket: the service's error message, or the system's message for a connection failure. */
 export class BucketError extends Error {
   readonly code: string;
   readonly status: number | undefined;
@@ -376,7 +414,10 @@ export type Bucket = {
   sizeOf(key: string): Promise<number | undefined>;
   list(prefix: string): AsyncIterable<StoredObject>;
   remove(key: string): Promise<void>;
-  /** Ends uploads of keys with this prefix that were begun before then and never completed. Returns how many; undefined when the service has no list of them. */
+  /**
+   * Aborts incomplete uploads of keys with this prefix that started before the given time. Returns their
+   * number, or undefined if the service cannot list uploads.
+   */
   discardUploads(prefix: string, beforeMs: number): Promise<number | undefined>;
   close(): void;
 };
@@ -385,7 +426,7 @@ export type Bucket = {
 export type JqRun = {
   /** `no`: jq ended before it asked for input. */
   readonly compiled: Promise<'yes' | 'no'>;
-  /** Resolves when there is room for more; false when jq has ended and wants none. */
+  /** Resolves when the buffer accepts more data; false if jq has exited and needs no more data. */
   write(data: string | Uint8Array): Promise<boolean>;
   end(): void;
   output(): AsyncIterable<Uint8Array>;

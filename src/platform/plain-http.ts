@@ -18,7 +18,10 @@ export const isLoopbackHost = (hostname: string): boolean =>
 const secretHeaders = new Set(['authorization', 'cookie', 'token', 'x-api-key', 'dpop', 'x-trackertoken']);
 const carriesSecret = ({ needsTls, headers = {} }: Pick<HttpRequest, 'needsTls' | 'headers'>): boolean =>
   needsTls === true || Object.keys(headers).some((name) => secretHeaders.has(name.toLowerCase()));
-/** Why a request must not be sent: it carries a secret, or its response is trusted, and the way is not encrypted. Undefined if it may. */
+/**
+ * Returns why a request must not be sent: it carries a secret, or its response is trusted, and the connection
+ * is not encrypted. Undefined if it may be sent.
+ */
 export const plainHttpProblem = (
   url: URL,
   request: Pick<HttpRequest, 'needsTls' | 'headers'>,
@@ -30,7 +33,7 @@ export const plainHttpProblem = (
     return undefined;
   return `${url.origin} is not encrypted: opsctl sends secrets and reads keys over https only (${PLAIN_HTTP_SETTING}=${url.hostname} makes an exception for this host)`;
 };
-/** What to tell the user of a run in which the exception is set. */
+/** The warning for a run in which the exception is set. */
 export const plainHttpWarning = (env: Env): string | undefined => {
   const hosts = hostsIn(env);
   return hosts.length === 0

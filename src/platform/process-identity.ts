@@ -9,7 +9,7 @@ export type ProcessIdentity = ProcessScope & {
   readonly machine: string;
 };
 
-/** `unknown`: the process belongs to another machine, container or boot, so nothing here can check it. */
+/** `unknown`: the process belongs to another machine, container or boot, so this process cannot check it. */
 export type ProcessState = 'alive' | 'gone' | 'unknown';
 
 type ProcessHost = Pick<Host, 'hostname' | 'processes'>;
@@ -67,8 +67,8 @@ export const processState = (host: ProcessHost, recorded: ProcessIdentity): Proc
 };
 
 /**
- * Sends a signal to a recorded process. The only way from a recorded process ID to a signal: without the same scope and
- * the same start mark the ID may belong to an unrelated process, and nothing is sent.
+ * Sends a signal to a recorded process. No other code sends signals to recorded process IDs. Without the same
+ * scope and the same start mark, the ID may belong to an unrelated process, and no signal is sent.
  */
 export const signalRecorded = (host: ProcessHost, recorded: ProcessIdentity, signal: string): boolean =>
   recorded.mark !== undefined &&

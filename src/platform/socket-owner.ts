@@ -2,8 +2,9 @@ import { userText } from './trust.ts';
 import type { Host, Incoming } from './host.ts';
 
 /**
- * Who made a connection to a listener on loopback. `unknown`: the system does not tell, or the other end is outside this
- * network namespace (WSL forwards ports in this way). `gone`: the client closed its end, so that nobody waits for a response.
+ * The owner of a connection to a loopback listener. `unknown`: the system does not report the owner, or the
+ * other end is outside this network namespace (WSL forwards ports in this way). `gone`: the client closed its
+ * end and does not wait for a response.
  */
 export type SocketOwner = { readonly uid: number } | 'unknown' | 'gone';
 
@@ -52,7 +53,7 @@ export const socketOwner = (host: Host, request: Incoming, serverPort: number): 
   const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => textAt(host, path));
   return findSocketOwner(tables, { client: request.remotePort, server: serverPort });
 };
-/** The kernel keeps who logged in, also after `su`; 4294967295 stands for nobody. */
+/** The kernel keeps the login user, even after `su`; 4294967295 means that it is not set. */
 const loginUser = (host: Host): number | undefined => {
   const uid = Number(textAt(host, '/proc/self/loginuid') || Number.NaN);
   return Number.isInteger(uid) && uid !== 4_294_967_295 ? uid : undefined;

@@ -5,12 +5,16 @@ import { shellLine } from '../core/shell.ts';
 import type { FileInfo, Files, Host } from './host.ts';
 
 /**
- * Whether this user may run a program, or rely on a file or directory: only root, this user, and the users that the caller names may be
- * able to replace it. sudo and sshd check their own files in the same way. `path` is the object that another user can replace.
+ * Determines whether this user may run a program or rely on a file or directory. Only root, this user and the
+ * users that the caller names may be able to replace it. sudo and sshd apply the same rule to their files.
+ * `path` is the object that another user can replace.
  */
 export type Distrust = { readonly path: string; readonly reason: string; readonly fix: string };
 type Looking = Pick<Host, 'files' | 'uid' | 'env' | 'platform'>;
-/** Whoever owns the root directory can replace everything. As git does, opsctl run with sudo trusts files of the user who ran sudo. */
+/**
+ * The owner of the root directory can replace everything. Like git, opsctl run with sudo trusts files of the
+ * user who ran sudo.
+ */
 const trustedUsers = async ({ files, uid, env }: Looking): Promise<readonly number[]> => {
   const root = await files.info('/');
   const caller = uid === 0 ? Number(env['SUDO_UID'] ?? Number.NaN) : Number.NaN;
@@ -120,7 +124,10 @@ export const findDistrust = async (
   }
   return undefined;
 };
-/** Returns the file that a command name starts, as a shell finds it; undefined if there is none. */
+/**
+ * Returns the file that a command name starts, using the lookup of a shell; undefined if there is no such
+ * file.
+ */
 export const findProgram = async (
   { files, env, cwd }: Pick<Host, 'files' | 'env' | 'cwd'>,
   program: string,

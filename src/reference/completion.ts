@@ -62,7 +62,10 @@ const describeSeveral = `  # A list of several is shown with what each one is; w
 /** A list that goes on gets no space behind its comma. */
 const continueList = `  if [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == *, ]]; then compopt -o nospace; fi
 `;
-/** Asks the program for words: it answers from a table in one bare start of Node. The program says whether file names are wanted. */
+/**
+ * Requests completions from the program, which reads a table in one bare start of Node. The program also
+ * reports whether file names are allowed.
+ */
 export const bashScript = (): string => `${quoteFunction}_opsctl() {
 ${readWords}${askProgram}${fillReply}${describeSeveral}${continueList}}
 complete -F _opsctl opsctl

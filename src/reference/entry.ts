@@ -70,13 +70,15 @@ const fieldsOf = (fields: Fields | undefined): EntryField[] =>
     about: aboutText(field),
   }));
 
-/** What only the service sets is no part of a request, also where the document has one schema for both. */
+/**
+ * A field that only the service sets is not part of a request, even if the document has one schema for both.
+ */
 const settable = (fields: Fields | undefined): Fields =>
   Object.fromEntries(
     Object.entries(fields ?? {}).filter(([, field]) => !field.outputOnly && !field.readOnly),
   );
 
-/** Everything the table says about one endpoint, for `opsctl reference` and the written reference. */
+/** All facts about one endpoint, for `opsctl reference` and the written reference. */
 export const entryOf = (service: Service, words: readonly string[], operation: Operation): Entry => ({
   command: ['opsctl', ...words].join(' '),
   summary: operation.summary,

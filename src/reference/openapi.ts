@@ -47,7 +47,7 @@ const retryAfter = {
     schema: { type: 'integer' },
   },
 };
-/** The named errors that an operation can answer, by status. */
+/** The named errors that an operation can return, by status. */
 const namedOf = (
   { namedErrors = {} }: ServiceInfo,
   { errors = [] }: Operation,
@@ -59,7 +59,7 @@ const namedOf = (
   }
   return found;
 };
-/** A response for each status of a refusal: the common body, or one of the named bodies of that status. */
+/** One response per error status: the common body, or one of the named bodies of that status. */
 export const errorResponses = (
   service: ServiceInfo,
   operation: Operation,
@@ -94,7 +94,10 @@ export const errorResponses = (
 };
 
 const DIALECT: Dialect = { version: '3.1', refPrefix: '#/components/schemas/' };
-/** `/{name=labels/*}:publish` as OpenAPI can say it: one `{}` a segment. Also the names of the parameters it made. */
+/**
+ * Converts `/{name=labels/*}:publish` to an OpenAPI path: one `{}` per segment. Also returns the names of the
+ * created parameters.
+ */
 export const openPath = (path: string): { path: string; names: ReadonlyMap<string, readonly string[]> } => {
   const { segments, verb } = template(path);
   const names = new Map<string, string[]>();
@@ -211,7 +214,7 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
   const components: Components = new Map();
   const paths: Record<string, Record<string, unknown>> = {};
   const shared = Object.keys(service.everywhere ?? {});
-  // `$` and `.` may stand in the name of a parameter, not in that of a component.
+  // `$` and `.` are allowed in the name of a parameter, but not in the name of a component.
   const componentOf = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '');
   const everywhere = shared.map((name) => ({ $ref: `#/components/parameters/${componentOf(name)}` }));
   for (const row of operations(service.table)) {

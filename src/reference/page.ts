@@ -1,6 +1,9 @@
 import type { Block, Page } from '../core/page.ts';
 
-/** man(7): a line that begins with a dot or a quote is a request, a backslash an escape, and a dash a hyphen. */
+/**
+ * man(7): a line that starts with a dot or a quote is a request, a backslash is an escape, and a dash is a
+ * hyphen.
+ */
 const escapeRoff = (text: string): string =>
   text
     .replaceAll('\\', '\\e')
@@ -39,7 +42,10 @@ const blockLines = (block: Block): string[] => {
       ];
   }
 };
-/** The blocks of one command as sections. What stands between the synopsis and the next heading is its description. */
+/**
+ * Returns the blocks of one command as sections. The text between the synopsis and the next heading is the
+ * description.
+ */
 const commandSections = (summary: string, { blocks }: Page): string[] => {
   const [first, synopsis, ...rest] = blocks;
   const end = rest.findIndex(({ kind }) => kind === 'heading');

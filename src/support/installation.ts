@@ -16,7 +16,7 @@ export type Verification = {
 const LIST = 'dist/SHA256SUMS';
 const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
 
-/** The directory of the package. Throws for an executable that has no files of its own. */
+/** The directory of the package. Throws for an executable that does not have its own files. */
 const packageDirectory = async ({ self, files }: Host): Promise<string> => {
   const [executable, program] = self;
   if (program === undefined)

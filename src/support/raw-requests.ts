@@ -19,7 +19,7 @@ export const rowsOfPage = (page: unknown, path: string): readonly unknown[] => {
   const groups = values.filter(isRecord);
   if (lists.length === 0 && groups.length > 0 && groups.every(({ data }) => Array.isArray(data)))
     return groups.flatMap(({ data }) => data as unknown[]);
-  throw new AppError('usage', `${path} is no list; leave --paginate out`, { code: 'NO_LIST' });
+  throw new AppError('usage', `${path} is not a list; omit --paginate`, { code: 'NO_LIST' });
 };
 /** RFC 8288: `Link: <https://…?page=2>; rel="next"`. */
 const readLink = (header: string | undefined): string | undefined =>
@@ -46,7 +46,7 @@ const byOffset = (page: readonly unknown[], path: string): string[] => {
     ? [withQuery(path, { offset: String(Number(params.get('offset') ?? 0) + limit) })]
     : [];
 };
-/** Where the pages behind this one are; groups of a search each have their own. */
+/** The locations of the following pages. Each group of a search has its own. */
 export const nextPages = (
   page: unknown,
   path: string,
@@ -118,7 +118,10 @@ const recordIn = (entries: unknown[], key: string): unknown => {
   entries.push(made);
   return made;
 };
-/** What is under a step, made where it is missing; undefined when the step does not fit what is there. */
+/**
+ * Returns the value below a path step and creates it if it is missing; undefined if the step does not match
+ * the existing value.
+ */
 const below = (at: unknown, step: string, next: string): unknown => {
   if (step === '') return Array.isArray(at) ? recordIn(at, next) : undefined;
   if (!isRecord(at)) return undefined;
@@ -134,14 +137,14 @@ const put = (body: FieldsJson, name: string, value: unknown): void => {
   else if (last !== '' && isRecord(at)) at[last] = value;
   else throw clash(name);
 };
-/** The body that `name=value` pairs say; pairs are [name, value] with the value as it is sent. */
+/** Builds the body from `name=value` pairs. Pairs are [name, value], with the value as it will be sent. */
 export const bodyOf = (pairs: readonly (readonly [string, unknown])[]): FieldsJson => {
   const body: FieldsJson = {};
   for (const [name, value] of pairs) put(body, name, value);
   return body;
 };
 
-/** What the flags and arguments of `opsctl api` say. */
+/** The parsed flags and arguments of `opsctl api`. */
 export type Given = {
   readonly method: string;
   readonly path: string;
@@ -165,7 +168,7 @@ const isJson = (text: string): boolean => {
     return false;
   }
 };
-/** --field reads types and @files, --raw-field is text as it stands. */
+/** --field converts types and reads @files; --raw-field keeps the text unchanged. */
 const fieldsOf = async (context: Context, given: Given): Promise<(readonly [string, unknown])[]> => {
   const typed: (readonly [string, unknown])[] = [];
   for (const [name, text] of pairsOf(given.field ?? [], 'field'))
@@ -188,7 +191,10 @@ const bodyText = (given: Given, fields: readonly (readonly [string, unknown])[])
     throw invalidArguments([problem('--body', 'format', 'must be JSON')]);
   return text;
 };
-/** A whole address, pasted from an answer or a log: good when it is below the base URL, for the token goes with it. */
+/**
+ * A complete URL, pasted from a response or a log. It must be below the base URL, because the request
+ * contains the token.
+ */
 export const pathBelow = async (context: Context, service: ServiceName, given: string): Promise<string> => {
   if (!/^https?:\/\//i.test(given)) return given.startsWith('/') ? given : `/${given}`;
   const { baseUrl } = await context.target(service);
@@ -228,7 +234,10 @@ export const requestOf = async (
   };
 };
 
-/** A missing scope of the label service is told as its own commands do: which one, and the line that fixes it. */
+/**
+ * Reports a missing scope of the label service like the label commands: the scope, and the command that
+ * requests it.
+ */
 const labelsRefusal = async (error: AppError, { method, path, body = '' }: ApiRequest): Promise<AppError> => {
   const { explainedRefusal } = await import('../labels/api-types.ts');
   return explainedRefusal(error, {
@@ -247,7 +256,7 @@ const explainRefusal = async (
   return (await import('../tracker/search.ts')).explainedRefusal(error, await context.target('tracker'));
 };
 const whatOf = ({ method, path }: ApiRequest): string => `${method} ${path}`;
-/** Refusals and redirects are errors, whatever is asked for. */
+/** Rejections and redirects are errors for every request. */
 const acceptAnswer = async (
   context: Context,
   service: ServiceName,
@@ -262,7 +271,7 @@ const acceptAnswer = async (
 };
 const isJsonAnswer = ({ headers }: Pick<HttpReply, 'headers'>): boolean =>
   /\bjson\b/.test(headers['content-type'] ?? '');
-/** The answer as it came: a list row by row while it arrives, a record, or bytes of another type. */
+/** Prints the response unchanged: a list row by row while it arrives, a record, or bytes of another type. */
 export const answerOf = async (
   context: Context,
   service: ServiceName,
@@ -291,7 +300,10 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
     ? nothing(`${whatOf(request)}: ${reply.status}`)
     : recordResult(jsonOf(read, whatOf(request)));
 };
-/** The rows of all pages. A page elsewhere than below the base URL is refused: the token would go there. */
+/**
+ * Yields the rows of all pages. A page outside the base URL is rejected, because the token would be sent
+ * there.
+ */
 export const pagesOf = (context: Context, service: ServiceName, request: ApiRequest): Result => {
   const ask = async (path: string) => {
     const one = { ...request, path: await pathBelow(context, service, path) };
@@ -307,7 +319,7 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
   };
 };
 
-/** The data API has no token of its own: the account of `opsctl login` lets the request in. */
+/** The data API has no separate token. The account of `opsctl login` authorizes the request. */
 export const withBearer = async (
   context: Context,
   service: ServiceName,

@@ -8,16 +8,16 @@ import type { Started } from '../platform/host.ts';
 /** One line of the tour; `{directory}` is the directory of the tour. */
 export type Stop = { readonly says: string; readonly args: readonly string[] };
 export type Chapter = { readonly title: string; readonly stops: readonly Stop[] };
-/** Every command is run as it stands here, by the program that prints it. */
+/** The program that prints a command also runs it, with exactly this text. */
 export const chapters: readonly Chapter[] = [
   {
     title: '1. Sign in',
     stops: [
       {
-        says: 'PKCE, a loopback listener and consent; without a terminal the built-in script answers the pages',
+        says: 'PKCE, a loopback listener and consent; without a terminal the built-in script completes the pages',
         args: ['login'],
       },
-      { says: 'Who is signed in, for how long, with which scopes', args: ['auth', 'status'] },
+      { says: 'The current account, the lifetime of its token, and its scopes', args: ['auth', 'status'] },
       {
         says: 'Call the data API with the bearer token',
         args: ['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'],
@@ -85,7 +85,7 @@ export const chapters: readonly Chapter[] = [
     title: '3. Upgrade a cluster from 3.2 to 3.3',
     stops: [
       {
-        says: 'Three members, each a process of its own (a rehearsal, not a database)',
+        says: 'Three members, each in a separate process (simulated, not a database)',
         args: [
           'mock',
           'kv',

@@ -9,7 +9,7 @@ export interface MockOptions {
   trackerToken?: string;
   /** Tracker requests a minute for one token (default 'off'). */
   rateLimit?: number | 'off';
-  /** Take every tracker token, each with a workspace of its own: one server for many tests at the same time. */
+  /** Accept any tracker token, each with a separate workspace: one server for many tests in parallel. */
   workspacePerToken?: boolean;
   /** 'any' accepts every bearer token for the label service, 'oauth' those of the embedded authorization server (default 'any'). */
   labelsAuth?: 'any' | 'oauth';
@@ -31,7 +31,7 @@ export interface RecordedRequest {
   readonly method: string;
   readonly path: string;
   readonly query?: string;
-  /** Null while the request is being answered. */
+  /** Null while the request is being processed. */
   readonly status: number | null;
   readonly ms: number | null;
   readonly service?: string;
@@ -62,11 +62,13 @@ export interface Fault {
   delay_ms?: number;
   /** With delay_ms: a random time between the two. */
   delay_max_ms?: number;
-  /** Send the body of the answer at this rate. */
+  /** Send the body of the response at this rate. */
   bytes_per_second?: number;
   /** End the connection instead of answering. */
   cut?: boolean;
-  /** 'before': the request is not processed; 'after': it is, and the answer is lost or replaced. */
+  /**
+   * 'before': the request is not processed. 'after': it is processed, and the response is lost or replaced.
+   */
   when?: 'before' | 'after';
   /** How many matching requests pass first. */
   skip?: number;
@@ -82,7 +84,7 @@ export interface Workspace {
   readonly token: string;
   /** The variables that make opsctl and other programs use this workspace. */
   readonly env: Readonly<Record<string, string>>;
-  /** As those of the server, for requests with this token only. */
+  /** Like the faults of the server, but only for requests with this token. */
   requests(filter?: RequestFilter): Promise<readonly RecordedRequest[]>;
   expectRequests(filter: RequestFilter, count: number): Promise<readonly RecordedRequest[]>;
 }
@@ -98,7 +100,7 @@ export interface WebhookDelivery {
   readonly resend_of?: number;
   readonly status: 'pending' | 'delivered' | 'failed';
   readonly attempts: number;
-  /** The receiver's status, or why there was none. */
+  /** The receiver's status, or the reason why there was none. */
   readonly answer?: string;
   readonly body: string;
 }
@@ -120,7 +122,7 @@ export interface Mock {
   /** Throws an error that lists what was received unless exactly `count` requests match. */
   expectRequests(filter: RequestFilter, count: number): Promise<readonly RecordedRequest[]>;
   clearRequests(): Promise<void>;
-  /** A workspace of its own under a new token; needs `workspacePerToken`. */
+  /** A separate workspace with a new token; needs `workspacePerToken`. */
   workspace(): Workspace;
   /** What webhooks were sent, newest last. */
   webhookDeliveries(): Promise<readonly WebhookDelivery[]>;

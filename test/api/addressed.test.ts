@@ -28,7 +28,13 @@ const params = (name: string, value: unknown): LooseInput => ({ params: { [name]
 
 test.each<[string, Operation, LooseInput, unknown, string]>([
   ['an update', labels.update, params('label-public-id', 5), { id: 6 }, 'expected the record 5'],
-  ['a question', labels.get, params('label-public-id', 5), { id: 6 }, 'is another record (6), not 5'],
+  [
+    'a question',
+    labels.get,
+    params('label-public-id', 5),
+    { id: 6 },
+    'record 6 in the response (expected 5)',
+  ],
   [
     'a change of a comment',
     epicComments.update,
@@ -37,7 +43,13 @@ test.each<[string, Operation, LooseInput, unknown, string]>([
     'expected the record 5',
   ],
   ['a publication', table.labels.publish, params('name', 'labels/a'), { id: 'b' }, 'expected the record a'],
-  ['a label', table.labels.get, params('name', 'labels/a@3'), { id: 'b' }, 'another record (b), not a'],
+  [
+    'a label',
+    table.labels.get,
+    params('name', 'labels/a@3'),
+    { id: 'b' },
+    'record b in the response (expected a)',
+  ],
   [
     'a delta',
     table.labels.delta,

@@ -104,7 +104,7 @@ test('a page instead of JSON is named as such', () => {
       { status: 200, headers: { 'content-type': 'text/html' }, text: '<html>sign in</html>' },
       url,
     ),
-  ).toThrow(/not JSON but text\/html/);
+  ).toThrow(/^GET .*\(text\/html\)/);
 });
 
 test('an error names the path that was asked for, not the template, and no parameter of the query', () => {

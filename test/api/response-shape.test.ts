@@ -6,10 +6,10 @@ import { int, obj, orNull } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';
 
 test.each([
-  [labels.list, null, 'the answer is null, not the list'],
-  [labels.list, { error: 'weird' }, 'the answer is an object, not the list'],
-  [labels.get, [{ id: 1 }], 'the answer is a list, not the object'],
-  [labels.get, 'soon', 'the answer is a plain value, not the object'],
+  [labels.list, null, 'the response is null, not the list'],
+  [labels.list, { error: 'weird' }, 'the response is an object, not the list'],
+  [labels.get, [{ id: 1 }], 'the response is a list, not the object'],
+  [labels.get, 'soon', 'the response is a plain value, not the object'],
 ])('JSON of another shape is no success: %#', (operation, value, what) => {
   expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(`GET /x: ${what}`);
 });

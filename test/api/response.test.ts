@@ -128,16 +128,18 @@ describe('a success', () => {
   test('is JSON by its type or by its looks', () => {
     expect(answer(wordless, 200, '7', JSON_TYPE)).toBe(7);
     expect(answer(wordless, 200, ' [1]')).toEqual([1]);
-    expect(thrown(() => answer(wordless, 200, '7'))?.message).toContain(
-      'is not JSON but of no stated type: 7',
-    );
-    expect(thrown(() => answer(wordless, 200, '{"a"', {}))?.message).toContain('is not JSON but broken off');
+    expect(thrown(() => answer(wordless, 200, '7'))?.message).toContain('(without a content type): 7');
+    expect(thrown(() => answer(wordless, 200, '{"a"', {}))?.message).toContain('JSON');
     expect(jsonOf({ status: 200, headers: JSON_TYPE, text: 'null' }, 'GET /x')).toBeNull();
   });
 
   test('without a body is one only where the row returns nothing', () => {
     expect(answer(wordless, 200)).toBeUndefined();
-    expect(thrown(() => answer(read, 200))?.message).toBe('GET /x: the answer (200) is empty');
+    expect(thrown(() => answer(read, 200))).toMatchObject({
+      category: 'network',
+      detail: { code: 'NOT_JSON' },
+      message: expect.stringMatching(/^GET \/x: .*\(200\)/),
+    });
     expect(thrown(() => answer(make, 201))?.detail.code).toBe('NOT_PROVEN');
   });
 

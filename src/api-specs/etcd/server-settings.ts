@@ -2,11 +2,15 @@ import { renamedIn36 } from './settings.ts';
 import { compareVersions, type Minor } from './versions.ts';
 
 /**
- * Kind of value of a setting. As a flag or a variable every value is text that the server parses; in the configuration file it has a
- * YAML type. `urls` are text with a form of their own, `duration` is `5s` as a flag and a number of nanoseconds in the file.
+ * The kind of a setting's value. As a flag or a variable, every value is text that the server parses. In the
+ * configuration file it has a YAML type. `urls` are text with a specific format; `duration` is `5s` as a flag
+ * and a number of nanoseconds in the file.
  */
 export type SettingKind = 'text' | 'urls' | 'bind-urls' | 'whole' | 'signed' | 'switch' | 'duration' | 'list';
-/** Where a version reads a setting: as a flag and a variable, at the top of the configuration file, or both. */
+/**
+ * The sources from which a version reads a setting: as a flag and a variable, as a top-level key of the
+ * configuration file, or both.
+ */
 type Place = 'both' | 'flag' | 'file';
 export type ServerSetting = {
   readonly name: string;

@@ -52,7 +52,7 @@ export const durationsInFile: readonly string[] = [
   'backend-batch-interval',
   ...renamedIn36.flatMap(({ old, now, kind }) => (kind === 'duration' ? [old, now] : [])),
 ];
-/** Values that a version refuses or takes for another one, by setting. */
+/** Values that a version rejects or interprets differently, by setting. */
 export type RefusedValue = {
   readonly minor: Minor;
   readonly key: string;
@@ -145,7 +145,10 @@ const flags = [
 ];
 const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
 const known = new Set(flags.map(variableOf));
-/** Whether a server reads this variable. Images put others beside them, passwords too: those are none of an upgrade's business. */
+/**
+ * Determines whether a server reads this variable. Images set other variables, even passwords, which an
+ * upgrade does not need.
+ */
 export const isServerVariable = (name: string): boolean =>
   known.has(name) || name.startsWith('ETCD_EXPERIMENTAL_');
 /** Its value may be relative to the server's working directory. */

@@ -1,4 +1,4 @@
-/** The store's versions as data: one row per minor. An upgrade from a row to the next is supported, nothing else. */
+/** The store's versions as data: one row per minor. Only an upgrade from one row to the next is supported. */
 export type Minor = `${number}.${number}`;
 /** Which settings about who may connect a version reads, and where (measured on real servers; spec/store#measured-configuration). */
 export type AccessRow = {
@@ -13,7 +13,10 @@ export type AccessRow = {
 };
 export type VersionRow = {
   readonly minor: Minor;
-  /** The gateway prefix to use, and all that answer. spec/store#versions-3: /v3alpha replaced by /v3beta in 3.3, removed in 3.4. */
+  /**
+   * The preferred gateway prefix, and all supported prefixes. spec/store#versions-3: /v3alpha replaced by
+   * /v3beta in 3.3, removed in 3.4.
+   */
   readonly prefix: string;
   readonly answers: readonly string[];
   /** Header that carries a token through the gateway. */
@@ -23,21 +26,27 @@ export type VersionRow = {
   readonly can: {
     readonly moveLeader: boolean;
     readonly listLeases: boolean;
-    /** Where the hash of the keyspace can be asked for: the store's own interface has it from 3.3 on, the gateway from 3.5 on (spec/store#measured-versions). */
+    /**
+     * The interface that provides the hash of the keyspace: gRPC from 3.3 on, the gateway from 3.5 on
+     * (spec/store#measured-versions).
+     */
     readonly hashKv: false | 'grpc' | 'gateway';
     readonly authStatus: boolean;
     /** status carries raftAppliedIndex, dbSizeInUse, isLearner and errors. */
     readonly appliedIndex: boolean;
     readonly learners: boolean;
-    /** A downgrade is asked for through the store's own interface; `/version` and status say the version of the data. */
+    /** A downgrade is requested over gRPC. `/version` and the status return the version of the data. */
     readonly downgrade: boolean;
   };
-  /** How often the leader looks at the versions of the members: the cluster's version moves that late. */
+  /** How often the leader checks the versions of the members. The cluster version changes with this delay. */
   readonly monitorSeconds: number;
   readonly path: { readonly listLeases?: string; readonly timeToLive: string; readonly revokeLease: string };
   /** How the retention of the configuration file is written. spec/store#items: string in 3.3, was numeric. */
   readonly retention: 'number' | 'string';
-  /** Seen on 3.4 only: a server that reads a configuration file has no JSON gateway unless the file says `enable-grpc-gateway: true`. */
+  /**
+   * Observed on 3.4 only: a server with a configuration file has no JSON gateway unless the file contains
+   * `enable-grpc-gateway: true`.
+   */
   readonly wantsGatewayInFile?: true;
   /** Configuration keys and flags that stop this version at its start, with what to do. */
   readonly removed: readonly { readonly key: string; readonly flag: string; readonly instead: string }[];
@@ -217,7 +226,10 @@ export const rowOf = (version: string | undefined): VersionRow | undefined =>
   versionRows.find((row) => row.minor === minorOf(version));
 /** The row to talk with when the version is not known (yet): the document's prefix. */
 export const defaultRow: VersionRow = versionRows[1] as VersionRow;
-/** Negative, 0 or positive; compares numbers, not text, and ignores what follows a `-` or `+`. */
+/**
+ * Returns a negative number, 0 or a positive number. Compares numerically and ignores the part after a `-` or
+ * `+`.
+ */
 export const compareVersions = (left: string, right: string): number => {
   const numbers = (text: string): number[] =>
     (text.replace(/^v/, '').split(/[-+]/)[0] ?? '').split('.').map(Number);
@@ -234,7 +246,7 @@ export const nextMinor = (minor: Minor): Minor | undefined => {
   return index < 0 ? undefined : versionRows[index + 1]?.minor;
 };
 
-/** What is known of single patch versions, with where it is said. */
+/** Known facts about single patch versions, with their sources. */
 export type VersionRule = {
   /** First and last patch that this is true for. */
   readonly from: string;
@@ -242,7 +254,7 @@ export type VersionRule = {
   /** arrive: must not be started · leave: must not be upgraded from, because what it left behind harms the next version. */
   readonly on: 'arrive' | 'leave';
   readonly level: 'fail' | 'warn';
-  /** Nobody may accept it: upstream says that there is no safe way around it. */
+  /** This problem cannot be accepted, because upstream documents no safe workaround. */
   readonly is_final?: boolean;
   readonly reason: string;
   /** What to take instead. */
@@ -257,7 +269,9 @@ export type MinorFacts = {
   readonly is_ended?: boolean;
   readonly ended_on?: string;
 };
-/** Built in, or read from a file of the operator's (version-file.ts). Versions age: the table says of which day it is. */
+/**
+ * Built in, or read from an operator's file (version-file.ts). Versions age, so the table contains its date.
+ */
 export type VersionTable = {
   readonly data_of: string;
   readonly minors: readonly MinorFacts[];
@@ -407,7 +421,7 @@ export const rulesFor = (
       compareVersions(version, rule.from) >= 0 &&
       compareVersions(version, rule.through) <= 0,
   );
-/** Newer than the newest that the table knows: what is wrong with it, if anything, it cannot say. */
+/** Newer than the newest known version, so the table cannot list its problems. */
 export const isUnknownTo = ({ minors: known }: VersionTable, version: string): boolean => {
   const facts = known.find(({ minor }) => minor === minorOf(version));
   return facts === undefined || compareVersions(version, facts.latest) > 0;

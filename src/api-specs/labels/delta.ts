@@ -143,7 +143,7 @@ export const deltaUpdateLabelRequest = schema('DeltaUpdateLabelRequest', {
     str(),
     'BCP-47 tag that selects localized names in the response; default language if unset',
   ),
-  requests: help(list(deltaRequest), 'Edits, applied in order, all or nothing'),
+  requests: help(list(deltaRequest), 'Edits, applied atomically and in order'),
   useAdminAccess: help(
     bool(),
     'True = act with admin rights; the server checks that the caller is an admin of the label',
@@ -152,7 +152,8 @@ export const deltaUpdateLabelRequest = schema('DeltaUpdateLabelRequest', {
   writeControl: help(writeControl, 'Optional revision guard; unset = last write wins'),
 });
 
-// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: one answer an edit, in the same order.
+// spec/labels#labels lists the methods; spec/labels#schemas defines the schemas: one result per edit, in the
+// same order.
 
 const createFieldResponse = schema('DeltaUpdateLabelResponseCreateFieldResponse', {
   id: help(str(), 'ID of the new field'),

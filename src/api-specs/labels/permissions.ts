@@ -73,11 +73,11 @@ type Parent = {
   readonly pattern: string;
   readonly id: string;
   readonly command: string;
-  /** The revision as command lines name it. */
+  /** The revision as it appears in commands. */
   readonly revision: string;
   readonly summary: (text: string) => string;
 };
-/** What most rows share; an example is a verb, and what follows the label. */
+/** Data that most rows share. An example consists of a verb and the arguments after the label. */
 const shareParts = (parent: Parent) => ({
   cites: 'spec/labels#permissions',
   params: { parent: parent.name },
@@ -197,7 +197,7 @@ export const permissions = permissionRows({
   revision: '',
   summary: (text) => text,
 });
-/** spec/labels#permissions, also under a revision: the same data, named by way of a revision. */
+/** spec/labels#permissions, including those under a revision: the same data, with a revision in the path. */
 export const revisionPermissions = permissionRows({
   name: revisionName,
   permission: revisionPermissionName,

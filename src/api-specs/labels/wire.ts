@@ -32,7 +32,10 @@ export const ownLabelTypes = ['SHARED', 'ADMIN'] as const;
 /** Whom a permission is for: an address, or a principal. */
 export const principalMembers = ['person', 'group', 'audience'] as const;
 
-/** A named JSON object. Any member may be absent, in an answer as well (spec/labels#errors: defaults may be left out, `fields` narrows). */
+/**
+ * A named JSON object. Any key may be absent, even in a response (spec/labels#errors: defaults may be left
+ * out, `fields` narrows).
+ */
 export const schema = <const O extends Fields>(
   name: string,
   fields: O,
@@ -45,7 +48,7 @@ export const schema = <const O extends Fields>(
   };
 export const int32 = () => int({ format: 'int32' });
 export const float = () => num({ format: 'float' });
-/** spec/labels#errors: 64-bit numbers are text on the way out, text or number on the way in. */
+/** spec/labels#errors: 64-bit numbers are strings in responses; requests accept strings or numbers. */
 export const int64 = () => str(undefined, { format: 'int64' });
 /** spec/labels#parameters: `title,description`, or `*` for every field. */
 export const fieldMask = () => str(undefined, { format: 'fieldmask' });
@@ -143,14 +146,17 @@ export const badgeConfig = schema('BadgeConfig', {
   priorityOverride: help(int64(), 'Int64 as string; 0 = default heuristic'),
 });
 
-/** spec/labels#scopes: reads take any of the four, writes two; admin calls need one that begins with `admin.`. */
+/**
+ * spec/labels#scopes: reads accept any of the four scopes, writes accept two; admin calls need a scope that
+ * starts with `admin.`.
+ */
 const readScopes = ['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'] as const;
 const writeScopes = ['labels', 'admin.labels'] as const;
 /** Names of the scopes of which one is enough for a call. */
 export const scopesFor = (method: Method | string, isAdminCall = false): readonly string[] =>
   (method === 'GET' ? readScopes : writeScopes).filter((name) => !isAdminCall || name.startsWith('admin.'));
 
-/** spec/labels#parameters "system parameters": every method takes them. */
+/** spec/labels#parameters "system parameters": every method accepts them. */
 export const systemQuery = {
   '$.xgafv': help(oneOf('1', '2'), 'Format of the errors: 1 is the older format'),
   access_token: help(str(), 'Access token, if it is not in the Authorization header'),

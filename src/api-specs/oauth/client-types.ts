@@ -12,7 +12,7 @@ export type ClientTypeRow = {
   readonly type: ClientType;
   /** spec/sign-in#client. */
   readonly title: string;
-  /** Fields that only this type has, and those of them that must be given. */
+  /** Fields that only this type has, and its required fields. */
   readonly fields: readonly string[];
   readonly required: readonly string[];
   /** spec/sign-in: "Clients of types other than the three mobile or extension types may also have a client secret." */
@@ -116,7 +116,10 @@ export const clientFields = {
   ),
 } as const satisfies Fields;
 
-/** How a token may be asked for at the token endpoint. The first two are the document's; the others are extensions by their RFC. */
+/**
+ * Grant types of the token endpoint. The document defines the first two; the others are extensions with their
+ * RFC.
+ */
 export const grantTypes = {
   authorization_code: { client: 'required', source: 'spec/sign-in#exchange' },
   refresh_token: { client: 'required', source: 'spec/sign-in#refresh' },

@@ -43,7 +43,7 @@ export const client = record('OAuthClient', {
   name: str(),
   state: oneOf('active', 'deleted'),
   has_secret: bool(),
-  /** Only in the answer that made it. */
+  /** Present only in the response that created it. */
   secret: orNull(str()),
   package_name: orNull(str()),
   fingerprint: orNull(str()),
@@ -173,7 +173,8 @@ export const eventTypes = {
   sessionsRevoked: `${secEventBase}/risc/event-type/sessions-revoked`,
   tokenRevoked: `${secEventBase}/oauth/event-type/token-revoked`,
   accountDisabled: `${secEventBase}/risc/event-type/account-disabled`,
-  // spec/sign-in#check-11.8: the document's list is not the full one; these are sent to receivers that name them.
+  // spec/sign-in#check-11.8: the document's list is incomplete. These events are sent to receivers that list
+  // them.
   tokensRevoked: `${secEventBase}/oauth/event-type/tokens-revoked`,
   accountEnabled: `${secEventBase}/risc/event-type/account-enabled`,
   accountPurged: `${secEventBase}/risc/event-type/account-purged`,
@@ -208,7 +209,8 @@ export const settingFields = {
     int({ min: 1, max: 100_000 }),
     'Maximum number of valid refresh tokens per user across all clients',
   ),
-  // spec/sign-in#check-6.17: what ends a refresh token beside the user is not shown in the document; none of it happens unless set.
+  // spec/sign-in#check-6.17: the document does not describe expiry limits of refresh tokens. They are
+  // disabled unless configured.
   refresh_token_days: orNull(
     help(
       int({ min: 1, max: 10_000 }),

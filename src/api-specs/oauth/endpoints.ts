@@ -48,7 +48,10 @@ type Further =
   | 'audience'
   | 'device_code'
   | 'user_code';
-/** What the mock may look for in a request: a name that is in no list is a mistake of ours, and the compiler says so. */
+/**
+ * The names of checks that the mock server may apply to a request. The compiler rejects a name that is not in
+ * a list.
+ */
 export type OauthParam = (typeof oauthParams)[keyof typeof oauthParams][number] | Further;
 
 /** spec/sign-in#scope. `{scope_base}` is open in the document; this is the embedded server's. A client may use any base: only the last part is known. */
@@ -58,7 +61,7 @@ export type ScopeRow = {
   readonly name: string;
   /** spec/sign-in#scope-2. */
   readonly meaning: string;
-  /** What the consent page says to the user. */
+  /** The error message of the consent page. */
   readonly consent: string;
   readonly family: 'media' | 'labels' | 'identity';
 };
@@ -129,7 +132,10 @@ const byName = new Map(scopeRows.map((row) => [row.name, row]));
 const BASE = /^(?:https:\/\/[^\s/]+(?:\/[^\s/]+)*\/|\{scope_base\}\/)/;
 /** `https://host/auth/media.readonly` → `media.readonly`; identity and bare scopes stay as they are. */
 export const scopeName = (scope: string): string => scope.replace(BASE, '');
-/** The row of a scope as it was asked for; undefined when the service does not know it. Case counts (spec/sign-in#scope). */
+/**
+ * Returns the row of a requested scope; undefined if the service does not know the scope. Case is significant
+ * (spec/sign-in#scope).
+ */
 export const scopeRow = (scope: string): ScopeRow | undefined => {
   const row = byName.get(scopeName(scope));
   // Identity scopes have no base.
@@ -145,7 +151,10 @@ export const splitScopes = (text: string): string[] => [
   ...new Set(text.split(' ').filter((scope) => scope !== '')),
 ];
 
-/** Well-known values of the demo: passwords and the secret are printed by `mock serve` and protect nothing. */
+/**
+ * Well-known values of the demo. `mock serve` prints the passwords and the secret, which protect no real
+ * data.
+ */
 export const demo = {
   project: 'demo-project',
   clients: {

@@ -75,7 +75,7 @@ export const authorizationErrors = {
     title: 'The redirect URI is not allowed',
     says: 'The application requested a redirect to a URI that is not registered for it.',
     remedies: [
-      'developers: use http://127.0.0.1:PORT or http://[::1]:PORT with a desktop client, or register the redirect URI exactly as it is sent',
+      'developers: use http://127.0.0.1:PORT or http://[::1]:PORT with a desktop client, or register the redirect URI exactly as in the request',
       'the out-of-band copy and paste flow is retired: use a loopback redirect',
     ],
     status: 400,

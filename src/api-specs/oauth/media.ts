@@ -103,7 +103,10 @@ export const media = {
   table: mediaTable,
 } as const satisfies Service;
 
-/** Names of scopes that open each operation; one of them is enough. spec/sign-in#scope; spec/sign-in#check-4.5: `media` covers `media.readonly`. */
+/**
+ * Scopes that permit each operation; one of them is enough. spec/sign-in#scope; spec/sign-in#check-4.5:
+ * `media` covers `media.readonly`.
+ */
 export const mediaScopes: Readonly<Record<string, readonly string[]>> = {
   'channels.list': ['media', 'media.readonly', 'media.force-ssl'],
   'members.list': ['media.channel-memberships.creator'],
@@ -112,5 +115,5 @@ export const mediaScopes: Readonly<Record<string, readonly string[]>> = {
   'videos.delete': ['media', 'media.force-ssl'],
   'assets.list': ['mediapartner'],
 };
-/** Parts that need a scope of their own. spec/sign-in#scope-2 */
+/** Parts that need an additional scope. spec/sign-in#scope-2 */
 export const partScopes: Readonly<Record<string, string>> = { auditDetails: 'mediapartner-channel-audit' };

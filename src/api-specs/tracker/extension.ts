@@ -155,7 +155,7 @@ export const moreStories = {
   bulkUpdate: op({
     method: 'PUT',
     path: '/stories/bulk',
-    summary: 'Change several stories in the same way, atomically',
+    summary: 'Apply one change to several stories, atomically',
     cites: 'spec/tracker#stories-5',
     body: {
       story_ids: storyIds,

@@ -71,8 +71,8 @@ export const createStoryContents = {
   workflow_state_id: int(),
 } as const;
 /**
- * spec/tracker#entity-templates-2. The document lists no null here, but a partial
- * update without it could never take one of these away again, and "nullable parameters accept null, which unsets".
+ * spec/tracker#entity-templates-2. The document lists no null here, but without it a partial update could
+ * never remove one of these values, and "nullable parameters accept null, which unsets".
  */
 export const updateStoryContents = {
   ...createStoryContents,

@@ -149,7 +149,7 @@ export const projects = {
       name: req(projectsName),
       team_id: req(teamId),
       ...projectsShared,
-      // spec/tracker: "Project abbreviation should be at most 3 characters", yet 63 are taken.
+      // spec/tracker: "Project abbreviation should be at most 3 characters", yet the service accepts 63.
       abbreviation: help(str(63), 'Abbreviation, preferably at most 3 characters'),
       created_at: createdAt,
       external_id: externalId,

@@ -1,10 +1,10 @@
 import { int, map, maybe, oneOf, record, str } from '../../core/field.ts';
 import type { ServiceInfo } from '../../core/operation.ts';
 
-/** spec/tracker#errors-4: one body for all refusals without a name of their own. */
+/** spec/tracker#errors-4: one common body for all errors without a specific name. */
 const errorBody = record('Error', {
   message: str(),
-  /** By field of the request: what is wrong with its value. */
+  /** Problems of the values, by field of the request. */
   errors: maybe(map(str())),
   tag: maybe(str()),
 });

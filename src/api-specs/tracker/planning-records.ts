@@ -78,7 +78,10 @@ export const keyResult = record('KeyResult', {
   current_observed_value: observed,
   current_target_value: observed,
 });
-/** spec/tracker#records Health. An epic without a health record answers with `No Health`, all else of it null (spec/tracker#records: `id` is). */
+/**
+ * spec/tracker#records Health. An epic without a health record returns `No Health` with all other keys null
+ * (spec/tracker#records: `id` is).
+ */
 export const healthStatus = oneOf('At Risk', 'No Health', 'Off Track', 'On Track');
 export const health = record('Health', {
   id: orNull(uuid()),

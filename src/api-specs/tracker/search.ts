@@ -5,7 +5,7 @@ import { storySearchResult } from './story-records.ts';
 import { docSlim } from './workspace-records.ts';
 
 const next = orNull(str());
-/** spec/tracker#records Search result. All four groups, or those that were asked for (spec/tracker#search). */
+/** spec/tracker#records Search result. All four groups, or the requested groups (spec/tracker#search). */
 const searchResult = record('SearchResults', {
   epics: maybe(
     obj({ data: list(epicSearchResult), next, total: int() }, { complete: true, name: 'EpicSearchResults' }),

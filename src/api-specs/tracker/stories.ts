@@ -73,7 +73,7 @@ const query = {
   workflow_state_id: help(int(), 'In this state'),
   workflow_state_types: help(
     list(oneOf('backlog', 'unstarted', 'started', 'done')),
-    'In a state of one of these types',
+    'In a state of a given type',
   ),
 } as const;
 /** Not in the document: it gives stories as lists and search results only (spec/program#choices; spec/tracker#stories, spec/tracker#records). */

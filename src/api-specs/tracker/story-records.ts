@@ -1,7 +1,7 @@
 import { bool, datetime, int, list, maybe, obj, oneOf, orNull, record, str, uuid } from '../../core/field.ts';
 import { labelSlim, linkedFile, uploadedFile } from './fields.ts';
 
-/** spec/tracker#records: StoryLink as it stands inside a story; `type` is `subject` or `object`. */
+/** spec/tracker#records: StoryLink as part of a story; `type` is `subject` or `object`. */
 const storyLinkInStory = record('TypedStoryLink', {
   id: int(),
   subject_id: int(),

@@ -109,7 +109,10 @@ export const customFieldValue = record('CustomFieldEnumValue', {
   enabled: bool(),
   entity_type: str(),
 });
-/** spec/tracker#records CustomField. `enabled` of a value is in the update body only there; it is given back so that it can be seen. */
+/**
+ * spec/tracker#records CustomField. Only the update body defines `enabled` of a value. Responses also contain
+ * it, so that clients can see it.
+ */
 export const customField = record('CustomField', {
   id: uuid(),
   name: str(63),
@@ -175,7 +178,7 @@ export const entityTemplate = record('EntityTemplate', {
   story_contents: storyContents,
 });
 
-/** spec/tracker#webhooks: what the service answers for a webhook; the secret is never given back. */
+/** spec/tracker#webhooks: the service's record of a webhook. Responses never contain the secret. */
 export const webhook = record('Webhook', {
   id: int(),
   entity_type: str(),

@@ -150,7 +150,10 @@ export const externalLinks = {
 } as const satisfies Resource;
 
 const webhooksId = { 'integration-public-id': req(help(int(), 'The webhook integration')) } as const;
-/** spec/tracker#webhooks. The registration answers without a body; `Location` names the new record (spec/program#choices). */
+/**
+ * spec/tracker#webhooks. The registration returns no body; `Location` names the new record
+ * (spec/program#choices).
+ */
 export const webhooks = {
   create: op({
     method: 'POST',

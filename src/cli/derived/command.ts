@@ -67,7 +67,7 @@ const messageOf = (resource: string, verb: string, answer: unknown, values: Valu
   const what = id === undefined && /able$/.test(verb) ? resource : singular(resource);
   return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
 };
-/** What the service answered as a result: rows, a record, or only a message. */
+/** Converts the service's response into a result: rows, a record, or only a message. */
 export const resultOf = (
   { resource, verb, operation }: Row,
   answer: unknown,
@@ -80,7 +80,7 @@ export const resultOf = (
   return recordResult(answer, { ...view, message: messageOf(resource, verb, answer, values) });
 };
 
-/** Says once for each deprecated thing that is used what to use instead. */
+/** Prints one warning with the replacement for each deprecated item that was used. */
 export const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
   const use = (text: string) => (text === '' ? '' : `; use ${text}`);
   if (operation.deprecated !== undefined)
@@ -96,8 +96,8 @@ export const warnOfOld = (context: Context, operation: Operation, input: LooseIn
 };
 
 /**
- * Sends a row whose record may be given by name. A change never trusts a name that was read a while ago (it may be
- * another record's by now); a read that finds nothing asks once more whose name it is.
+ * Sends a row that accepts a name instead of a record ID. A change never trusts a cached name, which may now
+ * belong to another record. A read that finds no record resolves the name again.
  */
 export const sendNamed = async <T>(
   context: Context,
@@ -165,7 +165,7 @@ export const listRows = async (
 ): Promise<Result> => {
   const { service, operation, naming } = row;
   const all = await sendNamed(context, row, given, input, (one) => context.rows(service, operation, one));
-  // Only where somebody sits who may press TAB: it costs a script some milliseconds.
+  // Only for an interactive session, because the completion script takes some milliseconds.
   const isWatched = context.host.terminal.stderr.isTty && operation.params === undefined;
   const seen =
     isWatched && naming !== undefined
@@ -179,7 +179,7 @@ const question = (text: string, values: Values): string =>
   text.replace(/\{([^}]+)\}/g, (_, name: string) =>
     String(values[name] ?? values[argumentName(name)] ?? name),
   );
-/** Lists leave the descriptions out unless they are asked for; a column of that name asks for them. */
+/** Lists omit the descriptions unless they are requested. A column of that name requests them. */
 const withColumns = ({ columns }: Context, operation: Operation, input: LooseInput): LooseInput => {
   const isMissing =
     operation.query?.includes_description !== undefined && input.query?.includes_description === undefined;
@@ -244,7 +244,7 @@ const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
     flags.limit = { field: int({ min: 1 }), summary: 'Rows at most (default all)', value: 'number' };
   return naming ? namedFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
 };
-/** One command of one row: `tracker labels create`. Flags and arguments are made when somebody asks for them. */
+/** One command for one row: `tracker labels create`. Flags and arguments are created on first access. */
 export const commandFrom = (row: Row): Command => {
   const { service, resource, verb, operation, naming } = row;
   let flags: Record<string, Flag> | undefined;

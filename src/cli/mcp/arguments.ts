@@ -39,7 +39,7 @@ const text: Field = { type: 'string' };
 const mayBeObject = ({ command }: Tool, name: string): boolean =>
   name === 'body' && command.operation !== undefined;
 
-/** Words of a text that the service gets and nobody else reads may begin with any character. */
+/** Free text for the service may start with any character. */
 const isFreeText = (tool: Tool, { part }: Parameter): boolean =>
   !tool.isReading && !('name' in part) && tool.command.operation !== undefined && part.effects?.length === 0;
 
@@ -52,11 +52,11 @@ const textProblem = (tool: Tool, one: Parameter, value: string): Problem | undef
     return problem(
       one.name,
       'rule',
-      'must not begin with a dash',
+      'must not start with a dash',
       doesRead ? 'write ./ before the name of a file' : 'write a space before it, or name: before a name',
     );
   if (doesRead && value.startsWith('@'))
-    return problem(one.name, 'rule', 'must not begin with @', 'write ./ before the name of a file');
+    return problem(one.name, 'rule', 'must not start with @', 'write ./ before the name of a file');
   return undefined;
 };
 
@@ -78,7 +78,10 @@ const startUpFlag = (tool: Tool, name: string, sharedFlags: readonly string[]): 
   return `opsctl mcp --set ${tool.name}.${name}=VALUE`;
 };
 
-/** A name that no call may contain: an unknown one, or one that only the start-up of the server gives. */
+/**
+ * An argument that a call must not contain: an unknown one, or one that can only be set when the server
+ * starts.
+ */
 const refusedName = (tool: Tool, name: string, sharedFlags: readonly string[]): Problem => {
   const start = startUpFlag(tool, name, sharedFlags);
   const known = tool.offered.map((one) => one.name).join(', ');

@@ -23,7 +23,10 @@ export const digestOf = (shown: string, filesDigest: string): string => {
     .update(JSON.stringify([plan ?? steady, filesDigest]))
     .digest('hex');
 };
-/** Tokens that allow one call once, as long as it would still do what was shown. They mean nothing to another server. */
+/**
+ * Tokens that allow one call once, if it would still make the change that was shown. Another server does not
+ * accept them.
+ */
 export const approvals = (key: Uint8Array, now: () => number) => {
   const issued = new Map<string, number>();
   const tokenOf = (call: string, digest: string): string =>
@@ -69,7 +72,7 @@ const makeAnswer = (text: string, isError = false): Answer => ({
   content: [{ type: 'text', text }],
   ...(isError ? { isError } : {}),
 });
-/** The program itself, without a terminal: nothing is asked, and its own redactor hides every secret. */
+/** Runs the program without a terminal: it does not prompt, and its own redactor hides every secret. */
 const run = async (
   { host, always }: Caller,
   words: readonly string[],
@@ -90,7 +93,7 @@ const run = async (
     return {
       code: 1,
       stdout: '',
-      stderr: `the answer has more than ${limits.toolReplyBytes} bytes; ask for less, or filter with jq`,
+      stderr: `the output has more than ${limits.toolReplyBytes} bytes; request less data, or filter with jq`,
     };
   return { code: done.code ?? 1, stdout: done.stdout, stderr: done.startError ?? done.stderr };
 };
@@ -103,7 +106,7 @@ const parseText = (text: string): unknown => {
 };
 const meaningOf = (code: number): string =>
   Object.values(exitCodes).find((row) => row.code === code)?.meaning ?? 'ended';
-/** 20 is an answer: a difference was found, a check says no. */
+/** Exit code 20 is a valid result: a difference was found, or a check failed. */
 const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   const isError = code !== 0 && code !== exitCodes.no.code;
   const text = isError ? [stdout, stderr].filter((one) => one !== '').join('\n') : stdout;
@@ -133,7 +136,7 @@ const dryRun = async (
 };
 const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: Shown): Answer => {
   const token = caller.approvals.issue(call, digest);
-  const text = `Nothing was done. This is what would be done:\n${ran.stdout}\nTo do it, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, when the person agrees.`;
+  const text = `No changes were made. The call would make these changes:\n${ran.stdout}\nTo apply them, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, after the person approves.`;
   return {
     ...makeAnswer(text),
     structuredContent: { approval: token, digest, dry_run: parseText(ran.stdout) ?? ran.stdout },
@@ -155,7 +158,7 @@ const applyChange = async (
   if (approval === undefined) return shownAnswer(caller, tool, call, shown);
   if (!caller.approvals.redeem(String(approval), call, shown.digest))
     return makeAnswer(
-      `Refused, and nothing was done: the approval token is used up, older than ${APPROVAL_MINUTES} minutes, or for another call, or the change would be another one by now. Call again without it.`,
+      `Refused, and no changes were made: the approval token was already used, is older than ${APPROVAL_MINUTES} minutes or belongs to another call, or the call would now make a different change. Call again without the token.`,
       true,
     );
   return answerOf(await run(caller, withFlags(words, '--yes', `--approved-files=${directory}`), signal));
@@ -171,7 +174,7 @@ const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<
     await host.files.remove(directory);
   }
 };
-/** One call of a tool. A wrong argument is an answer that says so, as any failure. */
+/** Makes one call of a tool. For an invalid argument it returns an error result, as for any failure. */
 export const callTool = async (
   caller: Caller,
   tools: readonly Tool[],
@@ -182,7 +185,7 @@ export const callTool = async (
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined)
     return makeAnswer(
-      `There is no tool ${name}. A server offers more tools with --group, those that change something with --allow-write, and those that read files with --files.`,
+      `Tool not found: ${name}. A server offers more tools with --group, tools that make changes with --allow-write, and tools that read files with --files.`,
       true,
     );
   try {

@@ -56,7 +56,7 @@ async function* messages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
   yield Buffer.concat(rest);
 }
 
-/** Answers requests for tools until standard input ends or Ctrl-C. */
+/** Serves tool requests until standard input ends or the user presses Ctrl-C. */
 export const serveTools = async (
   context: Context,
   commands: readonly Command[],

@@ -104,14 +104,14 @@ const never =
   /^(login|logout|mcp|tour|commands|completion|config (set|unset|use|edit|remove|rename)|auth (token|header|exec|login|logout|switch|events|\S+-credential)|mock (serve|run|record|replay|env|proxy)|tracker webhooks listen|kv (top|watch|canary|lock|elect)|labels watch)( |$)/;
 /** Any request with any method: only its GET is known to look. */
 const isAnyRequest = ({ path }: Command): boolean => path[0] === 'api';
-/** True for a command that changes nothing when none of its flags has an effect. */
+/** True for a command without changes if none of its flags has an effect. */
 export const mayRead = (command: Command): boolean => {
   if ((command.effects ?? []).length > 0) return false;
   return command.operation === undefined
     ? onlyLooks(command.path.join(' ')) && !isAnyRequest(command)
     : command.operation.operation.method === 'GET';
 };
-/** A command that is not known to keep --dry-run is never asked for one: it might act. */
+/** A command without known support for --dry-run never runs with it, because it might make changes. */
 const canShow = ({ path, operation, noDryRun }: Command): boolean =>
   noDryRun === undefined && (operation !== undefined || showsFirst(path.join(' ')));
 export const toolName = ({ path }: Command): string => path.join('_').slice(0, 64);
@@ -156,7 +156,7 @@ const schemaOf = (
   additionalProperties: false,
 });
 const approvalText =
-  'Changes something. The first call shows what would be done and answers with an approval token; the same call with that token does it.';
+  'Makes changes. The first call shows the changes and returns an approval token; the same call with that token applies them.';
 const descriptionOf = (command: Command, isReading: boolean): string =>
   [command.summary, command.about ?? '', isReading ? 'Changes nothing.' : approvalText]
     .filter((text) => text !== '')
@@ -190,7 +190,7 @@ const refuseUnknownGroups = (commands: readonly Command[], groups: readonly stri
   throw usageError(
     `unknown --group: ${JSON.stringify(unknown)}`,
     [],
-    [`use all, one of ${names.join(', ')}, or the beginning of tool names such as tracker_stories`],
+    [`use all, one of ${names.join(', ')}, or a prefix of tool names such as tracker_stories`],
   );
 };
 const refuseUnknownValues = (commands: readonly Command[], forTools: Allowed['forTools']): void => {

@@ -4,7 +4,7 @@ import { builtin } from './builtin.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A launcher that cannot do its work says so at once; one that still runs after this has opened something. */
+/** A launcher that fails does so quickly. A launcher that still runs after this time has opened a page. */
 const WATCH_MS = 1000;
 
 /** True where a window could appear at all. Pure. */
@@ -19,7 +19,10 @@ export const hasDisplay = (env: Env, platform: string): boolean => {
 /** A colon between entries; one inside quotes belongs to a path or an argument. */
 const outsideQuotes = /:(?=(?:[^"']*(?:"[^"]*"|'[^']*'))*[^"']*$)/;
 
-/** Words as a shell splits them: quotes group, and a backslash escapes (not on Windows, where it is in every path). */
+/**
+ * Splits words as a shell does: quotes group, and a backslash escapes (not on Windows, where every path
+ * contains backslashes).
+ */
 const wordsOf = (entry: string, platform: string): string[] => {
   const word =
     platform === 'win32' ? /(?:"[^"]*"|[^\s"])+/g : /(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])+/g;

@@ -37,7 +37,8 @@ const configOf = ({ endpoint, region, addressing }: BucketPlace, env: Env): S3Cl
     ...(region === undefined ? {} : { region }),
     forcePathStyle: addressing === 'path',
     maxAttempts: 5,
-    // A service that answers from another region says so; following it would send the credentials somewhere nobody named.
+    // A service in another region answers with a redirect. Following it would send the credentials to an
+    // unknown host.
     followRegionRedirects: false,
     requestHandler: {
       connectionTimeout: 10_000,
@@ -79,7 +80,7 @@ const uploadOf = async (
     queueSize: partsAtOnce,
     leavePartsOnError: false,
   });
-  // Not `upload.abort()`: that rejects at once, and the process may end before the parts have been discarded.
+  // `upload.abort()` rejects immediately, and the process might exit before the parts are discarded.
   const stop = (): void => void params.Body.destroy(makeInterruptedError());
   signal?.addEventListener('abort', stop, { once: true });
   try {
@@ -144,7 +145,10 @@ const discardUploads = async (
   return old.length;
 };
 
-/** The library announces on stderr which Node a later release of it will want: nothing a user of this program can do about. */
+/**
+ * The library warns on stderr about future Node requirements. Users of this program cannot act on that
+ * warning.
+ */
 const withoutAnnouncement = (make: () => S3Client): S3Client => {
   const name = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED';
   const before = process.env[name];

@@ -48,16 +48,20 @@ export const builtin = {
 } as const;
 
 /**
- * Reading a long list makes garbage only. V8 answers that with a young generation of 3 × 16 MB, which saves no time here and
- * is a third of the memory of the process. It looks at this factor whenever it would grow (a factor of 1: it stays as it is).
- * Each new isolate resets the factor, so a thread that is started later calls this again.
+ * Reading a long list only produces garbage. V8 responds with a young generation of 3 × 16 MB, which saves no
+ * time here and costs a third of the memory of the process. V8 reads this factor before it grows the
+ * generation (a factor of 1 prevents growth). Each new isolate resets the factor, so a thread that is started
+ * later calls this function again.
  */
 export const keepHeapSmall = (): void => {
   builtin.v8.setFlagsFromString('--semi-space-growth-factor=1');
   restoreAtEnd();
 };
 let willRestore = false;
-/** bin/load.js keeps compiled code at the end of a run, and V8 takes it back only under the flags that it had then. */
+/**
+ * bin/load.js keeps compiled code at the end of a run. V8 accepts that code only under the flags of that
+ * time.
+ */
 const restoreAtEnd = (): void => {
   if (willRestore) return;
   willRestore = true;
@@ -66,10 +70,12 @@ const restoreAtEnd = (): void => {
       builtin.v8.setFlagsFromString(flag);
   });
 };
-/** Bytes of an answer between two collections of what is young, and how many of those make a collection of everything. */
+/** Response bytes between two young collections, and the number of young collections before a full one. */
 const COLLECT_BYTES = 2 * 1024 * 1024;
 const YOUNG_ONES = 16;
-/** Without an argument everything is collected: Node 20 takes `{ type: 'major' }` for what is young alone. */
+/**
+ * Without an argument, Node collects everything. Node 20 treats `{ type: 'major' }` as a young collection.
+ */
 type Collect = (what?: { readonly type: 'minor' }) => void;
 let collect: Collect | undefined;
 const collector = (): Collect => {
@@ -78,9 +84,10 @@ const collector = (): Collect => {
   return collect;
 };
 /**
- * Told of the size of each piece of an answer. V8 does not count the pieces themselves as young memory, and short texts of JSON
- * stand in a table that only a whole collection clears, for which V8 sees no reason in a small heap: a million names were 50 MB.
- * A young collection takes less than 1 ms, a whole one 10 to 20 ms.
+ * Receives the size of each piece of a response. V8 does not count the pieces as young memory, and short JSON
+ * strings are kept in a table that only a full collection clears. V8 sees no reason for a full collection in
+ * a small heap: a million names used 50 MB. A young collection takes less than 1 ms, a full collection 10 to
+ * 20 ms.
  */
 export const heapKeeper = (): ((bytes: number) => void) => {
   let left = COLLECT_BYTES;
@@ -101,11 +108,14 @@ export const isSingleExecutable = typeof OPSCTL_SINGLE_EXECUTABLE !== 'undefined
 type Sea = { getRawAsset(name: string): ArrayBuffer };
 /** Older types of Node do not know the module. */
 const sea = (): Sea => process.getBuiltinModule('node:sea' as 'node:fs') as unknown as Sea;
-/** A file that the build wrote beside the module of that URL; the single executable holds it inside, by its name alone. */
+/**
+ * A file that the build wrote next to the module of that URL. The single executable contains it under its
+ * name.
+ */
 export const buildFile = (place: URL): Buffer =>
   isSingleExecutable ? Buffer.from(sea().getRawAsset(basename(place.pathname))) : readFileSync(place);
 
-/** The build puts these texts beside its chunks. */
+/** The build puts these texts next to its chunks. */
 export const buildText = (name: string): string | undefined => {
   const place = new URL(`./${name}`, import.meta.url);
   return isSingleExecutable || existsSync(place) ? buildFile(place).toString('utf8') : undefined;

@@ -14,27 +14,27 @@ type SystemError = {
 };
 type Kind = { readonly code: NetworkError['code']; readonly says: string };
 const kinds: Readonly<Record<string, Kind>> = {
-  ECONNREFUSED: { code: 'REFUSED', says: 'connection refused: nothing listens there' },
+  ECONNREFUSED: { code: 'REFUSED', says: 'connection refused: no server is listening there' },
   EHOSTUNREACH: { code: 'REFUSED', says: 'no route to the host' },
   ENETUNREACH: { code: 'REFUSED', says: 'the network is unreachable' },
   EADDRNOTAVAIL: { code: 'REFUSED', says: 'the address is not available' },
   ENOTFOUND: { code: 'DNS', says: 'the host name is not known' },
-  EAI_AGAIN: { code: 'DNS', says: 'the host name could not be looked up (the name server did not answer)' },
+  EAI_AGAIN: { code: 'DNS', says: 'the host name could not be resolved (the name server did not respond)' },
   ETIMEDOUT: { code: 'CONNECT_TIMEOUT', says: 'the connection could not be made in time' },
   UND_ERR_CONNECT_TIMEOUT: { code: 'CONNECT_TIMEOUT', says: 'the connection could not be made in time' },
-  ECONNRESET: { code: 'RESET', says: 'the connection was closed before the answer was complete' },
+  ECONNRESET: { code: 'RESET', says: 'the connection was closed before the response was complete' },
   EPIPE: { code: 'RESET', says: 'the connection was closed before the request was complete' },
   ERR_STREAM_PREMATURE_CLOSE: {
     code: 'RESET',
-    says: 'the connection was closed before the answer was complete',
+    says: 'the connection was closed before the response was complete',
   },
-  UND_ERR_SOCKET: { code: 'RESET', says: 'the connection was closed before the answer was complete' },
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: { code: 'RESET', says: 'the answer is shorter than it said' },
+  UND_ERR_SOCKET: { code: 'RESET', says: 'the connection was closed before the response was complete' },
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: { code: 'RESET', says: 'the response is shorter than announced' },
   EPROTO: { code: 'TLS', says: 'no secure connection could be agreed on' },
 };
 const certificateCodes =
   /^(UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO_SELF_SIGNED|CERT_|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_)/;
-// A signature that fails: an authority of the same name that was made anew.
+// A signature fails if an authority was recreated under the same name.
 const untrusted =
   /^(UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO_SELF_SIGNED|CERT_UNTRUSTED|CERT_SIGNATURE_FAILURE|INVALID_CA)/;
 const CA_HINT =
@@ -119,14 +119,14 @@ export const networkErrorFrom = (
   return new NetworkError('OTHER', `the request to ${where} failed: ${text}`, sent, thrown);
 };
 
-/** What a reply must know of the request that it answers. */
+/** The request data that a reply needs. */
 export type Asked = {
   readonly where: string;
-  /** The clock that runs while the next bytes are waited for. */
+  /** The timer that runs until the next bytes arrive. */
   wind(): void;
   unwind(): void;
   over(): void;
-  /** The whole answer has to be here in time, however often a byte of it comes. */
+  /** The complete response must arrive in time, even if single bytes keep arriving. */
   limitWhole(): void;
   fail(error: unknown): NetworkError;
 };
@@ -180,7 +180,7 @@ const refuseOtherEncoding = (text: string, bytes: Bytes, status: number, where: 
   if (status < 400 && text.includes('\uFFFD') && /^\s*[[{]/.test(text)) decodeUtf8(bytes, where, 'network');
   return text;
 };
-/** An answer whose head is here; see `HttpReply`. */
+/** A response whose head has arrived; see `HttpReply`. */
 export class Reply implements HttpReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -225,7 +225,7 @@ export class Reply implements HttpReply {
     if (size > this.#limit)
       throw new NetworkError(
         'TOO_LARGE',
-        `the answer of ${this.#asked.where} is larger than ${this.#limit} bytes`,
+        `the response of ${this.#asked.where} is larger than ${this.#limit} bytes`,
         true,
       );
   }
@@ -233,7 +233,10 @@ export class Reply implements HttpReply {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
-/** One request under way: what every transport has in common. It is given up when its clock rings or its signal is aborted. */
+/**
+ * One active request: the logic that all transports share. The request fails when its timer fires or its
+ * signal is aborted.
+ */
 class Call implements Progress {
   readonly where: string;
   readonly #prepared: Prepared;
@@ -245,7 +248,7 @@ class Call implements Progress {
   #whole: NodeJS.Timeout | undefined;
   #isSent = false;
   #isAnswered = false;
-  /** Set by whatever ended the request from this side; it names the failure better than the transport can. */
+  /** The reason why this side ended the request. It is more precise than the error of the transport. */
   #ended: NetworkError | undefined;
 
   /** `calls` are those that the signal of the request stops. */
@@ -258,7 +261,7 @@ class Call implements Progress {
 
   start(transport: Transport): Promise<Wire> {
     this.#calls?.add(this);
-    // Throws at once for a header that cannot be sent.
+    // Throws immediately for a header that cannot be sent.
     this.#attempt = transport.start(this.#prepared, this);
     if (!this.#isSent) this.wind(this.#connectMs);
     return this.#attempt.reply;
@@ -267,7 +270,7 @@ class Call implements Progress {
     this.#isSent = true;
     this.wind(this.#timeoutMs);
   }
-  /** After an early answer the upload may go on; the clock is then the answer's. */
+  /** After an early response the upload may continue. The timer then applies to the response. */
   moved(): void {
     if (!this.#isAnswered) this.wind(this.#timeoutMs);
   }
@@ -275,7 +278,7 @@ class Call implements Progress {
     this.#isAnswered = true;
     this.unwind();
   }
-  /** Nothing more can come. */
+  /** No more data can arrive. */
   over(): void {
     this.answered();
     clearTimeout(this.#whole);
@@ -300,7 +303,10 @@ class Call implements Progress {
     clearTimeout(this.#timer);
     clearImmediate(this.#ringing);
   }
-  /** Where this process did not run for a while, timers come before what has arrived in the meantime: that is looked at first. */
+  /**
+   * If this process was suspended, timers run before the data that has arrived in the meantime. That data is
+   * processed first.
+   */
   #ring(): void {
     this.#ringing = setImmediate(() => this.#end(this.#late()));
   }
@@ -317,7 +323,7 @@ class Call implements Progress {
     return this.#isSent
       ? new NetworkError(
           'TIMEOUT',
-          `${this.where} did not answer within ${this.#timeoutMs / 1000} s; --timeout changes the limit`,
+          `${this.where} did not respond within ${this.#timeoutMs / 1000} s; --timeout changes the limit`,
           true,
         )
       : new NetworkError(
@@ -329,7 +335,7 @@ class Call implements Progress {
   #endless(ms: number): NetworkError {
     return new NetworkError(
       'TIMEOUT',
-      `${this.where} did not finish its answer within ${ms / 1000} s, ${limits.replyTimeouts} times --timeout`,
+      `${this.where} did not finish its response within ${ms / 1000} s, ${limits.replyTimeouts} times --timeout`,
       true,
     );
   }
@@ -353,7 +359,7 @@ const followers = (): ((signal: AbortSignal | undefined) => Set<Call> | undefine
     return calls;
   };
 };
-/** Sends requests with the limits of `HttpRequest`, whatever carries them. Throws NetworkError only. */
+/** Sends requests with the limits of `HttpRequest` over any transport. Throws NetworkError only. */
 export const exchanges = (): ((transport: Transport, prepared: Prepared) => Promise<HttpReply>) => {
   const following = followers();
   return async (transport, prepared) => {

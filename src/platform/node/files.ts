@@ -6,7 +6,7 @@ import { decodeUtf8 } from '../../core/utf8.ts';
 import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
 import { builtin } from './builtin.ts';
 
-/** An error of an open file names no file; nobody could tell which disk is full. */
+/** An error of an open file has no file name. Without the name, the user cannot know which disk is full. */
 export const aboutFile = (thrown: unknown, path: string): unknown => {
   const { path: named } = thrown as NodeJS.ErrnoException;
   if (!(thrown instanceof Error) || named !== undefined || writeFailure(thrown) === undefined) return thrown;
@@ -16,18 +16,18 @@ export const aboutFile = (thrown: unknown, path: string): unknown => {
 
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
 const PIPE_OF_A_SHELL = /^\/(dev|proc\/self)\/(fd\/\d+|stdin)$/;
-/** Where bytes are sent that no file is to take the place of: `--out /dev/stdout`. */
+/** The target receives bytes but is not replaced by a file: `--out /dev/stdout`. */
 const PLACE_TO_WRITE = /^\/(dev|proc\/self)\/(fd\/\d+|stdout|stderr|null)$/;
 export const isPlaceToWrite = (path: string): boolean => PLACE_TO_WRITE.test(path);
 const systemError = (code: string, message: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${message}, open '${path}'`), { code, path, syscall: 'open' });
-/** A pipe that nobody is at the other end of would be waited for for ever, and a device never ends. */
+/** Opening a pipe without a writer would wait forever, and a device never ends. */
 const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
   if (stats.isDirectory()) throw systemError('EISDIR', 'illegal operation on a directory', path);
   if (!stats.isFile() && path !== '/dev/null')
     throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
 };
-/** The same for a file that may be missing: it is about to be made. */
+/** Applies the same rule to a path. The file may be missing, because it is about to be created. */
 export const refuseOtherThanFileNow = (
   path: string,
   isAllowed: (stats: fs.Stats) => boolean = () => false,
@@ -35,7 +35,7 @@ export const refuseOtherThanFileNow = (
   const stats = fs.statSync(path, { throwIfNoEntry: false });
   if (stats !== undefined && !isAllowed(stats) && !isPlaceToWrite(path)) refuseOtherThanFile(stats, path);
 };
-/** What is appended to may be a device: that waits for nobody, and stays what it is. */
+/** Output may be appended to a device, which does not block and is not replaced. */
 export const refuseToAppend = (path: string): void => {
   refuseOtherThanFileNow(path, (stats) => stats.isCharacterDevice());
 };
@@ -49,7 +49,7 @@ export const readFile = async (path: string): Promise<Buffer> => {
   if (!PIPE_OF_A_SHELL.test(path)) refuseUnreadable(await fs.promises.stat(path), path);
   return fs.promises.readFile(path);
 };
-/** The same without waiting, for small files on the way of every command. */
+/** The synchronous variant, for small files that every command reads. */
 export const readFileNow = (path: string): string => {
   refuseUnreadable(fs.statSync(path), path);
   return decodeUtf8(fs.readFileSync(path), path);
@@ -60,7 +60,10 @@ export async function* streamFile(path: string): AsyncGenerator<Buffer> {
   yield* fs.createReadStream(path) as AsyncIterable<Buffer>;
 }
 
-/** Removes the bytes that a write appended before it failed. The file itself is asked for its size: someone else may have appended to it since it was opened. */
+/**
+ * Removes the bytes that a write appended before it failed. It reads the current size from the file, because
+ * another process may have appended since the file was opened.
+ */
 const cutBack = (file: number, appendedBytes: number): void => {
   if (appendedBytes === 0) return;
   try {
@@ -69,7 +72,7 @@ const cutBack = (file: number, appendedBytes: number): void => {
     // Not every file can be cut; why it could not be written is what counts.
   }
 };
-/** A device has nothing that could be synced. */
+/** A device cannot be synced. */
 const sync = (file: number): void => {
   try {
     fs.fdatasyncSync(file);
@@ -77,7 +80,10 @@ const sync = (file: number): void => {
     if ((error as { code?: string }).code !== 'EINVAL') throw error;
   }
 };
-/** See `Files.append`. Synchronous on purpose: an acknowledged write is in the operating system's hands before the answer goes out. */
+/**
+ * See `Files.append`. Synchronous on purpose: the operating system has an acknowledged write before the
+ * response is sent.
+ */
 export const openAppend = (path: string, mode = 0o666): AppendFile => {
   refuseToAppend(path);
   const file = fs.openSync(path, 'a', mode);
@@ -89,7 +95,7 @@ export const openAppend = (path: string, mode = 0o666): AppendFile => {
       try {
         while (at < bytes.length) at += fs.writeSync(file, bytes, at);
       } catch (error) {
-        // A full disk takes the first part of a line: what is written next must not be joined to it.
+        // A full disk stores the first part of a line. The next write must not continue that line.
         cutBack(file, at);
         throw aboutFile(error, path);
       }
@@ -115,7 +121,8 @@ export const makeDirectory = async (path: string, mode?: number): Promise<void> 
     if (await isDirectory(path)) return;
     const parent = dirname(path);
     if (code !== 'ENOENT' || parent === path) throw error;
-    // Somebody else may have made the parent since: then one more try shows whether a directory can be made in it.
+    // Another process may have created the parent since then. One retry shows whether a directory can be
+    // created in it.
     if (!(await isDirectory(parent))) await makeDirectory(parent, mode);
     await fs.promises.mkdir(path, mode).catch(async (second: unknown) => {
       if (!(await isDirectory(path))) throw second;
@@ -124,7 +131,7 @@ export const makeDirectory = async (path: string, mode?: number): Promise<void> 
 };
 
 const DEFAULT_MODE = 0o666;
-/** A link is followed, so that a settings file kept elsewhere stays where its owner put it. */
+/** A link is followed, so that a settings file in another location stays there. */
 const target = (path: string): Promise<string> => fs.promises.realpath(path).catch(() => path);
 /** The mode a file had is kept; 0666 less the umask for a new one. */
 const modeFor = async (path: string, mode: number | undefined): Promise<number | undefined> => {
@@ -158,13 +165,16 @@ const fill = async (
     await file.close();
   }
 };
-/** The same error in terms of the file that was asked for: nobody knows the temporary one. */
+/** Returns the same error for the requested file, because users do not know the temporary file. */
 const about = (thrown: unknown, temporary: string, path: string): unknown => {
   if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return aboutFile(thrown, path);
   thrown.message = thrown.message.replaceAll(temporary, path);
   return Object.assign(thrown, { path });
 };
-/** What stands for a stream of this process, or for nothing: the bytes go there, as a shell's `>` would send them. */
+/**
+ * A path that stands for a stream of this process or for a null device. Bytes go to it, as with a shell's
+ * `>`.
+ */
 const passThrough = async (
   path: string,
   write: (file: fs.promises.FileHandle) => Promise<void>,
@@ -184,7 +194,8 @@ const replaceWith = async (
   write: (file: fs.promises.FileHandle) => Promise<void>,
 ): Promise<void> => {
   if (isPlaceToWrite(path)) return passThrough(path, write);
-  // A file must not take the place of a device, which root could: every program of the machine would miss it.
+  // A file must not replace a device, which root could do: every program of the machine would lose the
+  // device.
   refuseOtherThanFileNow(path);
   const real = await target(path);
   const directory = dirname(real);
@@ -264,7 +275,7 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
       await file.writeFile(data);
       if (!passing) await file.sync();
     } catch (error) {
-      // A full disk must not leave an empty file that looks like somebody's.
+      // A full disk must not leave an empty file that looks valid.
       await fs.promises.rm(path, { force: true });
       throw aboutFile(error, path);
     } finally {
@@ -308,10 +319,13 @@ const isWritable = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-/** Read at once: a thread of the pool is late on a busy machine, and the time between a stop and a start is down time. */
+/**
+ * Reads synchronously: a thread of the pool is late on a busy machine, and the time between stop and start is
+ * downtime.
+ */
 const realPath = (path: string): Promise<string | undefined> =>
   orMissing(Promise.resolve(path).then((named) => fs.realpathSync.native(named)));
-/** To open a pipe waits for whoever writes into it. */
+/** Opening a pipe waits for its writer. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 const openParts = (path: string): FileParts | undefined => {
   let file: number;
@@ -340,7 +354,10 @@ const openParts = (path: string): FileParts | undefined => {
     close: () => fs.closeSync(file),
   };
 };
-/** Node takes HOME as it is, also an empty one, and throws for a user that the system does not know (a container's made-up user id). */
+/**
+ * Node accepts any HOME, even an empty one, and throws for a user that the system does not know (a
+ * container's arbitrary user ID).
+ */
 const homeDirectory = (): string | undefined => {
   try {
     return [builtin.os.homedir(), builtin.os.userInfo().homedir].find((path) => isAbsolute(path));

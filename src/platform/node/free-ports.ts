@@ -25,7 +25,7 @@ const holdAny = async (pick: () => number, triesLeft: number): Promise<Server> =
 const portOf = (server: Server): number => (server.address() as { port: number }).port;
 const letGo = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
 
-/** For how long a port stays with whoever was given it. */
+/** The time for which a port stays reserved for its owner. */
 const CLAIM_MS = 30 * 60_000;
 const ageMs = (path: string): number => {
   try {
@@ -36,8 +36,9 @@ const ageMs = (path: string): number => {
 };
 
 /**
- * Where the ports that were handed out are noted, an empty file each: the port of a member that is down looks free to the
- * next one who asks. Undefined when there is no such place that only this user can write to; then nobody is asked.
+ * The directory that records reserved ports, one empty file per port. The port of a stopped member would
+ * otherwise look free to the next process. Undefined if there is no directory that only this user can write
+ * to; ports are then not reserved.
  */
 const claims = (): string | undefined => {
   const user = process.getuid?.();
@@ -55,7 +56,10 @@ const claims = (): string | undefined => {
     return undefined;
   }
 };
-/** False when somebody else has the port. A claim that cannot be made (no space) is no reason to have none. */
+/**
+ * Returns false if another process has the port. If a claim cannot be created (no space), the port is used
+ * without a claim.
+ */
 const isClaimed = (directory: string | undefined, port: number): boolean => {
   if (directory === undefined) return true;
   try {
@@ -66,7 +70,7 @@ const isClaimed = (directory: string | undefined, port: number): boolean => {
   }
 };
 
-/** See `Network.freePorts`. All are held at once, so that none is handed out twice. */
+/** See `Network.freePorts`. All ports are held at the same time, so that no port is returned twice. */
 export const freePorts = async (count: number, pick = anyPort): Promise<number[]> => {
   const directory = claims();
   const claimPort = (triesLeft = MOST_TRIES): number => {

@@ -25,7 +25,10 @@ const within = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> 
     clearTimeout(timer);
   }
 };
-/** Asking a Linux keychain without a session bus would start one with every command; then there is none. Pure. */
+/**
+ * Returns false on Linux without a session bus, because a keychain query would start a bus with every
+ * command. Pure.
+ */
 export const hasKeychain = (env: Env, platform: string): boolean =>
   platform === 'darwin' || platform === 'win32' || !!env['DBUS_SESSION_BUS_ADDRESS'];
 /**
@@ -72,7 +75,7 @@ const lazyNetwork = (env: Env): Network => {
     close: async () => (await outgoing)?.close(),
   };
 };
-/** The built program, wherever this file stands: in `src` or in a chunk of the bundle. */
+/** The built program, for a module in `src` as well as for a chunk of the bundle. */
 const program = (): string => {
   for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
     const found = join(directory, 'bin', 'opsctl.js');
@@ -92,7 +95,7 @@ const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
       resolve();
     }, ms);
     if (signal === undefined) return;
-    // Any number of waits may hang on one signal (deliveries of many webhooks): that is no leak to warn of.
+    // Many waits may listen to one signal (webhook deliveries). This is not a leak, so no warning is needed.
     setMaxListeners(0, signal);
     signal.addEventListener('abort', stop, { once: true });
   });

@@ -8,14 +8,17 @@ export type Head = {
   /** Names in lower case; repeated ones joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   readonly framing: Framing;
-  /** How long the connection may wait for the next request after this answer; 0 is not at all. */
+  /** How long the connection may wait for the next request after this response; 0 means that it closes. */
   readonly keptMs: number;
 };
 /** The characters of a field value (RFC 9110 5.5): no NUL, CR, LF or other control character but the tab. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n|$)/;
-/** Unless the server says how long it keeps a connection; and how much earlier than it we let go, so that no request meets the closing. */
+/**
+ * The default keep-alive time if the server sends none, and the margin by which this side closes earlier, so
+ * that no request meets the closing.
+ */
 const USUAL_MS = 4000;
 const EARLIER_MS = 1000;
 export const makeMalformedError = (what: string): Error =>
@@ -24,7 +27,7 @@ export const makeMalformedError = (what: string): Error =>
 export const fieldOf = (line: string): { readonly name: string; readonly value: string } => {
   const colon = line.indexOf(':');
   const name = line.slice(0, colon).toLowerCase();
-  // A blank before the colon is refused: who reads it otherwise sees another body (RFC 9112 5.1).
+  // A space before the colon is rejected, because other readers would see a different body (RFC 9112 5.1).
   if (colon === -1 || !NAME.test(name)) throw makeMalformedError('a header has no name');
   const value = line.slice(colon + 1);
   if (!VALUE.test(value)) throw makeMalformedError(`the header ${name} has a control character`);
@@ -60,7 +63,7 @@ const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<strin
     headers['keep-alive'] === undefined ? undefined : /\btimeout=(\d+)/i.exec(headers['keep-alive'])?.[1];
   return seconds === undefined ? USUAL_MS : Math.max(0, Number(seconds) * 1000 - EARLIER_MS);
 };
-/** The head of an answer, without the empty line after it. Throws when it is not one of HTTP/1. Pure. */
+/** Parses the head of a response without the empty line after it. Throws if it is not HTTP/1. Pure. */
 export const parseHead = (text: string, method: string): Head => {
   const [, minor, code] = STATUS.exec(text) ?? [];
   if (code === undefined) throw makeMalformedError('it has no status line');
@@ -83,7 +86,10 @@ export class Chunked {
     return this.#state === 'done';
   }
 
-  /** Hands the data in these bytes to `give`; the answer is what follows the body. Throws when the sizes make no sense. */
+  /**
+   * Passes the data in these bytes to `give` and returns the bytes after the body. Throws if the sizes are
+   * invalid.
+   */
   push(bytes: Buffer, give: (data: Buffer) => void): Buffer {
     let at = 0;
     while (at < bytes.length && this.#state !== 'done')
@@ -129,7 +135,10 @@ export class Chunked {
 export const closedEarly = (): Error =>
   Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 type Socket = { pause(): unknown; resume(): unknown; destroy(): unknown };
-/** One answer as it arrives on a socket. A body that comes with its head is handed on whole, any other through a queue. */
+/**
+ * One response as it arrives on a socket. A body that arrives with its head is delivered whole, any other
+ * body through a queue.
+ */
 export class Answer {
   readonly reply: Promise<Wire>;
   isDone = false;
@@ -179,8 +188,9 @@ export class Answer {
       if (end === -1) break;
       const head = parseHead(given.toString('latin1', 0, end), this.#method);
       given = given.subarray(end + 4);
-      if (head.status === 101) throw makeMalformedError('another protocol was not asked for');
-      // Interim answers (100, 103) come before the one that counts.
+      if (head.status === 101)
+        throw makeMalformedError('the server switched to another protocol without a request');
+      // Interim responses (100, 103) precede the final response.
       if (head.status < 200) continue;
       this.#begin(head, given);
       return given;
@@ -224,7 +234,7 @@ export class Answer {
       if (this.#left === 0) this.#finish(bytes.length > data.length);
     }
   }
-  /** What follows an answer was not asked for: nothing on that connection can be trusted any more. */
+  /** Bytes after a response were not requested, so the connection cannot be trusted anymore. */
   #finish(hasMore = false): void {
     this.isDone = true;
     this.keptMs = hasMore ? 0 : (this.#head?.keptMs ?? 0);

@@ -17,8 +17,9 @@ import {
 const chunk = (bytes: Bytes): Bytes =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 /**
- * Writes a body as fast as the server takes it, in chunks unless its length was announced. Rejects when the source fails, or
- * when it is shorter or longer than announced: that would corrupt the next request on the connection.
+ * Writes a body at the speed of the server, in chunks unless the length was announced. Rejects if the source
+ * fails or has a different length than announced, because that would corrupt the next request on the
+ * connection.
  */
 export const upload = async (
   socket: Socket,
@@ -54,7 +55,10 @@ export class Connection {
   #answer: Answer | undefined;
   #isUploading = false;
 
-  /** `open` is told where bytes go: into one buffer for all reads, past the machinery of Node's streams. */
+  /**
+   * `open` receives the target for incoming bytes: one buffer for all reads, without the overhead of Node's
+   * streams.
+   */
   constructor(open: (onread: OnReadOpts) => Socket, owner: Owner) {
     const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
     const callback = (length: number): boolean => {
@@ -79,7 +83,7 @@ export class Connection {
   close(): void {
     this.#socket.destroy();
   }
-  /** `ready` names the event after which a new socket takes data; none for one that was used before. */
+  /** `ready` names the event after which a new socket accepts data; undefined for a reused socket. */
   send(
     prepared: Prepared,
     lines: Lines,
@@ -138,7 +142,7 @@ export class Connection {
   }
   #read(bytes: Buffer): void {
     const answer = this.#answer;
-    // Nothing was asked for.
+    // Unrequested data.
     if (answer === undefined) return void this.#socket.destroy();
     try {
       answer.push(bytes);
@@ -151,11 +155,11 @@ export class Connection {
   }
   #rest(keptMs: number): void {
     this.#answer = undefined;
-    // A server that answers before it has the whole request does not want the rest.
+    // A server that responds before it has the whole request does not want the rest.
     if (keptMs === 0 || this.#isUploading || this.#socket.writableLength > 0 || !this.isUsable)
       this.#socket.destroy();
     else {
-      // The reader of a long answer may be behind; the next one must not wait for it.
+      // The reader of a long response may be slow. The next response must not wait for it.
       if (this.#socket.isPaused()) this.#socket.resume();
       this.#owner.idle(this, keptMs);
     }
@@ -168,7 +172,7 @@ export class Connection {
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** How long the body is, is ours to say. */
+/** This side defines the length of the body. */
 const OURS = new Set(['content-length', 'transfer-encoding']);
 /** Headers as they go over the wire. `isAscii`: head and body can be written as one text. */
 export type Lines = {
@@ -205,7 +209,7 @@ export const headerLines = (): ((headers: HttpRequest['headers']) => Lines) => {
     return lines;
   };
 };
-/** A method is written into the first line as it is. */
+/** The method is written into the first line unchanged. */
 export const checkMethod = (method: string): void => {
   if (!TOKEN.test(method)) throw new Error(`the method ${JSON.stringify(method)} cannot be sent`);
 };
@@ -268,7 +272,10 @@ class Idle {
 }
 const keyOf = (origin: string, tls: Tls | undefined): string =>
   tls === undefined ? origin : JSON.stringify([origin, tls]);
-/** HTTP/1.1 over sockets of our own, as many as there are requests at the same time: a bulk run pays a third of what undici costs it. */
+/**
+ * HTTP/1.1 over dedicated sockets, one per concurrent request. A bulk run needs a third of the CPU time of
+ * undici.
+ */
 export const http1Transport = (): Transport => {
   const idle = new Idle();
   const open = new Set<Connection>();

@@ -25,21 +25,21 @@ const connect = ({ to: { url }, request: { tls } }: Prepared): ClientHttp2Sessio
     ...secure,
   });
   session.once('connect', () => {
-    // A connection that was cut at once, or given up, is said to be there all the same.
+    // A connection that was cut or aborted immediately is still reported as open.
     if (!session.destroyed) session.setLocalWindowSize(windowBytes);
   });
   return session;
 };
 
-/** A stream ends with a general error when its session does; the session's own says why. */
+/** A stream fails with a general error if its session ends. The error of the session has the reason. */
 const causeOf = (error: Error & { code?: string }): Error =>
   error.code === 'ERR_HTTP2_STREAM_CANCEL' && error.cause instanceof Error ? error.cause : error;
 
 const earlyEnd = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 
 /**
- * The body through a pipe of its own. Iterated directly, the stream ends with a premature close on Node 24 when it is closed
- * by both sides while its last bytes are still unread.
+ * Passes the body through a separate pipe. If the stream is iterated directly, Node 24 ends it with a
+ * premature close when both sides close it before its last bytes are read.
  */
 const flowing = (stream: ClientHttp2Stream): AsyncIterable<Bytes> => {
   const body = new builtin.stream.PassThrough();

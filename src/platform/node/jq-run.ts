@@ -18,7 +18,7 @@ type Message = {
   readonly stderr?: string;
 };
 
-/** A thread starts from a file; where there is none, from a URL that is its own content. */
+/** A thread starts from a file. Without a file, it starts from a URL that contains the code. */
 const threadStart = (): URL => {
   const file = new URL('./jq-thread.mjs', import.meta.url);
   return isSingleExecutable
@@ -30,7 +30,10 @@ const threadModule = (): Bytes | undefined =>
 
 const utf8 = new TextEncoder();
 
-/** A jq that runs in a thread of its own: this one still hears signals, and jq waits where input or readers are slow. */
+/**
+ * Runs jq in a separate thread: this thread still handles signals, and jq waits for slow input and slow
+ * readers.
+ */
 class Run implements JqRun {
   readonly #control = new Int32Array(new SharedArrayBuffer(5 * 4));
   readonly #ring = new Uint8Array(new SharedArrayBuffer(RING_BYTES));
@@ -124,7 +127,7 @@ class Run implements JqRun {
     return new Promise((resolve) => {
       this.#onRoom = resolve;
       Atomics.store(this.#control, WANTS_ROOM, 1);
-      // It may have been emptied meanwhile, and would not say so again.
+      // The queue may already be empty, and no other event would follow.
       if (Atomics.load(this.#control, FILLED) <= RING_BYTES / 2) resolve();
     });
   }

@@ -1,5 +1,6 @@
-// jq 1.8 in a thread of its own. Plain JavaScript: a thread starts from a file, and Node reads no TypeScript.
-// The package would read all input before it starts and keep all output; here both flow (jq-run.ts is the other end).
+// Runs jq 1.8 in a separate thread. Plain JavaScript, because a thread starts from a file and Node does not
+// read TypeScript. The package would read all input before it starts and keep all output. Here both are
+// streamed (jq-run.ts is the other end).
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
@@ -13,7 +14,7 @@ const ENDED = 1;
 const WANTS_ROOM = 2;
 const EVENT = 3;
 const POSTED = 4;
-/** Pieces of output that nobody has taken yet before jq waits. */
+/** Unread output pieces before jq waits. */
 const MOST_POSTED = 8;
 const PIECE_BYTES = 64 * 1024;
 const input = new Uint8Array(ring);
@@ -61,7 +62,8 @@ const take = (size) => {
   }
   for (;;) {
     const event = Atomics.load(control, EVENT);
-    // Before what is there is counted: input that came between the two would be taken for none, and its end for the end of all.
+    // Read the flag before counting: input that arrives between the two would otherwise be missed, and its
+    // end treated as the end of all input.
     const isEnded = Atomics.load(control, ENDED) === 1;
     const filled = Atomics.load(control, FILLED);
     if (filled > 0) {
@@ -74,7 +76,7 @@ const take = (size) => {
       return bytes;
     }
     if (isEnded) return new Uint8Array();
-    // Whoever waits for the next row must see the results of the last one.
+    // A reader that waits for the next row must first get the results of the previous row.
     flush();
     Atomics.wait(control, EVENT, event);
   }
@@ -123,7 +125,7 @@ const flowing = (imports, memory) => {
     } catch {
       return false;
     }
-    // The package's own growth: by nothing, it only looks at the memory again.
+    // Growth by zero pages: the package only refreshes its view of the memory.
     return resize(1);
   };
 };
@@ -151,7 +153,7 @@ const roomy = (bytes) => {
   throw new Error('the jq module has no memory');
 };
 
-/** Beside the built thread, else where the package is. */
+/** Next to the built thread, otherwise in the package. */
 const moduleFile = () => {
   const beside = new URL('./jq.wasm', import.meta.url);
   return readFileSync(
@@ -183,8 +185,9 @@ const load = async () => {
   return loadJq({ instantiateWasm });
 };
 
-// Functions that no filter calls need not be compiled, and the start of jq makes none worth optimizing: with the usual budget
-// that took longer than a filter over 1,000 rows. A long list still reaches it within a second.
+// Functions that no filter calls need not be compiled, and optimizing the start of jq is not worth it: with
+// the default budget it took longer than a filter over 1,000 rows. A long list still reaches the budget
+// within a second.
 for (const flag of ['--wasm-lazy-compilation', '--wasm-tiering-budget=2000000000']) setFlagsFromString(flag);
 const jq = await load();
 let code;

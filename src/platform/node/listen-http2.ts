@@ -5,9 +5,12 @@ import type { Bytes, Outgoing } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { awaitDrain } from './transport.ts';
 
-/** The first bytes of HTTP/2 with prior knowledge (RFC 9113, 3.4), which no request of HTTP/1.1 begins with. */
+/** The first bytes of HTTP/2 with prior knowledge (RFC 9113, 3.4). No HTTP/1.1 request starts with them. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0');
-/** A connection that says nothing is not kept for longer; one that spoke HTTP/2, and has no call under way, ten times as long: clients keep theirs. */
+/**
+ * An idle connection is closed after this time. An HTTP/2 connection without a running call is kept ten times
+ * as long, because clients reuse it.
+ */
 const IDLE_MS = 60_000;
 const SESSION_TIMES = 10;
 
@@ -28,17 +31,24 @@ const write = async (response: Http2ServerResponse, { status, headers, body, tra
   response.end();
 };
 
-/** Writes one answer over HTTP/2. A source that fails, or a cut, resets the stream or ends the connection. */
+/**
+ * Writes one response over HTTP/2. If the source fails or the response is cut, it resets the stream or ends
+ * the connection.
+ */
 const answerHttp2 = (response: Http2ServerResponse, outgoing: Outgoing): void => {
   if (response.stream.destroyed) return;
   if (outgoing.cut === true) response.stream.session?.destroy();
   else write(response, outgoing).catch(() => response.stream.destroy());
 };
 
-/** Tells which protocol a client speaks, by as many bytes as that takes; they stay in the socket for whoever is to read them. */
+/**
+ * Detects the protocol of a client by reading as few bytes as possible. The bytes stay in the socket for the
+ * actual reader.
+ */
 const firstBytes = (socket: Socket, told: (isHttp2: boolean) => void): void => {
   let seen = Buffer.alloc(0);
-  // Sockets of this server stay open for answers when their clients have said all: here nothing was asked.
+  // Sockets of this server stay open for responses after the client has sent all its data. Here there was no
+  // request.
   const destroySocket = (): void => void socket.destroy();
   const look = (chunk: Buffer): void => {
     seen = Buffer.concat([seen, chunk]);
@@ -56,7 +66,10 @@ const firstBytes = (socket: Socket, told: (isHttp2: boolean) => void): void => {
   socket.once('end', destroySocket);
 };
 
-/** Node does not see that a client goes away once it has broken the protocol: without a limit its socket would stay here for ever. */
+/**
+ * After a protocol error, Node does not notice that a client disconnects. Without a limit its socket would
+ * stay open forever.
+ */
 const endIdle = (session: ServerHttp2Session, idleMs: number): void => {
   let calls = 0;
   session.on('stream', (stream) => {
@@ -76,7 +89,10 @@ type OnRequest = (
   give: (outgoing: Outgoing) => void,
 ) => void;
 
-/** One port for both: a connection that begins with the preface speaks HTTP/2, every other one stays with `http1`. */
+/**
+ * One port for both protocols: a connection that starts with the preface uses HTTP/2, all others stay with
+ * `http1`.
+ */
 export const addHttp2 = (http1: Server, onRequest: OnRequest, idleMs = IDLE_MS): void => {
   const http2 = builtin.http2.createServer();
   http2.on('request', (message, response) => {
@@ -89,7 +105,7 @@ export const addHttp2 = (http1: Server, onRequest: OnRequest, idleMs = IDLE_MS):
   const takers = http1.listeners('connection');
   const take = (socket: Socket, isHttp2: boolean): void => {
     if (isHttp2) {
-      // Else a client that just goes away would leave its socket here for ever.
+      // Otherwise the socket of a client that disconnects silently would stay open forever.
       socket.allowHalfOpen = false;
       http2.emit('connection', socket);
     } else for (const taker of takers) taker.call(http1, socket);

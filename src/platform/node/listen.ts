@@ -27,7 +27,7 @@ const rawHeaders = (outgoing: Outgoing, length: number | undefined): string[] =>
     raw.push('content-length', String(length));
   return raw;
 };
-/** A source that fails cuts the connection: the client must not take half an answer for a whole one. */
+/** A failing source cuts the connection, so that the client does not treat a partial response as complete. */
 const pump = async (response: ServerResponse, body: AsyncIterable<Bytes>): Promise<void> => {
   try {
     for await (const chunk of body) {
@@ -48,10 +48,10 @@ const cutConnection = (response: ServerResponse, outgoing: Outgoing): void => {
 };
 const sizeOf = (body: string | Bytes | undefined): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
-/** Text without a character of several bytes needs no second look at each. */
+/** Text without multibyte characters needs no second scan. */
 const encodingOf = (body: string | Bytes, size: number): 'latin1' | 'utf8' =>
   body.length === size ? 'latin1' : 'utf8';
-/** Writes one answer. Strings and bytes go out in one piece with their length. */
+/** Writes one response. Strings and bytes are sent in one piece with their length. */
 export const answer = (message: IncomingMessage, response: ServerResponse, outgoing: Outgoing): void => {
   if (response.destroyed) return;
   if (outgoing.cut) {
@@ -94,7 +94,7 @@ const receive = <T>(
       isRefused = true;
       reject(error);
     };
-    // What comes after a refusal is read and dropped, so that the client sees the answer.
+    // Data after a rejection is read and dropped, so that the client sees the response.
     message.on('data', (chunk: Buffer) => {
       if (isRefused) return;
       size += chunk.length;
@@ -113,7 +113,7 @@ const receive = <T>(
     });
   });
 const collect = (message: IncomingMessage, limit: number): Promise<Bytes> => {
-  // Nothing of it will come, not even its end.
+  // No more data of it will arrive, not even its end.
   if (message.destroyed) return Promise.reject(makeGoneError());
   const chunks: Buffer[] = [];
   return receive(
@@ -134,7 +134,7 @@ const readAll = (message: IncomingMessage, limit: number): Promise<Bytes> =>
     : Promise.resolve().then(() =>
         message.complete && !message.destroyed ? whole(message, limit) : collect(message, limit),
       );
-/** One request as the handler sees it; what few handlers need is made only when it is asked for. */
+/** One request as the handler sees it. Rarely used properties are created on first access. */
 class Request implements Incoming {
   readonly method: string;
   readonly url: string;
@@ -152,7 +152,7 @@ class Request implements Incoming {
   }
 
   get headers(): Incoming['headers'] {
-    // Only set-cookie is ever a list, and it is no request header.
+    // Only set-cookie is ever a list, and it is not a request header.
     return this.#message.headers as Incoming['headers'];
   }
 
@@ -222,7 +222,7 @@ const listenTooLarge: Outgoing = {
   headers: { 'content-type': 'application/json', connection: 'close' },
   body: '{"message":"the request body is too large"}',
 };
-/** What the client hears when a handler gave no answer. */
+/** The response for a client if a handler returned none. */
 const failureAnswer = (error: unknown): Outgoing =>
   error instanceof NetworkError && error.code === 'TOO_LARGE' ? listenTooLarge : failed;
 const twoHosts: Outgoing = {
@@ -230,7 +230,7 @@ const twoHosts: Outgoing = {
   headers: { 'content-type': 'text/plain', connection: 'close' },
   body: 'the request has more than one Host header',
 };
-/** RFC 9112 3.2: answered with 400. What is in front of this server may have looked at the other one. */
+/** RFC 9112 3.2: respond with 400, because a proxy in front of this server may have used the other value. */
 const hasOneHost = ({ rawHeaders }: IncomingMessage): boolean => {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -253,7 +253,7 @@ const onRequest = (handler: Handler, at: Address) => {
     }
     try {
       const made = handler(incomingFrom(message, response, isTls));
-      // A handler that answers at once costs no promise.
+      // A handler that returns synchronously costs no promise.
       if (made instanceof Promise) made.then(give, (error: unknown) => give(failureAnswer(error)));
       else give(made);
     } catch {
@@ -298,7 +298,7 @@ const close = (server: Server, sockets: Set<Socket>): Promise<void> =>
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, CLOSE_GRACE_MS);
-    // A connection whose answer is out is kept alive by its client: it is idle by then, not before.
+    // A client keeps a connection open after its response. The connection is idle only from that moment on.
     const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
     server.close(() => {
       clearTimeout(timer);

@@ -16,7 +16,10 @@ const excludes = (entry: string, hostname: string, port: string): boolean => {
   if (name === '' || (at?.[2] !== undefined && at[2] !== port)) return false;
   return host === name || host.endsWith(`.${name}`);
 };
-/** The proxy that the environment asks for, if any; requests to this machine never go through one, because it would look for the service on itself. Lower-case names win, as in curl. Pure. */
+/**
+ * Returns the proxy that the environment configures, if any. Requests to this machine never use a proxy,
+ * because the proxy would look up the service on its own host. Lower-case names win, as in curl. Pure.
+ */
 export const proxyFor = (url: URL, env: Env): string | undefined => {
   const secure = url.protocol === 'https:';
   const proxy = pick(env, secure ? 'https_proxy' : 'http_proxy') ?? pick(env, 'all_proxy');
@@ -70,7 +73,7 @@ const makers = {
   proxied: async () => (await import('./proxied.ts')).proxiedTransport(),
   http2: async () => (await import('./http2.ts')).http2Transport(),
 } as const;
-/** All transports behind one call; those that no request needs are not loaded. */
+/** All transports behind one function. Unused transports are not loaded. */
 export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   const placeOf = places(env);
   const exchange = exchanges();

@@ -12,7 +12,7 @@ export const page = (command: string, text: string, env: Env): Promise<boolean> 
     });
     let isStarted = true;
     child.once('error', () => resolve(false));
-    // 127: the shell found no such command; nothing was shown.
+    // 127: the shell did not find the command, so no text was shown.
     child.once('close', (code) => resolve(isStarted && code !== 127));
     // A reader who leaves early closes the pipe.
     child.stdin.on('error', () => {});
@@ -22,7 +22,7 @@ export const page = (command: string, text: string, env: Env): Promise<boolean> 
     });
   });
 
-/** Keys as they are pressed, one by one, until the signal; the terminal is as before afterwards. */
+/** Yields single keys until the signal is aborted, then restores the terminal. */
 export async function* keys(signal: AbortSignal): AsyncGenerator<string> {
   const { stdin } = process;
   const waiting: string[] = [];

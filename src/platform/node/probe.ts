@@ -6,11 +6,14 @@ import { builtin } from './builtin.ts';
 const pem = (raw: Buffer): string =>
   `-----BEGIN CERTIFICATE-----\n${raw.toString('base64').replace(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
 
-/** Errors before the first byte of a server: they say nothing about who may connect. */
+/** Errors before the first byte of a server. They do not show who may connect. */
 const isNoConnection = (code: string): boolean =>
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/.test(code);
 
-/** Nothing secret is sent, so the server is not verified: certificates of its peers come from an authority that this machine may not know. */
+/**
+ * No secret is sent, so the server is not verified. This machine may not know the authority of peer
+ * certificates.
+ */
 const open = (url: URL, host: string): Socket | TLSSocket => {
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   if (url.protocol !== 'https:') return builtin.net.connect({ host, port });

@@ -5,9 +5,9 @@ import { builtin } from './builtin.ts';
 import { refuseToAppend } from './files.ts';
 
 type Options = NonNullable<Parameters<Processes['start']>[2]>;
-/** Lines that came before anybody asked are kept up to this many, so that an unread child does not fill memory. */
+/** Early lines are kept up to this number, so that an unread child does not fill the memory. */
 const KEPT_LINES = 10_000;
-/** Reads at once, so that a full pipe never stops the child. */
+/** Reads immediately, so that a full pipe never stops the child. */
 const lineQueue = (child: ChildProcess): (() => AsyncGenerator<string>) => {
   const lines: string[] = [];
   let isEnded = child.stdout === null;
@@ -63,7 +63,8 @@ export const start = async (command: string, args: readonly string[], options: O
     );
     const lines = lineQueue(child);
     await awaitSpawn(child);
-    // A later failure (a signal that cannot be sent) is the answer of `kill`, not an exception nobody catches.
+    // `kill` returns a later failure (a signal that cannot be sent) instead of throwing an uncaught
+    // exception.
     child.on('error', () => {});
     if (options.detached) child.unref();
     return {
@@ -129,8 +130,8 @@ const answers = (pid: number): boolean => {
   }
 };
 /**
- * A process that has ended and waits for its parent to notice still answers signal 0. When its /proc entry is not there, the parent
- * has noticed between the two looks, or the entry is hidden from this user: signal 0 tells which.
+ * A zombie process still accepts signal 0. If its /proc entry is missing, the parent has reaped it between
+ * the two checks, or the entry is hidden from this user. Signal 0 distinguishes the two cases.
  */
 const isAlive = (pid: number): boolean => {
   if (!answers(pid)) return false;

@@ -5,7 +5,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Choice, Prompts } from '../host.ts';
 import { builtin } from './builtin.ts';
 
-/** Prompts need a person at both ends: the question goes to stderr, the answer comes from stdin. */
+/** Prompts need a person at both ends: the question goes to stderr, the reply comes from stdin. */
 export const askAllowed = (): void => {
   if (builtin.tty.isatty(0) && builtin.tty.isatty(2)) return;
   throw new AppError('usage', 'cannot ask a question: stdin and stderr are not both terminals', {
@@ -52,11 +52,11 @@ export const inquirerPrompts = (): Prompts => ({
 });
 
 const log = (text: string): void => void process.stderr.write(text);
-/** One line from the terminal; nothing is redrawn, so that a screen reader reads each text once. */
+/** Reads one line from the terminal without redrawing, so that a screen reader reads each text once. */
 const readLine = (question: string, isSecret = false, signal?: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
     askAllowed();
-    // A terminal in raw mode whose output goes nowhere does not show what is typed.
+    // A terminal in raw mode with discarded output does not show typed text.
     const nowhere = new builtin.stream.Writable({ write: (_chunk, _encoding, done) => done() });
     const reader: Interface = builtin.readline.createInterface({
       input: process.stdin,
@@ -78,7 +78,7 @@ const readLine = (question: string, isSecret = false, signal?: AbortSignal): Pro
       if (line === undefined) reject(makeInterruptedError());
       else resolve(line);
     });
-    // Only now: what somebody types at once must not be shown either.
+    // Only now, because early typing must not be shown either.
     log(question);
   });
 const confirmInPlainText = async (question: string, fallback: boolean): Promise<boolean> => {

@@ -46,7 +46,10 @@ const makeDeferred = <T>() => {
   return { promise, resolve, reject };
 };
 
-/** One request under way: undici's calls become one reply with a body that is read as fast as it is consumed. */
+/**
+ * One active request: converts undici's callbacks into one reply with a body that is read at the speed of its
+ * consumer.
+ */
 const receiver = (method: string, progress: Progress) => {
   let controller: Dispatcher.DispatchController | undefined;
   let reason: Error | undefined;

@@ -7,11 +7,11 @@ export const connectRedis = async (url: string, timeoutMs: number): Promise<RunS
     socket: { connectTimeout: timeoutMs, socketTimeout: timeoutMs, reconnectStrategy: false },
     disableOfflineQueue: true,
   });
-  // Whoever asks hears of it; without a listener the process would end.
+  // Callers receive the error. Without a listener the process would exit.
   client.on('error', () => undefined);
   await client.connect();
   client.unref();
-  // An open connection must not keep the program alive, one that is asked must.
+  // An idle connection must not keep the program running; a connection with an open request must.
   return async (script, keys, args) => {
     client.ref();
     try {

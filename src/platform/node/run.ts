@@ -19,7 +19,10 @@ const inputOf = ({ input, inputFile }: RunOptions, isPiped: boolean) => {
 };
 
 const LET_GO_MS = 100;
-/** What a child started itself may hold its output open for long after it: a time limit and Ctrl-C are for the answer, not for the child alone. */
+/**
+ * A grandchild may keep the output open long after the child has exited. A time limit and Ctrl-C therefore
+ * apply to the output, not only to the child.
+ */
 const letGo = (child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>): void => {
   child.kill('SIGKILL');
   child.stdout?.destroy();
@@ -40,7 +43,9 @@ const cutOutput = (child: Parameters<typeof letGo>[0], { timeoutMs, signal }: Ru
   };
 };
 
-/** Runs a child to its end; see `Processes.run`. It never rejects: a child that fails is an answer too. */
+/**
+ * Runs a child until it exits; see `Processes.run`. Never rejects, because a failing child is also a result.
+ */
 export const run = async (
   command: string,
   args: readonly string[],
@@ -66,7 +71,7 @@ export const run = async (
   keep?.();
   const startError = startErrorOf(result);
   return {
-    // The child may have ended well after its output was cut; what is left of it is no answer.
+    // The child may have succeeded after its output was cut. The partial output is not a valid result.
     code: result.isMaxBuffer ? null : (result.exitCode ?? null),
     signal: result.signal ?? null,
     stdout: result.stdout ?? '',

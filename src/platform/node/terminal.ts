@@ -6,7 +6,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_COLUMNS = 80;
 
-/** The stream itself costs milliseconds to make, so it is asked for at the first write. */
+/** Creating the stream takes milliseconds, so it is created at the first write. */
 const output = (fd: 1 | 2, env: Env): Output => {
   let stream: NodeJS.WriteStream | undefined;
   let failure: Error | undefined;

@@ -17,7 +17,7 @@ export type Progress = {
   /** The peer took a piece of a streamed body. */
   moved(): void;
 };
-/** Where a request goes. */
+/** The target of a request. */
 export type Place = {
   readonly url: URL;
   readonly origin: string;
@@ -28,11 +28,16 @@ export type Place = {
 };
 export type Prepared = { readonly to: Place; readonly request: HttpRequest };
 export type Attempt = { readonly reply: Promise<Wire>; destroy(reason: Error): void };
-/** One way of carrying requests; timeouts, limits and error names are the same for all (exchange.ts). */
+/**
+ * One transport for requests. Timeouts, limits and error names are the same for all transports (exchange.ts).
+ */
 export type Transport = { start(prepared: Prepared, progress: Progress): Attempt; close(): Promise<void> };
 export const isStream = (body: HttpRequest['body']): body is AsyncIterable<Bytes> =>
   typeof body === 'object' && !(body instanceof Uint8Array);
-/** Methods whose requests say that they have no body, as servers expect one of them (RFC 9110 8.6). */
+/**
+ * Methods whose requests announce that they have no body, because servers expect a length for them (RFC 9110
+ * 8.6).
+ */
 export const statesItsLength = (method: string): boolean => /^(POST|PUT|PATCH)$/.test(method);
 /** Headers of a request with names in lower case and the length of its body. */
 export const headersWithLength = ({
@@ -57,7 +62,7 @@ export const flatHeaders = (
   }
   return flat;
 };
-/** RFC 9112 6.3: these answers have no body whatever their headers say. */
+/** RFC 9112 6.3: these responses have no body, regardless of their headers. */
 export const isBodyless = (method: string, status: number): boolean =>
   method === 'HEAD' || status === 204 || status === 304;
 export const hasNoBody = (
@@ -102,7 +107,10 @@ const MOST_BYTES = 64 * 1024;
 type Source = { resume(): void; abort(why: Error): void };
 type Step = IteratorResult<Bytes, undefined>;
 type Reader = { resolve(step: Step): void; reject(error: Error): void };
-/** A body that is read once, as fast as it is consumed: what a Node stream does, at a small part of its cost per request. */
+/**
+ * A body that is read once, at the speed of its consumer: like a Node stream, at a fraction of its cost per
+ * request.
+ */
 export class ChunkQueue {
   readonly #source: Source;
   readonly #waiting: Bytes[] = [];
@@ -164,7 +172,7 @@ export class ChunkQueue {
   }
 }
 
-/** What Node trusts without being told: its own list and NODE_EXTRA_CA_CERTS (both known to Node itself from 22.15 on). */
+/** The default authorities of Node: its own list and NODE_EXTRA_CA_CERTS (Node reads both from 22.15 on). */
 export const usualAuthorities = (): readonly string[] => {
   const tls = builtin.tls as typeof builtin.tls & { getCACertificates?(type: 'default'): string[] };
   if (tls.getCACertificates !== undefined) return tls.getCACertificates('default');
@@ -173,7 +181,7 @@ export const usualAuthorities = (): readonly string[] => {
   try {
     return [...tls.rootCertificates, readFileNow(extra)];
   } catch {
-    // Node has said at start that the file cannot be read.
+    // Node has already reported at startup that the file cannot be read.
     return tls.rootCertificates;
   }
 };
@@ -204,7 +212,7 @@ const watchConnection = (call: ClientRequest, isSecure: boolean, progress: Progr
   });
 };
 const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
-/** Opens requests on connections that are kept alive; the agents are made by the first that needs them. */
+/** Sends requests over keep-alive connections. The agents are created on first use. */
 const opener = () => {
   let plain: HttpAgent | undefined;
   let secure: HttpsAgent | undefined;

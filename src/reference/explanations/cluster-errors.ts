@@ -166,7 +166,7 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   HELD: {
     category: 'stopped',
     meaning: 'The run is held, as requested.',
-    causes: ['--hold-last, --hold-after, a maintenance window or an answer at the prompt held the run.'],
+    causes: ['--hold-last, --hold-after, a maintenance window or a reply at the prompt held the run.'],
     fix: 'Continue the run or roll it back.',
     example: 'opsctl kv resume',
   },
@@ -591,7 +591,7 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     meaning: 'The snapshot file is empty.',
     causes: [
       'The disk was full when the file was saved.',
-      'A program created the file and wrote nothing to it.',
+      'A program created the file but did not write to it.',
     ],
     fix: 'Use another snapshot, or save a new one if the cluster still runs.',
     example: 'opsctl kv snapshot list s3://backups/etcd',
@@ -606,7 +606,7 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   SNAPSHOT_NO_CHECKSUM: {
     category: 'no',
     meaning: 'The file is a database without the checksum that a snapshot ends with.',
-    causes: ['Somebody copied the database file of a member instead of saving a snapshot.'],
+    causes: ['An operator copied the database file of a member instead of saving a snapshot.'],
     fix: 'Use a saved snapshot. If the copy is all that is left, restore it with --skip-hash-check.',
     example: 'opsctl kv restore --snapshot copy.db --skip-hash-check',
   },

@@ -19,7 +19,7 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   CANCELLED: {
     category: 'interrupted',
     meaning: 'The user canceled the command at a prompt. No changes were made.',
-    causes: ['The answer was no, or Ctrl-C.'],
+    causes: ['The user declined the prompt or pressed Ctrl-C.'],
     fix: 'Run the command again and confirm.',
     example: 'opsctl tracker labels delete bug --yes',
   },
@@ -149,13 +149,13 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   NOT_CONFIRMED: {
     category: 'stopped',
     meaning: 'The change was not confirmed. No changes were made.',
-    causes: ['The answer at the prompt was no, or the typed name differs.'],
+    causes: ['The user declined the prompt, or the typed name differs.'],
     fix: 'Run the command again and confirm.',
     example: 'opsctl kv upgrade',
   },
   NOT_INTERACTIVE: {
     category: 'usage',
-    meaning: 'The command needs an answer, but stdin and stderr are not terminals.',
+    meaning: 'The command needs a confirmation, but stdin and stderr are not terminals.',
     causes: ['The command runs in a script or pipe.'],
     fix: 'Specify the value with a flag, or confirm with --yes.',
     example: 'opsctl tracker labels delete bug --yes',

@@ -14,7 +14,7 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   ACCOUNT_BUSY: {
     category: 'network',
-    meaning: 'Other commands changed the stored account again and again, so opsctl gave up.',
+    meaning: 'Other commands changed the stored account repeatedly, so opsctl stopped retrying.',
     causes: ['Many commands refresh or sign out the same account in parallel.'],
     fix: 'Stop the other commands that use the account and run the command again.',
     example: 'opsctl auth list',

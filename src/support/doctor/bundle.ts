@@ -49,7 +49,7 @@ const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
   return [{ name: newest, text: lossyText(await host.files.readBytes(path)) }];
 };
 
-/** A doctor that fails is a finding as well: the rest of the bundle is made all the same. */
+/** A failing doctor is also a finding. The rest of the bundle is still created. */
 const gatherFindings = async (looks: Looks): Promise<File[]> => {
   const files: File[] = [];
   for (const [name, look] of Object.entries(looks))
@@ -57,7 +57,7 @@ const gatherFindings = async (looks: Looks): Promise<File[]> => {
   return files;
 };
 
-/** One archive for a bug report. Every text goes through the redactor, whatever it was made from. */
+/** Creates one archive for a bug report. The redactor processes every text, whatever its source is. */
 export const writeBundle = async (context: Context, file: string, looks: Looks): Promise<Result> => {
   const { host, settings } = context;
   const redactor = makeRedactor();
@@ -76,7 +76,7 @@ export const writeBundle = async (context: Context, file: string, looks: Looks):
   return recordResult(
     { file: path, size_bytes: bytes.length, contents },
     {
-      message: `${path} holds ${contents.length} files for a bug report, without secrets; look at them before you send it`,
+      message: `${path} contains ${contents.length} files for a bug report, without secrets; review them before you send it`,
     },
   );
 };

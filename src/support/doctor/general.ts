@@ -21,7 +21,7 @@ export const directoryFinding = async (
         check: `${name} directory`,
         state: 'fail',
         found: `${path}: the disk is full`,
-        remedy: 'make room there, or set OPSCTL_HOME to a directory on another disk',
+        remedy: 'free some space there, or set OPSCTL_HOME to a directory on another disk',
       };
     }
     return {
@@ -59,7 +59,7 @@ const asError = (error: unknown): { found: string; remedy: string } =>
   error instanceof AppError
     ? { found: error.message, remedy: error.detail.tryThis?.[0] ?? '' }
     : { found: messageOf(error), remedy: remedyOf(error) };
-/** A service is reachable when it answers anything at all; whether the token is good shows its status. */
+/** A service is reachable if it returns any response. The status shows whether the token is valid. */
 export const serviceFinding = async (
   context: Context,
   service: ServiceName,
@@ -96,7 +96,7 @@ export const serviceFinding = async (
   }
 };
 
-/** The machine, the settings and whether each service answers. */
+/** Checks the machine, the settings and whether each service responds. */
 export const generalFindings = async (context: Context): Promise<readonly Finding[]> => {
   const { name, origin } = context.settings.profile;
   return [
@@ -133,7 +133,7 @@ type Given = AskedServer & {
   readonly port?: number | undefined;
   readonly 'redirect-path'?: string | undefined;
 };
-/** Settings that are missing or wrong are a finding like any other: the machine's own checks are shown all the same. */
+/** Missing or invalid settings are findings. The checks of the machine are still shown. */
 const settingsFinding = (error: unknown): SignInFinding[] => {
   if (!(error instanceof AppError) || (error.category !== 'config' && error.category !== 'usage'))
     throw error;
@@ -165,7 +165,7 @@ const serverRows = async (context: Context, values: Given): Promise<readonly Sig
     ),
   );
 };
-/** Everything that signing in depends on; nobody has to sign in. */
+/** Checks all requirements of a sign-in. The user does not have to sign in. */
 export const signInFindings = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
   const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
     '../../auth/doctor.ts'

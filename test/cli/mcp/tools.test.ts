@@ -99,8 +99,8 @@ describe('a change', () => {
 describe('arguments of a call', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['tracker_labels_get', { label: 'x', nosuch: 1 }, 'nosuch is not an argument'],
-    ['tracker_labels_get', { label: '--help' }, 'label must not begin with a dash'],
-    ['tracker_labels_get', { label: '-' }, 'label must not begin with a dash'],
+    ['tracker_labels_get', { label: '--help' }, 'label must not start with a dash'],
+    ['tracker_labels_get', { label: '-' }, 'label must not start with a dash'],
     ['tracker_labels_get', { label: ['x'] }, 'label must be a string'],
     ['tracker_labels_get', { label: { a: 1 } }, 'label must be a string'],
     ['tracker_labels_get', { label: null }, 'label must be a string'],
@@ -114,12 +114,12 @@ describe('arguments of a call', () => {
     ['tracker_stories_get', { story: [5] }, 'story must be a whole number'],
     ['tracker_labels_list', { slim: 'true' }, 'slim must be true or false'],
     ['tracker_search', { query: 'x', type: 'story' }, 'type must be a list'],
-    ['tracker_search', { query: 'x', type: ['-x'] }, 'type must not begin with a dash'],
+    ['tracker_search', { query: 'x', type: ['-x'] }, 'type must not start with a dash'],
     ['tracker_labels_create', { body: '@/etc/passwd' }, 'body is the JSON itself, not a file'],
     ['tracker_labels_create', { body: '-' }, 'body is the JSON itself, not a file'],
-    ['tracker_labels_create', { name: 'x', 'description-file': '-' }, 'must not begin with a dash'],
-    ['tracker_labels_create', { name: 'x', 'description-file': '@f' }, 'must not begin with @'],
-    ['tracker_apply', { file: '-' }, 'file must not begin with a dash'],
+    ['tracker_labels_create', { name: 'x', 'description-file': '-' }, 'must not start with a dash'],
+    ['tracker_labels_create', { name: 'x', 'description-file': '@f' }, 'must not start with @'],
+    ['tracker_apply', { file: '-' }, 'file must not start with a dash'],
   ])('%s %j is rejected', (name, given, message) => {
     expect(problemsOf(named(name), given)).toContain(message);
   });
