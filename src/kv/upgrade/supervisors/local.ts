@@ -5,15 +5,23 @@ import type { Exit, Host, Started } from '../../../platform/host.ts';
 import { type Distrust, findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import { argvOf, shellLine } from '../../engine/command-line.ts';
-import { type DataCopy, type Driver, goInText, versionInText, type Which, whyFailed } from './driver.ts';
+import {
+  type DataCopy,
+  type Driver,
+  goInText,
+  localShell,
+  versionInText,
+  type Which,
+  whyFailed,
+} from './driver.ts';
 import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
 import {
   commandFacts,
   commandOf,
   identityOf,
+  identityProblem,
   isOperatorVariable,
   keptConfig,
-  launchWords,
   memberProcess,
   ownerFacts,
   placeFacts,
@@ -24,16 +32,23 @@ import {
 import {
   environmentFor,
   keepRecord,
-  limitsIn,
   localProcesses,
   packEnvironment,
   type ProcessInfo,
   readProcess,
   recordHere,
   recordPath,
-  recordProblems,
   unpackWords,
 } from './process-record.ts';
+import {
+  identityFor,
+  launchWords,
+  missingProblems,
+  missingScript,
+  recordProblems,
+  type Starter,
+  startWords,
+} from './successor.ts';
 import { copyFrom, copyMs, copyScript, namedWal } from './wal-directory.ts';
 
 /** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
@@ -186,7 +201,7 @@ const facts = async (
     ...(directory.problems ?? []),
     ...(found.problem === undefined ? [] : [found.problem]),
     ...places,
-    ...successorProblems(host, member, first, server),
+    ...(await successorProblems(host, member, first, server)),
     ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
   return {
@@ -229,22 +244,25 @@ const trustProblems = async (
   );
   return [...new Set(problems)];
 };
-const ownLimits = ({ files }: Host): Record<string, string> => {
-  try {
-    return limitsIn(files.readNow('/proc/self/limits') ?? '');
-  } catch {
-    return {};
-  }
-};
-const successorProblems = (
+/** This program, whose children get what it has. */
+const starterHere = async (host: Host): Promise<Starter> => ({
+  ...(await readProcess(host, 'self')).record,
+  uid: host.uid,
+});
+const successorProblems = async (
   host: Host,
   member: MemberSpec,
   first: ProcessInfo | undefined,
   server: ProcessInfo | undefined,
-): string[] => [
-  ...processProblems(member, first, server, host.uid),
-  ...recordProblems(first && readProcess(host, first.pid), host.uid, ownLimits(host)),
-];
+): Promise<string[]> => {
+  const problems = processProblems(member, first, server, host.uid);
+  // Nothing can be read of another user's process.
+  if (first === undefined || identityProblem(first, host.uid) !== undefined) return problems;
+  const [found, own] = await Promise.all([readProcess(host, first.pid), starterHere(host)]);
+  const script = missingScript(found, own);
+  const missing = script === undefined ? '' : (await localShell(host).run(script)).stdout;
+  return [...problems, ...recordProblems(found, own), ...missingProblems(missing)];
+};
 const runningFacts = (named: ProcessInfo | undefined): HostFacts => ({
   is_running: named !== undefined,
   ...(named === undefined ? {} : { pid: named.pid }),
@@ -312,19 +330,19 @@ const withoutOperators = ({ env }: Host): Record<string, undefined> =>
 const withoutAny = ({ env }: Host): Record<string, undefined> =>
   Object.fromEntries(Object.keys(env).map((name) => [name, undefined]));
 const start = async (host: Host, member: MemberSpec, which: Which, placement: Placement | undefined) => {
-  const argv = commandOf(member, which);
-  if (argv === undefined)
+  if (commandOf(member, which) === undefined)
     throw new AppError('config', `member ${member.name} has no ${which}_command`, { code: 'CLUSTER_FILE' });
   const running = await pidOf(host, member);
   if (running !== undefined)
     throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, {
       code: 'ALREADY_RUNNING',
     });
-  const identity = placement?.runs_as ?? (await ownerOfData(host, member));
   const record = await recordHere(host, member, placement);
+  const argv = startWords(member, which, placement, record) as [string, ...string[]];
+  const identity = identityFor(record, placement, await ownerOfData(host, member));
   const kept = record === undefined ? {} : environmentFor(record, member, argv);
   const command = record === undefined ? argv : [...unpackWords(kept), ...argv];
-  const words = launchWords(member, command, identity, host.uid, record);
+  const words = launchWords(member, command, identity, await starterHere(host), record);
   const env =
     record === undefined
       ? { ...withoutOperators(host), ...member.env }

@@ -1,12 +1,11 @@
 import { basename, resolve } from 'node:path';
 import { isPathVariable } from '../../../api-specs/etcd/settings.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PlaceSeen } from '../../engine/model.ts';
-import { sh, shellLines } from '../../../core/shell.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
 import { placeText } from './places.ts';
-import { becomeLike, type ProcessInfo, type ProcessRecord, type ProcessTable } from './process-record.ts';
+import type { ProcessInfo, ProcessTable } from './process-record.ts';
 
 /** `problem`: there is a process, and it is not this member. */
 export type Found = { readonly process?: ProcessInfo; readonly problem?: string };
@@ -159,28 +158,6 @@ export const identityOf = (running: ProcessInfo | undefined): Identity | undefin
       };
 /** Variables of the operator's that would be settings of the server, of its ctl, or of this program. */
 export const isOperatorVariable = (name: string): boolean => /^(ETCD|ETCDCTL|OPSCTL)_/.test(name);
-/**
- * A shell that becomes the server: `$1` pid file, then the command. The pid file is written before, so that a crash of ours leaves no process
- * without one. It runs in the directory and as the user of its predecessor; only root can become somebody else.
- */
-export const launchWords = (
-  member: MemberSpec,
-  argv: readonly string[],
-  identity: Identity | undefined,
-  ownUid: number,
-  record?: ProcessRecord,
-): string[] => {
-  const { uid, gid, groups = [], cwd } = identity ?? {};
-  const others = groups.length === 0 ? ['--clear-groups'] : ['--groups', groups.join(',')];
-  const become =
-    ownUid === 0 && uid !== undefined && gid !== undefined && (uid !== 0 || gid !== 0)
-      ? ['setpriv', '--reuid', String(uid), '--regid', String(gid), ...others, '--']
-      : [];
-  const like = becomeLike(record);
-  const start = sh`cd "$2" || exit 1; echo "$$" > "$1" && shift 2 || exit 1`;
-  const script = shellLines([start, ...(like === undefined ? [] : [like]), sh`exec "$@"`]);
-  return ['-c', String(script), 'sh', member.pid_file as string, cwd ?? '.', ...become, ...argv];
-};
 /** Why a process like this one could not be started again; undefined when it can. */
 export const identityProblem = (running: ProcessInfo | undefined, ownUid: number): string | undefined =>
   running?.uid === undefined || running.uid === ownUid || ownUid === 0

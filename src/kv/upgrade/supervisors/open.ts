@@ -114,6 +114,8 @@ const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
     ? { state: 'starting', awaits: `the hook is_running (exit code ${done.code})` }
     : { state: 'gone', reason: `the hook is_running ended with exit code ${done.code}` };
 };
+/** Variables of this program may be secrets, and a hook may pass them on to a server. */
+const withoutOwn = sh`for v in $(env | sed -n 's/^\\(OPSCTL_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset "$v"; done`;
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
     hooks[name] === undefined ? undefined : fillWords(hooks[name], hookValues(member, which, to));
@@ -137,7 +139,9 @@ ${waitFor(sh`( ${runs(member)} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne
     kill: (member) =>
       line('kill', member, 'old') ??
       sh`echo "there is no hook named kill in the cluster file: the process was not killed" >&2; exit 3`,
-    start: (member, which) => line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? sh`exit 2`,
+    start: (member, which) =>
+      sh`${withoutOwn}
+${line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? sh`exit 2`}`,
     logTail: (member) => line('log', member, 'old') ?? sh`true`,
     version: (member, which) =>
       line(which === 'new' ? 'new_version' : 'old_version', member, which) ??

@@ -10,7 +10,7 @@ import {
   commandFacts,
   commandOf,
   identityOf,
-  launchWords,
+  identityProblem,
   memberProcess,
   placeFacts,
   processesOf,
@@ -25,13 +25,21 @@ import {
   type ProcessTable,
   readProcessThere,
   recordPath,
-  recordProblems,
   recordThere,
   serverVariables,
   statusOf,
   unpackWords,
   wordsIn,
 } from './process-record.ts';
+import {
+  identityFor,
+  launchWords,
+  missingProblems,
+  missingScript,
+  recordProblems,
+  type Starter,
+  startWords,
+} from './successor.ts';
 
 type Seen = { readonly real?: string; readonly info?: FileInfo; readonly isWritable: boolean };
 const kindOf = (type: string): FileInfo['kind'] => {
@@ -219,6 +227,23 @@ const namedPaths = (member: MemberSpec): (string | undefined)[] => [
     );
   }),
 ];
+/** The shell on the host, whose children get what it has. */
+const starterThere = async (ask: Ask, uid: number): Promise<Starter> => ({
+  ...(await readProcessThere(ask, 'self')).record,
+  uid,
+});
+const successorProblems = async (
+  ask: Ask,
+  first: ProcessInfo | undefined,
+  ownUid: number,
+): Promise<string[]> => {
+  // Nothing can be read of another user's process.
+  if (first === undefined || identityProblem(first, ownUid) !== undefined) return [];
+  const [found, own] = await Promise.all([readProcessThere(ask, first.pid), starterThere(ask, ownUid)]);
+  const script = missingScript(found, own);
+  const missing = script === undefined ? '' : await ask(script);
+  return [...recordProblems(found, own), ...missingProblems(missing)];
+};
 const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
   const [table, files] = await Promise.all([
     remoteProcesses(member, ask),
@@ -231,7 +256,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(problem === undefined ? [] : [problem]),
     ...(await placeProblems(files, member, first?.cwd ?? '/')),
     ...processProblems(member, first, server, table.ownUid),
-    ...recordProblems(first && (await readProcessThere(ask, first.pid)), table.ownUid, {}),
+    ...(await successorProblems(ask, first, table.ownUid)),
   ];
   return {
     is_running: first !== undefined,
@@ -268,13 +293,16 @@ const startScript = async (
   const table = await remoteProcesses(member, ask);
   const [first] = await processesOf(table, member);
   if (first !== undefined) return sh`echo "it runs already (process ${first.pid})" >&2; exit 4`;
-  // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
-  const identity = { cwd: '/', ...(placement?.runs_as ?? (await ownerOfData(member, ask))) };
-  const argv = commandOf(member, which) ?? [];
   const record = await recordThere(ask, member, placement);
+  // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
+  const identity = {
+    cwd: '/',
+    ...identityFor(record, placement, await ownerOfData(member, ask)),
+  };
+  const argv = startWords(member, which, placement, record) ?? [];
   const kept = record === undefined ? {} : environmentFor(record, member, argv);
   const command = record === undefined ? argv : [...unpackWords(kept), ...argv];
-  const words = launchWords(member, command, identity, table.ownUid, record);
+  const words = launchWords(member, command, identity, await starterThere(ask, table.ownUid), record);
   // Standard input brings the environment: it may contain secrets, and a command line is in the process list.
   const env = record === undefined ? (member.env ?? {}) : packEnvironment(kept);
   const exports = Object.entries(env)

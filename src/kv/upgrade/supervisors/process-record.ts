@@ -1,7 +1,7 @@
 import { isServerVariable } from '../../../api-specs/etcd/settings.ts';
-import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
-import type { MemberSpec, Placement } from '../../engine/model.ts';
+import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { type Ask, valuesIn } from './driver.ts';
 
@@ -93,9 +93,20 @@ export const localProcesses = (host: Host): ProcessTable => ({
   realPath: (path) => host.files.realPath(path).catch(() => undefined),
 });
 
-/** Everything of a process that its successor gets and no cluster file contains. Its environment may contain secrets. */
-export type ProcessRecord = {
+/** Sets of capabilities as the kernel prints them: hexadecimal numbers with one bit for each capability. */
+type CapabilitySets = {
+  readonly effective: string;
+  readonly bounding: string;
+  readonly inheritable: string;
+  readonly ambient: string;
+};
+/**
+ * Everything of a process that its successor gets and no cluster file contains. Its environment may contain secrets. Records of earlier
+ * versions have fewer fields: only `env` is always present.
+ */
+export type ProcessRecord = Identity & {
   readonly env: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
   readonly umask?: string;
   /** Names of prlimit, with soft and hard value. */
   readonly limits?: Readonly<Record<string, string>>;
@@ -103,6 +114,20 @@ export type ProcessRecord = {
   readonly oom_score_adj?: number;
   /** Directories of its control groups below /sys/fs/cgroup. */
   readonly cgroups?: readonly string[];
+  readonly capabilities?: CapabilitySets;
+  readonly no_new_privs?: boolean;
+  /** Signals that the process ignores, as a hexadecimal number with one bit for each signal. */
+  readonly ignored_signals?: string;
+  /** The list of its processors, such as `0-3,8`. */
+  readonly cpus?: string;
+  /** Numbers of sched(7). */
+  readonly scheduling?: { readonly policy: number; readonly priority: number };
+  readonly seccomp?: number;
+  readonly root?: string;
+  /** By kind: `net:[4026531840]`. */
+  readonly namespaces?: Readonly<Record<string, string>>;
+  /** Its real and saved user or group are not the effective ones. */
+  readonly has_mixed_ids?: true;
 };
 /**
  * A private file next to the pid file, on the member's host. The record of a version is written before an upgrade leaves that version, the
@@ -126,37 +151,77 @@ export const limitsIn = (text: string): Record<string, string> =>
       return name === undefined ? [] : [[name, `${found?.[2]}:${found?.[3]}`]];
     }),
   );
-/** Undefined: the file does not exist, or must not be read. */
+/** The text of a file of /proc/PID, or the target of a link there. Undefined: it does not exist, or must not be read. */
 type Read = (name: string) => string | undefined;
+const procFiles = [...['environ', 'cmdline', 'status', 'stat', 'limits', 'oom_score_adj', 'cgroup']] as const;
+const namespaceKinds = ['mnt', 'net', 'ipc', 'uts', 'pid', 'user'] as const;
+const procLinks = ['cwd', 'root', ...namespaceKinds.map((kind) => `ns/${kind}`)] as const;
 const numberIn = (text: string | undefined): number | undefined =>
   text !== undefined && /^-?\d+$/.test(text.trim()) ? Number(text) : undefined;
-/** Files of /proc/PID. Undefined if the environment cannot be read. Pure. */
-const recordFrom = (read: Read): ProcessRecord | undefined => {
-  const text = read('environ');
-  if (text === undefined) return undefined;
-  const environ = wordsIn(text);
-  const env = Object.fromEntries(
-    environ
+const environmentIn = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    wordsIn(text)
       // Variables of this program itself are nothing of the server's.
       .filter((word) => word.indexOf('=') > 0 && !word.startsWith('OPSCTL_'))
       .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
   );
-  const umask = /^Umask:\s*([0-7]+)$/m.exec(read('status') ?? '')?.[1];
-  const nice = numberIn((read('stat') ?? '').replace(/^.*\) /s, '').split(' ')[16]);
-  const oom = numberIn(read('oom_score_adj'));
-  const cgroups = (read('cgroup') ?? '').split('\n').flatMap((line) => {
-    const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
-    return path === undefined || path === '/' || path.includes('..')
+/** The directory of each hierarchy; `/` is the root of the second version, `/memory/` the root of one of the first. */
+const cgroupsIn = (text: string): string[] =>
+  text.split('\n').flatMap((line) => {
+    const [, controllers = '', path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
+    return path === undefined || path.includes('..')
       ? []
-      : [`${controllers === '' ? '' : `/${(controllers ?? '').replace(/^name=/, '')}`}${path}`];
+      : [`${controllers === '' ? '' : `/${controllers.replace(/^name=/, '')}`}${path}`];
   });
+/** Fields of /proc/PID/status that a successor can or must have. */
+const stateIn = (status: string): Partial<ProcessRecord> => {
+  const line = (key: string): string | undefined =>
+    new RegExp(`^${key}:[ \\t]*(.*)$`, 'm').exec(status)?.[1]?.trim();
+  const { uid, gid, groups } = statusOf(status);
+  const [bounding, inheritable, ambient, effective] = ['CapBnd', 'CapInh', 'CapAmb', 'CapEff'].map(line);
+  const [umask, ignored, cpus] = [line('Umask'), line('SigIgn'), line('Cpus_allowed_list')];
+  const [privileges, seccomp] = [line('NoNewPrivs'), numberIn(line('Seccomp'))];
+  const isMixed = ['Uid', 'Gid'].some((key) => new Set(line(key)?.split(/\s+/).slice(0, 3)).size > 1);
   return {
-    env,
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
+    ...(groups === undefined ? {} : { groups }),
+    ...(umask === undefined || !/^[0-7]+$/.test(umask) ? {} : { umask }),
+    ...(bounding === undefined || inheritable === undefined || ambient === undefined
+      ? {}
+      : { capabilities: { bounding, inheritable, ambient, effective: effective ?? '0' } }),
+    ...(privileges === undefined ? {} : { no_new_privs: privileges === '1' }),
+    ...(ignored === undefined ? {} : { ignored_signals: ignored }),
+    ...(cpus === undefined ? {} : { cpus }),
+    ...(seccomp === undefined ? {} : { seccomp }),
+    ...(isMixed ? { has_mixed_ids: true } : {}),
+  };
+};
+/** Files of /proc/PID. Undefined if the environment cannot be read. Pure. */
+const recordFrom = (read: Read): ProcessRecord | undefined => {
+  const environ = read('environ');
+  if (environ === undefined) return undefined;
+  // The name of the program may contain spaces and parentheses: fields count from the third one.
+  const stat = (read('stat') ?? '').replace(/^.*\) /s, '').split(' ');
+  const [nice, priority, policy] = [16, 37, 38].map((at) => numberIn(stat[at]));
+  const [oom, cwd, root] = [numberIn(read('oom_score_adj')), read('cwd'), read('root')];
+  return {
+    env: environmentIn(environ),
+    args: wordsIn(read('cmdline') ?? ''),
+    ...stateIn(read('status') ?? ''),
     limits: limitsIn(read('limits') ?? ''),
-    cgroups,
-    ...(umask === undefined ? {} : { umask }),
+    cgroups: cgroupsIn(read('cgroup') ?? ''),
     ...(nice === undefined ? {} : { nice }),
     ...(oom === undefined ? {} : { oom_score_adj: oom }),
+    ...(policy === undefined || priority === undefined ? {} : { scheduling: { policy, priority } }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(root === undefined ? {} : { root }),
+    namespaces: Object.fromEntries(
+      namespaceKinds.flatMap((kind) => {
+        const target = read(`ns/${kind}`);
+        return target === undefined ? [] : [[kind, target]];
+      }),
+    ),
   };
 };
 const textOf = ({ files }: Pick<Host, 'files'>, path: string): string | undefined => {
@@ -166,11 +231,27 @@ const textOf = ({ files }: Pick<Host, 'files'>, path: string): string | undefine
     return undefined;
   }
 };
-export const readProcess = (host: Pick<Host, 'files'>, pid: number): ProcessRecord | undefined =>
-  recordFrom((name) => textOf(host, `/proc/${pid}/${name}`));
+export type ReadProcess = {
+  readonly record?: ProcessRecord;
+  /** Why the process cannot be started again as it runs. */
+  readonly problem?: string;
+};
+const unreadable = 'its environment cannot be read, and its successor would not have it; run opsctl as root';
+const readFrom = (read: Read): ReadProcess => {
+  const record = recordFrom(read);
+  if (record !== undefined) return { record };
+  return read('status') === undefined ? {} : { problem: unreadable };
+};
+/** The process with this ID, or this one. */
+export const readProcess = async (host: Pick<Host, 'files'>, pid: number | 'self'): Promise<ReadProcess> => {
+  const links = new Map<string, string | undefined>();
+  for (const name of procLinks)
+    links.set(name, (await host.files.info(`/proc/${pid}/${name}`).catch(() => undefined))?.target);
+  return readFrom((name) => (links.has(name) ? links.get(name) : textOf(host, `/proc/${pid}/${name}`)));
+};
 /** Before a stop: a member must not be stopped if nothing would say what it ran with. */
 export const keepRecord = async (host: Host, pid: number | undefined, path: string): Promise<void> => {
-  const record = pid === undefined ? undefined : readProcess(host, pid);
+  const { record } = pid === undefined ? {} : await readProcess(host, pid);
   if (record === undefined) return;
   // A link that somebody put there is not followed.
   await host.files.remove(path);
@@ -192,6 +273,9 @@ const pathsFor = (member: MemberSpec, placement: Placement | undefined): readonl
   ),
   recordPath(member),
 ];
+/** The process of the last stop may have run another version, whose arguments are not known to this one. */
+const forVersion = ({ args, ...record }: ProcessRecord, isLastStop: boolean): ProcessRecord =>
+  isLastStop || args === undefined ? record : { ...record, args };
 export const recordHere = async (
   host: Pick<Host, 'files' | 'uid'>,
   member: MemberSpec,
@@ -202,24 +286,24 @@ export const recordHere = async (
     const info = await host.files.info(path).catch(() => undefined);
     if (info?.kind !== 'file' || info.uid !== host.uid || (info.mode & 0o077) !== 0) continue;
     const record = parseText(textOf(host, path) ?? '');
-    if (record !== undefined) return record;
+    if (record !== undefined) return forVersion(record, path === recordPath(member));
   }
   return undefined;
 };
-const procFiles = ['environ', 'status', 'stat', 'limits', 'oom_score_adj', 'cgroup'] as const;
-/** Prints the files of a process in base64. */
-const procScript = (pid: number): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
-for f in ${[...procFiles]}; do [ ! -r "$f" ] || echo "$f=$(base64 < "$f" 2>/dev/null | tr -d '\\n')"; done
+/** Prints the files and links of a process in base64. */
+const procScript = (pid: number | 'self'): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
+for f in ${[...procFiles]}; do [ ! -r "$f" ] || { v=$(base64 < "$f" 2>/dev/null) && echo "$f=$(echo "$v" | tr -d '\\n')"; }; done
+for f in ${[...procLinks]}; do v=$(readlink "$f" 2>/dev/null) && echo "$f=$(printf %s "$v" | base64 | tr -d '\\n')"; done
 exit 0`;
-const encodeText = (text: string | undefined): string | undefined =>
+const decodeText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : Buffer.from(text, 'base64').toString();
-export const readProcessThere = async (ask: Ask, pid: number): Promise<ProcessRecord | undefined> => {
+export const readProcessThere = async (ask: Ask, pid: number | 'self'): Promise<ReadProcess> => {
   const values = valuesIn(await ask(procScript(pid)));
-  return recordFrom((name) => encodeText(values.get(name)));
+  return readFrom((name) => decodeText(values.get(name)));
 };
 /** A builtin writes the text, so that it is in no process list. */
 export const keepRecordThere = async (ask: Ask, pid: number | undefined, path: string): Promise<void> => {
-  const record = pid === undefined ? undefined : await readProcessThere(ask, pid);
+  const { record } = pid === undefined ? {} : await readProcessThere(ask, pid);
   if (record === undefined) return;
   const text = Buffer.from(`${JSON.stringify(record)}\n`).toString('base64');
   await ask(sh`set -e
@@ -235,7 +319,7 @@ export const recordThere = async (
   for (const path of pathsFor(member, placement)) {
     const text = await ask(sh`[ -L ${path} ] || [ ! -O ${path} ] || base64 < ${path}; exit 0`);
     const record = parseText(Buffer.from(text, 'base64').toString());
-    if (record !== undefined) return record;
+    if (record !== undefined) return forVersion(record, path === recordPath(member));
   }
   return undefined;
 };
@@ -268,60 +352,4 @@ export const unpackWords = (env: Readonly<Record<string, string>>): string[] => 
 while eval "opsctl_v=\\\${OPSCTL_KEPT_$opsctl_i-}"; [ -n "$opsctl_v" ]; do unset "OPSCTL_KEPT_$opsctl_i"; export "$opsctl_v"; opsctl_i=$((opsctl_i+1)); done
 exec "$@"`;
   return ['/bin/sh', '-c', String(script), 'sh'];
-};
-/** Runs a command; if it fails, the member's log names the part that could not be kept. */
-const tryCommand = (command: ShellScript, what: string): ShellScript =>
-  sh`{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the process before could not be kept" >&2`;
-/** Sets the limits with one command, otherwise one by one. */
-const limitLines = (kept: Readonly<Record<string, string>>): ShellScript[] => {
-  const flags = Object.entries(kept)
-    .filter(([name, value]) => /^[a-z]+$/.test(name) && /^\w+:\w+$/.test(value))
-    .map(([name, value]) => `--${name}=${value}`);
-  if (flags.length === 0) return [];
-  const each = shellLines(flags.map((flag) => tryCommand(sh`prlimit --pid "$$" ${flag}`, `limit ${flag}`)));
-  return [sh`prlimit --pid "$$" ${flags} 2>/dev/null || {\n${each}\n}`];
-};
-/** The commands of a shell that is about to become the server; undefined when nothing is to be kept. */
-export const becomeLike = (record: ProcessRecord | undefined): ShellScript | undefined => {
-  if (record === undefined) return undefined;
-  const { limits = {}, cgroups = [], nice, oom_score_adj: oom, umask } = record;
-  const lines = [
-    ...cgroups.map((path) =>
-      tryCommand(sh`echo "$$" > ${`/sys/fs/cgroup${path}/cgroup.procs`}`, 'control group'),
-    ),
-    ...limitLines(limits),
-    ...(Number.isInteger(oom)
-      ? [tryCommand(sh`echo ${Number(oom)} > "/proc/$$/oom_score_adj"`, 'oom_score_adj')]
-      : []),
-    ...(Number.isInteger(nice)
-      ? [tryCommand(sh`renice -n ${Number(nice)} -p "$$" >/dev/null`, 'nice value')]
-      : []),
-    ...(umask === undefined || !/^[0-7]+$/.test(umask) ? [] : [sh`umask ${umask}`]),
-  ];
-  return lines.length === 0 ? undefined : shellLines(lines);
-};
-const hardOf = (value: string | undefined): number => {
-  const hard = value?.split(':')[1];
-  return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
-};
-/** What a successor would not get. `own`: the limits of whoever starts it. Pure. */
-export const recordProblems = (
-  record: ProcessRecord | undefined,
-  ownUid: number,
-  own: Readonly<Record<string, string>>,
-): string[] => {
-  if (record === undefined) return [];
-  const names = Object.keys(record.env).filter((name) => !isPortable(name));
-  const damaged = Object.keys(record.env).filter((name) => record.env[name]?.includes('\uFFFD') === true);
-  const limits = Object.entries(record.limits ?? {}).filter(
-    ([name, value]) => ownUid !== 0 && own[name] !== undefined && hardOf(value) > hardOf(own[name]),
-  );
-  return [
-    ...names.map((name) => `its process has the variable ${name}, whose name a shell cannot pass on`),
-    ...damaged.map((name) => `its process has the variable ${name}, whose value is not UTF-8`),
-    ...limits.map(
-      ([name, value]) =>
-        `its process has the limit ${name}=${value}, opsctl has ${own[name]} and could not raise it; run opsctl as root or with that limit`,
-    ),
-  ];
 };

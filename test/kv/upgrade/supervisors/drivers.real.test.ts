@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { wordsOf } from '../../../../src/kv/engine/command-line.ts';
-import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
+import { hooksService, openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { versionInText } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
@@ -271,6 +271,17 @@ describe('hooks', () => {
     expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
     expect(driver.describe('stop', spec, 'new')).toEqual([`${log} stop n1 ${spec.data_dir}`]);
     expect(readFileSync(calls, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);
+  });
+  it('does not get the variables of this program, which may be secrets', async () => {
+    const spec = member();
+    const hooks = { stop: 'true', start_old: 'env', start_new: 'env' };
+    const script = hooksService({ name: 'c', members: [spec], hooks }).start(spec, 'new', undefined);
+    const { stdout } = await real.host.processes.run('/bin/sh', ['-s'], {
+      input: String(script),
+      env: { OPSCTL_KV_PASSWORD: 's3cret', ETCD_OWN: '1' },
+    });
+    expect(stdout).toContain('ETCD_OWN=1');
+    expect(stdout).not.toContain('s3cret');
   });
   it('is stopped when is_running says so, and not when its stop hook returned', async () => {
     // Asks and does not wait, as a job of a scheduler does: it is there for three more looks.

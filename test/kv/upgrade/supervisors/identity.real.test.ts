@@ -5,6 +5,8 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
+  rmdirSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -17,6 +19,8 @@ import { processesOf } from '../../../../src/kv/upgrade/supervisors/member-proce
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
 
+/** A control group of this test, in the hierarchy of memory or in the only one. */
+const group = `${existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup'}/opsctl-test-${process.pid}`;
 let real: ProgramHost;
 const alive = new Set<number>();
 beforeEach(async () => {
@@ -29,6 +33,14 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const pid of alive) if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
   alive.clear();
+  // The kernel keeps the group until the last process of it is gone.
+  while (existsSync(group)) {
+    try {
+      rmdirSync(group);
+    } catch {
+      await real.host.sleep(20);
+    }
+  }
   await real.close();
 });
 
@@ -85,6 +97,52 @@ const ask = async (script: unknown): Promise<string> =>
 const open = (spec: MemberSpec, driver: 'local' | 'ssh', env: Record<string, string> = {}) => {
   const host = { ...real.host, env: { ...real.host.env, ...env } };
   return openDriver(host, { name: 'c', driver, members: [spec] } satisfies ClusterFile, real.at('state'));
+};
+const statusLine = (pid: number, key: string): string =>
+  new RegExp(`^${key}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.trim() ?? '';
+const propertiesOf = (pid: number) => ({
+  uid: statusLine(pid, 'Uid'),
+  gid: statusLine(pid, 'Gid'),
+  groups: statusLine(pid, 'Groups'),
+  umask: statusLine(pid, 'Umask'),
+  capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((key) => statusLine(pid, key)),
+  privileges: statusLine(pid, 'NoNewPrivs'),
+  // The last signals are those of the C library; SIGHUP is ignored by everything that nohup starts.
+  ignored: (BigInt(`0x${statusLine(pid, 'SigIgn')}`) & 0x7f_ff_ff_fen).toString(16),
+  cpus: statusLine(pid, 'Cpus_allowed_list'),
+  nice: readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')[16],
+  scheduling: readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+    .slice(37, 39),
+  oom: readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'),
+  limits: readFileSync(`/proc/${pid}/limits`, 'utf8'),
+  cgroup: readFileSync(`/proc/${pid}/cgroup`, 'utf8'),
+  cwd: readlinkSync(`/proc/${pid}/cwd`),
+  args: readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
+  env: readFileSync(`/proc/${pid}/environ`, 'utf8')
+    .split('\0')
+    .filter((word) => word !== '' && !word.startsWith('OPSCTL_'))
+    .sort(),
+});
+/** A process with as many properties as this machine can give: a control group only if it can be made. */
+const startSpecial = async (spec: MemberSpec): Promise<number> => {
+  const script = `cd ${real.at('elsewhere')}; umask 0027; trap '' 10
+mkdir -p ${group} 2>/dev/null && echo $$ > ${group}/cgroup.procs
+prlimit --pid $$ --nofile=5000:6000 --core=0:0; renice -n 3 -p $$ >/dev/null; echo 7 > /proc/$$/oom_score_adj
+chrt --batch -p 0 $$; taskset -pc 0 $$ >/dev/null; unset PWD OLDPWD
+exec setpriv --reuid 65534 --regid 65534 --groups 7,8 --bounding-set=-cap_21,-cap_22 --inh-caps=-all,+cap_10 --ambient-caps=-all,+cap_10 --no-new-privs -- "$@"`;
+  const words = ['-c', script, 'sh', ...(spec.old_command as string[])];
+  const own = Object.fromEntries(Object.keys(real.host.env).map((name) => [name, undefined]));
+  await real.host.processes.start('/bin/sh', words, {
+    detached: true,
+    env: { ...own, PATH: '/usr/bin:/bin:/usr/sbin', GODEBUG: 'x509ignoreCN=0', GOGC: '80' },
+  });
+  const { pid } = await up();
+  writeFileSync(spec.pid_file as string, `${pid}\n`);
+  return pid;
 };
 const move = { from: '3.3', to: '3.4', run: 'r' } as const;
 
@@ -185,6 +243,99 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
       }
       expect((await opened.facts(spec, { sizes: false })).problems).toBeUndefined();
       await opened.stop(spec, 20_000);
+    },
+  );
+
+  it.runIf(process.getuid?.() === 0)(
+    'restarts with every property of the process: user, groups, directory, limits, capabilities, priority',
+    async () => {
+      const spec = member(['--data-dir', real.at('n1.data')]);
+      for (const path of ['n1.data', 'elsewhere']) {
+        mkdirSync(real.at(path), { recursive: true });
+        chownSync(real.at(path), 65_534, 65_534);
+      }
+      const opened = await open(spec, driver);
+      const before = propertiesOf(await startSpecial(spec));
+      expect(before).toMatchObject({ umask: '0027', groups: '7 8', nice: '3', cwd: real.at('elsewhere') });
+      expect(before.env).toContain('GODEBUG=x509ignoreCN=0');
+      expect((await opened.facts(spec, { sizes: false })).problems).toBeUndefined();
+      const placement = await opened.stage(spec, move);
+      const stopAndStart = async (which: 'old' | 'new', known: typeof placement | undefined) => {
+        expect(await opened.stop(spec, 20_000)).toBe(true);
+        writeFileSync(real.at('n1.data/up'), '');
+        await opened.start(spec, which, known);
+        return propertiesOf((await up()).pid);
+      };
+      // An upgrade, a rollback, and a start that knows nothing but the record of the last stop.
+      expect(await stopAndStart('new', placement)).toEqual(before);
+      expect(await stopAndStart('old', placement)).toEqual(before);
+      expect(await stopAndStart('old', undefined)).toEqual(before);
+      await opened.stop(spec, 20_000);
+    },
+  );
+
+  it.runIf(process.getuid?.() === 0)(
+    'of root restarts as root, although its data belongs to another user',
+    async () => {
+      const spec = member(['--data-dir', real.at('n1.data')]);
+      chownSync(real.at('n1.data'), 65_534, 65_534);
+      await started(spec);
+      const opened = await open(spec, driver);
+      await opened.stop(spec, 20_000);
+      writeFileSync(real.at('n1.data/up'), '');
+      await opened.start(spec, 'old');
+      expect((await up()).uid).toBe(0);
+      await opened.stop(spec, 20_000);
+    },
+  );
+
+  it('starts with a record of an earlier version, which has fewer fields', async () => {
+    const spec = member(['--data-dir', real.at('n1.data')]);
+    const record = { env: { PATH: '/usr/bin:/bin', ETCD_LOG_LEVEL: 'debug' }, umask: '0027', limits: {} };
+    for (const ending of ['', '-3.3'])
+      writeFileSync(`${spec.pid_file}.opsctl-process${ending}`, JSON.stringify(record), { mode: 0o600 });
+    const opened = await open(spec, driver);
+    const identity = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, cwd: real.directory };
+    await opened.start(spec, 'old', {
+      ...{ member: 'n1', previous: { minor: '3.3' }, next: { minor: '3.4' } },
+      runs_as: identity,
+    });
+    const { pid, env, cwd } = await up();
+    expect([env, cwd]).toEqual([{ ETCD_LOG_LEVEL: 'debug' }, real.directory]);
+    expect(statusLine(pid, 'Umask')).toBe('0027');
+  });
+
+  it('returns to the arguments that its process had, not to those of the cluster file', async () => {
+    const spec = member(['--data-dir', real.at('n1.data')]);
+    const running = [...(spec.old_command as string[]), '--quota-backend-bytes', '7'];
+    await started({ ...spec, old_command: running });
+    const opened = await open(spec, driver);
+    const placement = await opened.stage(spec, move);
+    await opened.stop(spec, 20_000);
+    const argsAfter = async (which: 'old' | 'new', known: typeof placement | undefined) => {
+      writeFileSync(real.at('n1.data/up'), '');
+      await opened.start(spec, which, known);
+      const { pid } = await up();
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1);
+      await opened.stop(spec, 20_000);
+      return words;
+    };
+    expect(await argsAfter('new', placement)).toEqual(spec.new_command?.slice(1));
+    expect(await argsAfter('old', placement)).toEqual(running.slice(1));
+    expect(await argsAfter('old', undefined)).toEqual(spec.old_command?.slice(1));
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'is refused by name when its successor would lack something',
+    async () => {
+      const spec = member(['--data-dir', real.at('n1.data')]);
+      const [command, ...words] = spec.old_command as [string, ...string[]];
+      const inside = ['--net', '--uts', '--fork', '--kill-child', command, ...words];
+      await real.host.processes.start('unshare', inside, { detached: true });
+      const { pid } = await up();
+      writeFileSync(spec.pid_file as string, `${pid}\n`);
+      const { problems = [] } = await (await open(spec, driver)).facts(spec, { sizes: false });
+      expect(problems.join('\n')).toMatch(/namespaces \(net, uts\).*driver systemd/);
     },
   );
 

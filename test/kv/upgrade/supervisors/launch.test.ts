@@ -4,11 +4,11 @@ import {
   identityOf,
   identityProblem,
   isOperatorVariable,
-  launchWords,
   ownerFacts,
   placeFacts,
   processProblems,
 } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
+import { launchWords } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { ProcessInfo } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 
@@ -30,7 +30,7 @@ describe('what a successor takes over', () => {
   });
   it('only root becomes somebody else', () => {
     const words = (identity: Parameters<typeof launchWords>[2], uid: number) =>
-      launchWords(member, ['/new', '-x'], identity, uid).slice(3);
+      launchWords(member, ['/new', '-x'], identity, { uid }).slice(3);
     const asOther = ['setpriv', '--reuid', '5', '--regid', '6'];
     expect(words(undefined, 1000)).toEqual(['/run/n1.pid', '.', '/new', '-x']);
     expect(words({ uid: 5, gid: 6, cwd: '/srv' }, 1000)).toEqual(['/run/n1.pid', '/srv', '/new', '-x']);

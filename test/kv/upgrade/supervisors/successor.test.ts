@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import type { ProcessRecord } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
+import {
+  identityFor,
+  launchWords,
+  missingProblems,
+  missingScript,
+  recordProblems,
+  type Starter,
+  startWords,
+} from '../../../../src/kv/upgrade/supervisors/successor.ts';
+import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
+
+const member: MemberSpec = {
+  ...{ name: 'n1', client_url: 'http://h:2379', pid_file: '/run/n1.pid' },
+  ...{ old_command: ['/old/etcd', '--name', 'n1'], new_command: ['/new/etcd', '--name', 'n1'] },
+};
+const all = '1ffffffffff';
+const sets = (own: Partial<Record<'effective' | 'bounding' | 'inheritable' | 'ambient', string>> = {}) => ({
+  ...{ effective: all, bounding: all, inheritable: '0', ambient: '0' },
+  ...own,
+});
+const root: Starter = {
+  ...{ uid: 0, gid: 0, groups: [0], nice: 0, oom_score_adj: 0, cpus: '0-3', seccomp: 0, root: '/' },
+  ...{ limits: { nofile: '1024:4096' }, cgroups: ['/own'], namespaces: { net: 'net:[1]', mnt: 'mnt:[1]' } },
+  ...{ capabilities: sets(), no_new_privs: false, scheduling: { policy: 0, priority: 0 } },
+};
+const user: Starter = { ...root, uid: 5, gid: 5, groups: [5], capabilities: sets({ effective: '0' }) };
+const record = (patch: Partial<ProcessRecord> = {}, own: Starter = root): ProcessRecord => ({
+  ...own,
+  ...{ env: {}, args: ['/old/etcd', '--name', 'n1'], cwd: '/' },
+  ...patch,
+});
+const placement: Placement = { member: 'n1', previous: { minor: '3.4' }, next: { minor: '3.5' } };
+
+describe('what a successor would not get', () => {
+  it.each<[string, Partial<ProcessRecord>, Starter, RegExp | undefined]>([
+    ['nothing', {}, user, undefined],
+    ['a group', { groups: [5, 7] }, user, /groups 5,7.*root/],
+    ['a group that root can set', { groups: [5, 7] }, root, undefined],
+    ['a limit', { limits: { nofile: '9:8192' } }, user, /nofile=9:8192/],
+    ['a limit that root can set', { limits: { nofile: '9:8192' } }, root, undefined],
+    ['a nice value', { nice: -5 }, user, /nice value -5/],
+    ['a nice value that everybody can set', { nice: 5 }, user, undefined],
+    ['oom_score_adj', { oom_score_adj: -900 }, user, /oom_score_adj -900/],
+    ['a real-time policy', { scheduling: { policy: 1, priority: 9 } }, user, /scheduling policy 1/],
+    ['a policy that chrt does not know', { scheduling: { policy: 6, priority: 0 } }, root, /policy 6/],
+    ['capabilities', { capabilities: sets({ bounding: '3ffffffffff' }) }, root, /cap_41/],
+    ['ambient capabilities', { capabilities: sets({ ambient: '400' }) }, user, /only root can set/],
+    ['ambient capabilities that root can set', { capabilities: sets({ ambient: '400' }) }, root, undefined],
+    ['a network', { namespaces: { net: 'net:[2]', mnt: 'mnt:[1]' } }, root, /namespaces \(net\).*systemd/],
+    ['a root directory', { root: '/jail' }, root, /root directory \/jail/],
+    ['a filter', { seccomp: 2 }, root, /seccomp/],
+    ['a deleted directory', { cwd: '/gone (deleted)' }, root, /working directory \/gone was deleted/],
+    ['two users', { has_mixed_ids: true }, root, /real user/],
+    ['the group of a unit', { cgroups: ['/system.slice/etcd.service'] }, root, /unit: etcd.service/],
+    ['the group of a session', { cgroups: ['/user.slice/session-3.scope'] }, root, undefined],
+    ['a group that stays', { cgroups: ['/limited'] }, root, undefined],
+    ['a variable', { env: { 'BASH_FUNC_x%%': '()' } }, root, /BASH_FUNC_x%%/],
+  ])('names %s', (_, patch, own, wanted) => {
+    const problems = recordProblems({ record: record(patch, own) }, own);
+    if (wanted === undefined) expect(problems).toEqual([]);
+    else expect(problems.join('\n')).toMatch(wanted);
+    expect(problems).toHaveLength(wanted === undefined ? 0 : 1);
+  });
+  it('is everything if its environment cannot be read', () => {
+    expect(recordProblems({ problem: 'cannot be read' }, root)).toEqual(['cannot be read']);
+    expect(recordProblems({}, root)).toEqual([]);
+  });
+  it('includes programs and control groups that its host lacks', () => {
+    const found = { record: record({ cgroups: ['/limited'], cpus: '0', nice: 3, uid: 7, gid: 7 }) };
+    const script = String(missingScript(found, root));
+    for (const part of ['taskset', 'renice', 'setpriv', '/limited']) expect(script).toContain(part);
+    expect(missingScript({ record: record() }, root)).toBeUndefined();
+    expect(missingProblems('x\nmissing=the program taskset\n')).toHaveLength(1);
+  });
+});
+
+describe('the start of a successor', () => {
+  const words = (patch: Partial<ProcessRecord>, own: Starter = root) => {
+    const kept = record(patch);
+    return launchWords(member, ['/new'], identityFor(kept, undefined, undefined), own, kept);
+  };
+  it('runs no program for what it has already', () => {
+    const [, script, ...rest] = words({});
+    expect(script).not.toMatch(/prlimit|renice|taskset|chrt|cgroup|oom_score_adj/);
+    expect(rest).toEqual(['sh', '/run/n1.pid', '/', '/new']);
+  });
+  it('sets groups of root, and capabilities', () => {
+    expect(words({ groups: [] })).toContain('--clear-groups');
+    expect(words({ groups: [0, 9] })).toContain('0,9');
+    expect(words({ capabilities: sets({ bounding: '401' }) })).toContain(
+      '--bounding-set=-all,+cap_0,+cap_10',
+    );
+    expect(words({ no_new_privs: true })).toContain('--no-new-privs');
+  });
+  it('prefers the process to the record of a stage, and that to the owner of the data', () => {
+    const at = (uid: number) => ({ uid, gid: uid });
+    const staged = { ...placement, runs_as: at(6) };
+    expect(identityFor(record(at(5)), staged, at(7))).toMatchObject({ uid: 5, cwd: '/' });
+    expect(identityFor({ env: {} }, staged, at(7))).toEqual(at(6));
+    expect(identityFor(undefined, undefined, at(7))).toEqual(at(7));
+    expect(identityFor(undefined, undefined, undefined)).toBeUndefined();
+  });
+  it('uses the arguments of the process only to return to its version', () => {
+    const args = ['etcd', '--name', 'n1', '--debug'];
+    const kept = record({ args });
+    expect(startWords(member, 'old', placement, kept)).toEqual(['/old/etcd', '--name', 'n1', '--debug']);
+    for (const [which, placed, known] of [
+      ['new', placement, kept],
+      ['old', undefined, kept],
+      ['old', placement, record()],
+      ['old', placement, record({ args: ['/bin/sh', 'run.sh'] })],
+      ['old', placement, record({ args: [...args, '--force-new-cluster'] })],
+    ] as const)
+      expect(startWords(member, which, placed, known)).toEqual(member[`${which}_command`]);
+  });
+});
