@@ -7,7 +7,7 @@ const verbs = new Set(
   Defragment Delete Demonstrate Diagnose Disable Disarm Download Edit Enable End Enforce Explain Export Find Forbid
   Get Grant Inject Install Link Lint List Listen Make Monitor Move Open Permanently Print Promote Publish Query React
   Read Rebuild Receive Record Recover Register Rehearse Remove Renew Repeat Replace Replay Reply Reset Restore Resume
-  Revoke Rewrite Roll Run Save Search Send Serve Set Show Sign Start Stop Store Subscribe Switch Transfer Trust Unlink
+  Revoke Rewrite Roll Run Save Search Send Serve Set Show Sign Start Stop Store Subscribe Switch Transfer Trust Undo Unlink
   Update Upgrade Upload Use Validate Verify Wait Watch Write`.split(/\s+/),
 );
 

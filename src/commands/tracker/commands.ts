@@ -9,7 +9,15 @@ import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
 import { byHand, withEditor, withWeb } from './extensions.ts';
 import { downloadCommand, uploadCommand } from './files.ts';
-import { applyCommand, bulkCommand, diffCommand, exportCommand, syncCommand } from './many.ts';
+import {
+  applyCommand,
+  bulkCommand,
+  diffCommand,
+  exportCommand,
+  runsCommand,
+  syncCommand,
+  undoCommand,
+} from './many.ts';
 import { ensureCommands, paginatedCommands, searchCommand } from './records.ts';
 
 const flags = {
@@ -72,6 +80,8 @@ const handWritten: readonly Command[] = [
   searchCommand,
   bulkCommand,
   syncCommand,
+  runsCommand,
+  undoCommand,
   listenCommand,
   ...ensureCommands,
   exportCommand,

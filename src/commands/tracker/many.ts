@@ -3,9 +3,11 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { rawResult, recordResult, type Result } from '../../core/result.ts';
+import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';
+import { undoBulk } from '../../tracker/bulk/undo.ts';
+import { listRuns } from '../../tracker/bulk/undo-runs.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { kindNames } from '../../tracker/workspace/kinds.ts';
 import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';
@@ -117,6 +119,57 @@ export const bulkCommand = defineCommand({
   ],
   isCheck: true,
   run: bulk,
+});
+
+export const runsCommand = defineCommand({
+  path: ['tracker', 'bulk', 'runs'],
+  summary: 'List bulk runs that can be undone',
+  about:
+    'Lists the runs of `tracker bulk` and `tracker sync` whose journals are on this machine, the newest first. The ID of a run is the argument of `tracker bulk undo`.',
+  examples: [{ line: 'opsctl tracker bulk runs', says: 'Find the ID of the last run' }],
+  run: async (context) => {
+    const runs = await listRuns(context);
+    const rows = runs.map(({ id, startedAt, about, isFinished, effects, undone }) => ({
+      id,
+      started_at: new Date(startedAt).toISOString(),
+      file: about?.file ?? null,
+      service: about?.service ?? null,
+      is_finished: isFinished,
+      created: effects.filter(({ before }) => before.op === 'create').length,
+      updated: effects.filter(({ before }) => before.op === 'update').length,
+      deleted: effects.filter(({ before }) => before.op === 'delete').length,
+      undone,
+    }));
+    const columns = ['id', 'started_at', 'file', 'created', 'updated', 'deleted', 'undone', 'service'];
+    return rowsResult(rows, { columns });
+  },
+});
+export const undoCommand = defineCommand({
+  path: ['tracker', 'bulk', 'undo'],
+  summary: 'Undo a bulk run from its journal',
+  about:
+    'Deletes the records that the run created and restores the values that it replaced, the last change first. ' +
+    'Records that changed since the run are refused and named, unless --force is given. ' +
+    'The service cannot restore a deleted record; --recreate creates it again with a new ID. ' +
+    'The command shows the plan and asks before the first change. It can be repeated after an interruption. ' +
+    'Exits with code 9 if some rows were not undone, and with code 10 if none were.',
+  args: [
+    {
+      name: 'run',
+      effects: ['reads', 'writes'],
+      field: req(str()),
+      summary: 'ID of the run, or the journal that --journal wrote',
+    },
+  ],
+  flags: {
+    force: { effects: [], field: bool(), summary: 'Undo rows even if their records changed since the run' },
+    recreate: { effects: [], field: bool(), summary: 'Create deleted records again, with new IDs' },
+  },
+  examples: [
+    { line: 'opsctl tracker bulk undo mhx2k9p1 --dry-run', says: 'Show what an undo would do' },
+    { line: 'opsctl tracker bulk undo mhx2k9p1 --yes', says: 'Undo a run in a script' },
+  ],
+  run: (context, { run, force = false, recreate = false }) => undoBulk(context, { run, force, recreate }),
 });
 
 export const file = {

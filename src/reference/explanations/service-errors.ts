@@ -93,6 +93,27 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Run the unchanged file with --resume, or send every row again.',
     example: 'opsctl tracker bulk -f rows.csv --restart',
   },
+  AMBIGUOUS_RUN: {
+    category: 'usage',
+    meaning: 'Several bulk runs started in the same millisecond.',
+    causes: ['Two runs started in parallel.'],
+    fix: 'Name the journal in place of the ID.',
+    example: 'opsctl tracker bulk undo PATH',
+  },
+  RUN_NOT_FOUND: {
+    category: 'not-found',
+    meaning: 'No journal on this machine belongs to the bulk run.',
+    causes: ['The run was started on another machine.', 'The ID is mistyped, or the journal was removed.'],
+    fix: 'List the runs, or name the journal file.',
+    example: 'opsctl tracker bulk runs',
+  },
+  OTHER_SERVICE: {
+    category: 'unsafe',
+    meaning: 'The bulk run was made on another service or account. No changes were made.',
+    causes: ['The selected profile is not the profile of the run.', 'An earlier version wrote the journal.'],
+    fix: 'Select the profile of the run.',
+    example: 'opsctl tracker bulk undo RUN --profile NAME',
+  },
   INVALID_ROW: {
     category: 'usage',
     meaning: 'A row of the input is invalid.',

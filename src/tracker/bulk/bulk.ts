@@ -16,6 +16,7 @@ import {
   targetMark,
 } from './earlier-run.ts';
 import { type Journal, openJournal } from './journal.ts';
+import { keepJournal } from './undo-runs.ts';
 import { type Input, outcomes } from './outcomes.ts';
 import { readColumnMap } from './column-map.ts';
 import { RecordKeys } from './external-keys.ts';
@@ -96,12 +97,22 @@ const begin = async (
     if (input.isFile === true) await scanInput(context, input, defaults, '', new Set());
     return { input };
   }
-  const target = targetMark(await context.target('tracker'));
+  const service = await context.target('tracker');
+  const target = targetMark(service);
   const path = await journalPath(context, values, input, target);
   const release = await lockJournal(context.host, path);
   try {
     const checked = await refuseRepeat({ context, values, input, defaults, journal: path, target });
-    const journal = await openJournal(context.host, path, values.resume ?? false, checked.digest);
+    if (values.resume !== true && values.journal === undefined) await keepJournal(context.host, path);
+    const about = {
+      file: values.file,
+      target,
+      service: service.isMock ? 'embedded mock server' : service.baseUrl,
+    };
+    const journal = await openJournal(context.host, path, values.resume ?? false, {
+      digest: checked.digest,
+      about,
+    });
     return { input: checked.input, journal, release };
   } catch (error) {
     await release();

@@ -20,6 +20,8 @@ export type Change = {
   readonly update?: Operation;
   /** Sent after a create: fields that only an update accepts, such as `archived`. */
   readonly afterwards?: Readonly<Record<string, unknown>>;
+  /** The record before the change, if it was looked up. */
+  readonly previous?: Readonly<Record<string, unknown>>;
   readonly input: LooseInput;
 };
 export type Defaults = {

@@ -1,9 +1,10 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';
-import type { LooseInput, Operation } from '../../core/operation.ts';
+import type { LooseInput } from '../../core/operation.ts';
 import { heldRows } from '../../core/page.ts';
-import { type AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { verbsOf } from './previous.ts';
 
 export type RecordRow = Readonly<Record<string, unknown>>;
 const PREFIX = 'external:';
@@ -33,9 +34,6 @@ const pointers: Readonly<Record<string, string>> = {
 };
 export const resourceOfPointer = (name: string): string | undefined => pointers[name];
 
-type Verbs = Readonly<Record<string, Operation | undefined>>;
-const verbsOf = (resource: string): Verbs =>
-  (tracker.table as Readonly<Record<string, Verbs>>)[resource] ?? {};
 /** After this many single lookups of stories, one request reads all of them. */
 const MOST_SINGLE = 25;
 
@@ -120,6 +118,7 @@ export class RecordKeys {
   readonly #all = new Map<string, Promise<Index>>();
   readonly #claims = new Map<string, Claim>();
   readonly #learned = new Map<string, RecordRow>();
+  readonly #reads = new Map<string, number>();
   #single = 0;
   constructor(context: Context) {
     this.#context = context;
@@ -187,5 +186,45 @@ export class RecordKeys {
     if (get === undefined) return undefined;
     const wanted = Object.fromEntries(Object.keys(get.params ?? {}).map((name) => [name, params[name]]));
     return (await this.#context.call(tracker, get, { params: wanted }, { evenInDryRun: true })) as RecordRow;
+  }
+
+  async #listed(resource: string, id: unknown): Promise<RecordRow | undefined> {
+    const reads = (this.#reads.get(resource) ?? 0) + 1;
+    this.#reads.set(resource, reads);
+    const { list, search } = verbsOf(resource);
+    const name = `${resource} {}`;
+    if (reads <= MOST_SINGLE && !this.#all.has(name)) return undefined;
+    if ((list ?? search) === undefined) return undefined;
+    try {
+      return (await this.#index(resource)).withId(id);
+    } catch (error) {
+      if (error instanceof AppError && error.detail.code === 'TOO_MANY_ROWS') return undefined;
+      throw error;
+    }
+  }
+  /**
+   * The record before a row changes it; undefined when the service does not show it. The first rows of a run read their
+   * records one by one, later rows read all of them at once.
+   */
+  async current(
+    resource: string,
+    params: Readonly<Record<string, unknown>>,
+    fields: readonly string[],
+  ): Promise<RecordRow | undefined> {
+    const values = Object.values(params);
+    try {
+      const listed = values.length === 1 ? await this.#listed(resource, values[0]) : undefined;
+      if (listed !== undefined && fields.every((name) => name in listed)) return listed;
+      return await this.read(resource, params);
+    } catch (error) {
+      if (error instanceof AppError && error.category === 'not-found') return undefined;
+      throw error;
+    }
+  }
+  /** Notes a record as the service returned it, so that a later row of the same record sees its values. */
+  async note(resource: string, answer: unknown): Promise<void> {
+    const known = this.#all.get(`${resource} {}`);
+    if (known === undefined || typeof answer !== 'object' || answer === null || !('id' in answer)) return;
+    (await known.catch(() => undefined))?.add(answer as RecordRow);
   }
 }

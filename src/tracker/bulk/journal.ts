@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../../platform/host.ts';
 import { AppError, invalidArguments, problem, whyUnwritable } from '../../core/problem.ts';
+import { type Before, type Mark, markText } from './previous.ts';
 
 /** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
 export type LineState = {
@@ -23,7 +24,7 @@ export type Past = {
 export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
 const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
-const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[ep]$/;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[ep]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/;
 const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
 
 /** Guesses about a row would make it twice, or never. */
@@ -31,8 +32,8 @@ const makeDamagedError = (path: string, line: number): AppError =>
   new AppError('config', `${path}:${line} is damaged: it is no entry of a journal of a bulk run`, {
     code: 'FILE_DAMAGED',
     tryThis: [
-      'put the line right by hand: s, d or f, the row, its mark, and behind d the id of the record',
-      '--restart sends every row again, also rows that were done',
+      'repair the line by hand: s, d or f, the row, its mark, and after d the ID of the record',
+      'use --restart to send every row again, including completed rows',
     ],
   });
 
@@ -42,11 +43,15 @@ const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: 
   if (kind === 's' && lines.get(line)?.state !== 'done') lines.set(line, { state: 'sent', hash });
   if (kind === 'd') lines.set(line, { state: 'done', hash, ...(id ? { id } : {}) });
   if (kind === 'f') lines.set(line, { state: 'failed', hash });
+  // An undone row is a row that was never sent.
+  if (kind === 'u') lines.delete(line);
 };
 
 /**
  * Reads a journal; a torn last line is left out. Format: `h <ms> <digest of the input>`, `s <line> <hash>`,
- * `d <line> <hash> <id>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused.
+ * `d <line> <hash> <id> <mark>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused. For `bulk undo`:
+ * `m <JSON>` with file and service, `b <line> <JSON>` with what the row replaces, `x <line>` before and `u <line> <id>` after
+ * the row is undone.
  */
 export const parseJournal = (text: string, path: string): Past => {
   const lines = new Map<number, LineState>();
@@ -58,12 +63,13 @@ export const parseJournal = (text: string, path: string): Past => {
     if (!isWhole(entry, at)) throw makeDamagedError(path, at + 1);
     addEntry(lines, entry.split(' '));
   }
+  const end = whole.findLast((entry) => !/^[ux] /.test(entry));
   const [, startedAt = 0, digest] = (whole[0] ?? '').split(' ');
   return {
     startedAt: Number(startedAt),
     lines,
-    isFinished: whole.at(-1) === 'e',
-    isPartial: whole.at(-1) === 'p',
+    isFinished: end === 'e',
+    isPartial: end === 'p',
     ...(digest === undefined ? {} : { digest }),
   };
 };
@@ -75,8 +81,8 @@ export const parseJournal = (text: string, path: string): Past => {
 export type Journal = {
   readonly past: Past;
   /** Resolves when it is written: the row may be sent then, and not before. */
-  sent(line: number, hash: string): Promise<void>;
-  done(line: number, hash: string, id: unknown): void;
+  sent(line: number, hash: string, before?: Before): Promise<void>;
+  done(line: number, hash: string, id: unknown, mark?: Mark): void;
   failed(line: number, hash: string): void;
   /** Notes that the run reached the end of its input. */
   finish(isWhole: boolean): void;
@@ -169,12 +175,19 @@ const entries = (host: Host, path: string, file: AppendFile) => {
   };
 };
 
-/** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
+/** What a run was started with. */
+export type About = {
+  readonly file: string;
+  /** Service and account as one word: a run is undone where it was made. */
+  readonly target: string;
+  readonly service: string;
+};
+/** A new journal replaces an old one; with `resume` the old one is read and continued. */
 export const openJournal = async (
   host: Host,
   path: string,
   resume: boolean,
-  digest?: string,
+  { digest, about }: { readonly digest?: string | undefined; readonly about?: About } = {},
 ): Promise<Journal> => {
   const text = await readJournalText(host, path);
   const before = resume && text?.includes('\n') ? text : undefined;
@@ -183,13 +196,18 @@ export const openJournal = async (
       ? { startedAt: host.now(), lines: new Map(), isFinished: false }
       : parseJournal(before, path);
   const { add, written, flush, close } = entries(host, path, await open(host, path, before, digest));
+  if (before === undefined && about !== undefined) add(`m ${JSON.stringify(about)}\n`);
   return {
     past,
-    sent(line, hash) {
-      add(`s ${line} ${hash}\n`);
+    sent(line, hash, earlier) {
+      const replaced = earlier === undefined ? '' : `b ${line} ${JSON.stringify(earlier)}\n`;
+      add(`${replaced}s ${line} ${hash}\n`);
       return written();
     },
-    done: (line, hash, id) => add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
+    done(line, hash, id, mark) {
+      const noted = mark === undefined ? '' : ` ${markText(mark)}`;
+      add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}${noted}`}\n`);
+    },
     failed: (line, hash) => add(`f ${line} ${hash}\n`),
     finish: (isWhole) => add(isWhole ? 'e\n' : 'p\n'),
     flush,

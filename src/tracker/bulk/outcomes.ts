@@ -6,6 +6,7 @@ import { type Defaults, isListColumn, knownFields } from './change.ts';
 import type { ColumnMap } from './column-map.ts';
 import { type Delimiter, delimiters, type Format, type Line, type ReadOptions } from './csv.ts';
 import { readRows } from './rows.ts';
+import { runId } from './undo-runs.ts';
 import { count, type Counts, type Outcome, type Run, runLine } from './run.ts';
 
 /** How a stream of lists of items is worked off. */
@@ -318,4 +319,6 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   }
   for (const line of input.columns?.report() ?? []) log.info(line);
   log.info(summaryText(counts, run.journal === undefined));
+  if (run.journal !== undefined && counts.created + counts.updated + counts.deleted > 0)
+    log.info(`undo this run with: opsctl tracker bulk undo ${runId(run.journal.past.startedAt)}`);
 }

@@ -16,7 +16,8 @@ import {
 } from './change.ts';
 import type { Line } from './csv.ts';
 import type { ColumnMap } from './column-map.ts';
-import { isExternal, type RecordKeys } from './external-keys.ts';
+import { isExternal, type RecordKeys, type RecordRow } from './external-keys.ts';
+import { type Before, beforeOf, type Mark, markRecord, verbsOf } from './previous.ts';
 import { decideUpsert, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
 import { type Journal, lineMark, type LineState } from './journal.ts';
 
@@ -159,6 +160,46 @@ const endsRun = (error: AppError): boolean =>
   ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
 /** A line and what tells it from others. */
 type Marked = { readonly line: number; readonly hash: string };
+/** The record of a row; the request of the row itself reports why a record cannot be read. */
+const readRecord = async (
+  { keys }: Run,
+  resource: string,
+  params: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): Promise<RecordRow | undefined> =>
+  keys.current(resource, params, fields).catch((error: unknown) => {
+    if (error instanceof AppError && ['refused', 'usage'].includes(error.category)) return undefined;
+    throw error;
+  });
+/** The record that a row is about to change or remove, for `bulk undo`. */
+const readBefore = async (run: Run, change: Change): Promise<Before> => {
+  const { verb, resource, input, previous } = change;
+  if (verb !== 'update' && verb !== 'delete') return beforeOf(change);
+  const fields = Object.keys(input.body ?? {});
+  const isSlimEnough = previous !== undefined && fields.every((name) => name in previous);
+  return beforeOf(
+    change,
+    isSlimEnough ? previous : await readRecord(run, resource, input.params ?? {}, fields),
+  );
+};
+/** How a row left its record, for `bulk undo`. */
+const markAfter = (change: Change, answer: unknown): Mark | undefined =>
+  change.verb !== 'delete' && typeof answer === 'object' && answer !== null && !Array.isArray(answer)
+    ? markRecord(
+        change.resource,
+        answer as Readonly<Record<string, unknown>>,
+        change.verb === 'update' ? Object.keys(change.input.body ?? {}) : [],
+      )
+    : undefined;
+/** Notes the record that a lost request made, as it is now. */
+const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: unknown): Promise<void> => {
+  const own = Object.keys(verbsOf(change.resource).get?.params ?? {}).at(-1);
+  const record =
+    own === undefined || run.journal === undefined
+      ? undefined
+      : await readRecord(run, change.resource, { ...change.input.params, [own]: id }, []);
+  run.journal?.done(line, hash, id, markAfter(change, record));
+};
 /** The row of a run before, that was sent without an answer and has arrived all the same. */
 const findExisting = async (
   run: Run,
@@ -167,7 +208,7 @@ const findExisting = async (
 ): Promise<Outcome | undefined> => {
   const id = await run.observe?.(change);
   if (id === undefined) return undefined;
-  run.journal?.done(line, hash, id);
+  await noteFound(run, { line, hash }, change, id);
   return { line, status: 'found', op: change.verb, resource: change.resource, id };
 };
 /** After a lost connection: the record that the row made, or undefined when the row is to be sent again. */
@@ -184,7 +225,7 @@ const recoverRecord = async (
   if (change.verb !== 'create' || observe === undefined) return undefined;
   const id = await lost.alone(() => observe(change, 'fresh'));
   if (id === undefined) return undefined;
-  run.journal?.done(marked.line, marked.hash, id);
+  await noteFound(run, marked, change, id);
   return { line: marked.line, status: 'found', op: change.verb, resource: change.resource, id };
 };
 /** A proxy that drops a connection mostly takes the next one. */
@@ -196,11 +237,12 @@ const sendOnce = async (
   run: Run,
   journal: Journal,
   { line, hash }: Marked,
-  { verb: op, resource, input, operation, update, afterwards }: Change,
+  sent: Change,
 ): Promise<Outcome> => {
+  const { verb: op, resource, input, operation, update, afterwards } = sent;
   const { lost = new Lost() } = run;
   const call = await callerFor(run, operation);
-  const answer = await lost.call(() => call(input));
+  let answer = await lost.call(() => call(input));
   const id = idOf(answer, input);
   run.observe?.take(id);
   const key = input.body?.external_id;
@@ -209,9 +251,10 @@ const sendOnce = async (
   if (update !== undefined && afterwards !== undefined) {
     const own = Object.keys(update.params ?? {}).at(-1) ?? 'id';
     const change = await callerFor(run, update);
-    await lost.call(() => change({ params: { ...input.params, [own]: id }, body: afterwards }));
+    answer = await lost.call(() => change({ params: { ...input.params, [own]: id }, body: afterwards }));
   }
-  journal.done(line, hash, id);
+  await run.keys.note(resource, answer);
+  journal.done(line, hash, id, markAfter(sent, answer));
   if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
   return { line, status: 'done', op, resource, id };
 };
@@ -227,7 +270,8 @@ const refusedRow = (
   if (endsRun(error)) throw error;
   const wasSent = isRepeated || journal.past.lines.get(line)?.state === 'sent';
   if (op === 'delete' && error.category === 'not-found' && wasSent) {
-    journal.done(line, hash, undefined);
+    const id = Object.values(change.input.params ?? {}).at(-1);
+    journal.done(line, hash, id);
     return { line, status: 'found', op, resource };
   }
   journal.failed(line, hash);
@@ -235,7 +279,7 @@ const refusedRow = (
 };
 /** Sends a row. After a lost connection it is looked up, and sent again only when the service does not have it. */
 const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
-  await journal.sent(marked.line, marked.hash);
+  await journal.sent(marked.line, marked.hash, await readBefore(run, change));
   for (let tries = 1; ; tries += 1) {
     try {
       return await sendOnce(run, journal, marked, change);

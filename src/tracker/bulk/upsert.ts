@@ -145,7 +145,9 @@ export const decideUpsert = async (
   if (isLeftOut) row = { ...row, ...(await keys.read(resource, params)) };
   const body = differences(change, row);
   if (Object.keys(body).length === 0) return { unchanged: row.id };
-  return { change: { ...change, verb: 'update', operation: update, input: { params, body } } };
+  return {
+    change: { ...change, verb: 'update', operation: update, input: { params, body }, previous: row },
+  };
 };
 
 type Resolved = {

@@ -80,7 +80,10 @@ test('progress is shown five times a second at most, and a row is in the journal
   ]);
   expect(calls.indexOf('flush')).toBeGreaterThan(calls.indexOf('done'));
   expect(calls.slice(-2)).toEqual(['status stopped', 'close']);
-  expect(said).toEqual(['4 done, 0 failed, 0 skipped (4 created)']);
+  expect(said).toEqual([
+    '4 done, 0 failed, 0 skipped (4 created)',
+    expect.stringContaining('opsctl tracker bulk undo'),
+  ]);
 });
 
 test('a dry run says that nothing was sent', async () => {

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import { bare, type Field, type Fields } from '../../core/field.ts';
+import type { LooseInput, Operation } from '../../core/operation.ts';
+
+type RecordRow = Readonly<Record<string, unknown>>;
+/** What a journal notes before a row is sent, so that the run can be undone. */
+export type Before = {
+  readonly resource: string;
+  readonly op: 'create' | 'update' | 'delete';
+  /** Parameters of the request: the ID of the record, and those of the records that contain it. */
+  readonly params?: RecordRow;
+  /** Of an update: the values that the row replaces. Of a delete: the values that create the record again. */
+  readonly values?: RecordRow;
+};
+type Verbs = Readonly<Record<string, Operation | undefined>>;
+export const verbsOf = (resource: string): Verbs =>
+  (tracker.table as Readonly<Record<string, Verbs>>)[resource] ?? {};
+
+/** Fields that move a record, or that a service sets for other reasons; their earlier value is not a value of the record. */
+const POSITIONS: ReadonlySet<string> = new Set(['after_id', 'before_id', 'created_at', 'updated_at']);
+/** Fields of requests that records show under another name. */
+const SHOWN_AS: Readonly<Record<string, string>> = {
+  observed_value: 'current_observed_value',
+  target_value: 'current_target_value',
+};
+const isObject = (value: unknown): value is RecordRow =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A value of a record as a request states it. */
+const toInput = (field: Field, value: unknown): unknown => {
+  const inner = bare(field);
+  if (Array.isArray(value))
+    return value.map((item) => (inner.type === 'array' ? toInput(inner.items, item) : item));
+  if (!isObject(value) || inner.type !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(inner.fields).flatMap(([name, own]) => {
+      const part = value[name];
+      const isLeftOut = part === undefined || (part === null && own.nullable !== true);
+      return isLeftOut ? [] : [[name, toInput(own, part)]];
+    }),
+  );
+};
+/** Lists of inputs that find an existing record by its name. */
+const byName = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map((item) => (isObject(item) ? { name: item.name } : item)) : value;
+/** The value of a field of a request in a record; undefined when the record does not show it. */
+export const valueIn = (name: string, field: Field, record: RecordRow): unknown => {
+  if (POSITIONS.has(name)) return undefined;
+  const shown = record[SHOWN_AS[name] ?? name];
+  const items = record[name.replace(/_ids$/, 's')];
+  if (shown === undefined && name.endsWith('_ids') && Array.isArray(items))
+    return items.map((item) => (isObject(item) ? item.id : item));
+  if (shown === undefined) return undefined;
+  const value = toInput(field, shown);
+  return name === 'labels' || name === 'categories' ? byName(value) : value;
+};
+/** The fields of a request that a record shows. */
+export const valuesIn = (
+  fields: Fields,
+  names: readonly string[],
+  record: RecordRow,
+): Record<string, unknown> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const field = fields[name];
+      const value = field === undefined ? undefined : valueIn(name, field, record);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+/** One text for equal values: lists are sets, and a value that is not set is one value. */
+const canonical = (value: unknown): string => {
+  if (value === undefined || value === null || value === '') return '';
+  if (Array.isArray(value)) return `[${value.map(canonical).toSorted().join()}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const keys = Object.keys(value).toSorted();
+  return `{${keys.map((key) => `${key}:${canonical(value[key])}`).join()}}`;
+};
+export const isSameInput = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+const markOf = (value: unknown): string =>
+  createHash('sha256').update(canonical(value)).digest('hex').slice(0, 12);
+/** Parts that others add to a record and that a deletion removes with it. */
+const PARTS = [
+  ['comments', 'comment_ids'],
+  ['tasks', 'task_ids'],
+  ['files', 'file_ids'],
+  ['linked_files', 'linked_file_ids'],
+] as const;
+export const partsOf = (record: RecordRow): string[] =>
+  PARTS.flatMap(([whole, ids]) => {
+    const list = record[whole] ?? record[ids];
+    return Array.isArray(list)
+      ? list
+          .filter((one) => !(isObject(one) && one.deleted === true))
+          .map((one) => String(isObject(one) ? one.id : one))
+      : [];
+  });
+/** Lists that a slim record shows and a full record does not are no part of a mark. */
+const isOwn = (name: string): boolean =>
+  !POSITIONS.has(name) && name !== 'file_ids' && name !== 'linked_file_ids';
+const ownFields = (resource: string): Fields =>
+  Object.fromEntries(Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => isOwn(name)));
+/** What tells whether a record is still as a run left it. */
+export type Mark = {
+  /** Of all fields that an update may change. */
+  readonly all: string;
+  readonly parts: number;
+  /** Of the single fields that the row wrote. */
+  readonly fields: Readonly<Record<string, string>>;
+};
+export const markRecord = (resource: string, record: RecordRow, written: readonly string[]): Mark => {
+  const fields = ownFields(resource);
+  const values = valuesIn(fields, Object.keys(fields), record);
+  return {
+    all: markOf(values),
+    parts: partsOf(record).length,
+    fields: Object.fromEntries(
+      written.flatMap((name) => (name in values ? [[name, markOf(values[name])]] : [])),
+    ),
+  };
+};
+/** A mark as one word of a journal. */
+export const markText = ({ all, parts, fields }: Mark): string =>
+  [`${all}.${parts}`, ...Object.entries(fields).map(([name, mark]) => `${name}=${mark}`)].join(',');
+export const parseMark = (text: string): Mark | undefined => {
+  const [head = '', ...fields] = text.split(',');
+  const match = /^([0-9a-f]{12})\.(\d+)$/.exec(head);
+  if (match?.[1] === undefined) return undefined;
+  const pairs = fields.map((pair) => pair.split('=') as [string, string]);
+  return { all: match[1], parts: Number(match[2]), fields: Object.fromEntries(pairs) };
+};
+/** The fields of an update whose values in a record are not those of the mark. */
+export const changedFields = (resource: string, record: RecordRow, { fields }: Mark): string[] => {
+  const now = markRecord(resource, record, Object.keys(fields)).fields;
+  return Object.keys(fields).filter((name) => now[name] !== fields[name]);
+};
+
+type Sent = {
+  readonly resource: string;
+  readonly verb: 'create' | 'update' | 'delete' | 'upsert';
+  readonly operation: Operation;
+  readonly input: LooseInput;
+};
+/** What a row replaces or removes. `record` is the record before the row, if it could be read. */
+export const beforeOf = ({ resource, verb, operation, input }: Sent, record?: RecordRow): Before => {
+  const op = verb === 'upsert' ? 'create' : verb;
+  const params = input.params;
+  const known = {
+    resource,
+    op,
+    ...(params === undefined || Object.keys(params).length === 0 ? {} : { params }),
+  };
+  if (record === undefined || op === 'create') return known;
+  if (op === 'update')
+    return { ...known, values: valuesIn(operation.body ?? {}, Object.keys(input.body ?? {}), record) };
+  const { create, update } = verbsOf(resource);
+  const fields = { ...update?.body, ...create?.body };
+  return { ...known, values: valuesIn(fields, Object.keys(fields), record) };
+};

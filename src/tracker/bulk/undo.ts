@@ -1,0 +1,427 @@
+import { tracker } from '../../api-specs/tracker/index.ts';
+import { inputProblems } from '../../api/request.ts';
+import type { Context } from '../../api/context.ts';
+import { bare, type Fields } from '../../core/field.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import type { Result } from '../../core/result.ts';
+import { trackerNaming } from '../names/naming.ts';
+import { lockJournal, targetMark } from './earlier-run.ts';
+import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
+import { changedFields, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
+import { type Effect, findRun, type UndoRun } from './undo-runs.ts';
+
+export type UndoOptions = {
+  readonly run: string;
+  /** Undo rows even if their records changed since. */
+  readonly force: boolean;
+  /** Create deleted records again, with new IDs. */
+  readonly recreate: boolean;
+};
+/** All effects of a run on one record. */
+type Group = {
+  readonly resource: string;
+  readonly id: string;
+  readonly params: RecordRow;
+  readonly effects: readonly Effect[];
+};
+type Verb = 'delete' | 'restore' | 'recreate';
+export type UndoAction = {
+  readonly line: number;
+  /** All rows of the run that changed the record. */
+  readonly lines: readonly number[];
+  readonly resource: string;
+  readonly id: string;
+  readonly name?: unknown;
+  readonly action: Verb | 'none';
+  /** `undo` rows send a request; the other rows have a reason. */
+  readonly status: 'undo' | 'unchanged' | 'refused';
+  readonly reason?: string;
+  readonly params: RecordRow;
+  readonly body?: RecordRow;
+};
+
+const ownParam = (resource: string): string => {
+  const { update, get, delete: remove } = verbsOf(resource);
+  return Object.keys((update ?? remove ?? get)?.params ?? {}).at(-1) ?? 'id';
+};
+/** An ID of a journal in the type of the parameter. */
+const toId = (resource: string, id: string): unknown => {
+  const { get, update, delete: remove } = verbsOf(resource);
+  const field = (get ?? update ?? remove)?.params?.[ownParam(resource)];
+  return field !== undefined && bare(field).type === 'integer' && /^\d+$/.test(id) ? Number(id) : id;
+};
+const idOf = ({ id, before }: Effect): string =>
+  id ?? String(before.op === 'create' ? '' : (Object.values(before.params ?? {}).at(-1) ?? ''));
+/** The effects by record; the record that was changed last is undone first. */
+const groupsOf = ({ effects }: UndoRun): Group[] => {
+  const groups = new Map<string, Group>();
+  for (const effect of effects) {
+    const { resource, params = {}, op } = effect.before;
+    const id = idOf(effect);
+    const key = id === '' ? `line ${effect.line}` : `${resource} ${id}`;
+    const known = groups.get(key);
+    const all = op === 'create' ? { ...params, [ownParam(resource)]: toId(resource, id) } : params;
+    groups.delete(key);
+    groups.set(key, {
+      resource,
+      id,
+      params: known?.params ?? all,
+      effects: [...(known?.effects ?? []), effect],
+    });
+  }
+  return [...groups.values()].toReversed();
+};
+
+/** The records of the groups as they are now; a record that is gone is missing. */
+const readRecords = async (
+  context: Context,
+  groups: readonly Group[],
+): Promise<ReadonlyMap<Group, RecordRow>> => {
+  const keys = new RecordKeys(context);
+  const found = new Map<Group, RecordRow>();
+  for (const group of groups) {
+    if (group.id === '') continue;
+    // Lists of epics leave out the comments, which a deletion would remove.
+    const fields = group.resource === 'epics' ? ['comments'] : [];
+    const written = group.effects.flatMap(({ after }) => Object.keys(after?.fields ?? {}));
+    const isShown = (record: RecordRow): boolean => written.every((name) => name in record);
+    const listed = await keys.current(group.resource, group.params, fields);
+    const record =
+      listed === undefined || isShown(listed)
+        ? listed
+        : await keys.current(group.resource, group.params, written);
+    if (record !== undefined) found.set(group, record);
+  }
+  return found;
+};
+
+const sum = (stats: unknown, names: readonly string[]): number =>
+  names.reduce((total, name) => total + Number((stats as RecordRow | undefined)?.[name] ?? 0), 0);
+const STATES = ['backlog', 'done', 'started', 'unstarted'].map((state) => `num_stories_${state}`);
+/** Records that use a record, by the figures of the service. */
+const usesOf: Readonly<Record<string, (row: RecordRow) => number>> = {
+  labels: ({ stats }) => sum(stats, ['num_stories_total', 'num_epics']),
+  epics: ({ stats }) => sum(stats, ['num_stories_total']),
+  projects: ({ stats }) => sum(stats, ['num_stories']),
+  iterations: ({ stats }) => sum(stats, STATES),
+};
+/** How many records of the run use a record: undoing the run releases them. */
+const ownUses = (records: ReadonlyMap<Group, RecordRow>, { resource, id }: Group): number =>
+  [...records].filter(([{ resource: kind }, row]) => {
+    if (kind !== 'stories' && kind !== 'epics') return false;
+    return Object.entries(row).some(
+      ([field, value]) =>
+        (resourceOfPointer(field) === resource || field === `${resource.replace(/s$/, '')}_id`) &&
+        (Array.isArray(value) ? value : [value]).some((one) => String(one) === id),
+    );
+  }).length;
+/** Why a created record is not deleted; undefined when it is as the run left it. */
+const conflictOf = (
+  group: Group,
+  record: RecordRow,
+  records: ReadonlyMap<Group, RecordRow>,
+  runIds: ReadonlySet<string>,
+): string | undefined => {
+  const after = group.effects.at(-1)?.after;
+  if (after === undefined) return 'the run did not see the response, so a later change cannot be excluded';
+  const now = markRecord(group.resource, record, []);
+  if (now.all !== after.all) return `changed since the run (${String(record.updated_at ?? 'time unknown')})`;
+  const added = partsOf(record).filter((id) => !runIds.has(id)).length - after.parts;
+  if (added > 0)
+    return `${added} ${added === 1 ? 'comment, task or file was' : 'comments, tasks or files were'} added since the run`;
+  const uses = (usesOf[group.resource]?.(record) ?? 0) - ownUses(records, group);
+  return uses > 0 ? `${uses} other ${uses === 1 ? 'record uses' : 'records use'} it` : undefined;
+};
+
+type Draft = Pick<UndoAction, 'action' | 'status'> & Partial<UndoAction>;
+const refuse = (action: Draft['action'], reason: string): Draft => ({ action, status: 'refused', reason });
+/** The body of a request without the fields that the service would reject, and their names. */
+const fitBody = (
+  resource: string,
+  verb: 'create' | 'update',
+  params: RecordRow,
+  values: RecordRow,
+): { readonly body: RecordRow; readonly left: readonly string[] } => {
+  const operation = verbsOf(resource)[verb];
+  if (operation === undefined) return { body: {}, left: Object.keys(values) };
+  const fields: Fields = operation.body ?? {};
+  const given = Object.entries(values).filter(([name]) => fields[name] !== undefined);
+  const wanted = Object.fromEntries(
+    given.flatMap(([name, value]): [string, unknown][] => {
+      const field = fields[name];
+      if (value !== null || field?.nullable === true) return [[name, value]];
+      return field?.type === 'string' ? [[name, '']] : [];
+    }),
+  );
+  const known = Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, params[name]]));
+  const wrong = new Set(
+    inputProblems(operation, { params: known, body: wanted }).map(({ path }) => path.split(/[.[]/)[0]),
+  );
+  const body = Object.fromEntries(Object.entries(wanted).filter(([name]) => !wrong.has(name)));
+  return { body, left: Object.keys(values).filter((name) => !(name in body) && values[name] !== null) };
+};
+/** Restores what the first change of each field replaced. */
+const planRestore = (group: Group, record: RecordRow, isForced: boolean): Draft => {
+  const { resource, params, effects } = group;
+  const marks = Object.assign({}, ...effects.map(({ after }) => after?.fields ?? {})) as Record<
+    string,
+    string
+  >;
+  const isUnknown = effects.some(({ before }) => before.values === undefined);
+  if (isUnknown) return refuse('none', 'the journal does not contain the previous values');
+  const values = Object.assign({}, ...effects.toReversed().map(({ before }) => before.values)) as RecordRow;
+  const fields = verbsOf(resource).update?.body ?? {};
+  const isAsBefore = (name: string): boolean => {
+    const field = fields[name];
+    return field !== undefined && isSameInput(values[name], valueIn(name, field, record));
+  };
+  const changed = Object.keys(values).filter((name) => !isAsBefore(name));
+  if (changed.length === 0) return { action: 'none', status: 'unchanged', reason: 'has the previous values' };
+  const unseen = changed.filter((name) => marks[name] === undefined);
+  const later = changedFields(resource, record, { all: '', parts: 0, fields: marks }).filter((name) =>
+    changed.includes(name),
+  );
+  if (!isForced && later.length > 0) return refuse('restore', `${later.join(', ')} changed since the run`);
+  if (!isForced && unseen.length > 0)
+    return refuse('restore', `the run did not see the response for ${unseen.join(', ')}`);
+  const wanted = Object.fromEntries(changed.map((name) => [name, values[name]]));
+  const { body, left } = fitBody(resource, 'update', params, wanted);
+  const note = left.length === 0 ? {} : { reason: `${left.join(', ')} cannot be restored` };
+  return Object.keys(body).length === 0
+    ? refuse('restore', note.reason ?? 'no field can be restored')
+    : { action: 'restore', status: 'undo', body, ...note };
+};
+const planRecreate = ({ resource, params, effects }: Group, options: UndoOptions): Draft => {
+  const values = Object.assign(
+    {},
+    ...effects.toReversed().map(({ before }) => before.values ?? {}),
+  ) as RecordRow;
+  const { body, left } = fitBody(resource, 'create', params, values);
+  if (verbsOf(resource).create === undefined || Object.keys(body).length === 0)
+    return refuse('none', 'was deleted, and the journal does not contain its values');
+  if (effects.some(({ isInDoubt }) => isInDoubt === true) && !options.force)
+    return refuse('recreate', 'an interrupted undo may have created it again: check, then use --force');
+  if (!options.recreate)
+    return refuse('none', 'was deleted; the service cannot restore it. --recreate creates it with a new ID');
+  const lost = ['comments', 'history', ...left].join(', ');
+  return { action: 'recreate', status: 'undo', body, reason: `gets a new ID, without ${lost}` };
+};
+const planGroup = (
+  group: Group,
+  records: ReadonlyMap<Group, RecordRow>,
+  runIds: ReadonlySet<string>,
+  options: UndoOptions,
+): Draft => {
+  const record = records.get(group);
+  const isMade = group.effects[0]?.before.op === 'create';
+  const last = group.effects.at(-1);
+  if (group.id === '')
+    return refuse('none', 'the run does not know whether the service applied the row: resume the run first');
+  if (isMade) {
+    if (record === undefined) return { action: 'none', status: 'unchanged', reason: 'does not exist' };
+    if (verbsOf(group.resource).delete === undefined)
+      return refuse('none', 'the service has no deletion for this resource; archive it by hand');
+    const conflict = options.force ? undefined : conflictOf(group, record, records, runIds);
+    return conflict === undefined ? { action: 'delete', status: 'undo' } : refuse('delete', conflict);
+  }
+  if (last?.before.op === 'delete') {
+    if (record !== undefined) return { action: 'none', status: 'unchanged', reason: 'still exists' };
+    return planRecreate(group, options);
+  }
+  return record === undefined
+    ? refuse('none', 'was deleted since the run')
+    : planRestore(group, record, options.force);
+};
+/** What an undo would do, the last change first. Sends only reads. */
+export const planUndo = async (
+  context: Context,
+  run: UndoRun,
+  options: UndoOptions,
+): Promise<UndoAction[]> => {
+  const groups = groupsOf(run);
+  const records = await readRecords(context, groups);
+  const runIds = new Set(groups.map(({ id }) => id));
+  return groups.map((group): UndoAction => {
+    const { resource, id, params, effects } = group;
+    const lines = effects.map(({ line }) => line);
+    const record = records.get(group) ?? effects[0]?.before.values;
+    const name = record?.name ?? record?.title ?? record?.text;
+    return {
+      line: lines[0] ?? 0,
+      ...{ lines, resource, id, params },
+      ...(name === undefined ? {} : { name }),
+      ...planGroup(group, records, runIds, options),
+    };
+  });
+};
+
+/** Adds entries to the journal of a run, each on disk before the next request. */
+const journalOf = ({ host }: Context, path: string) => {
+  const file = host.files.append(path, 0o600);
+  const write = (lines: readonly number[], entry: (line: number) => string): void => {
+    file.write(lines.map((line) => `${entry(line)}\n`).join(''));
+    file.sync();
+  };
+  return {
+    starts: (lines: readonly number[]) => write(lines, (line) => `x ${line}`),
+    undone: (lines: readonly number[], id?: unknown) =>
+      write(lines, (line) => (id === undefined ? `u ${line}` : `u ${line} ${id}`)),
+    close: () => file.close(),
+  };
+};
+const rowOf = (
+  { params: _params, lines: _lines, body: _body, ...row }: UndoAction,
+  status: string,
+  more: object = {},
+) => ({
+  ...row,
+  status,
+  ...more,
+});
+/** IDs in a body that belong to records which this undo created again. */
+const withNewIds = (body: RecordRow, ids: ReadonlyMap<string, unknown>): RecordRow =>
+  Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      const one = (item: unknown): unknown =>
+        resourceOfPointer(name) ? (ids.get(String(item)) ?? item) : item;
+      return [name, Array.isArray(value) ? value.map(one) : one(value)];
+    }),
+  );
+const sendAction = async (
+  context: Context,
+  { resource, params, action, body = {} }: UndoAction,
+  ids: ReadonlyMap<string, unknown>,
+): Promise<unknown> => {
+  const verbs = verbsOf(resource);
+  const operation = { delete: verbs.delete, restore: verbs.update, recreate: verbs.create }[action as Verb];
+  if (operation === undefined) throw new Error(`${resource} has no operation for ${action}`);
+  const given = withNewIds(params, ids);
+  const known = Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, given[name]]));
+  const input = action === 'delete' ? { params: known } : { params: known, body: withNewIds(body, ids) };
+  const answer = (await context.call(tracker, operation, input)) as RecordRow | undefined;
+  return action === 'recreate' ? answer?.id : undefined;
+};
+type Undoing = {
+  readonly context: Context;
+  readonly journal: ReturnType<typeof journalOf>;
+  readonly tally: Tally;
+  /** New IDs of records that this undo created again. */
+  readonly ids: Map<string, unknown>;
+};
+/** Performs one action. Throws what ends the undo: a lost connection, a sign-in. */
+const undoOne = async ({ context, journal, tally, ids }: Undoing, action: UndoAction) => {
+  if (action.status !== 'undo') {
+    if (action.status === 'unchanged') journal.undone(action.lines);
+    tally[action.status] += 1;
+    return rowOf(action, action.status);
+  }
+  if (action.action === 'recreate') journal.starts(action.lines);
+  try {
+    const id = await sendAction(context, action, ids);
+    if (id !== undefined) ids.set(action.id, id);
+    journal.undone(action.lines, id);
+    tally.undone += 1;
+    return rowOf(action, 'undone', id === undefined ? {} : { new_id: id });
+  } catch (error) {
+    if (!(error instanceof AppError) || !['refused', 'not-found', 'usage'].includes(error.category))
+      throw error;
+    tally.failed += 1;
+    return rowOf(action, 'failed', { reason: messageOf(error) });
+  }
+};
+/** Undoes the rows one after the other. A failed row does not stop the others; a lost connection does. */
+async function* undoRows(context: Context, run: UndoRun, actions: readonly UndoAction[], tally: Tally) {
+  const journal = journalOf(context, run.path);
+  const undoing: Undoing = { context, journal, tally, ids: new Map() };
+  try {
+    for (const action of actions) {
+      context.signal.throwIfAborted();
+      yield await undoOne(undoing, action);
+    }
+  } finally {
+    journal.close();
+    await trackerNaming.forget(context);
+  }
+}
+type Tally = { undone: number; unchanged: number; refused: number; failed: number };
+const exitOf = ({ undone, unchanged, refused, failed }: Tally) => {
+  if (refused + failed === 0) return 'done' as const;
+  if (undone + unchanged > 0) return 'partial' as const;
+  return failed > 0 ? ('refused' as const) : ('unsafe' as const);
+};
+const COLUMNS = ['line', 'status', 'action', 'resource', 'id', 'name', 'reason'];
+const MOST_SHOWN = 20;
+const actionText = ({ line, action, resource, id, name, reason, status }: UndoAction): string =>
+  [
+    `row ${line}: ${status === 'undo' ? action : status} ${resource} ${id}`,
+    ...(name === undefined ? [] : [JSON.stringify(name)]),
+    ...(reason === undefined ? [] : [`(${reason})`]),
+  ].join(' ');
+/** Refused rows first: they are what a person has to see. */
+const planText = (actions: readonly UndoAction[]): string => {
+  const sorted = actions.toSorted((a, b) => Number(b.status === 'refused') - Number(a.status === 'refused'));
+  const more = sorted.length - MOST_SHOWN;
+  return [
+    ...sorted.slice(0, MOST_SHOWN).map(actionText),
+    ...(more > 0 ? [`and ${more} more rows`] : []),
+  ].join('\n');
+};
+const countText = (actions: readonly UndoAction[]): string => {
+  const count = (action: string): number =>
+    actions.filter((one) => one.status === 'undo' && one.action === action).length;
+  const parts = [
+    `delete ${count('delete')}`,
+    `restore ${count('restore')}`,
+    `create ${count('recreate')} again`,
+    `refuse ${actions.filter(({ status }) => status === 'refused').length}`,
+  ];
+  return parts.join(', ');
+};
+const refuseOtherTarget = async (context: Context, run: UndoRun): Promise<void> => {
+  const service = await context.target('tracker');
+  if (run.about?.target === targetMark(service)) return;
+  throw new AppError(
+    'unsafe',
+    run.about === undefined
+      ? `run ${run.id} was written by an earlier version, without the data for an undo; no changes were made`
+      : `run ${run.id} was made on another service or account (${run.about.service}); no changes were made`,
+    {
+      code: 'OTHER_SERVICE',
+      tryThis: ['select the service of the run with --profile or OPSCTL_TRACKER_URL'],
+    },
+  );
+};
+/** Undoes a bulk run from its journal. */
+export const undoBulk = async (context: Context, options: UndoOptions): Promise<Result> => {
+  const { path } = await findRun(context, options.run);
+  const release = await lockJournal(context.host, path);
+  try {
+    const run = await findRun(context, path);
+    await refuseOtherTarget(context, run);
+    const plan = await planUndo(context, run, options);
+    if (context.isDryRun || plan.length === 0) {
+      await release();
+      if (plan.length === 0) context.log.info(`run ${run.id} has no rows to undo`);
+      const rows = plan.map((action) => rowOf(action, action.status === 'undo' ? 'would' : action.status));
+      return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
+    }
+    if (!context.isConfirmed) context.log.info(planText(plan));
+    await context.confirm(`Undo run ${run.id} (${countText(plan)})?`);
+    // A person may take a while to decide: what changed since then is refused as well.
+    const latest = context.isConfirmed ? plan : await planUndo(context, run, options);
+    const tally: Tally = { undone: 0, unchanged: 0, refused: 0, failed: 0 };
+    const rows = (async function* () {
+      try {
+        yield* undoRows(context, run, latest, tally);
+      } finally {
+        await release();
+      }
+      const { undone, unchanged, refused, failed } = tally;
+      context.log.info(`${undone} undone, ${unchanged} already undone, ${refused} refused, ${failed} failed`);
+    })();
+    return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' }, exit: () => exitOf(tally) };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+};

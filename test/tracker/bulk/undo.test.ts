@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'vitest';
+import { parseUndo } from '../../../src/tracker/bulk/undo-runs.ts';
+import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+
+const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+const rowsOf = ({ out }: { readonly out: string }): any[] =>
+  out
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+const bulk = (at: InMemory, ...more: string[]) =>
+  at.run(['bulk', '-f', 'rows.ndjson', '-o', 'ndjson', ...more]);
+const lastRun = async (at: InMemory): Promise<string> => {
+  const [run] = rowsOf(await at.run(['bulk', 'runs', '-o', 'ndjson']));
+  return run.id;
+};
+const undo = async (at: InMemory, words: readonly string[] = ['--yes'], options?: RunOptions) =>
+  at.run(['bulk', 'undo', await lastRun(at), '-o', 'ndjson', ...words], options);
+const changesOf = ({ writes }: { readonly writes: readonly { path: string }[] }) =>
+  writes.filter(({ path }) => !path.startsWith('/stories/search'));
+const stateOf = (at: InMemory): number =>
+  at.send('GET', '/workflows').flatMap(({ states }: { states: unknown[] }) => states)[0].id;
+const storiesIn = (at: InMemory): any[] => at.send('POST', '/stories/search', {});
+
+describe('tracker bulk undo', () => {
+  test('deletes what the run created, in the reverse order', async () => {
+    const at = trackerInMemory();
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'create', resource: 'epics', name: 'Launch', external_id: 'E1' },
+        {
+          op: 'create',
+          resource: 'stories',
+          name: 's',
+          epic_id: 'external:E1',
+          workflow_state_id: stateOf(at),
+        },
+      ),
+    );
+    const ran = await bulk(at, '--concurrency', '1');
+    expect(ran.err).toContain(`opsctl tracker bulk undo ${await lastRun(at)}`);
+    const undone = await undo(at);
+    expect([undone.code, undone.writes.map(({ method, path }) => `${method} ${path.split('/')[1]}`)]).toEqual(
+      [0, ['DELETE stories', 'DELETE epics']],
+    );
+    expect([at.send('GET', '/epics'), storiesIn(at)]).toEqual([[], []]);
+    const again = await undo(at);
+    expect([again.code, again.writes]).toEqual([0, []]);
+  });
+
+  test('restores every field that a row replaced, and no other field', async () => {
+    const at = trackerInMemory();
+    const [a, b] = ['a', 'b'].map((name) => at.send('POST', '/labels', { name, color: '#112233' }));
+    const [epic] = [
+      at.send('POST', '/epics', { name: 'E', labels: [{ name: 'a' }], deadline: '2026-12-01T00:00:00Z' }),
+    ];
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'update', resource: 'labels', id: a.id, name: 'a2', color: null },
+        { op: 'update', resource: 'labels', id: a.id, name: 'a3' },
+        { op: 'update', resource: 'labels', id: b.id, archived: true },
+        { op: 'update', resource: 'epics', id: epic.id, labels: ['b'], deadline: null, owner_ids: [] },
+      ),
+    );
+    expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+    at.send('PUT', `/labels/${a.id}`, { description: 'written by somebody else' });
+    const undone = await undo(at);
+    expect([undone.code, rowsOf(undone).map(({ status }) => status)]).toEqual([
+      0,
+      ['undone', 'undone', 'undone'],
+    ]);
+    expect(at.send('GET', `/labels/${a.id}`)).toMatchObject({
+      ...{ name: 'a', color: '#112233', description: 'written by somebody else' },
+    });
+    expect(at.send('GET', `/labels/${b.id}`)).toMatchObject({ name: 'b', archived: false });
+    expect(at.send('GET', `/epics/${epic.id}`)).toMatchObject({
+      labels: [{ name: 'a' }],
+      deadline: '2026-12-01T00:00:00Z',
+    });
+  });
+
+  test('names the fields that somebody changed since the run, and refuses those rows', async () => {
+    const at = trackerInMemory();
+    const [a, b] = ['a', 'b'].map((name) => at.send('POST', '/labels', { name }));
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'update', resource: 'labels', id: a.id, description: 'one' },
+        { op: 'update', resource: 'labels', id: b.id, description: 'two' },
+        { op: 'create', resource: 'labels', name: 'c' },
+      ),
+    );
+    expect((await bulk(at)).code).toBe(0);
+    const made = at.send('GET', '/labels').find(({ name }: { name: string }) => name === 'c');
+    at.send('PUT', `/labels/${b.id}`, { description: 'edited' });
+    at.send('PUT', `/labels/${made.id}`, { color: '#445566' });
+    const undone = await undo(at);
+    const refused = rowsOf(undone).filter(({ status }) => status === 'refused');
+    expect([undone.code, undone.writes.length, refused.map(({ line }) => line).toSorted()]).toEqual([
+      9,
+      1,
+      [2, 3],
+    ]);
+    expect(refused.find(({ line }) => line === 2).reason).toContain('description');
+    const forced = await undo(at, ['--yes', '--force']);
+    expect(forced.code).toBe(0);
+    expect(
+      at.send('GET', '/labels').map(({ name, description }: any) => [name, description || null]),
+    ).toEqual([
+      ['a', null],
+      ['b', null],
+    ]);
+  });
+
+  test('keeps a created record that others comment on or use', async () => {
+    const at = trackerInMemory();
+    const state = stateOf(at);
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'create', resource: 'labels', name: 'used' },
+        { op: 'create', resource: 'labels', name: 'free' },
+        { op: 'create', resource: 'stories', name: 's', workflow_state_id: state, labels: ['free'] },
+      ),
+    );
+    expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+    const [story] = storiesIn(at);
+    at.send('POST', `/stories/${story.id}/comments`, { text: 'keep this' });
+    at.send('POST', '/stories', { name: 'other', workflow_state_id: state, labels: [{ name: 'used' }] });
+    const undone = await undo(at);
+    expect([undone.code, rowsOf(undone).map(({ line, status }) => [line, status])]).toEqual([
+      9,
+      [
+        [3, 'refused'],
+        [2, 'undone'],
+        [1, 'refused'],
+      ],
+    ]);
+  });
+
+  test('reports deleted records, and creates them again on request', async () => {
+    const at = trackerInMemory();
+    const epic = at.send('POST', '/epics', { name: 'E', description: 'text', labels: [{ name: 'l' }] });
+    const story = at.send('POST', '/stories', {
+      name: 's',
+      workflow_state_id: stateOf(at),
+      epic_id: epic.id,
+    });
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'delete', resource: 'stories', id: story.id },
+        { op: 'delete', resource: 'epics', id: epic.id },
+      ),
+    );
+    expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+    const reported = await undo(at);
+    expect([reported.code, reported.writes, rowsOf(reported).map(({ status }) => status)]).toEqual([
+      10,
+      [],
+      ['refused', 'refused'],
+    ]);
+    expect(rowsOf(reported)[0].reason).toContain('--recreate');
+    const made = await undo(at, ['--yes', '--recreate']);
+    expect(made.code).toBe(0);
+    const [now] = at.send('GET', '/epics?includes_description=true');
+    expect(now).toMatchObject({ name: 'E', description: 'text', labels: [{ name: 'l' }] });
+    expect(storiesIn(at)).toMatchObject([{ name: 's', epic_id: now.id }]);
+  });
+
+  test('undoes an upsert that created one record and changed another', async () => {
+    const at = trackerInMemory();
+    const workflow_state_id = stateOf(at);
+    const known = at.send('POST', '/stories', { name: 'old', external_id: 'P-1', workflow_state_id });
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'upsert', resource: 'stories', external_id: 'P-1', name: 'new', workflow_state_id },
+        { op: 'upsert', resource: 'stories', external_id: 'P-2', name: 'made', workflow_state_id },
+      ),
+    );
+    expect((await at.run(['sync', '-f', 'rows.ndjson'])).code).toBe(0);
+    // A second run sends nothing, and the first run can still be undone.
+    expect(changesOf(await at.run(['sync', '-f', 'rows.ndjson']))).toEqual([]);
+    expect((await undo(at)).code).toBe(0);
+    expect(storiesIn(at)).toMatchObject([{ id: known.id, name: 'old' }]);
+    expect(changesOf(await at.run(['sync', '-f', 'rows.ndjson'])).length).toBe(2);
+  });
+
+  test('sends nothing in a dry run, without --yes, or on another account', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson({ op: 'create', resource: 'labels', name: 'a' }) });
+    await bulk(at);
+    const dry = await undo(at, ['--dry-run']);
+    expect([dry.code, dry.writes, rowsOf(dry)[0]]).toEqual([
+      0,
+      [],
+      expect.objectContaining({ status: 'would', action: 'delete', name: 'a' }),
+    ]);
+    const unasked = await undo(at, []);
+    expect([unasked.code, unasked.writes]).toEqual([2, []]);
+    const other = await undo(at, ['--yes'], { origin: 'https://other.example' });
+    expect([other.code, other.writes]).toEqual([10, []]);
+    expect((await at.run(['bulk', 'undo', 'nothing'])).code).toBe(6);
+  });
+
+  test('continues after an interruption', async () => {
+    const at = trackerInMemory();
+    await at.write(
+      'rows.ndjson',
+      ndjson(...['a', 'b', 'c'].map((name) => ({ op: 'create', resource: 'labels', name }))),
+    );
+    await bulk(at, '--concurrency', '1');
+    let deletes = 0;
+    const cut = await undo(at, ['--yes'], {
+      meanwhile: ({ method }) => {
+        if (method === 'DELETE') deletes += 1;
+        return method === 'DELETE' && deletes === 2 ? { status: 401, json: { message: 'no' } } : undefined;
+      },
+    });
+    expect(cut.code).toBe(4);
+    const rest = await undo(at);
+    expect([rest.code, at.send('GET', '/labels')]).toEqual([0, []]);
+  });
+
+  test('undoes an interrupted run, and names the rows whose outcome is unknown', async () => {
+    const at = trackerInMemory();
+    await at.write(
+      'rows.ndjson',
+      ndjson(...['a', 'b'].map((name) => ({ op: 'create', resource: 'labels', name }))),
+    );
+    let posts = 0;
+    const run = await at.run(['bulk', '-f', 'rows.ndjson', '--concurrency', '1'], {
+      meanwhile: ({ method }) => {
+        if (method === 'POST') posts += 1;
+        return method === 'POST' && posts === 2 ? { status: 401, json: { message: 'no' } } : undefined;
+      },
+    });
+    expect(run.code).toBe(4);
+    const undone = await undo(at);
+    expect([undone.code, rowsOf(undone).map(({ line, status }) => [line, status])]).toEqual([
+      9,
+      [
+        [2, 'refused'],
+        [1, 'undone'],
+      ],
+    ]);
+  });
+});
+
+test('a journal of a resent row keeps the values of the first attempt', () => {
+  const b = (name: string) =>
+    `b 1 {"resource":"labels","op":"update","params":{"label-public-id":7},"values":{"name":"${name}"}}`;
+  const valuesOf = (...entries: string[]) =>
+    parseUndo(`h 5\n${entries.join('\n')}\n`, '/j').effects.map(({ before }) => before.values?.name);
+  expect(valuesOf(b('first'), 's 1 aa', b('second'), 's 1 aa', 'd 1 aa 7')).toEqual(['first']);
+  expect(valuesOf(b('first'), 's 1 aa', 'f 1 aa', b('second'), 's 1 aa', 'd 1 aa 7')).toEqual(['second']);
+  expect(valuesOf(b('first'), 's 1 aa', 'f 1 aa')).toEqual([]);
+  expect(valuesOf(b('first'), 's 1 aa', 'd 1 aa 7', 'u 1')).toEqual([]);
+});
