@@ -7,8 +7,8 @@ import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';
 
 /** Messages on stderr. Secrets are replaced by value on the way. */
 export type Logger = {
-  /** Progress and facts; silent with --quiet. */
-  info(text: string): void;
+  /** Progress and facts; silent with --quiet. `canWait`: nobody has to read it before the command ends. */
+  info(text: string, canWait?: boolean): void;
   warn(text: string): void;
   /** A warning that is printed once per run, even if it has several causes. */
   warnOnce(key: string, text: string): void;

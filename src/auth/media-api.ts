@@ -140,6 +140,8 @@ const tokenFor = async (context: Context, values: MediaValues, path: string): Pr
 export const runMedia = async (context: Context, values: MediaValues): Promise<Result> => {
   const [bare = '', inline = ''] = pathOf(values.path).split('?');
   const query = new URLSearchParams([...new URLSearchParams(inline), ...queryOf(values.param ?? [])]);
+  // A wrong URL is reported before a missing sign-in.
+  context.settings.get('api.url');
   const token = await tokenFor(context, values, bare);
   const target = await context.target('api');
   checkPlace(target, token);

@@ -5,6 +5,7 @@ import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
 import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
+import { checkedSettings } from '../config/setting-rules.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
 import { exitCode } from '../core/exit.ts';
 import type { Values } from '../core/flag.ts';
@@ -160,6 +161,8 @@ const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: T
   if (seen.kinds.size > 0) await (await import('../api/seen-records.ts')).writeSeen(host, settings, seen);
   await trace.end();
 };
+/** These commands show what is wrong with settings. */
+const showsSettings = (path: Command['path']): boolean => isConfig(path) || path[0] === 'doctor';
 /** `config` is how a wrong setting is found and removed: it shows settings and lets none of them take effect. */
 const isConfig = (path: Command['path']): boolean => path[0] === 'config';
 /** The settings of this run; no output shows their secrets. */
@@ -167,7 +170,7 @@ const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Global
   const settings = loadSettings(host, settingFlags(globals));
   for (const secret of secretsOf(settings)) redactor.hide(secret);
   if (!isConfig(path)) refuseLongSecrets(settings);
-  return settings;
+  return showsSettings(path) ? settings : checkedSettings(settings);
 };
 const hostFor = ({ host }: Run, { path }: Command, settings: Settings): Host =>
   isConfig(path) ? host : withCaFile(host, settings);

@@ -42,6 +42,7 @@ export const outputOptions = (globals: Globals): OutputOptions => ({
   quiet: globals.quiet ?? false,
   verbose: globals.verbose ?? false,
   notes: [],
+  lastNotes: [],
   filter: {},
 });
 export const settingFlags = (globals: Globals): Record<string, string | undefined> => ({

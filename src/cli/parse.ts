@@ -1,6 +1,6 @@
 import { check } from '../core/check.ts';
 import { bare, type Field, type ListField } from '../core/field.ts';
-import type { Argument, Flag, Flags, Values } from '../core/flag.ts';
+import { type Argument, type Flag, flagName, type Flags, type Values } from '../core/flag.ts';
 import { momentOf } from '../core/format.ts';
 import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
@@ -269,6 +269,29 @@ const sentence = (error: unknown, command: Command): string => {
       .split('\n')[0] ?? '';
   return `opsctl ${command.path.join(' ')}: ${text}`;
 };
+/** An empty value is most often a variable that is not set: it selects nothing and means nothing, unless declared. */
+const emptyProblem = (
+  { field, allowsEmpty }: Pick<Flag, 'field' | 'allowsEmpty'>,
+  texts: readonly string[],
+  path: string,
+): Problem | undefined => {
+  if (!texts.includes('')) return undefined;
+  // `--owner-ids ''` is the empty list; `--owner-ids a --owner-ids ''` has an empty entry.
+  const hasEmptyEntry = path.startsWith('--') && texts.length > 1 && bare(field).type === 'array';
+  if (allowsEmpty === true && !hasEmptyEntry) return undefined;
+  return problem(path, 'min', 'must not be empty');
+};
+const parseGiven = (
+  given: Pick<Flag, 'field' | 'allowsEmpty'>,
+  texts: readonly string[],
+  path: string,
+  problems: Problem[],
+): unknown => {
+  const empty = emptyProblem(given, texts, path);
+  if (empty === undefined) return parseValue(given.field, texts, path, problems);
+  problems.push(empty);
+  return undefined;
+};
 const parseArgs = (
   command: Command,
   texts: readonly string[],
@@ -278,7 +301,7 @@ const parseArgs = (
   const wanted = command.args ?? [];
   for (const [i, arg] of wanted.entries()) {
     const given = arg.rest ? texts.slice(i) : texts.slice(i, i + 1);
-    if (given.length > 0) values[arg.name] = parseValue(arg.field, given, `<${arg.name}>`, problems);
+    if (given.length > 0) values[arg.name] = parseGiven(arg, given, `<${arg.name}>`, problems);
     else if (!arg.optional)
       problems.push(
         problem(`<${arg.name}>`, 'required', 'is required', arg.summary === '' ? undefined : arg.summary),
@@ -300,8 +323,8 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
     if (texts.length > 1 && bare(flag.field).type !== 'array') {
       problems.push(problem(`--${name}`, 'rule', `is given ${texts.length} times; give it once`));
     }
-    values[name] = parseValue(
-      flag.field,
+    values[name] = parseGiven(
+      flag,
       name === 'unset' ? texts.map((t) => t.replaceAll('-', '_')) : texts,
       `--${name}`,
       problems,
@@ -312,10 +335,18 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
 /** A field of a row may also come in `--body`, so the rows look themselves; every other required flag must be there. */
 const missing = ({ operation }: Command, flags: Flags, values: Values): Problem[] =>
   Object.entries(flags).flatMap(([name, flag]: [string, Flag]) =>
-    (flag.required || (flag.field.required && operation === undefined)) && values[name] === undefined
+    (flag.required || (flag.field.required && operation === undefined)) && !Object.hasOwn(values, name)
       ? [problem(`--${name}`, 'required', 'is required')]
       : [],
   );
+/** Of some fields a request may have only one: opsctl says so before it looks up the names of the others. */
+const exclusiveProblems = ({ operation }: Command, values: Values): Problem[] =>
+  (operation?.operation.exclusive ?? []).flatMap((group) => {
+    const [first, second] = group.map(flagName).filter((name) => values[name] !== undefined);
+    return first === undefined || second === undefined
+      ? []
+      : [problem(`--${second}`, 'exclusive', `cannot be combined with --${first}`)];
+  });
 /** A command may have its own `--color`; the three words of the global one still mean the global one. */
 const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {
   const mode = given.color?.find((text) => ['auto', 'always', 'never'].includes(text));
@@ -355,7 +386,11 @@ export const parseCommand = async (command: Command, tokens: readonly string[]):
   const problems: Problem[] = [];
   const globals = parseFlags(globalFlags, given.globals, problems);
   const values = { ...parseFlags(own, given.own, problems), ...parseArgs(command, given.args, problems) };
-  problems.push(...missing(command, own, values), ...(command.check?.(values) ?? []));
+  problems.push(
+    ...missing(command, own, values),
+    ...exclusiveProblems(command, values),
+    ...(command.check?.(values) ?? []),
+  );
   if (problems.length > 0)
     throw usageError(`opsctl ${command.path.join(' ')}: invalid arguments`, problems, [
       `opsctl ${command.path.join(' ')} --help`,

@@ -1,12 +1,13 @@
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
-import { AppError, type Category, InvalidArguments } from '../core/problem.ts';
+import { argumentName } from '../core/field-flags.ts';
+import { AppError, type Category, InvalidArguments, reword } from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './parse.ts';
 import type { Command } from './command.ts';
-import type { Values } from '../core/flag.ts';
+import { flagName, type Values } from '../core/flag.ts';
 import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup, type Found } from './find.ts';
 import { early, globalFlags, outputOptions } from './options.ts';
@@ -145,7 +146,11 @@ const attempt = async (
   const { parseCommand } = await import('./parse.ts');
   note(await earlyReports(command, tokens));
   const { values, globals } = await parseCommand(command, tokens);
-  const known = await withKnownColumns(command, outputOptions(globals));
+  const isJsonAsked = command.flags?.output !== undefined && values.output === 'json';
+  const known = await withKnownColumns(
+    command,
+    outputOptions(isJsonAsked ? { ...globals, output: 'json' } : globals),
+  );
   const options = await withReports(
     command,
     reads(command) ? known : { ...known, pager: false },
@@ -192,10 +197,32 @@ const runInteractively = async (
   }
 };
 
+/** A field of a request in the words of the line: `text` becomes `--text`, `story-public-id` becomes `<story>`. */
+const lineName = ({ flags = {}, args = [], operation }: Command, path: string): string => {
+  const [, head = '', rest = ''] = /^([^.[]+)(.*)$/.exec(path) ?? [];
+  if (head === '' || /^[-<"]/.test(head)) return path;
+  const argument = args.find(({ name }) => name === argumentName(head));
+  if (argument !== undefined) return `<${argument.name}>${rest}`;
+  if (Object.hasOwn(flags, flagName(head))) return `--${flagName(head)}${rest}`;
+  return operation !== undefined && flags.body !== undefined ? `--body.${path}` : path;
+};
+/** The service's table names fields; the person typed flags. Problems of a file keep the names of the file. */
+const nameFlags = (command: Command, error: AppError): AppError => {
+  const { problems } = error.detail;
+  if (problems === undefined || problems.every(({ file, line }) => file !== undefined || line !== undefined))
+    return error;
+  const named = problems.map((one) =>
+    one.file === undefined && one.line === undefined ? { ...one, path: lineName(command, one.path) } : one,
+  );
+  return reword(error, { ...error.detail, problems: named });
+};
+
 /** What a command finds wrong with its flags reads as what the parser finds: whose flags they are, and where to read on. */
-const ofCommand = ({ path }: Command, error: unknown): unknown => {
+const ofCommand = (command: Command, thrown: unknown): unknown => {
+  const error =
+    thrown instanceof AppError && thrown.category === 'usage' ? nameFlags(command, thrown) : thrown;
   if (!(error instanceof InvalidArguments)) return error;
-  const name = `opsctl ${path.join(' ')}`;
+  const name = `opsctl ${command.path.join(' ')}`;
   return new AppError('usage', `${name}: invalid arguments`, {
     ...error.detail,
     tryThis: [...(error.detail.tryThis ?? []), `${name} --help`],

@@ -95,6 +95,7 @@ const args = [
     name: 'value',
     effects: [],
     field: str(),
+    allowsEmpty: true,
     summary: 'Value of the setting; secrets only with --stdin',
     optional: true,
   },

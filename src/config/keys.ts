@@ -12,7 +12,7 @@ export type Key = {
   readonly secret?: true;
   /** The value may be a path instead of the secret. A path is not secret, and messages name it. */
   readonly orPath?: true;
-  readonly kind?: 'url' | 'file' | 'duration' | 'header' | 'count' | 'rate';
+  readonly kind?: 'url' | 'file' | 'duration' | 'header' | 'token' | 'count' | 'rate';
   /** The only values there are. */
   readonly words?: readonly string[];
 };
@@ -26,7 +26,13 @@ export const keys: readonly Key[] = [
     kind: 'url',
     summary: 'Base URL of the tracker',
   },
-  { key: 'tracker.token', env: 'OPSCTL_TRACKER_TOKEN', secret: true, summary: 'Token of the tracker' },
+  {
+    key: 'tracker.token',
+    env: 'OPSCTL_TRACKER_TOKEN',
+    secret: true,
+    kind: 'token',
+    summary: 'Token of the tracker',
+  },
   {
     key: 'tracker.token_header',
     env: 'OPSCTL_TRACKER_TOKEN_HEADER',
@@ -51,6 +57,7 @@ export const keys: readonly Key[] = [
     key: 'labels.token',
     env: 'OPSCTL_LABELS_TOKEN',
     secret: true,
+    kind: 'token',
     summary: 'Bearer token of the label service',
   },
   {
@@ -150,6 +157,7 @@ export const keys: readonly Key[] = [
     key: 'access_token',
     env: 'OPSCTL_ACCESS_TOKEN',
     secret: true,
+    kind: 'token',
     summary: 'Access token to use instead of a sign-in',
   },
   {

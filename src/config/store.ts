@@ -1,5 +1,4 @@
 import { dirname, resolve } from 'node:path';
-import { durationMs, longestMs } from '../core/format.ts';
 import { AppError, problem, type Problem, usageError } from '../core/problem.ts';
 import { randomShare } from '../core/shape.ts';
 import { nearest } from '../core/text.ts';
@@ -17,7 +16,7 @@ import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, keyNamed, keys } from './keys.ts';
 import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
-import { urlFault } from './resolve-target.ts';
+import { faultOf } from './setting-rules.ts';
 import { configFile, type Settings } from './settings.ts';
 
 const patienceMs = 15_000;
@@ -98,58 +97,7 @@ export const changeProfiles = async (host: Host, change: (stored: Profiles) => P
   await withLock(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
 };
 
-/** The problem of a value, as a phrase to put after the name of its setting, and a correct value. */
-type Fault = { readonly why: string; readonly tryThis: string; readonly code?: string };
-type Rule = (value: string, key: Key) => Fault | undefined;
-const quoteText = (value: string): string => JSON.stringify(value);
-const isDuration: Rule = (value) => {
-  const ms = durationMs(value);
-  if (ms === undefined)
-    return { why: `is not a duration: ${quoteText(value)}`, tryThis: 'write it like 30s or 5m' };
-  return ms > 0 && ms <= longestMs
-    ? undefined
-    : {
-        why: `must be longer than 0 and at most 24 days; got ${quoteText(value)}`,
-        tryThis: 'write it like 30s or 5m',
-      };
-};
-const isHeaderName: Rule = (value) =>
-  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)
-    ? undefined
-    : { why: `is not a header name: ${quoteText(value)}`, tryThis: 'write it like X-Api-Token' };
-const isCount: Rule = (value) =>
-  /^[1-9]\d{0,5}$/.test(value)
-    ? undefined
-    : { why: `must be a whole number from 1; got ${quoteText(value)}`, tryThis: 'write it like 10' };
-const isRate: Rule = (value, key) =>
-  value === 'off' || isCount(value, key) === undefined
-    ? undefined
-    : { why: `must be a whole number from 1, or off; got ${quoteText(value)}`, tryThis: 'write it like 195' };
-const rules: Readonly<Record<NonNullable<Key['kind']>, Rule>> = {
-  url: urlFault,
-  duration: isDuration,
-  header: isHeaderName,
-  count: isCount,
-  rate: isRate,
-  file: () => undefined,
-};
-const isOneOf = (words: readonly string[], value: string, { key }: Key): Fault | undefined => {
-  if (words.includes(value)) return undefined;
-  const close = nearest(value, words);
-  return {
-    why: `must be one of ${words.join(', ')}; got ${quoteText(value)}${close === undefined ? '' : ` (did you mean ${close}?)`}`,
-    tryThis: close === undefined ? `opsctl config unset ${key}` : `opsctl config set ${key} ${close}`,
-  };
-};
-const faultOf = (key: Key, value: string): Fault | undefined => {
-  if (value === '') return { why: 'must not be empty', tryThis: `opsctl config unset ${key.key}` };
-  if (key.words !== undefined) return isOneOf(key.words, value, key);
-  return key.kind === undefined ? undefined : rules[key.kind](value, key);
-};
-/**
- * An invalid value on the command line is an invalid argument. Secrets are rejected in another place and
- * never repeated. Pure; throws a usage error.
- */
+/** A value that was typed just now is a wrong argument. A secret is refused elsewhere and never repeated. Pure; throws a usage error. */
 export const refuseWrongValue = (key: Key, value: string): void => {
   const fault = faultOf(key, value);
   if (fault === undefined) return;

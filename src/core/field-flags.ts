@@ -43,12 +43,19 @@ const summaryOf = (name: string, field: Field): string => {
   ].filter((note) => note !== '');
   return `${field.summary ?? name.replaceAll('_', ' ')}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
 };
-const flagOf = (name: string, field: Field): Flag => ({
+/** In a body, an empty text or list clears an optional field. In a query it selects nothing. */
+const isClearable = (field: Field): boolean => {
+  const inner = bare(field);
+  if (field.required || (inner.type !== 'array' && inner.type !== 'string') || inner.min) return false;
+  return inner.type === 'array' || (inner.enum === undefined && inner.format === undefined);
+};
+const flagOf = (name: string, field: Field, part: FlagSource['part']): Flag => ({
   effects: bare(field).type === 'file' ? ['reads'] : [],
   field,
   summary: summaryOf(name, field),
   value: placeholder(field),
   ...(bare(field).type === 'array' ? { repeat: true } : {}),
+  ...(part === 'body' && isClearable(field) ? { allowsEmpty: true } : {}),
   complete: name,
 });
 /**
@@ -56,10 +63,12 @@ const flagOf = (name: string, field: Field): Flag => ({
  * `--body` takes the whole body, and `--unset` sets nullable fields to null.
  */
 export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> => {
-  const named = sources.flatMap(({ fields }) => Object.entries(fields));
+  const named = sources.flatMap(({ fields, part }) =>
+    Object.entries(fields).map(([name, field]) => [name, field, part] as const),
+  );
   const settable = named.filter(([, field]) => !field.readOnly);
   const flags: Record<string, Flag> = {};
-  for (const [name, field] of settable) flags[flagName(name)] = flagOf(name, field);
+  for (const [name, field, part] of settable) flags[flagName(name)] = flagOf(name, field, part);
   const nullable = settable.filter(([, field]) => field.nullable).map(([name]) => name);
   if (nullable.length > 0) {
     flags.unset = {
@@ -79,6 +88,16 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
     };
   return flags;
 };
+/** `--unset owner_id` and `--owner-id ana` on one line: two values for one field. */
+export const assertUnsetAlone = (fields: Fields, values: Values): void => {
+  const names = (values.unset as string[] | undefined) ?? [];
+  const problems = names.flatMap((name) =>
+    Object.hasOwn(fields, name) && values[flagName(name)] !== undefined
+      ? [problem(`--unset ${name}`, 'exclusive', `cannot be combined with --${flagName(name)}`)]
+      : [],
+  );
+  if (problems.length > 0) throw usageError('two flags set the same field; nothing was sent', problems);
+};
 /** The part of a row's input that the flags gave. `--body` was already read into `values.body` as an object. */
 export const valuesOf = (
   fields: Fields,
@@ -87,17 +106,13 @@ export const valuesOf = (
 ): Record<string, unknown> => {
   const whole = part === 'body' ? (values.body as Record<string, unknown> | undefined) : undefined;
   const found: Record<string, unknown> = { ...whole };
+  assertUnsetAlone(fields, values);
   for (const name of Object.keys(fields)) {
     const value = values[flagName(name)];
     if (value !== undefined) found[name] = value;
   }
   for (const name of (values.unset as string[] | undefined) ?? []) {
     if (!Object.hasOwn(fields, name)) continue;
-    if (values[flagName(name)] !== undefined) {
-      throw usageError(`--unset ${name} and --${flagName(name)} contradict each other`, [
-        problem(`--unset ${name}`, 'exclusive', `cannot be given together with --${flagName(name)}`),
-      ]);
-    }
     found[name] = null;
   }
   return found;

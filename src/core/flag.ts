@@ -29,6 +29,8 @@ export type Flag = {
   readonly complete?: string;
   /** Values worth offering where the field itself allows others too. */
   readonly suggest?: readonly string[];
+  /** An empty value has a meaning: it clears a text or a list. Without this, opsctl rejects an empty value. */
+  readonly allowsEmpty?: true;
 };
 export type Argument = {
   readonly effects?: readonly Effect[];
@@ -40,6 +42,8 @@ export type Argument = {
   readonly complete?: string;
   /** Values worth offering under TAB where the field itself allows others too. */
   readonly suggest?: readonly string[];
+  /** An empty value has a meaning. Without this, opsctl rejects an empty value. */
+  readonly allowsEmpty?: true;
 };
 export type Example = { readonly line: string; readonly says: string };
 

@@ -4,6 +4,7 @@ import { exitCode } from '../core/exit.ts';
 import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { columnsOf, wrap } from '../core/text.ts';
 import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
+import { takeNotes } from './render.ts';
 import { isColored, themeFor } from './theme.ts';
 
 const codeOf = (error: AppError): string =>
@@ -193,7 +194,7 @@ export const renderError = async (
   const unwritten = await reportedError(error, options, host, redactor);
   const notes = unwritten === undefined ? [] : [unwritten];
   const text = isJson
-    ? printable(JSON.stringify(errorJson(error, [...(options.notes?.splice(0) ?? []), ...notes])))
+    ? printable(JSON.stringify(errorJson(error, [...takeNotes(options), ...notes])))
     : [await errorText(error, options, host), ...notes.map((note) => `  ${printable(note)}`)].join('\n');
   const clean = redactor.clean(text);
   if (!isJson) await annotate(error, host, redactor);

@@ -2,11 +2,11 @@ import { formatRow } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
 import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
 import { isColored, type Theme, themeFor } from './theme.ts';
-import { holdNote, isHeld, releaseNotes } from './render.ts';
+import { holdNote, isHeld, releaseNotes, waitsForEnd } from './render.ts';
 
 type Spinner = { update(text: string): void; stop(): void };
 type Logger = {
-  info(text: string): void;
+  info(text: string, canWait?: boolean): void;
   warn(text: string): void;
   warnOnce(key: string, text: string): void;
   debug(text: string): void;
@@ -63,7 +63,11 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
   const began = host.elapsed();
   let waiting = 0;
   let queue: Promise<unknown> = Promise.resolve();
-  return (shown: string, paint?: Paint): void => {
+  return (shown: string, paint?: Paint, canWait = false): void => {
+    if (canWait && waitsForEnd(options, host)) {
+      options.lastNotes?.push(shown);
+      return;
+    }
     const elapsedMs = host.elapsed() - began;
     if (isHeld(options, elapsedMs)) {
       holdNote(options, host, shown, elapsedMs);
@@ -97,6 +101,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
       write(
         clean(`warning: ${text}`),
         ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length),
+        true,
       );
   };
   // CI logs keep every frame of a spinner.
@@ -106,8 +111,8 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     !host.env.CI &&
     (options.format === undefined || !formatRow(options.format).isJson);
   return {
-    info(text) {
-      if (!options.quiet) write(clean(text));
+    info(text, canWait) {
+      if (!options.quiet) write(clean(text), undefined, canWait);
     },
     warn,
     warnOnce(key, text) {

@@ -30,6 +30,17 @@ export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, ela
   notes?.push(text);
   if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
 };
+/** Whether a message that nobody has to read at once may wait for the end: stderr is then either messages or one error. */
+export const waitsForEnd = ({ format, lastNotes }: OutputOptions, host: Host): boolean =>
+  lastNotes !== undefined &&
+  format !== undefined &&
+  formatRow(format).isJson === true &&
+  !host.terminal.stderr.isTty;
+/** All messages that wait; nothing writes them later. */
+export const takeNotes = ({ notes, lastNotes }: OutputOptions): string[] => [
+  ...(notes?.splice(0) ?? []),
+  ...(lastNotes?.splice(0) ?? []),
+];
 /** Writes what waited. */
 export const releaseNotes = ({ notes }: Pick<OutputOptions, 'notes'>, host: Host): void => {
   for (const text of notes?.splice(0) ?? []) void host.terminal.stderr.write(`${text}\n`).catch(() => {});
@@ -262,7 +273,6 @@ export const render = async (
   const hints: string[] = [];
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
   const around = { options, host, format, warn, checkColumns, hint: (text: string) => void hints.push(text) };
-  releaseNotes(options, host);
   try {
     if (result.kind === 'raw') await writeReady(result, options, host);
     else {
@@ -274,9 +284,10 @@ export const render = async (
   } catch (error) {
     if (!isClosedPipe(error)) throw withFindings(error, options, view);
     await writeReport(result, options, host, redactor);
+    releaseNotes({ notes: takeNotes(options) }, host);
     return unreadExit(result);
   }
-  releaseNotes(options, host);
+  releaseNotes({ notes: takeNotes(options) }, host);
   for (const text of hints) await warn(text);
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))

@@ -38,9 +38,11 @@ export type OutputOptions = {
   readonly verbose: boolean;
   /**
    * With -o json: early messages, held back so that an error can be the only output on stderr. The error then
-   * contains them. Without an error they are written when the output starts. One list per run.
+   * contains them. Without an error they are written after the output. One list per run.
    */
   readonly notes?: string[];
+  /** With -o json and no terminal: warnings, held back until the command ends. */
+  readonly lastNotes?: string[];
   /** The jq of this run, once it was started with the program of --jq. */
   readonly filter?: { run?: JqRun };
 };

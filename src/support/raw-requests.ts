@@ -3,6 +3,7 @@ import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
 import { rawCheck, withOutcome } from '../api/unknown-outcome.ts';
+import { headerProblem } from '../core/http-header.ts';
 import { pageWatch } from '../core/page.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result } from '../core/result.ts';
@@ -221,14 +222,18 @@ export const requestOf = async (
   const query = params.toString();
   const path = await pathBelow(context, service, given.path);
   const body = bodyText(given, isQuery ? [] : fields);
-  const headers = pairsOf(given.header ?? [], 'header', /[:=]/).map(([name, value]) => [name, value.trim()]);
+  const headers = pairsOf(given.header ?? [], 'header', /[:=]/).map(
+    ([name, value]): Pair => [name, value.trim()],
+  );
+  const wrong = headers.flatMap(([name, value]) => headerProblem('--header', name, value) ?? []);
+  if (wrong.length > 0) throw invalidArguments(wrong);
   return {
     method: given.method,
     path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
     headers: {
       accept: 'application/json',
       'content-type': 'application/json',
-      ...(Object.fromEntries(headers) as Record<string, string>),
+      ...Object.fromEntries(headers),
     },
     ...(body === undefined ? {} : { body }),
   };

@@ -66,7 +66,7 @@ const command: Command = {
   args: [{ name: 'id', field: { type: 'integer', required: true }, summary: 'The id' }],
   flags: {
     color: { field: orNull(color()), summary: '' },
-    tags: { field: list(str()), summary: '', repeat: true },
+    tags: { field: list(str()), summary: '', repeat: true, allowsEmpty: true },
     ids: { field: list({ type: 'integer' }), summary: '', repeat: true },
   },
   run: async () => nothing(),

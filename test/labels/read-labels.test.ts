@@ -105,7 +105,7 @@ describe('a label that a person names', () => {
   });
   test.each(['', ' ', 'labels/', 'labels/ '])('must be named: %j is none', async (typed) => {
     const { ran } = await named(typed, 'A');
-    expect([ran.code, ran.requests, ran.error().message]).toEqual([2, [], 'no label was named']);
+    expect([ran.code, ran.requests, ran.error().problems[0].path]).toEqual([2, [], '<label>']);
   });
   test('by its id or title with a revision is that revision', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\n' });

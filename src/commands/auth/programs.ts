@@ -22,6 +22,7 @@ export const exec = defineCommand({
       field: list(str()),
       summary: 'The command and its arguments',
       rest: true,
+      allowsEmpty: true,
     },
   ],
   flags: {

@@ -13,6 +13,7 @@ export const anyKey = {
   name: 'key-name',
   effects: [],
   field: req(str()),
+  allowsEmpty: true,
   summary: 'Key',
 } as const satisfies Argument;
 export const rangeArgument = {
@@ -117,6 +118,7 @@ export const put = defineCommand({
       name: 'value',
       effects: [],
       field: str(),
+      allowsEmpty: true,
       summary: 'Value; `-` or no value reads standard input',
       optional: true,
     },

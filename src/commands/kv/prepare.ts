@@ -39,7 +39,15 @@ export type Opened = {
 const defaultFile = async (context: Context): Promise<string> => {
   const { host, settings, log } = context;
   const named = host.env['OPSCTL_KV_CLUSTER'];
-  if (named !== undefined && named !== '') return named;
+  if (named !== undefined && named !== '') {
+    if ((await host.files.info(resolve(host.cwd, named))) !== undefined) return named;
+    const why = `names ${named}, which does not exist`;
+    throw new AppError('config', `OPSCTL_KV_CLUSTER ${why}`, {
+      code: 'NO_CLUSTER_FILE',
+      problems: [problem('OPSCTL_KV_CLUSTER', 'rule', why)],
+      tryThis: ['--cluster FILE', 'unset OPSCTL_KV_CLUSTER'],
+    });
+  }
   const simulated = resolve(settings.directories.state, 'mock-kv', 'cluster.yaml');
   if ((await host.files.info(simulated)) !== undefined) {
     log.info(`using the simulated cluster of ${simulated}`);

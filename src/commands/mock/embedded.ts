@@ -36,7 +36,7 @@ export const embeddedMock = async (
   if (owner.kind === 'live') {
     const { url, pid } = owner.live;
     const { readyIn } = await import('./start.ts');
-    log.info(`using the mock server at ${url} (process ${pid})`);
+    log.info(`using the mock server at ${url} (process ${pid})`, true);
     return { url, isLive: true, ready: readyIn(owner.live), close: async () => {} };
   }
   return ownServer(host, directory, log, owner.release).catch(async (error: unknown) => {
@@ -65,6 +65,7 @@ const ownServer = async (
   const isMoved = Math.abs(env.now() - host.now()) > MOVED_MS;
   log.info(
     `using the embedded mock server; its state is in ${directory}${isMoved ? `, its clock is set to ${new Date(env.now()).toISOString()}` : ''}`,
+    true,
   );
   const close = async () => {
     await started.close();
@@ -100,10 +101,20 @@ const makeRefusalError = (status: number, text: string): AppError => {
     problems,
   });
 };
+/** The server that `OPSCTL_MOCK_URL` names, without a slash at the end; undefined if the variable is not set. */
+export const namedServer = ({ env }: Pick<Host, 'env'>): string | undefined => {
+  const given = env.OPSCTL_MOCK_URL?.trim();
+  if (given === undefined || given === '') return undefined;
+  if (URL.canParse(given) && /^https?:\/\//i.test(given)) return given.replace(/\/+$/, '');
+  throw new AppError('config', `invalid OPSCTL_MOCK_URL ${JSON.stringify(given)}: must be an http URL`, {
+    code: 'MOCK_URL',
+    tryThis: ['OPSCTL_MOCK_URL=http://127.0.0.1:PORT', 'opsctl mock serve'],
+  });
+};
 /** `OPSCTL_MOCK_URL` is what `mock run` gives its child, so that the child steers that server and not the directory's. */
 const reachable = async (context: Context): Promise<Pick<Embedded, 'url' | 'close'>> => {
-  const given = context.host.env.OPSCTL_MOCK_URL;
-  if (given !== undefined && given !== '') return { url: given.replace(/\/$/, ''), close: async () => {} };
+  const given = namedServer(context.host);
+  if (given !== undefined) return { url: given, close: async () => {} };
   return embeddedMock(context.host, context.settings, context.log, context.signal);
 };
 /** The running server, or the kept state in this process for as long as `work` takes. */
@@ -130,7 +141,7 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
 };
 /** True when another process serves; a command that only makes sense then says so. */
 export const isServed = (context: Context): boolean =>
-  Boolean(context.host.env.OPSCTL_MOCK_URL) ||
+  namedServer(context.host) !== undefined ||
   liveServer(context.host, mockDirectory(context.settings)) !== undefined;
 const noServer = (): AppError =>
   new AppError('config', 'no mock server is running', {

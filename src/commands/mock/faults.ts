@@ -4,6 +4,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { int, list, oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
+import { headerProblem } from '../../core/http-header.ts';
 import { invalidArguments, messageOf, problem } from '../../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
 import { faultInput } from '../../mock-server/faults.ts';
@@ -69,7 +70,7 @@ export const faultFlags = {
   method: { field: fields.method, summary: fields.method.summary, complete: 'method' },
   path: { field: fields.path, summary: fields.path.summary, value: 'pattern' },
   status: { field: fields.status, summary: fields.status.summary },
-  body: { effects: [], field: fields.body, summary: fields.body.summary },
+  body: { effects: [], field: fields.body, allowsEmpty: true, summary: fields.body.summary },
   header: { field: list(str(1000)), summary: 'response header', repeat: true, value: 'name=value' },
   'content-type': { field: fields.content_type, summary: fields.content_type.summary },
   delay: {
@@ -93,7 +94,10 @@ const headersOf = (texts: readonly string[]): Record<string, string> =>
         throw invalidArguments([
           problem('--header', 'format', `must be name=value; got ${JSON.stringify(text)}`),
         ]);
-      return [text.slice(0, at).toLowerCase(), text.slice(at + 1)];
+      const [name, value] = [text.slice(0, at).toLowerCase(), text.slice(at + 1)];
+      const wrong = headerProblem('--header', name, value);
+      if (wrong !== undefined) throw invalidArguments([wrong]);
+      return [name, value];
     }),
   );
 /** `2s`, or `100ms..2s` for a random time between the two. */
@@ -147,6 +151,9 @@ export const faultsAdd = defineCommand({
   ],
   check: (values) => {
     const acts = ['status', 'body', 'content-type', 'delay', 'cut', 'header', 'bytes-per-second'] as const;
+    const type = values['content-type'];
+    const wrongType = type === undefined ? undefined : headerProblem('--content-type', 'content-type', type);
+    if (wrongType !== undefined) return [wrongType];
     return acts.some((name) => values[name] !== undefined)
       ? []
       : [problem('', 'required', `specify at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];

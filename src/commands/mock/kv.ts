@@ -158,6 +158,7 @@ export const member = defineCommand({
       summary: 'Server flags, after --',
       optional: true,
       rest: true,
+      allowsEmpty: true,
     },
   ],
   flags: {

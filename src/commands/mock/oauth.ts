@@ -7,7 +7,7 @@ import { unreachable } from '../../api/send.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
 import { externalUrl } from '../../core/external-url.ts';
-import { inputFrom } from '../../core/field-flags.ts';
+import { inputFrom, requiredAreGiven } from '../../core/field-flags.ts';
 import { str } from '../../core/field.ts';
 import type { Example, Flag, Flags, Values } from '../../core/flag.ts';
 import { type LooseInput, type Operation, operations } from '../../core/operation.ts';
@@ -15,7 +15,7 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { liveServer } from '../../mock-server/instance-lock.ts';
 import { NetworkError } from '../../platform/host.ts';
-import { mockDirectory, steer } from './embedded.ts';
+import { mockDirectory, namedServer, steer } from './embedded.ts';
 
 const serverUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
@@ -63,20 +63,14 @@ export const consoleCommand = defineCommand({
   path: ['mock', 'oauth', 'console'],
   summary: 'Print and open the URL of the developer console',
   run: async (context) => {
-    const given = context.host.env.OPSCTL_MOCK_URL;
-    const url = given || liveServer(context.host, mockDirectory(context.settings))?.url;
-    if (url === undefined) {
+    const url = namedServer(context.host) ?? liveServer(context.host, mockDirectory(context.settings))?.url;
+    const page = url === undefined ? undefined : externalUrl(`${url}${authPaths.console}/console`);
+    if (page === undefined) {
       throw new AppError('config', 'no mock server is running, so the console is not available', {
         code: 'NOT_RUNNING',
         tryThis: ['opsctl mock serve', 'opsctl mock oauth clients list (works without a running server)'],
       });
     }
-    const page = externalUrl(`${url.replace(/\/$/, '')}${authPaths.console}/console`);
-    if (page === undefined)
-      throw new AppError('config', `invalid OPSCTL_MOCK_URL ${JSON.stringify(url)}: must be an http URL`, {
-        code: 'MOCK_URL',
-        tryThis: ['OPSCTL_MOCK_URL=http://127.0.0.1:PORT', 'opsctl mock serve'],
-      });
     const isOpened = context.isInteractive && (await context.host.openBrowser(page));
     return recordResult({ url: page, opened: isOpened });
   },
@@ -125,10 +119,12 @@ export const runOnConsole = async (
     await context.confirm(
       operation.cli.confirm.replace(/\{(\w+)\}/g, (_, word: string) => String(input[word])),
     );
+  const request = inputFrom(operation, input);
+  requiredAreGiven(operation, request, `opsctl mock oauth ${name}`);
   const answer = await callConsole(
     context,
     operation,
-    inputFrom(operation, input),
+    request,
     typeof given === 'string' ? given : undefined,
   );
   const message = `${name}: done`;

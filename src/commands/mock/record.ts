@@ -17,6 +17,7 @@ export const command = {
   field: list(str()),
   summary: 'Command and its arguments (default: run the server until Ctrl-C)',
   rest: true,
+  allowsEmpty: true,
   optional: true,
 } as const satisfies Argument;
 export const cassette = {

@@ -163,6 +163,7 @@ export const runCommand = defineCommand({
       field: list(str()),
       summary: 'The command and its arguments',
       rest: true,
+      allowsEmpty: true,
     },
   ],
   flags: {

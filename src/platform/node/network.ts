@@ -1,3 +1,4 @@
+import { AppError, problem } from '../../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { isLoopbackHost, plainHttpProblem } from '../plain-http.ts';
 import { builtin } from './builtin.ts';
@@ -33,14 +34,20 @@ export const proxyFor = (url: URL, env: Env): string | undefined => {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(proxy) ? proxy : `http://${proxy}`;
 };
 
-const checkProxy = (proxy: string): void => {
-  if (!URL.canParse(proxy) || !/^https?:$/.test(new URL(proxy).protocol)) {
-    throw new NetworkError(
-      'PROXY',
-      'the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is not an http:// or https:// URL',
-      false,
-    );
-  }
+/** The variable with this proxy. A proxy may contain a password, so that the message does not repeat it. */
+const proxyVariable = (proxy: string, env: Env): string =>
+  ['https_proxy', 'http_proxy', 'all_proxy']
+    .flatMap((name) => [name, name.toUpperCase()])
+    .find((name) => env[name] === proxy || `http://${env[name]}` === proxy) ?? 'HTTPS_PROXY';
+const checkProxy = (proxy: string, env: Env): void => {
+  if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) return;
+  const name = proxyVariable(proxy, env);
+  const why = 'must be an http:// or https:// URL';
+  throw new AppError('config', `${name} ${why}; nothing was sent`, {
+    code: 'PROXY_SETTING',
+    problems: [problem(name, 'format', why)],
+    tryThis: [`${name}=http://HOST:PORT`, `unset ${name}`],
+  });
 };
 const KNOWN_PLACES = 200;
 /** Where requests go, by their URL. A run that asks the same place thousands of times reads the URL and the environment once. */
@@ -56,7 +63,7 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
       );
     }
     const proxy = proxyFor(url, env);
-    if (proxy !== undefined) checkProxy(proxy);
+    if (proxy !== undefined) checkProxy(proxy, env);
     return { url, origin: url.origin, host: url.host, path: `${url.pathname}${url.search}`, proxy };
   };
   return (url) => {

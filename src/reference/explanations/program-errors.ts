@@ -139,6 +139,23 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Set the URL that mock serve prints.',
     example: 'OPSCTL_MOCK_URL=http://127.0.0.1:8080 opsctl mock status',
   },
+  PROXY_SETTING: {
+    category: 'config',
+    meaning: 'A proxy variable does not contain an http or https URL. opsctl sent nothing.',
+    causes: ['HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is misspelled.', 'The variable names a SOCKS proxy.'],
+    fix: 'Correct the variable that the message names, or exclude the host with NO_PROXY.',
+    example: 'HTTPS_PROXY=http://proxy.example:3128 opsctl doctor',
+  },
+  SETTING_VALUE: {
+    category: 'config',
+    meaning: 'A setting has a value that it cannot have. opsctl sent nothing.',
+    causes: [
+      'An environment variable or a profile contains a misspelled word, URL or header name.',
+      'A token was pasted with a line end in it.',
+    ],
+    fix: 'Correct the variable or the profile that the message names.',
+    example: 'opsctl config list --show-origin',
+  },
   NOTHING_TO_EXPLAIN: {
     category: 'usage',
     meaning: 'The name has no explanation page.',

@@ -4,6 +4,7 @@ import { bare, bool, type Field, type Fields, list, orNull, str } from '../../co
 import { type Flag, flagName, type Flags, type Values } from '../../core/flag.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import type { View } from '../../core/result.ts';
+import { assertUnsetAlone } from '../../core/field-flags.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 
 /** Which fields take inputs that the service makes records of, and who finds a name. */
@@ -126,6 +127,26 @@ const owners = (naming: Naming, fields: Fields): Map<string, string> => {
   }
   return found;
 };
+/** The short flag of a field: `--owner` for `owner_ids`. */
+const aliasFlag = (
+  naming: Naming,
+  alias: string,
+  name: string,
+  field: Field,
+  long: Flag | undefined,
+): Flag => {
+  const input = naming.inputs[name];
+  const { required: _, ...text } = textField(input ? list(str()) : field);
+  return {
+    effects: [],
+    field: text as Field,
+    summary: `${field.summary ?? name}, by name or id (${flagName(name)})`,
+    value: input ? 'name' : 'name|id',
+    complete: input?.kind ?? naming.fields[name]?.kind ?? alias,
+    ...(bare(field).type === 'array' ? { repeat: true } : {}),
+    ...(long?.allowsEmpty ? { allowsEmpty: true } : {}),
+  };
+};
 /** Flags with ids widened to names, and a short flag for each: `--owner @ana` beside `--owner-ids`. */
 export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record<string, Flag> => {
   const out: Record<string, Flag> = { ...flags };
@@ -138,18 +159,7 @@ export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record
   }
   for (const [alias, name] of owners(naming, fields)) {
     const field = fields[name];
-    const kind = naming.inputs[name]?.kind ?? naming.fields[name]?.kind ?? alias;
-    if (!field) continue;
-    const isList = bare(field).type === 'array';
-    const { required: _, ...text } = textField(naming.inputs[name] ? list(str()) : field);
-    out[alias] = {
-      effects: [],
-      field: text as Field,
-      summary: `${field.summary ?? name}, by name or id (${flagName(name)})`,
-      value: naming.inputs[name] ? 'name' : 'name|id',
-      complete: kind,
-      ...(isList ? { repeat: true } : {}),
-    };
+    if (field) out[alias] = aliasFlag(naming, alias, name, field, out[flagName(name)]);
   }
   return { ...out, ...createFlags(naming, fields) };
 };
@@ -218,6 +228,7 @@ export const resolveValues = async (
   values: Values,
 ): Promise<Values> => {
   assertOneFlag(naming, fields, values);
+  assertUnsetAlone(fields, values);
   const out: Record<string, unknown> = { ...values };
   for (const name of Object.keys(fields)) {
     const kind = naming.fields[name]?.kind;

@@ -23,6 +23,14 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
       ),
     ]);
   }
+  if (url.username !== '' || url.password !== '')
+    throw invalidArguments([
+      problem(
+        '--endpoints',
+        'rule',
+        'must not contain a user name or password; use --user and --password-file',
+      ),
+    ]);
   return url.origin;
 };
 
