@@ -1,4 +1,4 @@
-import { jsonRow } from '../core/json.ts';
+import { parseJsonRows } from '../core/json.ts';
 
 /** Turns of the microtask queue after which a row counts as pending: longer than any chain of generators. */
 const PATIENCE = 50;
@@ -61,7 +61,7 @@ export const batchesOf = ({ rows, inBatches: isGrouped }: Rows): AsyncIterable<u
 /** The same as values. */
 export async function* valuesOf(source: Rows): AsyncGenerator<unknown[]> {
   for await (const batch of batchesOf(source))
-    yield source.encoded ? batch.map((text) => jsonRow(text as Uint8Array)) : batch;
+    yield source.encoded ? parseJsonRows(batch as Uint8Array[]) : batch;
 }
 
 /** A table decides its layout from its first rows; rows that follow within this time belong to them. */

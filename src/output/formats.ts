@@ -41,8 +41,12 @@ export const csvRows = (
 ): Formatter => {
   const textOf = (value: unknown): string => csvText(isSafe ? harmless(value) : value);
   let columns = asked;
+  const fieldOf = (row: Row, column: string): string => {
+    const value = columnOf(row, column);
+    return typeof value === 'number' || typeof value === 'boolean' ? String(value) : csvField(textOf(value));
+  };
   const line = (fields: readonly string[]): string => {
-    const text = fields.map(csvField).join(',');
+    const text = fields.join(',');
     // One empty column would be an empty line, which readers skip.
     return `${text === '' && fields.length === 1 ? '""' : text}\n`;
   };
@@ -50,16 +54,17 @@ export const csvRows = (
     rows(burst: readonly Row[]) {
       const isFirst = columns === undefined || columns === asked;
       const known = columns ?? keysOf(burst);
-      const header = isFirst && hasHeader ? line(known) : '';
+      const header = isFirst && hasHeader ? line(known.map(csvField)) : '';
       columns = [...known];
-      return header + burst.map((row) => line(known.map((column) => textOf(columnOf(row, column))))).join('');
+      return header + burst.map((row) => line(known.map((column) => fieldOf(row, column)))).join('');
     },
-    close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked) : ''),
+    close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked.map(csvField)) : ''),
   };
 };
 
 const nameOf = (row: Row, field: string): string => {
   const value = columnOf(row, field);
+  if (typeof value === 'number') return String(value);
   if (value !== undefined && value !== null && typeof value !== 'object') return oneLine(String(value));
   const known = isRecord(row) ? Object.keys(row).slice(0, 8).join(', ') : 'none';
   throw new AppError(

@@ -3,7 +3,7 @@ import { type Category, isClosedPipe } from '../core/problem.ts';
 import type { CheckFinding, Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { joinFirstBatches, type Rows, valuesOf } from './batches.ts';
+import { batchesOf, joinFirstBatches, type Rows, valuesOf } from './batches.ts';
 import { documentWriter, formatOf, formatterFor, tableOptions } from './formats.ts';
 import {
   asciiSigns,
@@ -56,6 +56,15 @@ type Environment = {
   /** A line for a person, after the result. */
   readonly hint: (text: string) => void;
 };
+/** Rows that the format passes on as the service wrote them. */
+async function* textPieces(
+  rows: Rows,
+  texts: NonNullable<Formatter['texts']>,
+  formatter: Formatter,
+): AsyncGenerator<string> {
+  for await (const burst of batchesOf(rows)) yield texts(burst as Uint8Array[]);
+  yield formatter.close();
+}
 async function* rowPieces(
   rows: Rows,
   formatter: Formatter,
@@ -134,9 +143,12 @@ async function* pieces(result: Result, view: View, around: Environment): AsyncGe
   if (result.kind === 'nothing' || result.kind === 'raw') return;
   if (options.template !== undefined) yield* renderTemplate(result, options.template);
   else if (options.jq !== undefined) yield* filterRows(result, options.jq, around);
-  else if (result.kind === 'rows')
-    yield* rowPieces(result, await formatterFor(format, view, options, host), around, view);
-  else yield* recordPieces(result.data, view, around);
+  else if (result.kind === 'rows') {
+    const formatter = await formatterFor(format, view, options, host);
+    if (result.encoded && formatter.texts !== undefined)
+      yield* textPieces(result, formatter.texts, formatter);
+    else yield* rowPieces(result, formatter, around, view);
+  } else yield* recordPieces(result.data, view, around);
 }
 /**
  * Raw output is written unchanged: a command that prints a token on purpose prints it. Only a terminal is

@@ -1,5 +1,5 @@
 import type { OutputFormat, ReportFormat } from '../core/format.ts';
-import { jsonOfAnyDepth } from '../core/json.ts';
+import { jsonLines, jsonOfAnyDepth } from '../core/json.ts';
 import { type Category, invalidArguments, type Problem, problem } from '../core/problem.ts';
 import type { CheckFinding, Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
@@ -77,6 +77,8 @@ export type RenderError = (
 /** Turns rows into text piece by piece: `rows` may be called any number of times, `close` once at the end. */
 export type Formatter = {
   rows(burst: readonly Row[]): string | Promise<string>;
+  /** The same for rows that are still the JSON texts of the service. Only a format that can pass them on has it. */
+  texts?(burst: readonly Uint8Array[]): string;
   close(): string;
   /** Columns of the view that did not fit on a narrow terminal. */
   droppedColumns?(): number;
@@ -147,12 +149,25 @@ export const project = (row: Row, columns: readonly string[] | undefined): unkno
     : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
 
 const indent = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
+/** The elements of an array as JSON.stringify indents them, without its brackets. A row of any depth is written alone. */
+const indentedRows = (rows: readonly unknown[]): string => {
+  try {
+    return JSON.stringify(rows, null, 2).slice(1, -2);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return rows.map((row) => `\n  ${indent(row ?? null)}`).join(',');
+  }
+};
 /** The array is valid as soon as it is closed. Each row is written before the next row is known. */
 export const jsonRows = (columns?: readonly string[]): Formatter => {
   let count = 0;
   return {
-    rows: (burst) =>
-      burst.map((row) => `${count++ === 0 ? '[' : ','}\n  ${indent(project(row, columns) ?? null)}`).join(''),
+    rows(burst) {
+      if (burst.length === 0) return '';
+      const begin = count === 0 ? '[' : ',';
+      count += burst.length;
+      return begin + indentedRows(columns === undefined ? burst : burst.map((row) => project(row, columns)));
+    },
     close: () => (count === 0 ? '[]\n' : '\n]\n'),
   };
 };
@@ -160,6 +175,7 @@ export const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? nul
 export const ndjsonRows = (columns?: readonly string[]): Formatter => ({
   rows: (burst: readonly Row[]) =>
     burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
+  ...(columns === undefined ? { texts: jsonLines } : {}),
   close: () => '',
 });
 

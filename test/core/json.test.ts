@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonOfAnyDepth } from '../../src/core/json.ts';
+import { jsonLines, jsonOfAnyDepth, parseJsonRows } from '../../src/core/json.ts';
 
 /** As deep as wanted, with everything that JSON knows at each level. */
 const nested = (levels: number): unknown => {
@@ -36,4 +36,53 @@ test('a circle stays an error', () => {
   const circle: Record<string, unknown> = {};
   circle.self = circle;
   expect(() => jsonOfAnyDepth(circle)).toThrow(TypeError);
+});
+
+/** The rows of one piece of an answer, as views of its bytes. */
+const rowsOf = (...texts: string[]): Uint8Array[] => {
+  const bytes = Buffer.from(texts.join(','));
+  let at = 0;
+  return texts.map((text) => {
+    const { length } = Buffer.from(text);
+    const row = bytes.subarray(at, at + length);
+    at += length + 1;
+    return row;
+  });
+};
+const many = Array.from({ length: 100 }, (_, id) => JSON.stringify({ id, name: `naïve ${id}` }));
+
+test('rows of a piece, of several pieces and of no piece have the values that JSON.parse gives', () => {
+  const apart = [...rowsOf(...many), ...rowsOf('1', '"a, b"'), Buffer.from('null')];
+  expect(parseJsonRows(apart)).toEqual([...many.map((text) => JSON.parse(text)), 1, 'a, b', null]);
+  expect(parseJsonRows([])).toEqual([]);
+  expect(jsonLines([])).toBe('');
+});
+
+test('lines keep numbers of any size, repeated keys and escapes as the service wrote them', () => {
+  const texts = ['{"id":12345678901234567890,"n":1.0}', '{"a":1,"a":2}', '"\\u00e9 \\n"'];
+  expect(jsonLines(rowsOf(...texts))).toBe(texts.map((text) => `${text}\n`).join(''));
+  expect(jsonLines(rowsOf(...many))).toBe(many.map((text) => `${text}\n`).join(''));
+});
+
+test('a row is one line without white space between its tokens, and its strings are untouched', () => {
+  const rows = rowsOf('{ "a": [1, 2],\n "b": "x: \\" y,  z" }', '\n{"c":\t1}\n');
+  expect(jsonLines(rows)).toBe('{"a":[1,2],"b":"x: \\" y,  z"}\n{"c":1}\n');
+  const later = rowsOf('{"a":1}', '{"b":\n2}');
+  expect(jsonLines(later)).toBe('{"a":1}\n{"b":2}\n');
+});
+
+test.each([['{"a":1}x'], ['{"a":}'], ['1 2'], ['{"a":1]']])('%s between good rows is an error', (bad) => {
+  for (const read of [parseJsonRows, jsonLines])
+    expect(() => read(rowsOf('{"a":1}', bad, '{"b":2}'))).toThrow(
+      expect.objectContaining({ detail: expect.objectContaining({ code: 'NOT_JSON' }) }),
+    );
+});
+
+test('bytes that are not UTF-8 are an error, and the replacement character itself is data', () => {
+  const damaged = [...rowsOf('{"a":1}'), Buffer.from([0x22, 0xff, 0x22])];
+  for (const read of [parseJsonRows, jsonLines])
+    expect(() => read(damaged)).toThrow(
+      expect.objectContaining({ detail: expect.objectContaining({ code: 'NOT_UTF8' }) }),
+    );
+  expect(jsonLines(rowsOf('"\uFFFD"', '1'))).toBe('"\uFFFD"\n1\n');
 });
