@@ -1,7 +1,7 @@
 /** A run on a fake machine, for the single steps: its network answers what a test wants, and what it wrote and told can be read. */
 import { accessWith } from '../../src/kv/engine/access.ts';
 import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
-import type { Run } from '../../src/kv/upgrade/run.ts';
+import { type Run, RunState } from '../../src/kv/upgrade/run.ts';
 import type { JournalEntry, Unstamped } from '../../src/kv/engine/model.ts';
 import type { FakeHost } from './fake-host.ts';
 import { clusterFile, planned } from './observations.ts';
@@ -36,12 +36,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
         finish: async () => {},
       },
       isResume: false,
-      once: { areGuardsAsked: true },
-      replacing: new Map(),
-      restarted: new Set<string>(),
-      admitted: new Set<string>(),
-      logMarks: new Map(),
-      downSince: new Map(),
+      state: new RunState(),
     },
     journal: {
       path: '/state/run/journal.jsonl',

@@ -21,6 +21,74 @@ import type {
 /** `proved`: it has passed its health check, and has to stay good for a time. */
 export type Replacing = 'changing' | 'proved';
 
+/**
+ * What one process knows of a run beside the journal. Nothing else of a run changes, and only these methods change it. What must survive a crash
+ * is in the journal.
+ */
+export class RunState {
+  #areGuardsPending: boolean;
+  readonly #restarted = new Set<string>();
+  readonly #admitted = new Set<string>();
+  readonly #replacing = new Map<string, Replacing>();
+  readonly #downSince = new Map<string, number>();
+  readonly #logMarks: Map<string, readonly string[]>;
+  constructor({ areGuardsPending = false, logMarks = new Map() }: InitialState = {}) {
+    this.#areGuardsPending = areGuardsPending;
+    this.#logMarks = new Map(logMarks);
+  }
+  /** True once, if the guards have to be checked again before the next member. */
+  claimGuards(): boolean {
+    const isPending = this.#areGuardsPending;
+    this.#areGuardsPending = false;
+    return isPending;
+  }
+  /** True once for each member whose process ended past the point of no return: this process starts it again. */
+  claimRestart(member: string): boolean {
+    const isFirst = !this.#restarted.has(member);
+    this.#restarted.add(member);
+    return isFirst;
+  }
+  /** The operator has let the member pass. */
+  admit(member: string): void {
+    this.#admitted.add(member);
+  }
+  isAdmitted(member: string): boolean {
+    return this.#admitted.has(member);
+  }
+  /** Members that are being replaced or reverted now. */
+  get replacing(): ReadonlyMap<string, Replacing> {
+    return this.#replacing;
+  }
+  markReplacing(member: string, state: Replacing): void {
+    this.#replacing.set(member, state);
+  }
+  markReplaced(member: string): void {
+    this.#replacing.delete(member);
+  }
+  /** The member was stopped at this time, by `elapsed`. */
+  recordStop(member: string, atMs: number): void {
+    this.#downSince.set(member, atMs);
+  }
+  /** The member serves clients again: since when it was down. Undefined if this run did not stop it, or counted it before. */
+  endDownTime(member: string): number | undefined {
+    const since = this.#downSince.get(member);
+    this.#downSince.delete(member);
+    return since;
+  }
+  /** The last line of the member's log before its start; none if the log was empty. */
+  markLog(member: string, lines: readonly string[]): void {
+    this.#logMarks.set(member, lines);
+  }
+  /** Undefined if this run did not start the member. */
+  logMark(member: string): readonly string[] | undefined {
+    return this.#logMarks.get(member);
+  }
+}
+type InitialState = {
+  readonly areGuardsPending?: boolean;
+  readonly logMarks?: ReadonlyMap<string, readonly string[]>;
+};
+
 /** Everything one run carries: the parts every step needs. */
 export type Run = {
   readonly id: string;
@@ -44,27 +112,16 @@ export type Run = {
   readonly members: MemberWatch;
   /** This process goes on with a run that had ended before: what the operator was told then may be tried again. */
   readonly isResume: boolean;
-  /** Members that are being replaced or reverted now. */
-  readonly replacing: Map<string, Replacing>;
-  /** What this process does once. */
-  readonly once: { areGuardsAsked: boolean };
-  /** Members that this process has started again after their process had ended past the point of no return. */
-  readonly restarted: Set<string>;
   /** What is asked before each member, beside the guards. */
   readonly window?: Window | undefined;
-  /** Members that the operator has let pass. */
-  readonly admitted: Set<string>;
-  /** The last line of each member's log before its start. */
-  readonly logMarks: Map<string, readonly string[]>;
-  /** When each member was stopped, by `elapsed`. */
-  readonly downSince: Map<string, number>;
+  readonly state: RunState;
 };
 
 /** What the checks of one member need to know: of an upgrade, or of another operation on the cluster. */
 export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
   readonly plan: Pick<Plan, 'observation' | 'to'>;
   readonly journal: Pick<Journal, 'entries'>;
-  readonly logMarks?: Run['logMarks'];
+  readonly state?: Pick<RunState, 'logMark'>;
 };
 
 export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>

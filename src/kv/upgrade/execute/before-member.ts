@@ -15,8 +15,9 @@ import {
   untilText,
   type Window,
 } from '../window/window.ts';
-import { type Ending, heldWith } from './ending.ts';
+import { type Ending, heldWith, stoppedWith } from './ending.ts';
 import { electionPatienceMs, gateMs } from './health-verdict.ts';
+import { AppError } from '../../../core/problem.ts';
 
 /** Asks before the last member. False: the run holds there. Rejects with the signal's reason when it is aborted. */
 export type Confirmation = (crossing: Crossing, signal: AbortSignal) => Promise<boolean>;
@@ -75,9 +76,58 @@ export const crossingOf = (run: Run, member: string, observation: Observation): 
   return { member, upgraded, goodForMs, observation };
 };
 
-const beforeMemberPollMs = 15_000;
 /** Ends the run, or has it look at the cluster again because time has passed. */
 export type Before = Ending | 'look-again' | undefined;
+const isStop = ({ kind }: Step): boolean => kind === 'stop';
+const neverStable = ({ plan, members }: Run, name: string): Ending => {
+  const again = plan.order
+    .filter((one) => members.restartsOf(one) > 0)
+    .map((one) => `; ${one} ended and was started again by its service manager ${members.restartsOf(one)} ×`);
+  return stoppedWith(
+    new AppError(
+      'stopped',
+      `the upgraded members were not good together for ${stableBeforeLastMs(plan) / 1000} s: ${name}, the last member of ${plan.from}, was not stopped${again.join('')}`,
+      { code: 'NOT_STABLE', tryThis: ['opsctl kv status', 'opsctl kv resume', 'opsctl kv rollback'] },
+    ),
+  );
+};
+/** Undefined when the upgraded members have been good together for long enough. */
+const awaitStable = async (run: Run, step: Step, observation: Observation): Promise<Before> => {
+  const stability = await stableTogether(run, step, observation);
+  if (stability === 'good') return undefined;
+  return stability === 'never' ? neverStable(run, step.member as string) : 'look-again';
+};
+/** Asks before the point of no return. A member whose process ends meanwhile ends the question; an operator who interrupts it has not confirmed. */
+export const confirmPointOfNoReturn = async (
+  run: Run,
+  confirmed: Confirmation,
+  name: string,
+  observation: Observation,
+): Promise<Before> => {
+  const { plan, members, journal, host } = run;
+  const own = plan.steps.filter((step) => step.member === name);
+  const unstable = await awaitStable(run, (own.find(isStop) ?? own[0]) as Step, observation);
+  if (unstable !== undefined) return unstable;
+  const ended = members.signal();
+  const isYes = await confirmed(crossingOf(run, name, observation), ended).catch(() => false);
+  if (ended.aborted) return 'look-again';
+  if (isYes) {
+    journal.write({ kind: 'crossing-confirmed', confirmed_by: host.env['USER'] ?? String(host.uid) });
+    return undefined;
+  }
+  return heldWith(
+    `held before ${name}, the last member of ${plan.from}: nobody confirmed the point of no return; everything can still go back to ${plan.from}`,
+  );
+};
+/** Confirmed, by this process or by one that crashed since: the upgraded members have to be good together now. Other steps pass. */
+export const passPointOfNoReturn = async (
+  run: Run,
+  { steps, isCrossing }: Extract<Decision, { readonly kind: 'steps' }>,
+  observation: Observation,
+): Promise<Before> =>
+  isCrossing === true ? awaitStable(run, (steps.find(isStop) ?? steps[0]) as Step, observation) : undefined;
+
+const beforeMemberPollMs = 15_000;
 /** What the limits of the cluster file allow a member to take, and as much again for its snapshot. */
 const limitsMs = (run: Run, member: string): number => stopGraceMs(run.cluster) + 2 * gateMs(run, member);
 /** A member is started on only when it can be finished before the window ends. */
@@ -147,7 +197,7 @@ const confirmedEach = async (run: Run, window: Window, member: string): Promise<
   if (ended.aborted || run.signal.aborted) return 'look-again';
   if (!isYes)
     return heldWith(`held before ${member}: nobody confirmed it; go on with opsctl kv resume`, 'operator');
-  run.admitted.add(member);
+  run.state.admit(member);
   return 'look-again';
 };
 /** What an operator wants asked before a member is stopped; undefined when nothing speaks against it now. */
@@ -157,7 +207,7 @@ export const beforeMember = async (run: Run, member: string, isLast: boolean): P
   const over = memberFitsWindow(run, window, member, isLast);
   if (over !== undefined) return over;
   const paused = await pausedForUsers(run, window, member, isLast);
-  if (paused !== undefined || run.admitted.has(member)) return paused;
+  if (paused !== undefined || run.state.isAdmitted(member)) return paused;
   return confirmedEach(run, window, member);
 };
 /**
@@ -165,7 +215,9 @@ export const beforeMember = async (run: Run, member: string, isLast: boolean): P
  * Only the operator may, who is asked before each member where he wanted it.
  */
 export const beforeReturn = async (run: Run, member: string): Promise<Before> =>
-  run.window === undefined || run.admitted.has(member) ? undefined : confirmedEach(run, run.window, member);
+  run.window === undefined || run.state.isAdmitted(member)
+    ? undefined
+    : confirmedEach(run, run.window, member);
 /** The member that this decision would begin with; undefined when it brings one to its end, or touches none. */
 export const memberToBegin = (
   decision: Decision,

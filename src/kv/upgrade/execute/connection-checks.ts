@@ -120,7 +120,7 @@ type Member = { readonly name: string; readonly store: Store; readonly status: S
 type Link = { readonly from: Member; readonly to: Member };
 const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> => {
   const lines = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
-  const mark = run.logMarks?.get(name);
+  const mark = run.state?.logMark(name);
   return mark === undefined ? lines : newLines(mark, lines);
 };
 /** A leader that its follower knows has reached it; versions before 3.4 do not report their peers. */

@@ -246,7 +246,7 @@ export const stopMember: Act = async (run, step) => {
   await run.shareProgress();
   if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
-  run.downSince.set(member.name, began);
+  run.state.recordStop(member.name, began);
   run.members.remove(member.name);
   run.emit({ event: 'member-down', member: member.name, was_leader: seen.is_leader });
   if (await driver.stop(member, stopGraceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
@@ -262,7 +262,7 @@ const tailOf = (run: Run, name: string): Promise<readonly string[]> =>
 /** Before a start: what stands in the log by then was not written by the process that is started. */
 export const markLog = async (run: Run, name: string): Promise<void> => {
   const mark = (await tailOf(run, name)).slice(-1);
-  run.logMarks.set(name, mark);
+  run.state.markLog(name, mark);
   run.journal.tell({ kind: 'log-marked', member: name, line: mark[0] ?? null }, 'with-next');
 };
 /** A line of a Go stack trace says where, and not why. */
@@ -284,7 +284,7 @@ export const storedMarks = (entries: Run['journal']['entries']): Map<string, rea
   );
 /** Quotes what the process of the last start wrote to its log: most of the time that is the reason. The log of the version before is none. */
 export const logExcerpt = async (run: Run, name: string, started: StartedProcess): Promise<string> => {
-  const mark = run.logMarks.get(name);
+  const mark = run.state.logMark(name);
   const lines = await tailOf(run, name);
   const fresh = mark === undefined ? lines : newLines(mark, lines);
   const line = tellingLine(fresh);
@@ -301,7 +301,7 @@ const olderThanCluster = /cannot be downgraded|invalid downgrade/;
 /** Servers refuse to start below the cluster's version, and say so: the proof that it moved when no member answers. */
 export const refusedDowngrade = async (run: Run, name: string): Promise<boolean> => {
   const lines = await tailOf(run, name);
-  return newLines(run.logMarks.get(name) ?? [], lines).some((line) => olderThanCluster.test(line));
+  return newLines(run.state.logMark(name) ?? [], lines).some((line) => olderThanCluster.test(line));
 };
 
 /** A restart may change the patch, which the minor does not tell. */
@@ -338,13 +338,12 @@ export const prove = async (run: Run, gate: Gate, onGood: () => void = () => {})
   const { name } = gate.member;
   let down_ms: number | undefined;
   await passGate(gate, gateMs(run, name), (check) => {
-    const since = run.downSince.get(name);
-    if (check !== 'health' || since === undefined) return;
+    const since = check === 'health' ? run.state.endDownTime(name) : undefined;
+    if (since === undefined) return;
     down_ms = Math.round(run.host.elapsed() - since);
-    run.downSince.delete(name);
     run.emit({ event: 'member-up', member: name, down_ms });
   });
-  run.replacing.set(name, 'proved');
+  run.state.markReplacing(name, 'proved');
   onGood();
   await stayStable(gate, run.plan.options.stable_seconds * 1000);
   // Reverted to the old version there is nothing to watch for: it has been good for long.

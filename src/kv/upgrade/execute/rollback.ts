@@ -7,11 +7,12 @@ import { isGood, stopFinding } from '../guards/membership.ts';
 import { observe } from '../observe/observe.ts';
 import { configOn } from '../placement.ts';
 import { crosses, isSwitched, kindOf, oldWay } from '../plan-kind.ts';
-import { memberOf, type Run, stopReason } from '../run.ts';
+import { memberOf, type Run, stopReason, MemberFailure, endedProcess, seenIn } from '../run.ts';
 import { beforeReturn } from './before-member.ts';
 import { cancelDowngrade } from './confirm.ts';
-import type { Ending } from './ending.ts';
-import { openOldGate, prove, startMember } from './member.ts';
+import { type Ending, revertedAfter, stoppedWith, revertFailed } from './ending.ts';
+import { openOldGate, prove, startMember, refusedDowngrade, logExcerpt } from './member.ts';
+import type { Decision } from '../decide.ts';
 
 /**
  * Whether a member may still get its old version back: spec/store#versions-2, while the cluster's version has not moved.
@@ -51,7 +52,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   const began = host.elapsed();
   const observation = await observe({ host, cluster, access });
   run.members.remove(name);
-  run.replacing.set(name, 'changing');
+  run.state.markReplacing(name, 'changing');
   run.emit({ event: 'reverting', member: name, reason });
   // After a crash of ours the return may have been done already: then it only has to be proved.
   // After a crash of ours that of a restart cannot be told from the process before: it is stopped once more.
@@ -70,9 +71,82 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
     if (!(await driver.stop(member, grace))) await driver.kill(member);
   }
   await prove(run, isBack ? openOldGate(run, name) : await startMember(run, name, 'old'));
-  run.replacing.delete(name);
+  run.state.markReplaced(name);
   journal.tell({ kind: 'reverted', member: name });
   run.emit({ event: 'reverted', member: name, duration_ms: Math.round(host.elapsed() - began) });
+};
+
+/** Nobody answered, and the old version itself says that it is too old: the cluster's version has moved. Only the new version can be started. */
+const crossedUnseen = async (run: Run, member: string, reason: string): Promise<boolean> => {
+  if (!crosses(run.plan) || !(await refusedDowngrade(run, member))) return false;
+  run.journal.tell({ kind: 'crossed', cluster_version: `${run.plan.to}.0` });
+  run.journal.tell({ kind: 'revert-dropped', member, reason });
+  run.emit({
+    event: 'note',
+    level: 'warn',
+    text: `${member} cannot run ${run.plan.from} any more: the cluster is ${run.plan.to} already; it is started with ${run.plan.to} again`,
+  });
+  return true;
+};
+const logOfFailure = async (run: Run, error: unknown): Promise<string> =>
+  error instanceof MemberFailure && error.process !== undefined
+    ? logExcerpt(run, error.member, error.process)
+    : '';
+/** A member that did not do what it should gets its old version back. Undefined: it cannot, and the run has to look again. */
+export const memberFailed = async (
+  run: Run,
+  { member, message }: MemberFailure,
+): Promise<Ending | undefined> => {
+  try {
+    await revertMember(run, member, message);
+    return revertedAfter(run, member, message);
+  } catch (error) {
+    if (error instanceof AppError) return stoppedWith(error, 'failed');
+    const log = await logOfFailure(run, error);
+    if (await crossedUnseen(run, member, message)) return undefined;
+    return revertFailed(run, member, message, new Error(`${messageOf(error)}${log}`));
+  }
+};
+
+/** A step that left its member down, or on a version that failed. */
+export const revertFailedStep = async (run: Run, failure: MemberFailure): Promise<Ending | undefined> =>
+  memberFailed(
+    run,
+    new MemberFailure(failure.member, `${failure.message}${await logOfFailure(run, failure)}`),
+  );
+/** The operator was told that the revert failed, and resumed: whatever was in its way, the run is to go on. After a crash nobody was told. */
+const wasRevertTold = ({ journal }: Run): boolean => {
+  const kinds = journal.entries.map(({ kind }) => kind);
+  return kinds.lastIndexOf('closed') > kinds.lastIndexOf('reverting');
+};
+/** A revert that was begun, or is due because a member fell after its health check. */
+export const revertFailedMember = async (
+  run: Run,
+  { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'revert' }>,
+): Promise<Ending | undefined> => {
+  const goesOn = hasFallen !== true && wasRevertTold(run);
+  const log = hasFallen === true ? await logExcerpt(run, member, endedProcess()) : '';
+  const ending = await memberFailed(run, new MemberFailure(member, `${reason}${log}`));
+  if (!goesOn || ending?.outcome !== 'rolled-back') return ending;
+  run.emit({
+    event: 'note',
+    level: 'info',
+    text: `${member} runs ${oldWay(run.plan)} again, as it should; the ${kindOf(run.plan)} goes on`,
+  });
+  return undefined;
+};
+/** Begun, and the cluster's version has moved since: the old version cannot start, and the new one may be as good as ever. */
+export const dropRevert = (
+  run: Run,
+  { member, reason }: Extract<Decision, { readonly kind: 'drop-revert' }>,
+  observation: Observation,
+): undefined => {
+  const { to, from } = run.plan;
+  const isUp = minorOf(seenIn(observation, member).server_version) === to;
+  const text = `the cluster is ${to}: the rollback of ${member} to ${from} is ${isUp ? 'not needed any more' : 'impossible'}; ${isUp ? 'it runs' : 'it is started with'} ${to}`;
+  run.journal.write({ kind: 'revert-dropped', member, reason });
+  run.emit({ event: 'note', level: 'warn', text: `${text} (it was begun because ${reason})` });
+  return undefined;
 };
 
 /** Members that are down first, then followers of the new version, its leader last; undefined when every member runs the old version. Pure. */
@@ -119,7 +193,7 @@ const refusalNow = async (
 };
 /** Undefined when the member runs its old version again. */
 const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
-  run.downSince.set(name, run.host.elapsed());
+  run.state.recordStop(name, run.host.elapsed());
   run.emit({ event: 'member-down', member: name, was_leader: is_leader });
   try {
     await revertMember(run, name, 'rollback, as asked');

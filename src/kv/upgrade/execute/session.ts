@@ -32,7 +32,7 @@ import { crosses, kindOf } from '../plan-kind.ts';
 import { writeReports } from '../present/markdown.ts';
 import { joinRuns, partsBefore, reportFrom } from '../present/report.ts';
 import { detailText } from '../present/text.ts';
-import { lockLost, type Replacing, type Run } from '../run.ts';
+import { lockLost, type Run, RunState } from '../run.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { paceOf, startCanary, watchLeader } from '../watch/canary.ts';
 import { watchLogs } from '../watch/log-lines.ts';
@@ -201,15 +201,6 @@ const stopSignal = (input: SessionInput, lost: AbortController, emit: Recorder['
   });
   return signal;
 };
-/** What this process knows of the run at its begin. */
-const fresh = (action: SessionInput['action']) => ({
-  isResume: action === 'resume',
-  once: { areGuardsAsked: action !== 'resume' },
-  replacing: new Map<string, Replacing>(),
-  restarted: new Set<string>(),
-  admitted: new Set<string>(),
-  downSince: new Map<string, number>(),
-});
 export type OpenRun = {
   readonly run: Run;
   readonly stores: readonly Store[];
@@ -236,8 +227,8 @@ export const openRun = async (
     shared,
     run: {
       ...parts,
-      ...fresh(action),
-      logMarks: storedMarks(journal.entries),
+      isResume: action === 'resume',
+      state: new RunState({ areGuardsPending: action === 'resume', logMarks: storedMarks(journal.entries) }),
       id: run,
       directory: runDirectory(state, cluster.name, run),
       journal,
@@ -317,7 +308,7 @@ const perform = async (
 ): Promise<{ readonly ending: Ending; readonly wrote: CanaryReport | undefined }> => {
   const { host, cluster, access, run } = input;
   const canary = input.hasCanary
-    ? startCanary(host, cluster, access, run, parts.emit, paceOf(parts.replacing, input.canaryRate))
+    ? startCanary(host, cluster, access, run, parts.emit, paceOf(parts.state.replacing, input.canaryRate))
     : undefined;
   const leader = watchLeader(parts);
   const logs = await watchLogs(parts);

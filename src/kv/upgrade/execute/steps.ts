@@ -224,12 +224,12 @@ const revertOn = (step: Step, error: unknown): unknown => {
 const forcedOf = ({ member }: Step, next: Step | undefined): Forced =>
   next !== undefined && next.member === member && stepTable[next.kind].isDownTime ? 'with-next' : 'now';
 /** Stopped before a crash of ours: since then its clients have been without it. */
-const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void => {
+const recordEarlierStop = ({ host, journal, state }: Run, name: string): void => {
   const stop = journal.entries.findLast(
     (entry) => (entry.kind === 'begin' && entry.step === stepId(name, 'stop')) || entry.kind === 'reverted',
   );
   if (stop?.kind === 'begin')
-    downSince.set(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
+    state.recordStop(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
 };
 /** A resume may begin with a member that is down: its stop, which looks at the program, is not part of these steps. */
 const prepareStopped = async (run: Run, steps: readonly Step[]): Promise<void> => {
@@ -237,7 +237,7 @@ const prepareStopped = async (run: Run, steps: readonly Step[]): Promise<void> =
   const has = (wanted: StepKind): boolean => steps.some(({ kind }) => kind === wanted);
   if (name === undefined || !has('start') || has('stop')) return;
   await refuseWrongBinary(run, name);
-  downSinceBefore(run, name);
+  recordEarlierStop(run, name);
 };
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 export const performSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
@@ -249,8 +249,8 @@ export const performSteps = async (run: Run, steps: readonly Step[]): Promise<vo
       signal: run.signal,
       stopReason: () => stopReason(run),
       perform: (step, row, next) => {
-        if (row.isReplacing) run.replacing.set(nameOf(step), 'changing');
-        else run.replacing.delete(nameOf(step));
+        if (row.isReplacing) run.state.markReplacing(nameOf(step), 'changing');
+        else if (step.member !== undefined) run.state.markReplaced(step.member);
         return recordStep(run, step, forcedOf(step, next), () =>
           row.run(run, step, shared).catch((error: unknown) => {
             throw row.onFailure === 'revert' ? revertOn(step, error) : error;
@@ -259,6 +259,6 @@ export const performSteps = async (run: Run, steps: readonly Step[]): Promise<vo
       },
     });
   } finally {
-    for (const { member } of steps) if (member !== undefined) run.replacing.delete(member);
+    for (const { member } of steps) if (member !== undefined) run.state.markReplaced(member);
   }
 };

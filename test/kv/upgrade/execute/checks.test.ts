@@ -24,7 +24,7 @@ import {
 import { nextSteps } from '../../../../src/kv/upgrade/execute/session.ts';
 import { historyRow } from '../../../../src/kv/engine/history.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import { endedProcess, type Run } from '../../../../src/kv/upgrade/run.ts';
+import { endedProcess, type Run, RunState } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { GateCheck, JournalEntry, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
@@ -351,7 +351,7 @@ describe('a stop', () => {
     expect(await stopMember({ ...run, members }, step)).toEqual({ took_ms: 40 });
     expect(removed).toEqual(['n2']);
     expect(run.told).toMatchObject([{ event: 'member-down', member: 'n2', was_leader: false }]);
-    expect(run.downSince.has('n2')).toBe(true);
+    expect(run.state.endDownTime('n2')).toBeDefined();
   });
   it('is refused when the binary is another one, the disk is full or the lock is lost; what was staged goes', async () => {
     const facts = (patch: object) => async () => ({ new_binary_version: '3.5.30', ...patch });
@@ -388,15 +388,14 @@ describe('what a log says of a failed start', () => {
     const { small, run } = await gateOn();
     small.state.log = ['old error: panic', 'last line before'];
     await markLog(run, 'n2');
-    expect(run.logMarks.get('n2')).toEqual(['last line before']);
+    expect(run.state.logMark('n2')).toEqual(['last line before']);
     expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
     small.state.log = [...small.state.log, 'starting', 'x'.repeat(400)];
     expect(await logExcerpt(run, 'n2', endedProcess())).toBe(
       ` (its log ends: ${'x'.repeat(300)}; it contains no error of this start, so the process was possibly killed)`,
     );
-    run.logMarks.clear();
     small.state.log = [];
-    expect(await logExcerpt(run, 'n2', endedProcess())).toBe('');
+    expect(await logExcerpt({ ...run, state: new RunState() }, 'n2', endedProcess())).toBe('');
     await markLog(run, 'n2');
     expect(await logExcerpt(run, 'n2', endedProcess())).toBe('');
   });

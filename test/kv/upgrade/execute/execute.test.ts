@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { execute } from '../../../../src/kv/upgrade/execute/loop.ts';
 import type { Confirmation } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import type { Run } from '../../../../src/kv/upgrade/run.ts';
+import { type Run, RunState } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { JournalEntry, JournalStepId, PlanKind, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, inShort, smallCluster } from '../../../support/small-cluster.ts';
@@ -90,8 +90,8 @@ describe('a member that ended past the point of no return', () => {
       }),
     });
     expect(ending.outcome).toBe('done');
-    expect([removed, [...run.restarted], small.done]).toEqual([
-      ...[['n3'], ['n3'], ['activate n3 new', 'start n3 new']],
+    expect([removed, run.state.claimRestart('n3'), small.done]).toEqual([
+      ...[['n3'], false, ['activate n3 new', 'start n3 new']],
     ]);
     expect(told[0]).toMatchObject({ level: 'warn', text: 'n3 is down: it is started with 3.5 again' });
     expect(told[1]).toEqual({ event: 'member-down', member: 'n3', was_leader: false });
@@ -99,7 +99,14 @@ describe('a member that ended past the point of no return', () => {
   });
   it.each([
     ['by nobody who did not resume', () => ({})],
-    ['not twice', () => ({ isResume: true, restarted: new Set(['n3']) })],
+    [
+      'not twice',
+      () => {
+        const state = new RunState();
+        state.claimRestart('n3');
+        return { isResume: true, state };
+      },
+    ],
   ])('is started %s', async (_, patch) => {
     const { ending, small, ms } = await executed({ ...fallen, patch });
     expect(ending).toMatchObject({
@@ -286,7 +293,7 @@ describe('what speaks against the next step', () => {
     const resumed = (given: Given) =>
       executed({
         ...given,
-        patch: () => ({ once: { areGuardsAsked: false } }),
+        patch: () => ({ state: new RunState({ areGuardsPending: true }) }),
         driver: (small) => ({
           facts: async (...asked) => {
             looks += 1;
@@ -297,7 +304,7 @@ describe('what speaks against the next step', () => {
     await resumed({ switched: ['n2'], entries: through('n2'), options: { hold_after: 1 } });
     expect(looks).toBe(0);
     const { run } = await resumed({ switched: ['n2', 'n3'], entries: through('n2', 'n3') });
-    expect([looks, run.once.areGuardsAsked]).toEqual([3, true]);
+    expect([looks, run.state.claimGuards()]).toEqual([3, false]);
   });
 });
 

@@ -83,7 +83,7 @@ it('four hundred lines of a log are looked at, and one that cannot be read says 
     },
   );
   await markLog(run, 'n2');
-  expect(run.logMarks.get('n2')).toEqual(['b']);
+  expect(run.state.logMark('n2')).toEqual(['b']);
   expect([await logExcerpt(run, 'n2', endedProcess()), await refusedDowngrade(run, 'n2')]).toEqual([
     '',
     false,

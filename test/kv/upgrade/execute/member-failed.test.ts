@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { memberFailed } from '../../../../src/kv/upgrade/execute/loop.ts';
+import { memberFailed } from '../../../../src/kv/upgrade/execute/rollback.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';

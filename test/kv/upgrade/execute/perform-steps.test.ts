@@ -101,7 +101,7 @@ describe('the steps of a member', () => {
     for (const { duration_ms } of done) expect(duration_ms).toBeGreaterThanOrEqual(0);
     expect(done[0]?.duration_ms).toBeGreaterThan(0);
     expect(done[0]?.duration_ms).toBeLessThan(small.host.elapsed());
-    expect(run.replacing.size).toBe(0);
+    expect(run.state.replacing.size).toBe(0);
   });
   it('that the plan does not have count with the stop that they come before', async () => {
     const { told } = await performed(['n3.move-leader'], {
@@ -114,7 +114,7 @@ describe('the steps of a member', () => {
     await performed(whole.slice(0, 3), {
       patch: (run) => ({
         emit: (event) => {
-          if (event.event === 'step-started') marks.push([event.step.kind, run.replacing.get('n2')]);
+          if (event.event === 'step-started') marks.push([event.step.kind, run.state.replacing.get('n2')]);
           run.emit(event);
         },
       }),
@@ -156,7 +156,7 @@ describe('a step that fails', () => {
     expect(error).toMatchObject({ message: 'no ssh' });
     expect(written.slice(-3)).toEqual(['begin n2.stop', 'placed n2', 'failed n2.stop']);
     expect(told.at(-1)).toMatchObject({ event: 'step-failed', reason: 'no ssh' });
-    expect(run.replacing.size).toBe(0);
+    expect(run.state.replacing.size).toBe(0);
   });
   it('between a stop and a start is the failure of the member, in words that name it once', async () => {
     const copy = (error: Error) =>
@@ -248,7 +248,7 @@ describe('a member that was stopped before', () => {
   it('counts as down since its stop was begun, also when the clock was set back, and not from before a return', async () => {
     const downMs = async (...before: JournalEntry[]) => {
       const { run, small } = await performed(['n2.start'], { before });
-      const since = run.downSince.get('n2');
+      const since = run.state.endDownTime('n2');
       return since === undefined ? undefined : small.host.elapsed() - since;
     };
     expect(await downMs(stop(-60_000))).toBeGreaterThanOrEqual(60_000);
@@ -269,7 +269,7 @@ describe('the end of a health check', () => {
     });
     expect(written.slice(-4)).toEqual(['begin n3.snapshot', 'snapshot n3', 'end n3.snapshot', 'end n2.gate']);
     expect(small.host.ran.map(({ command, args }) => [command, ...args])).toEqual([['after', 'n2']]);
-    expect(run.replacing.size).toBe(0);
+    expect(run.state.replacing.size).toBe(0);
   });
   it('that is not reached breaks the snapshot off, and waits for that', async () => {
     const { error, small, written } = await performed(whole.slice(1), {

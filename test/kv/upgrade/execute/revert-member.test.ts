@@ -27,7 +27,7 @@ const returned = async ({ kind = 'upgrade', file, patch, driver, prepare = () =>
   const own: Partial<Driver> = {
     stop: async (spec, grace) => {
       graces.push(grace);
-      states.push(run.replacing.get('n2'));
+      states.push(run.state.replacing.get('n2'));
       return small.driver.stop(spec, grace);
     },
   };
@@ -56,7 +56,7 @@ describe('a member that gets its old version back', () => {
     expect(run.told[0]).toEqual({ event: 'reverting', member: 'n2', reason: 'why' });
     expect(run.told.at(-1)).toEqual({ event: 'reverted', member: 'n2', duration_ms: ms });
     expect(ms).toBeGreaterThan(0);
-    expect(run.replacing.size).toBe(0);
+    expect(run.state.replacing.size).toBe(0);
   });
   it('is not stopped when the record of what it ran with is damaged', async () => {
     const prepare = ({ host }: Small) => void host.files.replace('/state/placements/n2.json', 'null');

@@ -49,12 +49,12 @@ describe('a run that is opened', () => {
     expect(shared(small)).toMatchObject([{ kind: 'opened' }]);
     expect(events).toMatchObject([{ event: 'run-started', run: RUN, journal: run.journal.path }]);
     expect(run).toMatchObject({ id: RUN, directory: `${STATE}/test/${RUN}`, isResume: false });
-    expect(run.once).toEqual({ areGuardsAsked: true });
+    expect(run.state.claimGuards()).toBe(false);
   });
   it('as a rollback says so', async () => {
     const { small, plan, run } = await opened({ action: 'rollback' });
     expect(journalOf(small, plan)[0]).toMatchObject({ kind: 'opened', action: 'rollback' });
-    expect([run.isResume, run.once.areGuardsAsked]).toEqual([false, true]);
+    expect([run.isResume, run.state.claimGuards()]).toEqual([false, false]);
   });
   it('shares each line that is written or told', async () => {
     const { small, plan, run, shared: sharing } = await opened();
@@ -83,7 +83,7 @@ describe('a run that is gone on with', () => {
       ...{ kind: 'resumed', action: 'upgrade', owner: { host: 'testhost' } },
       holds: { hold_last: true, hold_after: 2 },
     });
-    expect([run.isResume, run.once.areGuardsAsked]).toEqual([true, false]);
+    expect([run.isResume, run.state.claimGuards(), run.state.claimGuards()]).toEqual([true, true, false]);
     const back = await again('rollback');
     const last = journalOf(back.small, back.plan).at(-1);
     expect(last).toMatchObject({ kind: 'resumed', action: 'rollback' });

@@ -21,7 +21,7 @@ describe('a start', () => {
     const { small, run } = await runOf();
     small.state.log = ['before'];
     expect(await startMember(run, 'n2', 'new')).toMatchObject({ minor: '3.5', member: { name: 'n2' } });
-    expect(run.logMarks.get('n2')).toEqual(['before']);
+    expect(run.state.logMark('n2')).toEqual(['before']);
     expect(await startMember(run, 'n2', 'old')).toMatchObject({ minor: '3.4', isOld: true });
     expect(small.done).toEqual(['activate n2 new', 'start n2 new', 'activate n2 old', 'start n2 old']);
   });
@@ -49,16 +49,16 @@ describe('the proof of a member', () => {
   it('says that it is up again, and for how long it was down, once', async () => {
     const { small, run, added } = await runOf();
     small.members('n2').which = 'new';
-    run.downSince.set('n2', small.host.elapsed() - 5000);
+    run.state.recordStop('n2', small.host.elapsed() - 5000);
     let isGoodAt: unknown;
     const detail = await prove(run, openNewGate(run, 'n2'), () => {
-      isGoodAt = run.replacing.get('n2');
+      isGoodAt = run.state.replacing.get('n2');
     });
     expect(isGoodAt).toBe('proved');
     const up = run.told.flatMap((event) => (event.event === 'member-up' ? [event] : []));
     expect(up).toEqual([{ event: 'member-up', member: 'n2', down_ms: expect.closeTo(5010, -2) }]);
     expect(detail).toEqual({ down_ms: up[0]?.down_ms, version: '3.5.30' });
-    expect(run.downSince.has('n2')).toBe(false);
+    expect(run.state.endDownTime('n2')).toBeUndefined();
     expect(added).toEqual([['n2', undefined]]);
     // One that was not down has no time to tell.
     const second = await prove(run, openNewGate(run, 'n2'));

@@ -357,7 +357,7 @@ describe('a return to the old version', () => {
     await revertMember(restart.run, 'n2', 'why');
     expect(restart.small.done).toEqual(['stop n2', 'activate n2 old', 'start n2 old']);
     expect(restart.run.written.map(({ kind }) => kind)).toEqual(['reverting', 'log-marked', 'reverted']);
-    expect(restart.run.replacing.has('n2')).toBe(false);
+    expect(restart.run.state.replacing.has('n2')).toBe(false);
   });
   it('ends a member that does not end by itself, and leaves one alone that the majority needs', async () => {
     const stuck = await runOf();

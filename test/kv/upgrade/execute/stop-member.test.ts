@@ -55,7 +55,7 @@ describe('a stop', () => {
     expect([order, graces]).toEqual([['staged 3.4 3.5 run', 'shared', 'stopped'], [7000]]);
     expect(ended).toEqual({ took_ms: 30 });
     expect(run.written).toMatchObject([{ kind: 'placed', placement: { member: 'n2' } }]);
-    expect(run.downSince.get('n2')).toBe(small.host.elapsed() - 30);
+    expect(run.state.endDownTime('n2')).toBe(small.host.elapsed() - 30);
     expect(run.told).toEqual([{ event: 'member-down', member: 'n2', was_leader: false }]);
   });
   it('of the leader waits for the moment just after a write; that of others, and of one alone, does not', async () => {
